@@ -1,0 +1,21 @@
+"""X as a set of verbs, so that no other room ever asks how the data are stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from pauca.design.base import Design
+from pauca.design.dense import DenseDesign
+from pauca.design.sparse import SparseDesign
+
+__all__ = ["DenseDesign", "Design", "SparseDesign", "make_design"]
+
+
+def make_design(X: Any, weights: np.ndarray, *, center: bool) -> Design:
+    """The design of a dense or sparse (CSC, CSR) matrix; ``weights`` must sum to one."""
+    if issparse(X):
+        return SparseDesign(X, weights, center=center)
+    return DenseDesign(X, weights, center=center)

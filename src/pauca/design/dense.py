@@ -1,0 +1,131 @@
+"""Dense X: any memory order, any numeric dtype, in memory or memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pauca.design.base import MEAN_DOMINATES_ABOVE, inverse_spread, row_blocks, usable_columns
+
+# The moments are gathered with element-wise passes: their blocks should stay in the cache.
+MOMENT_BLOCK_NUMBERS = 1 << 16
+
+
+class DenseDesign:
+    """Verbs on a two-dimensional array.
+
+    Products are BLAS calls on X as it lies in memory wherever that loses nothing. Other dtypes, strides that
+    BLAS cannot read, and columns whose mean dwarfs their spread go through row blocks that are cast and centred
+    on the way: the block is a temporary, X is not touched, and every sum is in double precision.
+    """
+
+    def __init__(self, X: np.ndarray, weights: np.ndarray, *, center: bool) -> None:
+        self.n_rows, self.n_features = X.shape
+        self.nbytes = X.nbytes
+        self.weights = weights
+        self._X = X
+        if X.flags.c_contiguous or not X.flags.f_contiguous:
+            self.mean, variance = _moments_by_rows(X, weights, center)
+        else:
+            self.mean, variance = _moments_by_columns(X, weights, center)
+        self.spread = np.sqrt(variance)
+        self.usable = usable_columns(self.mean, self.spread)
+        self._inverse_spread = inverse_spread(self.spread, self.usable)
+        means_dominate = np.any(np.abs(self.mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE)
+        self._raw = X.dtype == np.float64 and _blas_reads(X) and not means_dominate
+
+    def correlate(self, target: np.ndarray) -> np.ndarray:
+        weighted = self.weights * (target - self.weights @ target)
+        if self._raw:
+            product = weighted @ self._X
+            product -= weighted.sum() * self.mean
+        else:
+            product = sum(weighted[rows] @ self._centred(rows) for rows in self._wide_blocks())
+        product *= self._inverse_spread
+        return product
+
+    def gram(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
+        product = np.zeros((len(features), self.n_features))
+        leftover = np.zeros(len(features))
+        blocks = self.blocks(features) if self._raw else self._narrow_blocks(features)
+        for rows, block in blocks:
+            block *= self.weights[rows, None]
+            leftover += block.sum(axis=0)
+            product += block.T @ (self._X[rows] if self._raw else self._centred(rows))
+        if self._raw:
+            # The second centring: a mean that is off by rounding would come back multiplied by the mean itself.
+            product -= np.outer(leftover, self.mean)
+        product *= self._inverse_spread
+        return product
+
+    def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        for rows in row_blocks(self.n_rows, len(features)):
+            yield rows, self._standardised(rows, features)
+
+    def _narrow_blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """As ``blocks``, but no longer than the blocks of all columns that go with them."""
+        for rows in self._wide_blocks():
+            yield rows, self._standardised(rows, features)
+
+    def _wide_blocks(self) -> Iterator[slice]:
+        return row_blocks(self.n_rows, self.n_features)
+
+    def _centred(self, rows: slice) -> np.ndarray:
+        return self._X[rows] - self.mean
+
+    def _standardised(self, rows: slice, features: Sequence[int] | np.ndarray) -> np.ndarray:
+        block = np.take(self._X[rows], features, axis=1).astype(np.float64, copy=False)
+        block -= self.mean[features]
+        block *= self._inverse_spread[features]
+        return block
+
+
+def _blas_reads(X: np.ndarray) -> bool:
+    """Whether BLAS multiplies by X as it lies: one unit stride, the other a positive multiple of the item."""
+    rows, columns = X.strides
+    item = X.itemsize
+    n_rows, n_columns = X.shape
+    by_rows = columns == item and rows >= n_columns * item and rows % item == 0
+    by_columns = rows == item and columns >= n_rows * item and columns % item == 0
+    return bool(by_rows or by_columns)
+
+
+def _moments_by_rows(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances in one pass over rows, shifted by the mean of the first rows.
+
+    The shift keeps the digits when means are huge. The cancellation left in ``E(x-p)^2 - (E(x-p))^2`` is at most
+    the number of rows over the number of rows behind ``p``: two or three digits in the worst order of rows.
+    """
+    n_rows, n_features = X.shape
+    step = max(1, MOMENT_BLOCK_NUMBERS // n_features)
+    pivot = np.mean(X[: max(step, 16)], axis=0, dtype=np.float64) if center else np.zeros(n_features)
+    first = np.zeros(n_features)
+    second = np.zeros(n_features)
+    buffer = np.empty((min(step, n_rows), n_features))
+    for start in range(0, n_rows, step):
+        v = weights[start : start + step]
+        shifted = np.subtract(X[start : start + step], pivot, out=buffer[: len(v)])
+        first += v @ shifted
+        second += v @ np.multiply(shifted, shifted, out=shifted)
+    if not center:
+        return np.zeros(n_features), second
+    return pivot + first, np.maximum(second - first * first, 0.0)
+
+
+def _moments_by_columns(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances in one pass over blocks of columns that stay in the cache for their second look."""
+    n_rows, n_features = X.shape
+    mean = np.zeros(n_features)
+    variance = np.empty(n_features)
+    step = max(1, MOMENT_BLOCK_NUMBERS // n_rows)
+    for start in range(0, n_features, step):
+        columns = slice(start, min(start + step, n_features))
+        block = X[:, columns].T.astype(np.float64)
+        if center:
+            for _ in range(2):  # the second time takes away what rounding left
+                left = block @ weights
+                mean[columns] += left
+                block -= left[:, None]
+        variance[columns] = np.multiply(block, block, out=block) @ weights
+    return mean, variance

@@ -1,0 +1,95 @@
+"""Sparse X in CSC or CSR form, never densified beyond a few columns at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy import sparse
+
+from pauca.design.base import BLOCK_NUMBERS, MEAN_DOMINATES_ABOVE, inverse_spread, row_blocks, usable_columns
+
+# Chosen columns fuller than this are multiplied as a dense block: the sparse product's bookkeeping costs more.
+DENSE_ABOVE = 0.1
+
+
+class SparseDesign:
+    """Verbs on a CSC or CSR matrix; the means are taken out of the products, never out of the entries."""
+
+    def __init__(self, X: sparse.sparray | sparse.spmatrix, weights: np.ndarray, *, center: bool) -> None:
+        self.n_rows, self.n_features = X.shape
+        self.nbytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+        self.weights = weights
+        self._X = X
+        self.mean = X.T @ weights if center else np.zeros(self.n_features)
+        self.spread = np.sqrt(_second_moments_about(self.mean, X, weights))
+        self.usable = usable_columns(self.mean, self.spread)
+        self._inverse_spread = inverse_spread(self.spread, self.usable)
+        self._means_dominate = bool(np.any(np.abs(self.mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE))
+
+    def correlate(self, target: np.ndarray) -> np.ndarray:
+        weighted = self.weights * (target - self.weights @ target)
+        product = np.asarray(self._X.T @ weighted)
+        product -= weighted.sum() * self.mean
+        product *= self._inverse_spread
+        return product
+
+    def gram(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
+        chosen = self._X[:, features]
+        share_filled = chosen.nnz / max(1, self.n_rows * len(features))
+        if self._means_dominate or share_filled > DENSE_ABOVE:
+            product = self._gram_from_dense_columns(features)
+        else:
+            by_rows = sparse.csr_array(chosen)
+            by_rows.data = by_rows.data * np.repeat(self.weights, np.diff(by_rows.indptr))
+            product = np.ascontiguousarray((self._X.T @ by_rows).toarray().T)
+            product -= np.outer(self.mean[features], self.mean)
+            product *= self._inverse_spread[features][:, None]
+        product *= self._inverse_spread
+        return product
+
+    def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        chosen = sparse.csr_array(self._X[:, features])
+        for rows in row_blocks(self.n_rows, len(features)):
+            block = chosen[rows].toarray().astype(np.float64, copy=False)
+            block -= self.mean[features]
+            block *= self._inverse_spread[features]
+            yield rows, block
+
+    def _gram_from_dense_columns(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Products with centred dense columns: exact where means dwarf spreads, fast where columns are full."""
+        chosen = np.concatenate([block for _, block in self.blocks(features)])
+        chosen *= self.weights[:, None]
+        product = np.ascontiguousarray((self._X.T @ chosen).T)
+        product -= np.outer(chosen.sum(axis=0), self.mean)
+        return product
+
+
+def _second_moments_about(
+    mean: np.ndarray, X: sparse.sparray | sparse.spmatrix, weights: np.ndarray
+) -> np.ndarray:
+    """Weighted mean of ``(x - mean)^2`` per column; the entries that are not stored count as zeros."""
+    stored_weight = np.zeros(len(mean))
+    moment = np.zeros(len(mean))
+    for rows, columns, values in _entries(X):
+        v = weights[rows]
+        stored_weight += np.bincount(columns, weights=v, minlength=len(mean))
+        moment += np.bincount(columns, weights=v * (values - mean[columns]) ** 2, minlength=len(mean))
+    return moment + np.maximum(1.0 - stored_weight, 0.0) * mean**2
+
+
+def _entries(X: sparse.sparray | sparse.spmatrix) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Stored entries in chunks of (row, column, value), so that no array as long as the data is made."""
+    by_column = X.format == "csc"
+    starts = X.indptr
+    chunk = max(BLOCK_NUMBERS, X.shape[1] // 4)
+    for first in range(0, X.nnz, chunk):
+        last = min(first + chunk, X.nnz)
+        minor = X.indices[first:last]
+        lines = slice(
+            int(np.searchsorted(starts, first, side="right")) - 1, int(np.searchsorted(starts, last, side="left"))
+        )
+        bounds = np.clip(starts[lines.start : lines.stop + 1], first, last)
+        major = np.repeat(np.arange(lines.start, lines.stop), np.diff(bounds))
+        values = X.data[first:last]
+        yield (minor, major, values) if by_column else (major, minor, values)

@@ -1,0 +1,5 @@
+"""The scikit-learn faces: check what the user brings, run a method, hand back what came of it."""
+
+from pauca.estimators.regressor import SparseRegressor
+
+__all__ = ["SparseRegressor"]

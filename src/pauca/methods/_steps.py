@@ -1,0 +1,53 @@
+"""Steps that several methods take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pauca.path.stop import Stop
+from pauca.subset import REMOVALS, RULES, Subset
+from pauca.subset.base import NEGLIGIBLE, first_smallest
+
+
+def next_addition(subset: Subset, rule: str, tol: float) -> int | Stop:
+    """The feature to add next, or why there is none.
+
+    The gain held against ``tol`` is the decrease after refitting, and a feature that does not reach it is not taken
+    (Zhang 2011, Fig. 4; Fig. 1 of the same paper takes it and then stops).
+    """
+    negligible = NEGLIGIBLE * subset.null_value
+    if subset.value <= negligible:
+        return Stop.PERFECT
+    feature = subset.best_addition(rule)
+    if feature is None:
+        return Stop.EXHAUSTED
+    gain = subset.decrease(feature)
+    if gain <= negligible:
+        return Stop.NO_GAIN
+    if gain < tol:
+        return Stop.TOLERANCE
+    return feature
+
+
+def cheapest_removal(subset: Subset, removal: str) -> tuple[int, float]:
+    """The chosen feature whose removal costs least, and that cost."""
+    costs = subset.removal_costs(removal)
+    position = first_smallest(costs, subset.support)
+    return subset.support[position], float(costs[position])
+
+
+def one_of(name: str, value: object, allowed: Iterable[str]) -> None:
+    """Refuse an option that is not among its allowed names."""
+    allowed = tuple(allowed)
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+
+def check_rule(rule: object) -> None:
+    """Refuse a selection rule that does not exist."""
+    one_of("rule", rule, RULES)
+
+
+def check_removal(removal: object) -> None:
+    """Refuse a removal cost that does not exist."""
+    one_of("removal", removal, REMOVALS)

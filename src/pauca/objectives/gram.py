@@ -1,0 +1,81 @@
+"""Rows of the Gram matrix, computed when they are first needed, several to a pass over X."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pauca.design import Design
+
+# A pass over X for 32 rows costs little more than for one: reading X is what is paid for.
+ROWS_PER_PASS = 32
+
+# Designs this narrow get the whole Gram matrix in one pass.
+WHOLE_UP_TO = 4 * ROWS_PER_PASS
+
+# No pass makes more than this many bytes of rows, and the rows kept stay below the larger of this figure
+# times two and an eighth of X.
+PASS_BYTES = 1 << 26
+
+
+class GramRows:
+    """Rows ``j -> X_j' V X`` of standardised columns, each computed at most once while memory lasts.
+
+    When a row is missing, the pass over X that computes it computes the rows of the best-scored candidates too,
+    on the guess that they are wanted next.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self._design = design
+        self._rows: dict[int, np.ndarray] = {}
+        row_bytes = 8 * design.n_features
+        self._per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, ROWS_PER_PASS))
+        self._most_kept = max(4 * self._per_pass, max(2 * PASS_BYTES, design.nbytes // 8) // row_bytes)
+        self.passes = 0
+        self.computed = 0
+
+    def has(self, feature: int) -> bool:
+        """Whether the row of ``feature`` is at hand."""
+        return feature in self._rows
+
+    def row(self, feature: int, scores: np.ndarray | None = None) -> np.ndarray:
+        """The Gram row of ``feature``; ``scores`` (d,) say which other rows are likely to be wanted."""
+        row = self._rows.get(feature)
+        if row is None:
+            self._compute(self._companions(feature, scores))
+            row = self._rows[feature]
+        return row
+
+    def rows(self, features: Sequence[int] | np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """The Gram rows of several features, stacked; ``columns`` keeps only some entries of each."""
+        wanted = [int(j) for j in features]
+        found = {j: self._rows[j][columns] for j in wanted if j in self._rows}
+        missing = [j for j in wanted if j not in found]
+        for start in range(0, len(missing), self._per_pass):
+            batch = missing[start : start + self._per_pass]
+            found.update(zip(batch, self._compute(batch)[:, columns], strict=True))
+        width = self._design.n_features if isinstance(columns, slice) else len(columns)
+        return np.stack([found[j] for j in wanted]) if wanted else np.zeros((0, width))
+
+    def _companions(self, feature: int, scores: np.ndarray | None) -> list[int]:
+        if self._design.n_features <= WHOLE_UP_TO:
+            return [j for j in range(self._design.n_features) if j not in self._rows]
+        if scores is None or self._per_pass == 1:
+            return [feature]
+        wanted = scores.copy()
+        wanted[feature] = np.inf
+        wanted[list(self._rows)] = -np.inf
+        best = np.argpartition(-wanted, self._per_pass - 1)[: self._per_pass]
+        return [int(j) for j in best if wanted[j] > -np.inf]
+
+    def _compute(self, features: list[int]) -> np.ndarray:
+        block = self._design.gram(features)
+        self.passes += 1
+        self.computed += len(features)
+        for j, row in zip(features, block, strict=True):
+            self._rows[j] = row
+        while len(self._rows) > self._most_kept:
+            # Oldest first: dictionaries keep the order of arrival.
+            self._rows.pop(next(iter(self._rows)))
+        return block

@@ -1,0 +1,122 @@
+"""The only outer loop: asks a method for moves, makes them, writes them down, and watches the budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pauca.path.stop import Stop
+from pauca.path.trail import Event, Trail, apply
+from pauca.subset import Subset
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a run aims for: ``k`` features (None: as many as help) and the least gain of an addition."""
+
+    k: int | None = None
+    tol: float = 0.0
+
+    def reached(self, size: int) -> bool:
+        """Whether ``size`` features are enough."""
+        return self.k is not None and size >= self.k
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after every move.
+
+    Attributes
+    ----------
+    event : tuple
+        The move just made, such as ``("add", 3)``.
+    size : int
+        Number of features after it.
+    k : int or None
+        Number of features asked for.
+    objective : float
+        Value of the current model.
+    null_objective : float
+        Value of the empty model.
+    elapsed : float
+        Seconds since the run began.
+    """
+
+    event: Event
+    size: int
+    k: int | None
+    objective: float
+    null_objective: float
+    elapsed: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a run may go on: seconds, and a callback that ends it by returning True."""
+
+    time_limit: float | None = None
+    callback: Callable[[Progress], bool | None] | None = None
+
+
+class Method(Protocol):
+    """Options of one algorithm; frozen, so that one object serves any number of runs."""
+
+    def begin(self, subset: Subset) -> None:
+        """Put the subset where the method starts from."""
+        ...
+
+    def moves(self, subset: Subset, trail: Trail, goal: Goal) -> Iterator[Event | None]:
+        """Yield one move at a time and return the ``Stop`` that ends the run.
+
+        The driver makes each move before it asks for the next. None stands for a moment to look at the clock.
+        """
+        ...
+
+    def answer(self, trail: Trail, goal: Goal) -> int:
+        """The size of the model that answers ``goal``."""
+        ...
+
+
+def run(
+    method: Method, subset: Subset, goal: Goal, budget: Budget | None = None, resume: Sequence[Event] = ()
+) -> Trail:
+    """Run ``method`` from where ``resume`` (the events of an earlier run) left off until it or the budget ends it."""
+    budget = budget or Budget()
+    began = time.monotonic()
+    method.begin(subset)
+    trail = Trail(subset, goal.k)
+    trail.dependent = subset.dependent().tolist()
+    for event in resume:
+        apply(event, subset)
+        trail.record(event, subset)
+    moves = method.moves(subset, trail, goal)
+    try:
+        trail.stop = _drive(moves, subset, trail, goal, budget, began)
+        trail.dependent = sorted({*trail.dependent, *subset.dependent().tolist()})
+    except KeyboardInterrupt:
+        # The trail is written after each move is complete, so it is whole whenever the interrupt came.
+        trail.stop = Stop.INTERRUPTED
+    return trail
+
+
+def _drive(
+    moves: Iterator[Event | None], subset: Subset, trail: Trail, goal: Goal, budget: Budget, began: float
+) -> Stop:
+    while True:
+        try:
+            event = next(moves)
+        except StopIteration as end:
+            return Stop(end.value)
+        elapsed = time.monotonic() - began
+        if event is not None:
+            apply(event, subset)
+            trail.record(event, subset)
+            elapsed = time.monotonic() - began
+            if budget.callback is not None:
+                progress = Progress(event, subset.size, goal.k, subset.value, subset.null_value, elapsed)
+                if budget.callback(progress) is True:
+                    return Stop.CALLBACK
+        if budget.time_limit is not None and elapsed >= budget.time_limit:
+            return Stop.TIME

@@ -1,0 +1,127 @@
+"""The path: the model of every size, how they were found, and why the search ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pauca.model import Model
+from pauca.path.stop import Stop
+from pauca.path.trail import Event
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class Path:
+    """Every size that was found, as a read-only mapping from size to ``Model``.
+
+    ``path[5]`` is the model of five features, ``path[0]`` the empty one. Iterating goes over the models from the
+    smallest to the largest.
+
+    Attributes
+    ----------
+    events : list of tuple
+        What the search did: ``("add", j)``, ``("drop", i)``, ``("swap", i, j)`` for j in i's place, or
+        ``("swap", (i1, i2), (j1, j2))`` where several were swapped at once.
+    stop : Stop
+        Why it ended; ``stop.sentence`` says so in words.
+    feature_names : ndarray of str
+        Names of all columns.
+    """
+
+    models: dict[int, Model]
+    events: list[Event]
+    stop: Stop
+    feature_names: np.ndarray
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes there is a model of, ascending, the empty model (0) included."""
+        return sorted(self.models)
+
+    def __getitem__(self, size: int) -> Model:
+        try:
+            return self.models[size]
+        except (KeyError, TypeError):
+            sizes = self.sizes
+            raise KeyError(f"no model of size {size!r} on this path; it has sizes {_ranges(sizes)}") from None
+
+    def __contains__(self, size: object) -> bool:
+        return size in self.models
+
+    def __iter__(self) -> Iterator[Model]:
+        return (self.models[size] for size in self.sizes)
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __repr__(self) -> str:
+        return f"<Path of sizes {_ranges(self.sizes)}, {len(self.events)} events, stop={self.stop.value!r}>"
+
+    def names(self, size: int) -> list[str]:
+        """Names of the features in the model of ``size``."""
+        return [str(name) for name in self.feature_names[self[size].support]]
+
+    def explained(self, size: int) -> float:
+        """Share of the empty model's objective that the model of ``size`` removes (R^2 for least squares)."""
+        null = self[0].objective
+        return 1.0 - self[size].objective / null if null > 0 else 0.0
+
+    def table(self) -> list[dict[str, Any]]:
+        """One record per size: objective, share explained, which features are in, came in and went out."""
+        records = []
+        before: set[str] = set()
+        for size in self.sizes:
+            names = self.names(size)
+            records.append(
+                {
+                    "size": size,
+                    "objective": self[size].objective,
+                    "explained": self.explained(size),
+                    "entered": [name for name in names if name not in before],
+                    "left": sorted(before.difference(names)),
+                    "features": names,
+                }
+            )
+            before = set(names)
+        return records
+
+    def to_frame(self) -> DataFrame:
+        """The table as a pandas frame indexed by size.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> SparseRegressor(k=3).fit(X, y).path_.to_frame()["features"][3]
+        ['bmi', 'bp', 's5']
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas; install it with: pip install 'pauca[frames]'") from error
+        return pd.DataFrame(self.table()).set_index("size")
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Share explained against size, with the features that came and went, on a matplotlib axes."""
+        from pauca.path.plot import plot_path
+
+        return plot_path(self, ax)
+
+
+def _ranges(sizes: list[int]) -> str:
+    """``0-3, 7`` for 0, 1, 2, 3, 7."""
+    runs: list[list[int]] = []
+    for size in sizes:
+        if runs and size == runs[-1][1] + 1:
+            runs[-1][1] = size
+        else:
+            runs.append([size, size])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

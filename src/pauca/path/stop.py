@@ -1,0 +1,40 @@
+"""Why a run ended, as a value."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Stop(str, Enum):
+    """The reason a run ended; ``sentence`` says it to a person."""
+
+    SIZE = "size"
+    TOLERANCE = "tolerance"
+    PERFECT = "perfect"
+    NO_GAIN = "no_gain"
+    EXHAUSTED = "exhausted"
+    STEPS = "steps"
+    TIME = "time"
+    CALLBACK = "callback"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words."""
+        return _SENTENCES[self]
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_SENTENCES = {
+    Stop.SIZE: "The number of features asked for was reached.",
+    Stop.TOLERANCE: "No further feature is worth the tolerance asked for.",
+    Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
+    Stop.NO_GAIN: "No remaining feature lowers the objective.",
+    Stop.EXHAUSTED: "Every remaining column is constant or a linear combination of chosen ones.",
+    Stop.STEPS: "The largest number of steps was reached.",
+    Stop.TIME: "The time limit was reached.",
+    Stop.CALLBACK: "The callback asked to stop.",
+    Stop.INTERRUPTED: "The run was interrupted from the keyboard.",
+}

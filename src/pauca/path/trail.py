@@ -1,0 +1,77 @@
+"""What a run has done so far: its moves and the best model of every size it has met."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pauca.model import Snapshot
+from pauca.path.stop import Stop
+from pauca.subset import Subset
+
+Event = tuple[str, int] | tuple[str, int, int] | tuple[str, tuple[int, ...], tuple[int, ...]]
+"""``("add", j)``, ``("drop", i)``, ``("swap", i, j)`` for j in i's place, or ``("swap", (i, ..), (j, ..))``."""
+
+
+class Trail:
+    """The record of a run; whatever a method needs to know of its past is read off here.
+
+    A method's next move depends on the subset and the trail alone. That is why a run that was cut short goes on
+    from its events: replaying them rebuilds both.
+    """
+
+    def __init__(self, start: Subset, largest_kept: int | None) -> None:
+        self.events: list[Event] = []
+        self.best = {0: Snapshot((), np.zeros(0), start.null_value)}
+        """The best model met at each size."""
+        self.stop: Stop | None = None
+        self.dependent: list[int] = []
+        """Columns found to be linear combinations of chosen ones, ascending."""
+        self.size = start.size
+        self.smallest_gain = float("inf")
+        """The least gain of any addition so far."""
+        self.arrivals: dict[int, float] = {}
+        """For each size, the gain of the last addition that led up to it."""
+        self.lost = 0.0
+        """By how much the removals since the last addition have raised the value."""
+        self.undone = 0.0
+        """The gains of the additions that those removals stand against."""
+        self._largest_kept = largest_kept
+        self._value = start.value
+        self._keep(start)
+
+    def record(self, event: Event, subset: Subset) -> None:
+        """Write down a move that has just been made."""
+        change = self._value - subset.value
+        if event[0] == "add":
+            self.smallest_gain = min(self.smallest_gain, change)
+            self.arrivals[subset.size] = change
+            self.lost = self.undone = 0.0
+        elif event[0] == "drop":
+            self.lost -= change
+            self.undone += self.arrivals.get(self.size, 0.0)
+        self.events.append(event)
+        self.size = subset.size
+        self._value = subset.value
+        self._keep(subset)
+
+    def _keep(self, subset: Subset) -> None:
+        if self._largest_kept is not None and subset.size > self._largest_kept:
+            return
+        known = self.best.get(subset.size)
+        if known is None or subset.value < known.value:
+            self.best[subset.size] = subset.snapshot()
+
+
+def apply(event: Event, subset: Subset) -> None:
+    """Make a move."""
+    action, *features = event
+    if action == "add":
+        subset.add(features[0])  # type: ignore[arg-type]
+    elif action == "drop":
+        subset.drop(features[0])  # type: ignore[arg-type]
+    else:
+        out, into = ((f,) if isinstance(f, int) else f for f in features)
+        for feature in out:
+            subset.drop(feature)
+        for feature in into:
+            subset.add(feature)
