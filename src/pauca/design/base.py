@@ -27,9 +27,9 @@ CONSTANT_BELOW = 1e-13
 # the columns are centred block by block before they are multiplied.
 MEAN_DOMINATES_ABOVE = 1e3
 
-# Rows are taken in blocks of about this many numbers (8 MB): large enough for BLAS to be at full speed,
-# small enough that no temporary array ever rivals X.
-BLOCK_NUMBERS = 1 << 20
+# Rows are taken in blocks of about this many numbers (4 MB): large enough for BLAS to be at full speed, small
+# enough to stay in the cache while they are worked on, and no temporary array ever rivals X.
+BLOCK_NUMBERS = 1 << 19
 
 
 class Design(Protocol):
@@ -52,6 +52,10 @@ class Design(Protocol):
 
     def gram(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         """Weighted products of the columns ``features`` with every column: shape (len(features), d)."""
+        ...
+
+    def sample_gram(self, features: np.ndarray) -> np.ndarray:
+        """A cheap guess at the products of the columns ``features`` with each other: shape (b, b)."""
         ...
 
     def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -9,7 +9,13 @@ import numpy as np
 from pauca.design.base import MEAN_DOMINATES_ABOVE, inverse_spread, row_blocks, usable_columns
 
 # The moments are gathered with element-wise passes: their blocks should stay in the cache.
-MOMENT_BLOCK_NUMBERS = 1 << 16
+MOMENT_BLOCK_NUMBERS = 1 << 17
+
+# The plain formula for the variance loses the digits of this ratio; above it the columns are shifted first.
+PLAIN_RATIO = 1e4
+
+# Rows behind a guess at correlations.
+SAMPLED_ROWS = 512
 
 
 class DenseDesign:
@@ -25,15 +31,13 @@ class DenseDesign:
         self.nbytes = X.nbytes
         self.weights = weights
         self._X = X
-        if X.flags.c_contiguous or not X.flags.f_contiguous:
-            self.mean, variance = _moments_by_rows(X, weights, center)
-        else:
-            self.mean, variance = _moments_by_columns(X, weights, center)
+        readable = X.dtype == np.float64 and _blas_reads(X)
+        self.mean, variance = _moments(X, weights, center, readable)
         self.spread = np.sqrt(variance)
         self.usable = usable_columns(self.mean, self.spread)
         self._inverse_spread = inverse_spread(self.spread, self.usable)
         means_dominate = np.any(np.abs(self.mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE)
-        self._raw = X.dtype == np.float64 and _blas_reads(X) and not means_dominate
+        self._raw = readable and not means_dominate
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
         weighted = self.weights * (target - self.weights @ target)
@@ -46,10 +50,11 @@ class DenseDesign:
         return product
 
     def gram(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
+        features = np.asarray(features, dtype=np.intp)
         product = np.zeros((len(features), self.n_features))
         leftover = np.zeros(len(features))
-        blocks = self.blocks(features) if self._raw else self._narrow_blocks(features)
-        for rows, block in blocks:
+        for rows in row_blocks(self.n_rows, len(features) if self._raw else self.n_features):
+            block = self._standardised(rows, features)
             block *= self.weights[rows, None]
             leftover += block.sum(axis=0)
             product += block.T @ (self._X[rows] if self._raw else self._centred(rows))
@@ -63,10 +68,13 @@ class DenseDesign:
         for rows in row_blocks(self.n_rows, len(features)):
             yield rows, self._standardised(rows, features)
 
-    def _narrow_blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """As ``blocks``, but no longer than the blocks of all columns that go with them."""
-        for rows in self._wide_blocks():
-            yield rows, self._standardised(rows, features)
+    def sample_gram(self, features: np.ndarray) -> np.ndarray:
+        rows = np.unique(np.linspace(0, self.n_rows - 1, SAMPLED_ROWS).astype(np.intp))
+        block = self._standardised(rows, features)
+        weights = self.weights[rows]
+        guess = (block.T * (weights / max(weights.sum(), np.finfo(float).tiny))) @ block
+        # What is within the sample's noise is taken to be nothing; many small errors would drown the few large entries.
+        return np.where(np.abs(guess) < 3.5 / np.sqrt(len(rows)), 0.0, guess)
 
     def _wide_blocks(self) -> Iterator[slice]:
         return row_blocks(self.n_rows, self.n_features)
@@ -74,8 +82,9 @@ class DenseDesign:
     def _centred(self, rows: slice) -> np.ndarray:
         return self._X[rows] - self.mean
 
-    def _standardised(self, rows: slice, features: Sequence[int] | np.ndarray) -> np.ndarray:
-        block = np.take(self._X[rows], features, axis=1).astype(np.float64, copy=False)
+    def _standardised(self, rows: slice | np.ndarray, features: Sequence[int] | np.ndarray) -> np.ndarray:
+        rows = rows if isinstance(rows, slice) else rows[:, None]
+        block = self._X[rows, features].astype(np.float64, copy=False)
         block -= self.mean[features]
         block *= self._inverse_spread[features]
         return block
@@ -89,6 +98,23 @@ def _blas_reads(X: np.ndarray) -> bool:
     by_rows = columns == item and rows >= n_columns * item and rows % item == 0
     by_columns = rows == item and columns >= n_rows * item and columns % item == 0
     return bool(by_rows or by_columns)
+
+
+def _moments(X: np.ndarray, weights: np.ndarray, center: bool, readable: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances (second moments where columns are not centred), by the cheapest way that keeps the digits."""
+    if readable and np.all(weights == weights[0]):
+        second = np.einsum("ij,ij->j", X, X)
+        second *= weights[0]
+        if not center:
+            return np.zeros(X.shape[1]), second
+        mean = weights @ X
+        square = mean * mean
+        second -= square
+        if np.all(square <= PLAIN_RATIO * second):
+            return mean, second
+    if X.flags.f_contiguous:
+        return _moments_by_columns(X, weights, center)
+    return _moments_by_rows(X, weights, center)
 
 
 def _moments_by_rows(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:

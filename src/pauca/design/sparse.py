@@ -56,6 +56,16 @@ class SparseDesign:
             block *= self._inverse_spread[features]
             yield rows, block
 
+    def sample_gram(self, features: np.ndarray) -> np.ndarray:
+        # A sample of rows would miss most entries, and the product of sparse columns is cheap: no need to guess.
+        chosen = sparse.csr_array(self._X[:, features])
+        weighted = chosen.copy()
+        weighted.data = weighted.data * np.repeat(self.weights, np.diff(weighted.indptr))
+        product = (chosen.T @ weighted).toarray()
+        product -= np.outer(self.mean[features], self.mean[features])
+        scale = self._inverse_spread[features]
+        return np.asarray(product * scale * scale[:, None])
+
     def _gram_from_dense_columns(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         """Products with centred dense columns: exact where means dwarf spreads, fast where columns are full."""
         chosen = np.concatenate([block for _, block in self.blocks(features)])

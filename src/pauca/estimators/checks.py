@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from pauca.design import Design
+from pauca.path import column_names
 
 NAMES_SHOWN = 5
 
@@ -51,7 +52,7 @@ def check_data(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         if not text:
             raise
         raise type(error)(
-            f"{error}\nColumns that do not hold numbers: {listed(text)}. "
+            f"{error}\nColumns that do not hold numbers: {listed(np.array(text), range(len(text)))}. "
             "Encode them as numbers or leave them out."
         ) from error
     return X_checked, np.asarray(y, dtype=np.float64)
@@ -75,14 +76,14 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray) -> None:
+def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | None) -> None:
     """Refuse values that are not finite, or too large to be squared, and name their columns."""
     bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
     if not len(bad):
         return
     columns = X[:, bad]
     values = columns.data if sparse.issparse(columns) else columns
-    found = f"Found in: {listed(names[bad])}."
+    found = f"Found in: {listed(names, bad)}."
     if np.isnan(values).any():
         raise ValueError(
             f"Input X contains NaN.\n{type(estimator).__name__} does not accept missing values encoded as NaN natively. "
@@ -93,10 +94,10 @@ def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray) -> 
     raise ValueError(f"Input X contains values too large to be squared (beyond about 1e150). {found} Rescale them.")
 
 
-def listed(names: Any) -> str:
-    """The first few names, and how many more there are."""
-    shown = ", ".join(repr(str(name)) for name in names[:NAMES_SHOWN])
-    more = len(names) - NAMES_SHOWN
+def listed(names: np.ndarray | None, columns: Any) -> str:
+    """The names of the first few columns, and how many more there are."""
+    shown = ", ".join(map(repr, column_names(names, columns[:NAMES_SHOWN])))
+    more = len(columns) - NAMES_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
 
 

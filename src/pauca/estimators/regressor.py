@@ -135,7 +135,7 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         method = resolve(self.method)
         X, y = check_data(self, X, y)
         weights = check_weights(sample_weight, len(y))
-        names = self._all_names()
+        names = getattr(self, "feature_names_in_", None)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             design = make_design(X, weights, center=self.fit_intercept)
         check_moments(self, design, X, names)
@@ -146,7 +146,7 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         self.path_ = _finished_path(trail, subset, names)
         self._resume_key = _resume_key(objective, method)
         self._choose(method.answer(trail, goal))
-        self._warn(trail, names[~design.usable])
+        self._warn(trail, np.flatnonzero(~design.usable))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -180,10 +180,6 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         mask[self.support_] = True
         return mask
 
-    def _all_names(self) -> np.ndarray:
-        names = getattr(self, "feature_names_in_", None)
-        return np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object) if names is None else names
-
     def _choose(self, size: int) -> None:
         """Put the model of ``size`` into the fitted attributes."""
         model = self.path_[size]
@@ -204,12 +200,14 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
 
     def _warn(self, trail: Trail, constant: np.ndarray) -> None:
         """One warning for all that was noteworthy."""
+        names = self.path_.column_names
         remarks = []
         if len(constant):
-            remarks.append(f"Constant columns were left out: {listed(constant)}.")
+            remarks.append(f"Constant columns were left out: {listed(names, constant)}.")
         if trail.dependent:
-            names = self.path_.feature_names[trail.dependent]
-            remarks.append(f"Columns that are linear combinations of chosen ones were left out: {listed(names)}.")
+            remarks.append(
+                f"Columns that are linear combinations of chosen ones were left out: {listed(names, trail.dependent)}."
+            )
         if trail.stop is Stop.EXHAUSTED and self.k is not None:
             remarks.append(f"k={self.k} features were asked for, but only {self.k_} can be used together.")
         if trail.stop is Stop.INTERRUPTED:
@@ -218,11 +216,11 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             warnings.warn(" ".join(remarks), PaucaWarning, stacklevel=3)
 
 
-def _finished_path(trail: Trail, subset: LeastSquaresSubset, names: np.ndarray) -> Path:
+def _finished_path(trail: Trail, subset: LeastSquaresSubset, names: np.ndarray | None) -> Path:
     sizes = sorted(trail.best)
     models = subset.objective.finish([trail.best[size] for size in sizes], subset.gram)
     assert trail.stop is not None
-    return Path(dict(zip(sizes, models, strict=True)), trail.events, trail.stop, names)
+    return Path(dict(zip(sizes, models, strict=True)), trail.events, trail.stop, subset.objective.design.n_features, names)
 
 
 def _resume_key(objective: LeastSquares, method: Method) -> tuple[Any, ...]:

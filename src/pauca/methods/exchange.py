@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
-from pauca.methods._steps import cheapest_removal, next_addition
+from pauca.methods._steps import next_addition
 from pauca.path.driver import Goal
 from pauca.path.stop import Stop
 from pauca.path.trail import Event, Trail, apply
@@ -122,6 +122,5 @@ def _after_detour(subset: Subset, extra: int) -> Subset:
         if isinstance(step, Stop):
             break
         rival.add(step)
-    while rival.size > subset.size:
-        rival.drop(cheapest_removal(rival, "refit")[0])
+    rival.shrink(subset.size)
     return rival

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -22,8 +22,7 @@ PASS_BYTES = 1 << 26
 class GramRows:
     """Rows ``j -> X_j' V X`` of standardised columns, each computed at most once while memory lasts.
 
-    When a row is missing, the pass over X that computes it computes the rows of the best-scored candidates too,
-    on the guess that they are wanted next.
+    When a row is missing, the pass over X that computes it computes the rows that are likely to be wanted next too.
     """
 
     def __init__(self, design: Design) -> None:
@@ -35,17 +34,17 @@ class GramRows:
         self.passes = 0
         self.computed = 0
 
-    def has(self, feature: int) -> bool:
-        """Whether the row of ``feature`` is at hand."""
-        return feature in self._rows
-
-    def row(self, feature: int, scores: np.ndarray | None = None) -> np.ndarray:
-        """The Gram row of ``feature``; ``scores`` (d,) say which other rows are likely to be wanted."""
+    def row(self, feature: int, likely: Callable[[int, int], Iterable[int]] | None = None) -> np.ndarray:
+        """The Gram row of ``feature``; ``likely(feature, count)`` says which rows may be wanted after it."""
         row = self._rows.get(feature)
         if row is None:
-            self._compute(self._companions(feature, scores))
+            self._compute(self._batch(feature, likely))
             row = self._rows[feature]
         return row
+
+    def known(self) -> list[int]:
+        """The features whose rows are at hand."""
+        return list(self._rows)
 
     def rows(self, features: Sequence[int] | np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
         """The Gram rows of several features, stacked; ``columns`` keeps only some entries of each."""
@@ -58,16 +57,13 @@ class GramRows:
         width = self._design.n_features if isinstance(columns, slice) else len(columns)
         return np.stack([found[j] for j in wanted]) if wanted else np.zeros((0, width))
 
-    def _companions(self, feature: int, scores: np.ndarray | None) -> list[int]:
+    def _batch(self, feature: int, likely: Callable[[int, int], Iterable[int]] | None) -> list[int]:
         if self._design.n_features <= WHOLE_UP_TO:
             return [j for j in range(self._design.n_features) if j not in self._rows]
-        if scores is None or self._per_pass == 1:
+        if likely is None or self._per_pass == 1:
             return [feature]
-        wanted = scores.copy()
-        wanted[feature] = np.inf
-        wanted[list(self._rows)] = -np.inf
-        best = np.argpartition(-wanted, self._per_pass - 1)[: self._per_pass]
-        return [int(j) for j in best if wanted[j] > -np.inf]
+        others = (int(j) for j in likely(feature, self._per_pass - 1))
+        return [feature, *(j for j in others if j != feature and j not in self._rows)]
 
     def _compute(self, features: list[int]) -> np.ndarray:
         block = self._design.gram(features)

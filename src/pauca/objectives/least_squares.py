@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
 from pauca.design import Design
 from pauca.objectives.gram import GramRows
@@ -71,56 +70,63 @@ class LeastSquares:
         """Models in the user's units, their coefficients refined against residuals taken from X itself.
 
         All models are refined together: each round is one pass over the few columns they use. A Newton step with
-        the Gram matrix's Cholesky factor and a gradient from true residuals (the corrected seminormal equations)
+        the inverse of the Gram matrix and a gradient from true residuals (the corrected seminormal equations)
         gives the accuracy of a QR factorisation; the value is a sum of squared residuals, not a difference.
         """
-        used = np.unique(np.concatenate([np.asarray(s.support, dtype=np.intp) for s in snapshots]))
-        places = [np.searchsorted(used, s.support) for s in snapshots]
+        supports = [np.array(s.support, dtype=np.intp) for s in snapshots]
+        used = np.unique(np.concatenate(supports))
+        coef = np.zeros((len(used), len(snapshots)))
+        for column, (support, snapshot) in enumerate(zip(supports, snapshots, strict=True)):
+            coef[np.searchsorted(used, support), column] = snapshot.coef
+        places = [np.searchsorted(used, np.sort(support)) for support in supports]
         hessian = gram.rows(used, used)
         hessian[np.diag_indices_from(hessian)] += self.penalty[used]
-        coef = np.zeros((len(used), len(snapshots)))
-        for column, (place, snapshot) in enumerate(zip(places, snapshots, strict=True)):
-            coef[place, column] = snapshot.coef
+        inverses = [np.linalg.inv(hessian[place[:, None], place]) for place in places]
         for _ in range(MOST_REFINEMENTS):
-            step, value = self._newton_steps(used, places, hessian, coef)
+            step, value = self._newton_steps(used, places, inverses, coef)
             coef += step
             if np.abs(step).max(initial=0.0) <= REFINED_BELOW * np.abs(coef).max(initial=0.0):
                 break
-        return [
-            self._model(used[place], coef[place, column], float(value[column]), hessian[np.ix_(place, place)])
-            for column, place in enumerate(places)
-        ]
+        return self._models(used, places, inverses, coef, value)
 
     def _newton_steps(
-        self, used: np.ndarray, places: list[np.ndarray], hessian: np.ndarray, coef: np.ndarray
+        self, used: np.ndarray, places: list[np.ndarray], inverses: list[np.ndarray], coef: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """One step for each model (a column of ``coef``) and the value it leads to."""
         slope = np.zeros_like(coef)
         value = np.zeros(coef.shape[1])
         for rows, block in self.design.blocks(used):
-            residual = self.target[rows, None] - block @ coef
-            weighted = self.design.weights[rows, None] * residual
-            slope += block.T @ weighted
-            value += 0.5 * np.einsum("ij,ij->j", residual, weighted)
-        slope -= self.penalty[used][:, None] * coef
+            block *= np.sqrt(self.design.weights[rows, None])
+            residual = block @ coef
+            np.subtract((np.sqrt(self.design.weights[rows]) * self.target[rows])[:, None], residual, out=residual)
+            slope += block.T @ residual
+            value += 0.5 * np.einsum("ij,ij->j", residual, residual)
+        slope -= self.penalty[used, None] * coef
         value += 0.5 * self.penalty[used] @ coef**2
         step = np.zeros_like(coef)
-        for column, place in enumerate(places):
-            if len(place):
-                _, change, info = lapack.dposv(hessian[np.ix_(place, place)], slope[place, column])
-                if info == 0:
-                    step[place, column] = change
-                    value[column] -= 0.5 * float(slope[place, column] @ change)
+        for column, (place, inverse) in enumerate(zip(places, inverses, strict=True)):
+            step[place, column] = inverse @ slope[place, column]
+        value -= 0.5 * np.einsum("ij,ij->j", slope, step)
         return step, np.maximum(value, 0.0)
 
-    def _model(self, support: np.ndarray, coef: np.ndarray, value: float, hessian: np.ndarray) -> Model:
-        order = np.argsort(support)
-        scaled = coef / self.design.spread[support]
-        inverse = np.linalg.inv(hessian) if len(support) else hessian
-        return Model(
-            support=support[order],
-            coef=scaled[order],
-            intercept=self.intercept - float(self.design.mean[support] @ scaled),
-            objective=value,
-            worth=(0.5 * coef**2 / np.diag(inverse))[order],
-        )
+    def _models(
+        self,
+        used: np.ndarray,
+        places: list[np.ndarray],
+        inverses: list[np.ndarray],
+        coef: np.ndarray,
+        value: np.ndarray,
+    ) -> list[Model]:
+        """The columns of ``coef`` as models in the user's units."""
+        scaled = coef / self.design.spread[used, None]
+        intercept = self.intercept - self.design.mean[used] @ scaled
+        return [
+            Model(
+                support=used[place],
+                coef=scaled[place, column],
+                intercept=float(intercept[column]),
+                objective=float(value[column]),
+                worth=0.5 * coef[place, column] ** 2 / np.diag(inverse),
+            )
+            for column, (place, inverse) in enumerate(zip(places, inverses, strict=True))
+        ]

@@ -1,8 +1,8 @@
 """Running a method and what comes of it: goal and budget in, trail and path out."""
 
 from pauca.path.driver import Budget, Goal, Method, Progress, run
-from pauca.path.path import Path
+from pauca.path.path import Path, column_names
 from pauca.path.stop import Stop
 from pauca.path.trail import Event, Trail
 
-__all__ = ["Budget", "Event", "Goal", "Method", "Path", "Progress", "Stop", "Trail", "run"]
+__all__ = ["Budget", "Event", "Goal", "Method", "Path", "Progress", "Stop", "Trail", "column_names", "run"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,14 +31,17 @@ class Path:
         ``("swap", (i1, i2), (j1, j2))`` where several were swapped at once.
     stop : Stop
         Why it ended; ``stop.sentence`` says so in words.
-    feature_names : ndarray of str
-        Names of all columns.
+    n_features : int
+        Number of columns there were to choose from.
+    column_names : ndarray of str or None
+        Their names, if they have any.
     """
 
     models: dict[int, Model]
     events: list[Event]
     stop: Stop
-    feature_names: np.ndarray
+    n_features: int
+    column_names: np.ndarray | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -65,8 +68,8 @@ class Path:
         return f"<Path of sizes {_ranges(self.sizes)}, {len(self.events)} events, stop={self.stop.value!r}>"
 
     def names(self, size: int) -> list[str]:
-        """Names of the features in the model of ``size``."""
-        return [str(name) for name in self.feature_names[self[size].support]]
+        """Names of the features in the model of ``size``; ``x3`` stands for column 3 of a table without names."""
+        return column_names(self.column_names, self[size].support)
 
     def explained(self, size: int) -> float:
         """Share of the empty model's objective that the model of ``size`` removes (R^2 for least squares)."""
@@ -114,6 +117,11 @@ class Path:
         from pauca.path.plot import plot_path
 
         return plot_path(self, ax)
+
+
+def column_names(names: np.ndarray | None, columns: Iterable[int]) -> list[str]:
+    """Names of some columns; ``x3`` stands for column 3 of a table without names."""
+    return [f"x{j}" if names is None else str(names[j]) for j in columns]
 
 
 def _ranges(sizes: list[int]) -> str:

@@ -22,7 +22,7 @@ def summarize(path: Path, size: int) -> str:
     lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in rows]
     lines.insert(1, "-" * (sum(widths) + 4))
     plural = "" if size == 1 else "s"
-    head = f"{size} feature{plural} of {len(path.feature_names)}, objective {model.objective:.6g}"
+    head = f"{size} feature{plural} of {path.n_features}, objective {model.objective:.6g}"
     if null > 0:
         head += f", {100 * path.explained(size):.2f} % explained"
     notes = ["worth: what would be lost of the share explained if the feature were left out and the others refitted"]

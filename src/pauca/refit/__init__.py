@@ -1,5 +1,5 @@
 """Solvers of small problems that are solved again and again as features come and go."""
 
-from pauca.refit.cholesky import CholeskyFactor
+from pauca.refit.inverse_factor import InverseFactor
 
-__all__ = ["CholeskyFactor"]
+__all__ = ["InverseFactor"]

@@ -71,6 +71,10 @@ class Subset(Protocol):
         """Leave a feature out and refit."""
         ...
 
+    def shrink(self, size: int) -> None:
+        """Leave out the features that cost least after refitting, one at a time, down to ``size`` of them."""
+        ...
+
     def fill(self) -> None:
         """Start from every usable column, leaving out those that depend on columns before them."""
         ...

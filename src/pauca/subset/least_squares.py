@@ -6,12 +6,13 @@ import numpy as np
 
 from pauca.model import Snapshot
 from pauca.objectives import GramRows, LeastSquares
-from pauca.refit import CholeskyFactor
-from pauca.subset.base import DEPENDENT_BELOW, NEGLIGIBLE, Swap, first_largest
+from pauca.refit import InverseFactor
+from pauca.subset.base import DEPENDENT_BELOW, NEGLIGIBLE, Swap, first_largest, first_smallest
 from pauca.subset.exchange_table import best_exchange
+from pauca.subset.speculation import largest, rehearse
 
 # Slopes and residual variances are carried along by rank-one changes; after this many they are made anew.
-CHANGES_BEFORE_RENEWAL = 50
+CHANGES_BEFORE_RENEWAL = 100
 
 # A swap must lower the value by this share of it, so that rounding cannot make a run go in circles.
 SWAP_GAIN = 1e-10
@@ -20,6 +21,11 @@ SWAP_GAIN = 1e-10
 TWIN_ABOVE = 1 - 1e-10
 
 SPARE_ROWS = 16
+NOT_MADE = np.zeros(0)
+
+# Rehearsing the search costs a millisecond: more than a pass over small data.
+REHEARSE_ABOVE = 1 << 20
+POOL_FACTOR = 8
 
 
 class LeastSquaresSubset:
@@ -44,10 +50,9 @@ class LeastSquaresSubset:
         self.value = self.null_value = objective.null_value
         self._curvature = objective.curvature
         self._least_residual = np.where(objective.design.usable, DEPENDENT_BELOW * self._curvature, np.inf)
-        self._factor = CholeskyFactor()
+        self._factor = InverseFactor()
         self._gram_rows = np.empty((SPARE_ROWS, objective.design.n_features))
-        self._slope: np.ndarray | None = None
-        self._residual: np.ndarray | None = None
+        self._slope = self._residual = NOT_MADE
         self._changes = 0
         self._twins = np.zeros(objective.design.n_features, dtype=np.int32)
 
@@ -72,58 +77,48 @@ class LeastSquaresSubset:
     def removal_costs(self, removal: str) -> np.ndarray:
         if removal == "zero":
             return np.asarray(0.5 * self._curvature[self.support] * self.coef**2)
-        return np.asarray(0.5 * self.coef**2 / np.diag(self._factor.inverse))
+        return np.asarray(0.5 * self.coef**2 / self._factor.inverse_diagonal())
 
     def best_swap(self) -> Swap | None:
         slope, residual = self._slopes()
-        found = best_exchange(self._factor.inverse, self._rows(), self.coef, slope, residual, self._thresholds())
+        found = best_exchange(self._factor.inverse(), self._rows(), self.coef, slope, residual, self._thresholds())
         if found is None or found[2] <= SWAP_GAIN * self.value + NEGLIGIBLE * self.null_value:
             return None
         position, into, decrease = found
         return Swap(self.support[position], into, decrease)
 
     def add(self, feature: int) -> None:
-        row = self.gram.row(feature, None if self.gram.has(feature) else self._scores("refit"))
-        k = self.size
+        row = self.gram.row(feature, self._likely_after)
+        cross = row[self.support]
         curvature = self._curvature[feature]
-        slope = self.objective.slope[feature] - self.coef @ row[self.support]
-        weights, residual = self._factor.append(row[self.support], curvature, DEPENDENT_BELOW * curvature)
+        slope = self.objective.slope[feature] - self.coef @ cross
+        weights, residual = self._factor.append(cross, curvature, DEPENDENT_BELOW * curvature)
         step = slope / residual
-        if self._slope is not None and self._residual is not None:
+        if len(self._slope):
             left = row - weights @ self._rows()
-            self._slope -= step * left
-            left *= left
-            left /= residual
-            self._residual -= left
+            self._change_slopes(left, -step, -1 / residual)
             self._residual[feature] = -np.inf
-            self._age()
-        if k == len(self._gram_rows):
-            self._gram_rows = np.concatenate([self._gram_rows, np.empty_like(self._gram_rows)])
-        self._gram_rows[k] = row
-        self.coef = np.append(self.coef - step * weights, step)
+        self._store_row(row)
+        self.coef = np.concatenate((self.coef - step * weights, (step,)))
         self.support.append(feature)
-        self._count_twins(feature, 1)
+        self._count_twins(row, 1)
         self.value -= 0.5 * slope * step
 
     def drop(self, feature: int) -> None:
         position = self.support.index(feature)
-        column = self._factor.inverse[:, position]
-        own = column[position]
-        if self._slope is not None and self._residual is not None:
-            left = column @ self._rows()
-            self._slope += (self.coef[position] / own) * left
-            left *= left
-            left /= own
-            self._residual += left
-            self._residual[feature] = 1 / own
-            self._slope[feature] = self.coef[position] / own
-            self._age()
-        self._factor.delete(position)
-        for later in range(position + 1, self.size):
-            self._gram_rows[later - 1] = self._gram_rows[later]
-        del self.support[position]
-        self._count_twins(feature, -1)
-        self._solve()
+        if len(self._slope):
+            column = self._factor.inverse_column(position)
+            own = column[position]
+            slope = self.coef[position] / own
+            self._change_slopes(column @ self._rows(), slope, 1 / own)
+            self._slope[feature], self._residual[feature] = slope, 1 / own
+        self._remove(position)
+
+    def shrink(self, size: int) -> None:
+        # Nobody asks what a candidate would bring until this is done: the slopes need not follow.
+        self._slope = self._residual = NOT_MADE
+        while self.size > size:
+            self._remove(first_smallest(self.removal_costs("refit"), self.support))
 
     def fill(self) -> None:
         candidates = np.flatnonzero(self.objective.design.usable)
@@ -131,8 +126,9 @@ class LeastSquaresSubset:
         hessian = rows[:, candidates]
         hessian[np.diag_indices_from(hessian)] = self._curvature[candidates]
         try:
-            factor = CholeskyFactor.of(hessian)
-            independent = bool(np.all(factor.pivots > DEPENDENT_BELOW * self._curvature[candidates]))
+            factor = InverseFactor.of(hessian)
+            # 1 / A_jj is what all the others leave of column j.
+            independent = bool(np.all(1 > self._least_residual[candidates] * factor.inverse_diagonal()))
         except np.linalg.LinAlgError:
             independent = False
         if independent and not self._has_twins(rows, candidates):
@@ -143,8 +139,7 @@ class LeastSquaresSubset:
         for j in candidates:
             if self._slopes()[1][j] > self._thresholds()[j]:
                 self.add(int(j))
-        # A method that only drops never asks what a candidate would bring.
-        self._slope = self._residual = None
+        self._slope = self._residual = NOT_MADE
 
     def copy(self) -> LeastSquaresSubset:
         twin = LeastSquaresSubset(self.objective, self.gram)
@@ -152,8 +147,7 @@ class LeastSquaresSubset:
         twin._factor = self._factor.copy()
         twin._gram_rows = np.empty((self.size + SPARE_ROWS, self._gram_rows.shape[1]))
         twin._gram_rows[: self.size] = self._rows()
-        if self._slope is not None and self._residual is not None:
-            twin._slope, twin._residual = self._slope.copy(), self._residual.copy()
+        twin._slope, twin._residual = self._slope.copy(), self._residual.copy()
         twin._changes = self._changes
         twin._twins = self._twins.copy()
         return twin
@@ -179,6 +173,20 @@ class LeastSquaresSubset:
         curved = self._rows()[:, self.support] @ self.coef + self.objective.penalty[self.support] * self.coef
         self.value = self.null_value + float(self.coef @ (0.5 * curved - slope))
 
+    def _likely_after(self, feature: int, count: int) -> np.ndarray:
+        """``count`` features whose Gram rows are likely to be wanted once ``feature`` is in."""
+        scores = self._scores("refit")
+        scores[self.gram.known()] = -np.inf
+        scores[feature] = np.inf
+        design = self.objective.design
+        if design.n_rows * design.n_features < REHEARSE_ABOVE:
+            return largest(scores, count + 1)
+        pool = largest(scores, POOL_FACTOR * count)
+        slope, residual = self._slopes()
+        half = self._factor.half_solve(self._rows()[:, pool])
+        left = design.sample_gram(pool) - half.T @ half
+        return pool[rehearse(slope[pool], residual[pool], left, count + 1)]
+
     def _scores(self, rule: str) -> np.ndarray:
         """Score of every column by ``rule``; minus infinity where it may not be added."""
         slope, residual = self._slopes()
@@ -197,10 +205,10 @@ class LeastSquaresSubset:
             return self._least_residual
         return np.where(self._twins > 0, np.inf, self._least_residual)
 
-    def _count_twins(self, feature: int, change: int) -> None:
+    def _count_twins(self, row: np.ndarray, change: int) -> None:
         """With a ridge a copy of a chosen column leaves a residual; copies are counted to bar them all the same."""
         if self.objective.ridge:
-            self._twins += change * (np.abs(self.gram.row(feature)) >= TWIN_ABOVE)
+            self._twins += change * (np.abs(row) >= TWIN_ABOVE)
 
     def _has_twins(self, rows: np.ndarray, candidates: np.ndarray) -> bool:
         if not self.objective.ridge:
@@ -210,16 +218,35 @@ class LeastSquaresSubset:
         return bool(correlation.max(initial=0.0) >= TWIN_ABOVE)
 
     def _slopes(self) -> tuple[np.ndarray, np.ndarray]:
-        if self._slope is None or self._residual is None:
+        if not len(self._slope):
             rows = self._rows()
-            self._slope = self.objective.slope - self.coef @ rows
             half = self._factor.half_solve(rows)
+            self._slope = self.objective.slope - self.coef @ rows
             self._residual = self._curvature - np.einsum("ij,ij->j", half, half)
             self._residual[self.support] = -np.inf
             self._changes = 0
         return self._slope, self._residual
 
-    def _age(self) -> None:
+    def _change_slopes(self, direction: np.ndarray, slope: float, residual: float) -> None:
+        """Rank-one change of slopes and residuals; once in a while they are left to be made anew."""
         self._changes += 1
         if self._changes >= CHANGES_BEFORE_RENEWAL:
-            self._slope = self._residual = None
+            self._slope = self._residual = NOT_MADE
+            return
+        self._slope += slope * direction
+        direction *= direction
+        direction *= residual
+        self._residual += direction
+
+    def _store_row(self, row: np.ndarray) -> None:
+        if self.size == len(self._gram_rows):
+            self._gram_rows = np.concatenate([self._gram_rows, np.empty_like(self._gram_rows)])
+        self._gram_rows[self.size] = row
+
+    def _remove(self, position: int) -> None:
+        self._count_twins(self._gram_rows[position], -1)
+        self._factor.delete(position)
+        for later in range(position + 1, self.size):
+            self._gram_rows[later - 1] = self._gram_rows[later]
+        del self.support[position]
+        self._solve()
