@@ -15,7 +15,7 @@ MOMENT_BLOCK_NUMBERS = 1 << 17
 PLAIN_RATIO = 1e4
 
 # Rows behind a guess at correlations.
-SAMPLED_ROWS = 512
+SAMPLED_ROWS = 256
 
 
 class DenseDesign:

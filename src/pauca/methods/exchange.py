@@ -74,10 +74,10 @@ class Exchange:
     def _rivals(self, subset: Subset, scout: Subset) -> Iterator[Subset]:
         """Other models of the same size, each made when it is asked for."""
         _advance(scout, subset.size)
-        if scout.size == subset.size:
+        if scout.size == subset.size and set(scout.support) != set(subset.support):
             yield scout.copy()
         if self.detour:
-            yield _after_detour(subset, self.detour)
+            yield from _after_detour(subset, self.detour)
 
 
 def _swaps(subset: Subset) -> Iterator[Event]:
@@ -91,8 +91,6 @@ def _swaps(subset: Subset) -> Iterator[Event]:
 
 def _contest(subset: Subset, rival: Subset) -> Iterator[Event | None]:
     """Bring a rival to its own optimum; if it ends lower, swap what differs for what it has."""
-    if set(rival.support) == set(subset.support):
-        return
     for swap in _swaps(rival):
         apply(swap, rival)
         yield None
@@ -114,13 +112,17 @@ def _advance(scout: Subset, size: int) -> None:
         scout.add(step)
 
 
-def _after_detour(subset: Subset, extra: int) -> Subset:
-    """A copy of ``subset`` after taking in ``extra`` features and giving up as many, the cheapest first."""
+def _after_detour(subset: Subset, extra: int) -> Iterator[Subset]:
+    """A copy of ``subset`` after taking in ``extra`` features and giving up as many, unless that leads back."""
     rival = subset.copy()
     for _ in range(extra):
         step = next_addition(rival, "refit", 0.0)
         if isinstance(step, Stop):
             break
         rival.add(step)
-    rival.shrink(subset.size)
-    return rival
+    taken = set(rival.support[subset.size :])
+    given_up = rival.cheapest_removals(len(taken))
+    if taken != set(given_up):
+        for feature in given_up:
+            rival.drop(feature)
+        yield rival

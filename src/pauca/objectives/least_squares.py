@@ -14,6 +14,12 @@ from pauca.model import Model, Snapshot
 # A target whose spread is this small next to its size is rounding noise around a constant.
 CONSTANT_TARGET_BELOW = 4 * np.finfo(float).eps
 
+# Up to this condition number coefficients from the Gram matrix are good to ten digits.
+WELL_CONDITIONED = 1e6
+
+# Below this share of the empty model's value, a value from the Gram matrix would be a difference of nearly equal numbers.
+LITTLE_LEFT = 1e-5
+
 # The coefficients are refined against the residuals until a step changes them by less than this share.
 REFINED_BELOW = 1e-9
 MOST_REFINEMENTS = 4
@@ -67,47 +73,67 @@ class LeastSquares:
         return 1.0 + self.penalty
 
     def finish(self, snapshots: Sequence[Snapshot], gram: GramRows) -> list[Model]:
-        """Models in the user's units, their coefficients refined against residuals taken from X itself.
+        """Models in the user's units, with coefficients refined beyond what the search needed.
 
-        All models are refined together: each round is one pass over the few columns they use. A Newton step with
-        the inverse of the Gram matrix and a gradient from true residuals (the corrected seminormal equations)
-        gives the accuracy of a QR factorisation; the value is a sum of squared residuals, not a difference.
+        A Newton step against the Gram matrix is enough for models that are well conditioned and leave something
+        unexplained. Otherwise all models are refined together against residuals taken from X itself, each round
+        one pass over the few columns they use. A Gram matrix's inverse with a gradient from true residuals (the corrected
+        seminormal equations) gives the accuracy of a QR factorisation, and the value is then a sum of squares,
+        not a difference.
         """
         supports = [np.array(s.support, dtype=np.intp) for s in snapshots]
-        used = np.unique(np.concatenate(supports))
+        used = np.array(sorted({j for s in snapshots for j in s.support}), dtype=np.intp)
         coef = np.zeros((len(used), len(snapshots)))
         for column, (support, snapshot) in enumerate(zip(supports, snapshots, strict=True)):
             coef[np.searchsorted(used, support), column] = snapshot.coef
         places = [np.searchsorted(used, np.sort(support)) for support in supports]
         hessian = gram.rows(used, used)
-        hessian[np.diag_indices_from(hessian)] += self.penalty[used]
+        hessian.flat[:: len(used) + 1] += self.penalty[used]
         inverses = [np.linalg.inv(hessian[place[:, None], place]) for place in places]
-        for _ in range(MOST_REFINEMENTS):
-            step, value = self._newton_steps(used, places, inverses, coef)
-            coef += step
-            if np.abs(step).max(initial=0.0) <= REFINED_BELOW * np.abs(coef).max(initial=0.0):
-                break
+        step, value = self._steps(places, inverses, *self._slopes_from_gram(used, hessian, coef))
+        coef += step
+        if self._ill_conditioned(inverses) or value.min() < LITTLE_LEFT * self.null_value:
+            for _ in range(MOST_REFINEMENTS):
+                step, value = self._steps(places, inverses, *self._slopes_from_residuals(used, coef))
+                coef += step
+                if np.abs(step).max(initial=0.0) <= REFINED_BELOW * np.abs(coef).max(initial=0.0):
+                    break
         return self._models(used, places, inverses, coef, value)
 
-    def _newton_steps(
-        self, used: np.ndarray, places: list[np.ndarray], inverses: list[np.ndarray], coef: np.ndarray
+    @staticmethod
+    def _ill_conditioned(inverses: list[np.ndarray]) -> bool:
+        """Whether solving with some Gram matrix loses too many digits; its trace is about k, so this bounds them."""
+        return any(len(inverse) * np.trace(inverse) > WELL_CONDITIONED for inverse in inverses)
+
+    def _slopes_from_gram(
+        self, used: np.ndarray, hessian: np.ndarray, coef: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """One step for each model (a column of ``coef``) and the value it leads to."""
-        slope = np.zeros_like(coef)
-        value = np.zeros(coef.shape[1])
+        """Minus the gradient, and the value, for each column of ``coef``."""
+        curved = hessian @ coef
+        slope = self.slope[used, None]
+        return slope - curved, self.null_value + np.einsum("ij,ij->j", coef, 0.5 * curved - slope)
+
+    def _slopes_from_residuals(self, used: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same from one pass over the columns ``used`` of X."""
+        slope = -self.penalty[used, None] * coef
+        value = 0.5 * self.penalty[used] @ coef**2
         for rows, block in self.design.blocks(used):
-            block *= np.sqrt(self.design.weights[rows, None])
-            residual = block @ coef
-            np.subtract((np.sqrt(self.design.weights[rows]) * self.target[rows])[:, None], residual, out=residual)
+            root = np.sqrt(self.design.weights[rows])[:, None]
+            block *= root
+            residual = root * self.target[rows, None] - block @ coef
             slope += block.T @ residual
             value += 0.5 * np.einsum("ij,ij->j", residual, residual)
-        slope -= self.penalty[used, None] * coef
-        value += 0.5 * self.penalty[used] @ coef**2
-        step = np.zeros_like(coef)
+        return slope, value
+
+    @staticmethod
+    def _steps(
+        places: list[np.ndarray], inverses: list[np.ndarray], slope: np.ndarray, value: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A Newton step for each model on its own support, and the value it leads to."""
+        step = np.zeros_like(slope)
         for column, (place, inverse) in enumerate(zip(places, inverses, strict=True)):
             step[place, column] = inverse @ slope[place, column]
-        value -= 0.5 * np.einsum("ij,ij->j", slope, step)
-        return step, np.maximum(value, 0.0)
+        return step, np.maximum(value - 0.5 * np.einsum("ij,ij->j", slope, step), 0.0)
 
     def _models(
         self,

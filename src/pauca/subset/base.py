@@ -71,8 +71,8 @@ class Subset(Protocol):
         """Leave a feature out and refit."""
         ...
 
-    def shrink(self, size: int) -> None:
-        """Leave out the features that cost least after refitting, one at a time, down to ``size`` of them."""
+    def cheapest_removals(self, count: int) -> list[int]:
+        """The features that would go if the one that costs least after refitting were left out, ``count`` times."""
         ...
 
     def fill(self) -> None:

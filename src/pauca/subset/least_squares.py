@@ -25,7 +25,7 @@ NOT_MADE = np.zeros(0)
 
 # Rehearsing the search costs a millisecond: more than a pass over small data.
 REHEARSE_ABOVE = 1 << 20
-POOL_FACTOR = 8
+POOL_FACTOR = 4
 
 
 class LeastSquaresSubset:
@@ -112,13 +112,24 @@ class LeastSquaresSubset:
             slope = self.coef[position] / own
             self._change_slopes(column @ self._rows(), slope, 1 / own)
             self._slope[feature], self._residual[feature] = slope, 1 / own
-        self._remove(position)
+        self._count_twins(self._gram_rows[position], -1)
+        self._factor.delete(position)
+        for later in range(position + 1, self.size):
+            self._gram_rows[later - 1] = self._gram_rows[later]
+        del self.support[position]
+        self._solve()
 
-    def shrink(self, size: int) -> None:
-        # Nobody asks what a candidate would bring until this is done: the slopes need not follow.
-        self._slope = self._residual = NOT_MADE
-        while self.size > size:
-            self._remove(first_smallest(self.removal_costs("refit"), self.support))
+    def cheapest_removals(self, count: int) -> list[int]:
+        support, coef, inverse = list(self.support), self.coef, self._factor.inverse()
+        gone: list[int] = []
+        while support and len(gone) < count:
+            position = first_smallest(coef * coef / np.diag(inverse), support)
+            column = inverse[:, position] / inverse[position, position]
+            keep = np.arange(len(support)) != position
+            coef = (coef - coef[position] * column)[keep]
+            inverse = (inverse - np.outer(column, inverse[position]))[keep][:, keep]
+            gone.append(support.pop(position))
+        return gone
 
     def fill(self) -> None:
         candidates = np.flatnonzero(self.objective.design.usable)
@@ -190,14 +201,14 @@ class LeastSquaresSubset:
     def _scores(self, rule: str) -> np.ndarray:
         """Score of every column by ``rule``; minus infinity where it may not be added."""
         slope, residual = self._slopes()
+        thresholds = self._thresholds()
         if rule == "refit":
-            with np.errstate(divide="ignore"):
-                scores = slope * slope / residual
+            scores = slope * slope / np.maximum(residual, thresholds)
         elif rule == "objective":
             scores = slope * slope / self._curvature
         else:
             scores = np.abs(slope) * self.objective.design.spread
-        return np.where(residual > self._thresholds(), scores, -np.inf)
+        return np.where(residual > thresholds, scores, -np.inf)
 
     def _thresholds(self) -> np.ndarray:
         """Residuals up to these bar a column: it is constant, depends on the chosen ones, or copies one of them."""
@@ -242,11 +253,3 @@ class LeastSquaresSubset:
         if self.size == len(self._gram_rows):
             self._gram_rows = np.concatenate([self._gram_rows, np.empty_like(self._gram_rows)])
         self._gram_rows[self.size] = row
-
-    def _remove(self, position: int) -> None:
-        self._count_twins(self._gram_rows[position], -1)
-        self._factor.delete(position)
-        for later in range(position + 1, self.size):
-            self._gram_rows[later - 1] = self._gram_rows[later]
-        del self.support[position]
-        self._solve()
