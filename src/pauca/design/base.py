@@ -76,6 +76,11 @@ def inverse_spread(spread: np.ndarray, usable: np.ndarray) -> np.ndarray:
     return inverse
 
 
+def weighted_target(weights: np.ndarray, target: np.ndarray, center: bool) -> np.ndarray:
+    """``v * target``, centred first where the columns are: one side centred is enough for the product."""
+    return np.asarray(weights * (target - weights @ target) if center else weights * target)
+
+
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Slices that cut ``n_rows`` into blocks of about ``BLOCK_NUMBERS / width`` rows."""
     step = max(1, BLOCK_NUMBERS // max(1, width))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pauca.design.base import MEAN_DOMINATES_ABOVE, inverse_spread, row_blocks, usable_columns
+from pauca.design.base import MEAN_DOMINATES_ABOVE, inverse_spread, row_blocks, usable_columns, weighted_target
 
 # The moments are gathered with element-wise passes: their blocks should stay in the cache.
 MOMENT_BLOCK_NUMBERS = 1 << 17
@@ -31,6 +31,7 @@ class DenseDesign:
         self.nbytes = X.nbytes
         self.weights = weights
         self._X = X
+        self._center = center
         readable = X.dtype == np.float64 and _blas_reads(X)
         self.mean, variance = _moments(X, weights, center, readable)
         self.spread = np.sqrt(variance)
@@ -40,7 +41,7 @@ class DenseDesign:
         self._raw = readable and not means_dominate
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
-        weighted = self.weights * (target - self.weights @ target)
+        weighted = weighted_target(self.weights, target, self._center)
         if self._raw:
             product = weighted @ self._X
             product -= weighted.sum() * self.mean

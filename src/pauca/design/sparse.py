@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import sparse
 
-from pauca.design.base import BLOCK_NUMBERS, MEAN_DOMINATES_ABOVE, inverse_spread, row_blocks, usable_columns
+from pauca.design.base import (
+    BLOCK_NUMBERS,
+    MEAN_DOMINATES_ABOVE,
+    inverse_spread,
+    row_blocks,
+    usable_columns,
+    weighted_target,
+)
 
 # Chosen columns fuller than this are multiplied as a dense block: the sparse product's bookkeeping costs more.
 DENSE_ABOVE = 0.1
@@ -21,6 +28,7 @@ class SparseDesign:
         self.nbytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
         self.weights = weights
         self._X = X
+        self._center = center
         self.mean = X.T @ weights if center else np.zeros(self.n_features)
         self.spread = np.sqrt(_second_moments_about(self.mean, X, weights))
         self.usable = usable_columns(self.mean, self.spread)
@@ -28,7 +36,7 @@ class SparseDesign:
         self._means_dominate = bool(np.any(np.abs(self.mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE))
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
-        weighted = self.weights * (target - self.weights @ target)
+        weighted = weighted_target(self.weights, target, self._center)
         product = np.asarray(self._X.T @ weighted)
         product -= weighted.sum() * self.mean
         product *= self._inverse_spread

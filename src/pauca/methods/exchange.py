@@ -10,6 +10,7 @@ from pauca.path.driver import Goal
 from pauca.path.stop import Stop
 from pauca.path.trail import Event, Trail, apply
 from pauca.subset import Subset
+from pauca.subset.base import is_lower
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _contest(subset: Subset, rival: Subset) -> Iterator[Event | None]:
     for swap in _swaps(rival):
         apply(swap, rival)
         yield None
-    if rival.value < subset.value * (1 - 1e-10):
+    if is_lower(rival.value, subset.value, subset.null_value):
         out = sorted(set(subset.support) - set(rival.support))
         into = sorted(set(rival.support) - set(subset.support))
         if len(out) == 1:

@@ -72,6 +72,13 @@ class LeastSquares:
         """Diagonal of the Hessian in standardised coordinates, shape (d,)."""
         return 1.0 + self.penalty
 
+    def residual(self, support: Sequence[int], coef: np.ndarray) -> np.ndarray:
+        """Target minus fit, shape (n,), from the columns of X themselves."""
+        residual = self.target.copy()
+        for rows, block in self.design.blocks(support):
+            residual[rows] -= block @ coef
+        return residual
+
     def finish(self, snapshots: Sequence[Snapshot], gram: GramRows) -> list[Model]:
         """Models in the user's units, with coefficients refined beyond what the search needed.
 

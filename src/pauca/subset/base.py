@@ -17,6 +17,9 @@ REMOVALS = ("refit", "zero")
 # A value is taken to be zero below this share of the empty model's value: the gains down there are rounding.
 NEGLIGIBLE = 1e-14
 
+# An exchange must lower the value by this share of it as well, so that rounding cannot make a run go in circles.
+LEAST_SHARE = 1e-10
+
 # A column is a linear combination of chosen ones if they leave less than this share of its variance.
 DEPENDENT_BELOW = 1e-10
 
@@ -94,6 +97,11 @@ class Subset(Protocol):
     def dependent(self) -> np.ndarray:
         """Columns that vary but depend linearly on the chosen ones, ascending indices."""
         ...
+
+
+def is_lower(value: float, than: float, null_value: float) -> bool:
+    """Whether one value is below another by more than rounding."""
+    return value < than - LEAST_SHARE * than - NEGLIGIBLE * null_value
 
 
 def first_largest(scores: np.ndarray) -> int:

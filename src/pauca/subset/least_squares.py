@@ -7,18 +7,18 @@ import numpy as np
 from pauca.model import Snapshot
 from pauca.objectives import GramRows, LeastSquares
 from pauca.refit import InverseFactor
-from pauca.subset.base import DEPENDENT_BELOW, NEGLIGIBLE, Swap, first_largest, first_smallest
+from pauca.subset.base import DEPENDENT_BELOW, Swap, first_largest, first_smallest, is_lower
 from pauca.subset.exchange_table import best_exchange
 from pauca.subset.speculation import largest, rehearse
 
 # Slopes and residual variances are carried along by rank-one changes; after this many they are made anew.
 CHANGES_BEFORE_RENEWAL = 100
 
-# A swap must lower the value by this share of it, so that rounding cannot make a run go in circles.
-SWAP_GAIN = 1e-10
-
 # With a ridge a copy of a chosen column would still lower the value; this correlation makes it a copy.
 TWIN_ABOVE = 1 - 1e-10
+
+# Below this share of the empty model's value, Gram products no longer have the digits to tell candidates apart.
+LITTLE_LEFT = 1e-6
 
 SPARE_ROWS = 16
 NOT_MADE = np.zeros(0)
@@ -82,7 +82,7 @@ class LeastSquaresSubset:
     def best_swap(self) -> Swap | None:
         slope, residual = self._slopes()
         found = best_exchange(self._factor.inverse(), self._rows(), self.coef, slope, residual, self._thresholds())
-        if found is None or found[2] <= SWAP_GAIN * self.value + NEGLIGIBLE * self.null_value:
+        if found is None or not is_lower(self.value - found[2], self.value, self.null_value):
             return None
         position, into, decrease = found
         return Swap(self.support[position], into, decrease)
@@ -91,18 +91,18 @@ class LeastSquaresSubset:
         row = self.gram.row(feature, self._likely_after)
         cross = row[self.support]
         curvature = self._curvature[feature]
-        slope = self.objective.slope[feature] - self.coef @ cross
+        slope = self._slope[feature] if len(self._slope) else self.objective.slope[feature] - self.coef @ cross
         weights, residual = self._factor.append(cross, curvature, DEPENDENT_BELOW * curvature)
         step = slope / residual
         if len(self._slope):
-            left = row - weights @ self._rows()
-            self._change_slopes(left, -step, -1 / residual)
             self._residual[feature] = -np.inf
+            self._change_slopes(row - weights @ self._rows(), -step, -1 / residual)
         self._store_row(row)
         self.coef = np.concatenate((self.coef - step * weights, (step,)))
         self.support.append(feature)
         self._count_twins(row, 1)
         self.value -= 0.5 * slope * step
+        self._sharpen()
 
     def drop(self, feature: int) -> None:
         position = self.support.index(feature)
@@ -110,8 +110,11 @@ class LeastSquaresSubset:
             column = self._factor.inverse_column(position)
             own = column[position]
             slope = self.coef[position] / own
-            self._change_slopes(column @ self._rows(), slope, 1 / own)
-            self._slope[feature], self._residual[feature] = slope, 1 / own
+            direction = column @ self._rows()
+            # The dropped column becomes a candidate: with these its slope and residual come out as they should.
+            self._slope[feature] = self._residual[feature] = 0.0
+            direction[feature] = 1.0
+            self._change_slopes(direction, slope, 1 / own)
         self._count_twins(self._gram_rows[position], -1)
         self._factor.delete(position)
         for later in range(position + 1, self.size):
@@ -183,6 +186,26 @@ class LeastSquaresSubset:
         self.coef = self._factor.solve(slope)
         curved = self._rows()[:, self.support] @ self.coef + self.objective.penalty[self.support] * self.coef
         self.value = self.null_value + float(self.coef @ (0.5 * curved - slope))
+        self._sharpen()
+
+    def _sharpen(self) -> None:
+        """Once little is left to explain, take coefficients, slopes and value from residuals, at one read of X.
+
+        Differences of Gram products would lose the digits that then decide.
+        """
+        if self.value >= LITTLE_LEFT * self.null_value or not self.support:
+            return
+        objective = self.objective
+        residual = objective.residual(self.support, self.coef)
+        slope = objective.design.correlate(residual)
+        penalty = objective.penalty[self.support]
+        own = slope[self.support] - penalty * self.coef
+        step = self._factor.solve(own)
+        value = objective.design.weights @ residual**2 + penalty @ self.coef**2 - own @ step
+        self.value = 0.5 * max(float(value), 0.0)
+        self.coef = self.coef + step
+        if len(self._slope):
+            self._slope = slope - step @ self._rows()
 
     def _likely_after(self, feature: int, count: int) -> np.ndarray:
         """``count`` features whose Gram rows are likely to be wanted once ``feature`` is in."""
@@ -204,6 +227,8 @@ class LeastSquaresSubset:
         thresholds = self._thresholds()
         if rule == "refit":
             scores = slope * slope / np.maximum(residual, thresholds)
+            # Columns that would complete a perfect fit gain the same, all that is left, whatever rounding says.
+            np.minimum(scores, (2 - 1e-6) * max(self.value, 0.0), out=scores)
         elif rule == "objective":
             scores = slope * slope / self._curvature
         else:
@@ -236,6 +261,7 @@ class LeastSquaresSubset:
             self._residual = self._curvature - np.einsum("ij,ij->j", half, half)
             self._residual[self.support] = -np.inf
             self._changes = 0
+            self._sharpen()
         return self._slope, self._residual
 
     def _change_slopes(self, direction: np.ndarray, slope: float, residual: float) -> None:

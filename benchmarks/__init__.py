@@ -1,0 +1,1 @@
+"""Benchmarks of pauca against scikit-learn and abess; run them with ``python -m benchmarks``."""

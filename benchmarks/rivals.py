@@ -1,0 +1,39 @@
+"""One adapter per rival.
+
+An adapter returns the support the rival chose; ``fits.objective`` refits it by least squares, so that a rival is judged
+by its choice and not by how it estimates coefficients. All options but the number of features are the rival's defaults.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from benchmarks.fits import Fit
+from benchmarks.problems import Problem
+
+
+def omp_fit(problem: Problem, k: int) -> Fit:
+    """Orthogonal matching pursuit of scikit-learn."""
+    estimator = _module("sklearn.linear_model").OrthogonalMatchingPursuit
+    return lambda: _support(estimator(n_nonzero_coefs=k).fit(problem.X, problem.y))
+
+
+def abess_fit(problem: Problem, k: int) -> Fit:
+    """The splicing algorithm of abess at one support size."""
+    estimator = _module("abess.linear").LinearRegression
+    return lambda: _support(estimator(support_size=k).fit(problem.X, problem.y))
+
+
+def _support(fitted: Any) -> np.ndarray:
+    return np.flatnonzero(fitted.coef_)
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise SystemExit(f"{package} is needed here: install with pip install 'pauca[benchmarks]' ({error})") from error

@@ -1,0 +1,144 @@
+"""How long fits take: in reads of X, and against the rivals on the same data in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.fits import objective, pauca_fit
+from benchmarks.memory import peak_above_X
+from benchmarks.problems import Problem, Shape, autoregressive, bytes_of, sparse_normal
+from benchmarks.report import Figure
+from benchmarks.rivals import abess_fit, omp_fit
+from benchmarks.timing import Contender, Timing, race, read
+
+WIDE = Shape(2000, 10000, 50)
+TALL = Shape(100_000, 500, 30)
+SMALL = Shape(100, 500, 5)
+SPARSE = Shape(16_000, 150_000, 30)
+SPARSE_FILLED = 0.001
+
+RHO = 0.5
+SNR = 5.0
+
+# Two supports that are the same model differ by rounding alone.
+NOT_ABOVE = 1 + 1e-9
+
+MEGABYTE = 1e6
+
+
+def wide(quick: bool) -> Iterator[Figure]:
+    """Many columns: forward and FoBa against both rivals, Exchange in reads."""
+    problem = autoregressive(WIDE, RHO, SNR, seed=0)
+    rounds = 3 if quick else 15
+    methods = ("forward", "foba", "exchange")
+    times = race(
+        {
+            "read": read(problem, rounds),
+            **_ours(problem, WIDE.k, methods, rounds),
+            "OMP": Contender(omp_fit(problem, WIDE.k), 2 if quick else 5),
+            "abess": Contender(abess_fit(problem, WIDE.k), 2 if quick else 3),
+        }
+    )
+    yield _read_length(f"dense {WIDE}", times)
+    for method, reads in zip(methods, (25, 25, 60), strict=True):
+        yield _reads(f"dense {WIDE}, {method}", times, method, reads)
+    for method in ("forward", "foba"):
+        for rival, faster in (("OMP", 4), ("abess", 5)):
+            yield _faster(f"dense {WIDE}, {method}", times, method, rival, faster)
+    yield from _objectives(times, problem)
+    yield from _objectives_on_more_seeds(1 if quick else 4)
+
+
+def tall(quick: bool) -> Iterator[Figure]:
+    """Many rows: forward against OMP."""
+    problem = autoregressive(TALL, RHO, SNR, seed=0)
+    rounds = 3 if quick else 15
+    times = race(
+        {
+            "read": read(problem, rounds),
+            **_ours(problem, TALL.k, ("forward", "exchange"), rounds),
+            "OMP": Contender(omp_fit(problem, TALL.k), 2 if quick else 5),
+        }
+    )
+    yield _read_length(f"dense {TALL}", times)
+    yield _reads(f"dense {TALL}, forward", times, "forward", 25)
+    yield _faster(f"dense {TALL}, forward", times, "forward", "OMP", 4)
+    yield _reads(f"dense {TALL}, exchange", times, "exchange", None)
+
+
+def small(quick: bool) -> Iterator[Figure]:
+    """So little data that every line of Python counts."""
+    problem = autoregressive(SMALL, RHO, SNR, seed=0)
+    rounds = 100 if quick else 500
+    methods = ("forward", "exchange")
+    times = race(
+        {
+            **_ours(problem, SMALL.k, methods, rounds),
+            "OMP": Contender(omp_fit(problem, SMALL.k), rounds),
+        }
+    )
+    for name, timing in times.items():
+        yield Figure(f"dense {SMALL}, {name}", "best time", 1e3 * timing.seconds, unit=" ms")
+    for method in methods:
+        yield _faster(f"dense {SMALL}, {method}", times, method, "OMP", 1)
+
+
+def large_sparse(quick: bool) -> Iterator[Figure]:
+    """A sparse matrix that would not fit into memory if it were dense."""
+    problem = sparse_normal(SPARSE, SPARSE_FILLED, SNR, seed=0)
+    rounds = 3 if quick else 10
+    methods = ("forward", "exchange")
+    times = race({"read": read(problem, rounds), **_ours(problem, SPARSE.k, methods, rounds)})
+    size = bytes_of(problem.X) / MEGABYTE
+    name = f"CSC {SPARSE}, {SPARSE_FILLED:.1%} full"
+    yield _read_length(name, times)
+    yield Figure(name, "X itself", size, unit=" MB", digits=0)
+    for method in methods:
+        yield Figure(f"{name}, {method}", "best time", times[method].seconds, unit=" s")
+        yield _reads(f"{name}, {method}", times, method, 400)
+        peak = size + peak_above_X(problem, SPARSE.k, method) / MEGABYTE
+        yield Figure(f"{name}, {method}", "peak memory with X", peak, 1.5 * size + 500, unit=" MB", digits=0)
+
+
+def _ours(problem: Problem, k: int, methods: tuple[str, ...], rounds: int) -> dict[str, Contender]:
+    return {method: Contender(pauca_fit(problem, k, method), rounds) for method in methods}
+
+
+def _read_length(name: str, times: dict[str, Timing]) -> Figure:
+    return Figure(name, "one read", 1e3 * times["read"].seconds, unit=" ms")
+
+
+def _reads(name: str, times: dict[str, Timing], method: str, limit: float | None) -> Figure:
+    return Figure(name, "reads", times[method].seconds / times["read"].seconds, limit, digits=1)
+
+
+def _faster(name: str, times: dict[str, Timing], method: str, rival: str, limit: float) -> Figure:
+    ratio = times[rival].seconds / times[method].seconds
+    return Figure(name, f"times faster than {rival}", ratio, limit, at_least=True)
+
+
+def _objectives(times: dict[str, Timing], problem: Problem) -> Iterator[Figure]:
+    for method in ("forward", "foba"):
+        ours = objective(*problem, times[method].result)
+        for rival in ("OMP", "abess"):
+            theirs = objective(*problem, times[rival].result)
+            yield _not_above(f"dense {WIDE}, {method}", f"objective over that of {rival}", ours / theirs)
+
+
+def _objectives_on_more_seeds(seeds: int) -> Iterator[Figure]:
+    """The same ratios where nothing is timed; the worst of the seeds counts."""
+    worst: dict[tuple[str, str], float] = {}
+    for seed in range(1, 1 + seeds):
+        problem = autoregressive(WIDE, RHO, SNR, seed)
+        rivals = {"OMP": omp_fit(problem, WIDE.k), "abess": abess_fit(problem, WIDE.k)}
+        theirs = {rival: objective(*problem, fit()) for rival, fit in rivals.items()}
+        for method in ("forward", "foba"):
+            ours = objective(*problem, pauca_fit(problem, WIDE.k, method)())
+            for rival, value in theirs.items():
+                worst[method, rival] = max(worst.get((method, rival), 0.0), ours / value)
+    for (method, rival), ratio in worst.items():
+        yield _not_above(f"dense {WIDE}, {method}", f"the same, worst of {seeds} more seeds, {rival}", ratio)
+
+
+def _not_above(name: str, figure: str, ratio: float) -> Figure:
+    return Figure(name, figure, ratio, NOT_ABOVE, digits=6)

@@ -1,0 +1,203 @@
+"""Bad input gets a clear error before any work, in scikit-learn's words; odd input gets a finite answer."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from pauca import PaucaWarning, SparseRegressor, Stop
+from pauca.methods import Backward, Exchange, FoBa, Forward
+
+METHODS = ["forward", "backward", "foba", "exchange"]
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 5))
+    return X, X @ [1.0, 0, -2, 0, 0.5] + 0.1 * rng.standard_normal(30)
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "words"),
+    [
+        ({"k": 0}, ValueError, "'k' parameter of SparseRegressor must be an int in the range \\[1, inf\\).*Got 0"),
+        ({"k": -3}, ValueError, "'k' parameter"),
+        ({"k": 2.0}, TypeError, "'k' parameter.*Got 2.0"),
+        ({"k": "3"}, TypeError, "'k' parameter"),
+        ({"k": True}, TypeError, "'k' parameter"),
+        ({"ridge": -1}, ValueError, "'ridge' parameter"),
+        ({"ridge": np.nan}, ValueError, "'ridge' parameter"),
+        ({"ridge": "a"}, TypeError, "'ridge' parameter"),
+        ({"tol": -1e-3}, ValueError, "'tol' parameter"),
+        ({"time_limit": 0}, ValueError, "'time_limit' parameter"),
+        ({"method": "lasso"}, ValueError, "method must be one of 'backward', 'exchange', 'foba', 'forward'"),
+        ({"method": FoBa}, ValueError, "method must be one of"),
+    ],
+)
+def test_options_are_refused(data, params, error, words):
+    with pytest.raises(error, match=words):
+        SparseRegressor(**params).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Forward(rule="best"), "rule must be one of 'objective', 'gradient', 'refit'; got 'best'"),
+        (lambda: Backward(removal="x"), "removal must be one of"),
+        (lambda: FoBa(nu=1.0), "nu must lie strictly between 0 and 1"),
+        (lambda: FoBa(compare="all"), "compare must be one of"),
+        (lambda: FoBa(max_steps=0), "max_steps must be a positive integer"),
+        (lambda: Exchange(detour=-1), "detour must be a non-negative integer"),
+    ],
+)
+def test_method_options_are_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+@pytest.mark.parametrize("kind", ["dense", "csc", "csr"])
+@pytest.mark.parametrize(("value", "words"), [(np.nan, "Input X contains NaN"), (np.inf, "Input X contains infinity")])
+def test_values_that_are_not_finite_are_named(data, kind, value, words):
+    X, y = data
+    X = X.copy()
+    X[3, 2] = value
+    given = X if kind == "dense" else sparse.csc_array(X).asformat(kind)
+    with pytest.raises(ValueError, match=f"{words}[^$]*'x2'"):
+        SparseRegressor(k=2).fit(given, y)
+
+
+def test_bad_columns_are_named_by_the_frame(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame.loc[4, "d"] = np.nan
+    with pytest.raises(ValueError, match="Found in: 'd'"):
+        SparseRegressor(k=2).fit(frame, y)
+    frame["d"] = "text"
+    with pytest.raises(ValueError, match="Columns that do not hold numbers: 'd'"):
+        SparseRegressor(k=2).fit(frame, y)
+
+
+def test_values_too_large_to_square(data):
+    X, y = data
+    with pytest.raises(ValueError, match="too large to be squared.*'x1'"):
+        SparseRegressor(k=2).fit(X * [1, 1e200, 1, 1, 1], y)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (np.ones((3, 2)), np.ones(4)),
+        (np.ones(3), np.ones(3)),
+        (np.ones((3, 2, 2)), np.ones(3)),
+        (np.ones((0, 2)), np.ones(0)),
+        (np.ones((3, 0)), np.ones(3)),
+        (np.ones((3, 2)), np.ones((3, 2))),
+        (np.ones((3, 2)), np.array([1.0, np.nan, 2.0])),
+        (np.ones((3, 2)) * 1j, np.ones(3)),
+    ],
+)
+def test_wrong_shapes_and_targets(X, y):
+    with pytest.raises(ValueError):  # noqa: PT011 - scikit-learn words these
+        SparseRegressor(k=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (-np.ones(30), "Negative values in data passed to `sample_weight`"),
+        (np.zeros(30), "All values in `sample_weight` are zero"),
+        (np.ones(29), r"sample_weight.shape == \(29,\), expected \(30,\)"),
+        (np.full(30, np.nan), "sample_weight contains NaN"),
+    ],
+)
+def test_weights_are_refused(data, weights, words):
+    with pytest.raises(ValueError, match=words):
+        SparseRegressor(k=2).fit(*data, sample_weight=weights)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_features_than_there_are(data, method):
+    with pytest.warns(PaucaWarning, match="k=9 features were asked for, but only 5 can be used together") as caught:
+        model = SparseRegressor(k=9, method=method).fit(*data)
+    assert len(caught) == 1
+    assert model.k_ == 5
+    assert model.stop_ is Stop.EXHAUSTED
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_useless_columns_are_named_once_and_never_chosen(data, method, ridge):
+    X, y = data
+    columns = {
+        "zero": np.zeros(30),
+        "first": X[:, 0],
+        "constant": np.full(30, 0.1),
+        "copy": X[:, 0] + 1,
+        "second": X[:, 2],
+    }
+    with pytest.warns(PaucaWarning) as caught:
+        model = SparseRegressor(k=5, method=method, ridge=ridge).fit(pd.DataFrame(columns), y)
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    assert "Constant columns were left out: 'zero', 'constant'" in message
+    assert "linear combinations of chosen ones were left out: 'copy'" in message
+    assert list(model.get_feature_names_out()) == ["first", "second"]
+    assert np.all(np.isfinite(model.coef_))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_linear_dependence_without_copies(method):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 4))
+    X = np.column_stack([X, X[:, 0] + X[:, 1], X[:, 1] - X[:, 2] + X[:, 3]])
+    y = X @ rng.standard_normal(6) + 0.1 * rng.standard_normal(40)
+    with pytest.warns(PaucaWarning, match="only 4 can be used together"):
+        model = SparseRegressor(k=6, method=method).fit(X, y)
+    assert np.linalg.matrix_rank(X[:, model.support_]) == model.k_ == 4
+    assert max(m.size for m in model.path_) == 4
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("k", [None, 2])
+def test_constant_target_gives_the_empty_model_in_silence(data, method, k):
+    X, _ = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SparseRegressor(k=k, method=method).fit(X, np.full(30, 0.1))
+    assert model.k_ == 0
+    assert model.stop_ is Stop.PERFECT
+    assert not model.coef_.any()
+    np.testing.assert_allclose(model.predict(X), 0.1)
+    assert "0 features of 5" in model.summary()
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("n", "d", "k"), [(1, 3, 2), (5, 1, 1), (4, 9, 8), (2, 2, 2), (1, 1, 1)])
+def test_tiny_data(method, n, d, k):
+    rng = np.random.default_rng(n + d)
+    X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
+    model = SparseRegressor(k=k, method=method).fit(X, y)
+    assert model.k_ <= min(k, n - 1, d)
+    assert np.count_nonzero(model.coef_) <= k
+    assert np.all(np.isfinite(model.predict(X)))
+    if model.k_ == n - 1:
+        np.testing.assert_allclose(model.predict(X), y, atol=1e-8)
+
+
+def test_a_perfect_fit_ends_the_search(data):
+    X, _ = data
+    model = SparseRegressor().fit(X, 3 * X[:, 1] - X[:, 4])
+    assert model.support_.tolist() == [1, 4]
+    assert model.stop_ is Stop.PERFECT
+    assert model.objective_ == pytest.approx(0, abs=1e-25)
+
+
+def test_column_vector_target_is_accepted_with_scikit_learns_warning(data):
+    X, y = data
+    with pytest.warns(UserWarning, match="column-vector y was passed"):
+        model = SparseRegressor(k=2).fit(X, y[:, None])
+    np.testing.assert_array_equal(model.coef_, SparseRegressor(k=2).fit(X, y).coef_)

@@ -1,0 +1,113 @@
+"""The verbs of every kind of design equal those of plain centred and scaled columns."""
+
+import numpy as np
+import pytest
+from problems import DESIGNS, integers
+from scipy import sparse
+
+from pauca.design import make_design
+from pauca.objectives import GramRows
+
+
+def standardised(X, v, center):
+    Z = X - v @ X if center else X
+    return Z / np.sqrt(v @ Z**2)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("form", DESIGNS)
+def test_verbs(form, center, weighted):
+    X, y = integers()
+    v = (np.arange(60) % 3 if weighted else np.ones(60)) / (60 if not weighted else (np.arange(60) % 3).sum())
+    design = make_design(DESIGNS[form](X), v, center=center)
+    Z = standardised(X, v, center)
+    np.testing.assert_allclose(design.mean, v @ X if center else np.zeros(12), atol=1e-13)
+    np.testing.assert_allclose(design.spread, np.sqrt(v @ (X - design.mean) ** 2), rtol=1e-12)
+    t = y - v @ y if center else y
+    np.testing.assert_allclose(design.correlate(y), Z.T @ (v * t), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(design.gram([3, 0, 7]), (Z.T @ (v[:, None] * Z))[[3, 0, 7]], atol=1e-13)
+    blocks = list(design.blocks([2, 9]))
+    np.testing.assert_allclose(np.vstack([b for _, b in blocks]), Z[:, [2, 9]], atol=1e-12)
+    assert blocks[0][0].start == 0
+    assert blocks[-1][0].stop == 60
+
+
+@pytest.mark.parametrize("form", DESIGNS)
+def test_many_blocks_give_the_same_products(form, monkeypatch):
+    X, y = integers()
+    v = np.full(60, 1 / 60)
+    whole = make_design(DESIGNS[form](X), v, center=True)
+    monkeypatch.setattr("pauca.design.base.BLOCK_NUMBERS", 50)
+    monkeypatch.setattr("pauca.design.dense.MOMENT_BLOCK_NUMBERS", 50)
+    monkeypatch.setattr("pauca.design.sparse.BLOCK_NUMBERS", 50)
+    parts = make_design(DESIGNS[form](X), v, center=True)
+    assert len(list(parts.blocks([1, 2]))) == 3
+    np.testing.assert_allclose(parts.spread, whole.spread, rtol=1e-12)
+    np.testing.assert_allclose(parts.gram([1, 5]), whole.gram([1, 5]), atol=1e-13)
+    np.testing.assert_allclose(parts.correlate(y), whole.correlate(y), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["C", "F", "csc", "csr"])
+def test_huge_means_keep_their_digits(form):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 6))
+    shifted = X + 1e6
+    X = shifted - 1e6  # what is left of X after it was shifted
+    v = np.full(2000, 1 / 2000)
+    design = make_design(DESIGNS[form](shifted), v, center=True)
+    Z = standardised(X, v, True)
+    np.testing.assert_allclose(design.gram(range(6)), Z.T @ Z / 2000, atol=1e-9)
+    np.testing.assert_allclose(design.spread, X.std(axis=0), rtol=1e-9)
+
+
+def test_full_sparse_columns_and_means_that_dominate():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 5)) + np.array([0, 0, 1e7, 0, 1e7])
+    X[rng.random((200, 5)) < 0.5] = 0
+    X[:, 2] = 1e7 + rng.standard_normal(200)
+    v = np.full(200, 1 / 200)
+    np.testing.assert_allclose(
+        make_design(sparse.csc_array(X), v, center=True).gram(range(5)),
+        make_design(X, v, center=True).gram(range(5)),
+        atol=1e-8,
+    )
+
+
+def test_gram_rows_are_computed_once_and_several_to_a_pass():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 400))
+    rows = GramRows(make_design(X, np.full(100, 0.01), center=True))
+    asked = []
+
+    def likely(feature, count):
+        asked.append((feature, count))
+        return range(200, 200 + count)
+
+    first = rows.row(3, likely)
+    assert rows.passes == 1
+    rows.row(210, likely)
+    rows.row(3, likely)
+    np.testing.assert_array_equal(rows.rows([3, 205]), [first, rows.row(205)])
+    assert rows.passes == 1
+    assert len(asked) == 1
+    assert rows.computed == len(set(rows.known())) == 1 + asked[0][1]
+
+
+def test_narrow_designs_get_the_whole_gram_matrix_in_one_pass():
+    X, _ = integers()
+    rows = GramRows(make_design(X, np.full(60, 1 / 60), center=True))
+    rows.row(5)
+    rows.row(0)
+    assert (rows.passes, rows.computed) == (1, 12)
+
+
+def test_gram_rows_beyond_the_memory_limit_are_given_up_oldest_first(monkeypatch):
+    monkeypatch.setattr("pauca.objectives.gram.PASS_BYTES", 8 * 300)
+    X = np.random.default_rng(0).standard_normal((20, 300))
+    rows = GramRows(make_design(X, np.full(20, 0.05), center=True))
+    for j in range(40):
+        rows.row(j)
+    assert len(rows.known()) < 40
+    assert rows.known()[-1] == 39
+    np.testing.assert_allclose(rows.rows([0])[0], rows.row(0))
