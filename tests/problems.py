@@ -7,7 +7,7 @@ from scipy import sparse
 
 
 def integers(n=60, d=12, seed=0):
-    """A correlated matrix of small integers, a third of them zero, so that every dtype and format holds the same numbers."""
+    """Correlated small integers, a third of them zero: every dtype and format holds the same numbers."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-9, 10, size=(n, d))
     X[:, 1:] += X[:, :-1] // 2

@@ -82,7 +82,7 @@ def test_bad_columns_are_named_by_the_frame(data):
 
 def test_values_too_large_to_square(data):
     X, y = data
-    with pytest.raises(ValueError, match="too large to be squared.*'x1'"):
+    with pytest.raises(ValueError, match=r"too large to be squared.*'x1'"):
         SparseRegressor(k=2).fit(X * [1, 1e200, 1, 1, 1], y)
 
 

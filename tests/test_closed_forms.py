@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from problems import DESIGNS, integers, objective
 
 from pauca.design import make_design
 from pauca.objectives import LeastSquares
 from pauca.refit import InverseFactor
 from pauca.subset import LeastSquaresSubset
+from problems import DESIGNS, integers, objective
 
 SETTINGS = list(itertools.product([0.0, 3.0], [True, False], [True, False]))
 
@@ -34,9 +34,7 @@ def test_additions_removals_and_swaps(ridge, center, weighted):
         assert subset.decrease(j) == pytest.approx(Q(S) - Q([*S, j]), rel=1e-8)
     refit = [Q([s for s in S if s != i]) - Q(S) for i in S]
     np.testing.assert_allclose(subset.removal_costs("refit"), refit, rtol=1e-8)
-    swaps = {
-        (i, j): Q(S) - Q([s for s in S if s != i] + [j]) for i in S for j in set(range(12)) - set(S)
-    }
+    swaps = {(i, j): Q(S) - Q([s for s in S if s != i] + [j]) for i in S for j in set(range(12)) - set(S)}
     best = max(swaps, key=swaps.get)
     found = subset.best_swap()
     assert swaps[best] > 0

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from problems import DESIGNS, integers
 from scipy import sparse
 
 from pauca.design import make_design
 from pauca.objectives import GramRows
+from problems import DESIGNS, integers
 
 
 def standardised(X, v, center):

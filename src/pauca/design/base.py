@@ -65,8 +65,7 @@ class Design(Protocol):
 
 def usable_columns(mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Mask of the columns that vary: not all zero and, where they are centred, not constant."""
-    usable = (spread > CONSTANT_BELOW * np.abs(mean)) & (spread > 0)
-    return np.asarray(usable)
+    return (spread > CONSTANT_BELOW * np.abs(mean)) & (spread > 0)
 
 
 def inverse_spread(spread: np.ndarray, usable: np.ndarray) -> np.ndarray:
@@ -78,7 +77,7 @@ def inverse_spread(spread: np.ndarray, usable: np.ndarray) -> np.ndarray:
 
 def weighted_target(weights: np.ndarray, target: np.ndarray, center: bool) -> np.ndarray:
     """``v * target``, centred first where the columns are: one side centred is enough for the product."""
-    return np.asarray(weights * (target - weights @ target) if center else weights * target)
+    return weights * (target - weights @ target) if center else weights * target
 
 
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:

@@ -72,7 +72,7 @@ class SparseDesign:
         product = (chosen.T @ weighted).toarray()
         product -= np.outer(self.mean[features], self.mean[features])
         scale = self._inverse_spread[features]
-        return np.asarray(product * scale * scale[:, None])
+        return product * scale * scale[:, None]
 
     def _gram_from_dense_columns(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         """Products with centred dense columns: exact where means dwarf spreads, fast where columns are full."""
@@ -83,9 +83,7 @@ class SparseDesign:
         return product
 
 
-def _second_moments_about(
-    mean: np.ndarray, X: sparse.sparray | sparse.spmatrix, weights: np.ndarray
-) -> np.ndarray:
+def _second_moments_about(mean: np.ndarray, X: sparse.sparray | sparse.spmatrix, weights: np.ndarray) -> np.ndarray:
     """Weighted mean of ``(x - mean)^2`` per column; the entries that are not stored count as zeros."""
     stored_weight = np.zeros(len(mean))
     moment = np.zeros(len(mean))
@@ -93,7 +91,10 @@ def _second_moments_about(
         v = weights[rows]
         stored_weight += np.bincount(columns, weights=v, minlength=len(mean))
         moment += np.bincount(columns, weights=v * (values - mean[columns]) ** 2, minlength=len(mean))
-    return moment + np.maximum(1.0 - stored_weight, 0.0) * mean**2
+    missing = 1.0 - stored_weight
+    # In a full column this is the rounding of a sum, which must not be multiplied by the square of a large mean.
+    missing[missing < len(weights) * np.finfo(float).eps] = 0.0
+    return moment + missing * mean**2
 
 
 def _entries(X: sparse.sparray | sparse.spmatrix) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

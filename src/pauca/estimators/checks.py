@@ -86,8 +86,8 @@ def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | No
     found = f"Found in: {listed(names, bad)}."
     if np.isnan(values).any():
         raise ValueError(
-            f"Input X contains NaN.\n{type(estimator).__name__} does not accept missing values encoded as NaN natively. "
-            f"{found} Leave out those rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
+            f"Input X contains NaN.\n{type(estimator).__name__} does not accept missing values encoded as NaN "
+            f"natively. {found} Leave out those rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
         )
     if np.isinf(values).any():
         raise ValueError(f"Input X contains infinity or a value too large for {X.dtype!r}. {found}")

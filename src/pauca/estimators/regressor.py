@@ -25,8 +25,9 @@ from pauca.warnings import PaucaWarning
 class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     """The best least-squares model with few features.
 
-    Minimises ``Q(w) = (1/2) sum_i v_i (x_i w + b - y_i)^2 + (ridge/2) |w|^2`` over models of at most ``k`` features; the
-    row weights v sum to one. The fit keeps the model of every size on the way: see ``path_`` and ``at``.
+    Minimises ``Q(w) = (1/2) sum_i v_i (x_i w + b - y_i)^2 + (ridge/2) |w|^2`` over models of at most ``k``
+    features; the row weights v sum to one. The fit keeps the model of every size on the way: see ``path_`` and
+    ``at``.
 
     Parameters
     ----------
@@ -70,13 +71,13 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
 
     Notes
     -----
-    X is read in place: it is never copied, centred or made dense. float32, integers and memory maps are read as they
-    are and summed in double precision. Columns may be in any units: multiplying one by anything from
-    1e-150 to 1e150, or shifting it by up to 1e8 times its spread, does not change what is chosen. Beyond that the digits of
+    X is read in place: it is never copied, centred or made dense. float32, integers and memory maps are read as
+    they are and summed in double precision. Columns may be in any units: multiplying one by anything from 1e-150 to
+    1e150, or shifting it by up to 1e8 times its spread, does not change what is chosen. Beyond that the digits of
     the data themselves give out: a column whose spread is below 1e-13 of its mean counts as constant.
 
-    Constant columns, and columns that are linear combinations of chosen ones, are never chosen; a ``PaucaWarning`` names them.
-    Ties go to the lowest index.
+    Constant columns, and columns that are linear combinations of chosen ones, are never chosen; a ``PaucaWarning``
+    names them. Ties go to the lowest index.
 
     Ctrl-C ends the search like a time limit does: the fit is completed with what was found, with a warning.
 
@@ -87,7 +88,7 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = SparseRegressor(k=4).fit(X, y)
     >>> list(model.get_feature_names_out())
-    ['sex', 'bmi', 'bp', 's5']
+    ['bmi', 'bp', 's1', 's5']
     >>> model.path_.names(2)
     ['bmi', 's5']
     >>> round(model.at(2).score(X, y), 3)
@@ -131,7 +132,9 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         """
         goal = Goal(check_integer(self, "k", self.k, 1), check_number(self, "tol", self.tol))
         ridge = check_number(self, "ridge", self.ridge)
-        time_limit = None if self.time_limit is None else check_number(self, "time_limit", self.time_limit, positive=True)
+        time_limit = (
+            None if self.time_limit is None else check_number(self, "time_limit", self.time_limit, positive=True)
+        )
         method = resolve(self.method)
         X, y = check_data(self, X, y)
         weights = check_weights(sample_weight, len(y))
@@ -220,7 +223,9 @@ def _finished_path(trail: Trail, subset: LeastSquaresSubset, names: np.ndarray |
     sizes = sorted(trail.best)
     models = subset.objective.finish([trail.best[size] for size in sizes], subset.gram)
     assert trail.stop is not None
-    return Path(dict(zip(sizes, models, strict=True)), trail.events, trail.stop, subset.objective.design.n_features, names)
+    return Path(
+        dict(zip(sizes, models, strict=True)), trail.events, trail.stop, subset.objective.design.n_features, names
+    )
 
 
 def _resume_key(objective: LeastSquares, method: Method) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ def resolve(method: str | Method) -> Method:
     """
     if isinstance(method, str) and method in BY_NAME:
         return BY_NAME[method]()
-    if not isinstance(method, (str, type)) and hasattr(method, "moves"):
+    if not isinstance(method, str | type) and hasattr(method, "moves"):
         return method
     names = ", ".join(repr(name) for name in sorted(BY_NAME))
     raise ValueError(f"method must be one of {names} or an object from pauca.methods; got {method!r}.")

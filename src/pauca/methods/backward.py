@@ -21,8 +21,8 @@ class Backward:
     fits perfectly and the first removals are arbitrary. The whole Gram matrix is needed, so memory grows with the
     square of the number of columns. Columns that depend linearly on columns before them are left out at the start.
 
-    With ``k`` given, the path goes down to a single feature, so that every size up to ``k`` can be looked at; without it,
-    features are removed as long as the cheapest costs no more than ``tol``.
+    With ``k`` given, the path goes down to a single feature, so that every size up to ``k`` can be looked at;
+    without it, features are removed as long as the cheapest costs no more than ``tol``.
 
     Parameters
     ----------

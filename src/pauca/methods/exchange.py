@@ -27,10 +27,10 @@ class Exchange:
     What is left is optimal under single exchanges and never above ``Forward`` at any size. As each size is made
     from the sizes before it alone, the model of size 5 is the same whether 5 or 50 features were asked for.
 
-    The replacement steps of Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 4, take the best feature in and the smallest
-    coefficient out; the best of all pairs lowers Q at least as much, so their Theorem 2.9 holds: with
-    ``k + 1 >= s (1 + 4 (beta / lambda)^2)`` features Q is at most that of any model of s features, beta and lambda being the
-    largest and smallest curvature along sparse directions.
+    The replacement steps of Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 4, take the best feature in and the
+    smallest coefficient out; the best of all pairs lowers Q at least as much, so their Theorem 2.9 holds: with ``k
+    + 1 >= s (1 + 4 (beta / lambda)^2)`` features Q is at most that of any model of s features, beta and lambda
+    being the largest and smallest curvature along sparse directions.
 
     Parameters
     ----------
@@ -95,13 +95,10 @@ def _contest(subset: Subset, rival: Subset) -> Iterator[Event | None]:
     for swap in _swaps(rival):
         apply(swap, rival)
         yield None
-    if is_lower(rival.value, subset.value, subset.null_value):
-        out = sorted(set(subset.support) - set(rival.support))
-        into = sorted(set(rival.support) - set(subset.support))
-        if len(out) == 1:
-            yield ("swap", out[0], into[0])
-        else:
-            yield ("swap", tuple(out), tuple(into))
+    out = sorted(set(subset.support) - set(rival.support))
+    into = sorted(set(rival.support) - set(subset.support))
+    if out and is_lower(rival.value, subset.value, subset.null_value):
+        yield ("swap", out[0], into[0]) if len(out) == 1 else ("swap", tuple(out), tuple(into))
 
 
 def _advance(scout: Subset, size: int) -> None:

@@ -22,9 +22,9 @@ class FoBa:
     After each addition, features are taken away as long as that raises Q by no more than ``nu`` times what an
     addition gained.
 
-    It ends by itself: an addition at tolerance ``tol`` lowers ``Q + nu * (gains standing)`` by ``(1 - nu) * tol`` and no
-    removal raises it, so there are at most ``1 + Q(0) / ((1 - nu) tol)`` additions (Proposition 3.1 of Zhang, there with
-    nu = 1/2) and no more removals than additions.
+    It ends by itself: an addition at tolerance ``tol`` lowers ``Q + nu * (gains standing)`` by ``(1 - nu) * tol``
+    and no removal raises it, so there are at most ``1 + Q(0) / ((1 - nu) tol)`` additions (Proposition 3.1 of
+    Zhang, there with nu = 1/2) and no more removals than additions.
 
     The model of a size is the best one met at that size. Zhang takes the last; the two differ when a path dips below
     a size and climbs again.
@@ -34,10 +34,11 @@ class FoBa:
     nu : float, default=0.5
         The share, strictly between 0 and 1. Near 0 this is forward selection.
     rule : {"objective", "gradient", "refit"}, default="objective"
-        How candidates are ranked, as in ``Forward``. "objective" and "gradient" are the FoBa-obj and FoBa-gdt of Liu et al.
+        How candidates are ranked, as in ``Forward``. "objective" and "gradient" are the FoBa-obj and FoBa-gdt of
+        Liu et al.
     removal : {"refit", "zero"}, default="refit"
-        What taking a feature away is taken to cost: the increase of Q after the others are refitted, or before (as printed in
-        both papers).
+        What taking a feature away is taken to cost: the increase of Q after the others are refitted, or before (as
+        printed in both papers).
     compare : {"each", "cumulative", "smallest"}, default="each"
         What a removal is held against: the gain of the addition that led to the current size; the sum of the removals
         since the last addition against the sum of the gains they stand against; or the smallest gain of all additions.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.design import Design
-from pauca.objectives.gram import GramRows
 from pauca.model import Model, Snapshot
+from pauca.objectives.gram import GramRows
 
 # A target whose spread is this small next to its size is rounding noise around a constant.
 CONSTANT_TARGET_BELOW = 4 * np.finfo(float).eps
@@ -17,7 +17,8 @@ CONSTANT_TARGET_BELOW = 4 * np.finfo(float).eps
 # Up to this condition number coefficients from the Gram matrix are good to ten digits.
 WELL_CONDITIONED = 1e6
 
-# Below this share of the empty model's value, a value from the Gram matrix would be a difference of nearly equal numbers.
+# Below this share of the empty model's value, a value from the Gram matrix would be a difference of nearly equal
+# numbers.
 LITTLE_LEFT = 1e-5
 
 # The coefficients are refined against the residuals until a step changes them by less than this share.
@@ -83,10 +84,10 @@ class LeastSquares:
         """Models in the user's units, with coefficients refined beyond what the search needed.
 
         A Newton step against the Gram matrix is enough for models that are well conditioned and leave something
-        unexplained. Otherwise all models are refined together against residuals taken from X itself, each round
-        one pass over the few columns they use. A Gram matrix's inverse with a gradient from true residuals (the corrected
-        seminormal equations) gives the accuracy of a QR factorisation, and the value is then a sum of squares,
-        not a difference.
+        unexplained. Otherwise all models are refined together against residuals taken from X itself, each round one
+        pass over the few columns they use. A Gram matrix's inverse with a gradient from true residuals (the
+        corrected seminormal equations) gives the accuracy of a QR factorisation, and the value is then a sum of
+        squares, not a difference.
         """
         supports = [np.array(s.support, dtype=np.intp) for s in snapshots]
         used = np.array(sorted({j for s in snapshots for j in s.support}), dtype=np.intp)
@@ -126,7 +127,7 @@ class LeastSquares:
         value = 0.5 * self.penalty[used] @ coef**2
         for rows, block in self.design.blocks(used):
             root = np.sqrt(self.design.weights[rows])[:, None]
-            block *= root
+            np.multiply(block, root, out=block)
             residual = root * self.target[rows, None] - block @ coef
             slope += block.T @ residual
             value += 0.5 * np.einsum("ij,ij->j", residual, residual)

@@ -17,6 +17,7 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
     """Share explained against the number of features; each step is labelled with the features that came and went."""
     try:
         import matplotlib.pyplot as plt
+        from matplotlib.ticker import MaxNLocator
     except ImportError as error:
         raise ImportError("plot needs matplotlib; install it with: pip install 'pauca[plots]'") from error
     if ax is None:
@@ -41,7 +42,7 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("number of features")
     ax.set_ylabel("explained (%)")
     ax.set_title("Accuracy against size", loc="left")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.spines[["top", "right"]].set_visible(False)
     ax.margins(x=0.08, y=0.08)
     ax.set_ylim(bottom=0)

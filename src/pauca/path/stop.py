@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 
-class Stop(str, Enum):
+class Stop(StrEnum):
     """The reason a run ended; ``sentence`` says it to a person."""
 
     SIZE = "size"
@@ -22,9 +22,6 @@ class Stop(str, Enum):
     def sentence(self) -> str:
         """The reason in words."""
         return _SENTENCES[self]
-
-    def __str__(self) -> str:
-        return self.value
 
 
 _SENTENCES = {

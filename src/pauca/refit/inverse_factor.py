@@ -8,9 +8,9 @@ import numpy as np
 class InverseFactor:
     """A matrix M with ``M H M' = I``, so that ``H^-1 = M' M``; every change costs O(k^2), none starts over.
 
-    Appending a row to H appends a row to M, which is then the inverse of the Cholesky factor of H. Deleting one turns M
-    by a Householder reflection that leaves the deleted coordinate in a single row. M need not stay triangular: no use of it
-    asks for that, and reflections are as stable as Cholesky's own rotations.
+    Appending a row to H appends a row to M, which is then the inverse of the Cholesky factor of H. Deleting one
+    turns M by a Householder reflection that leaves the deleted coordinate in a single row. M need not stay
+    triangular: no use of it asks for that, and reflections are as stable as Cholesky's own rotations.
 
     All products are NumPy's. SciPy's LAPACK brings a second pool of BLAS threads, and two pools that wait for work by
     spinning make each other several times slower on calls as small as these.
@@ -35,23 +35,23 @@ class InverseFactor:
 
     def half_solve(self, rhs: np.ndarray) -> np.ndarray:
         """``M rhs``, whose squared length is ``rhs' H^-1 rhs``; ``rhs`` may have several columns."""
-        return np.asarray(self._root @ rhs)
+        return self._root @ rhs
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """``H^-1 rhs``."""
-        return np.asarray((self._root @ rhs) @ self._root)
+        return (self._root @ rhs) @ self._root
 
     def inverse(self) -> np.ndarray:
         """``H^-1``."""
-        return np.asarray(self._root.T @ self._root)
+        return self._root.T @ self._root
 
     def inverse_diagonal(self) -> np.ndarray:
         """The diagonal of ``H^-1``."""
-        return np.asarray(np.einsum("ij,ij->j", self._root, self._root))
+        return np.einsum("ij,ij->j", self._root, self._root)
 
     def inverse_column(self, position: int) -> np.ndarray:
         """One column of ``H^-1``."""
-        return np.asarray(self._root[:, position] @ self._root)
+        return self._root[:, position] @ self._root
 
     def append(self, cross: np.ndarray, diagonal: float, least: float) -> tuple[np.ndarray, float]:
         """Border H by one row; returns ``H^-1 cross`` and the Schur complement, which is held above ``least``."""

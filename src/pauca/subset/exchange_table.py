@@ -68,5 +68,5 @@ def _helps(
 def _first_best(decrease: np.ndarray, columns: np.ndarray) -> tuple[int, int, float]:
     """The best entry; of those that tie with it to rounding, the lowest column, then the first row."""
     best = float(decrease.max())
-    column, position = np.argwhere(decrease.T >= best - TIED_WITHIN * abs(best))[0]
+    column, position = np.argwhere(best - TIED_WITHIN * abs(best) <= decrease.T)[0]
     return int(position), int(columns[column]), best

@@ -76,8 +76,8 @@ class LeastSquaresSubset:
 
     def removal_costs(self, removal: str) -> np.ndarray:
         if removal == "zero":
-            return np.asarray(0.5 * self._curvature[self.support] * self.coef**2)
-        return np.asarray(0.5 * self.coef**2 / self._factor.inverse_diagonal())
+            return 0.5 * self._curvature[self.support] * self.coef**2
+        return 0.5 * self.coef**2 / self._factor.inverse_diagonal()
 
     def best_swap(self) -> Swap | None:
         slope, residual = self._slopes()
@@ -142,7 +142,7 @@ class LeastSquaresSubset:
         try:
             factor = InverseFactor.of(hessian)
             # 1 / A_jj is what all the others leave of column j.
-            independent = bool(np.all(1 > self._least_residual[candidates] * factor.inverse_diagonal()))
+            independent = bool(np.all(self._least_residual[candidates] * factor.inverse_diagonal() < 1))
         except np.linalg.LinAlgError:
             independent = False
         if independent and not self._has_twins(rows, candidates):

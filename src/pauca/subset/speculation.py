@@ -12,16 +12,16 @@ def largest(scores: np.ndarray, count: int) -> np.ndarray:
     else:
         top = np.arange(len(scores))
     top = top[scores[top] > -np.inf]
-    return np.asarray(top[np.argsort(-scores[top], kind="stable")])
+    return top[np.argsort(-scores[top], kind="stable")]
 
 
 def rehearse(slope: np.ndarray, residual: np.ndarray, left: np.ndarray, count: int) -> list[int]:
     """Positions of the features a greedy search among few candidates would take, the first candidate first.
 
     The best-scored candidates are often near copies of one another: once one of them is in, the others are not
-    wanted. So the search is rehearsed on them, by matching pursuit. ``slope`` and ``residual`` are exact, ``left`` (what
-    the chosen features leave of the candidates' products) may be a guess from a few rows: a wrong guess costs time, never
-    the answer.
+    wanted. So the search is rehearsed on them, by matching pursuit. ``slope`` and ``residual`` are exact, ``left``
+    (what the chosen features leave of the candidates' products) may be a guess from a few rows: a wrong guess costs
+    time, never the answer.
     """
     root = np.sqrt(np.maximum(residual, np.finfo(float).tiny))
     correlation = np.clip(left / root / root[:, None], -1.0, 1.0)

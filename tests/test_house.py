@@ -1,0 +1,52 @@
+"""Imports go one way through the rooms of the house, and only the estimators know scikit-learn."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import pauca
+
+ROOT = Path(pauca.__file__).parent
+LIBRARIES = {"numpy", "scipy"}
+MAY_IMPORT = {
+    "model": set(),
+    "warnings": set(),
+    "design": {"design"},
+    "refit": {"refit"},
+    "objectives": {"objectives", "design", "model"},
+    "subset": {"subset", "objectives", "refit", "model"},
+    "path": {"path", "subset", "model"},
+    "methods": {"methods", "path", "subset"},
+    "estimators": {"estimators", "design", "objectives", "subset", "path", "methods", "warnings"},
+}
+OPTIONAL = {"path/plot.py": {"matplotlib"}, "path/path.py": {"pandas", "matplotlib"}}
+
+
+def imported(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            yield node.module
+
+
+@pytest.mark.parametrize("file", [f for f in sorted(ROOT.rglob("*.py")) if f.parent != ROOT or f.stem in MAY_IMPORT])
+def test_rooms(file):
+    name = file.relative_to(ROOT).as_posix()
+    room = name.removesuffix(".py").split("/")[0]
+    allowed = LIBRARIES | OPTIONAL.get(name, set()) | ({"sklearn"} if room == "estimators" else set())
+    for module in imported(file):
+        top, *rest = module.split(".")
+        if top == "pauca":
+            assert rest, f"{name} imports the whole package"
+            assert rest[0] in MAY_IMPORT[room], f"{name} imports {module}"
+        elif top not in __import__("sys").stdlib_module_names:
+            assert top in allowed, f"{name} imports {module}"
+            assert not any(part.startswith("_") for part in rest), f"{name} imports private {module}"
+
+
+def test_files_are_small():
+    longest = max(ROOT.rglob("*.py"), key=lambda file: len(file.read_text().splitlines()))
+    assert len(longest.read_text().splitlines()) <= 350, longest
