@@ -38,7 +38,9 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.split(": ")[1])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Every figure the library promises, measured."
+    )
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions")
     parser.add_argument("--only", choices=SECTIONS, help="run one section")
     return parser.parse_args()
@@ -48,14 +50,13 @@ def _run(name: str, quick: bool) -> list[Figure]:
     section = SECTIONS[name]
     start = perf_counter()
     figures = list(section(quick))
-    title = section.__doc__.splitlines()[0]
-    print(f"\n## {name}\n\n{title}\n\n" + "\n".join(table(figures)))
+    print(f"\n## {name}\n\n{section.__doc__}\n\n" + "\n".join(table(figures)))
     print(f"\n({perf_counter() - start:.0f} s)", flush=True)
     return figures
 
 
 def _circumstances() -> Iterator[str]:
-    """What the figures depend on besides the code."""
+    """Say what the figures depend on besides the code."""
     yield "# Benchmarks of pauca"
     yield ""
     yield ", ".join(f"{package} {_version(package)}" for package in PACKAGES)

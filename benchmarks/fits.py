@@ -16,7 +16,7 @@ Fit = Callable[[], np.ndarray]
 
 
 def pauca_fit(problem: Problem, k: int, method: str | Method) -> Fit:
-    """A fit by pauca, from the raw data to the fitted estimator."""
+    """Fit by pauca, from the raw data to the fitted estimator."""
     return lambda: SparseRegressor(k, method=method).fit(problem.X, problem.y).support_
 
 

@@ -18,7 +18,7 @@ print(perf_counter() - start)
 
 
 def import_time(quick: bool) -> Iterator[Figure]:
-    """The best of several fresh processes."""
+    """Fresh processes, the best of several."""
     runs = 3 if quick else 10
     seconds = min(_seconds() for _ in range(runs))
     yield Figure("import pauca", "time beyond import sklearn.linear_model", seconds, 0.1, unit=" s", digits=3)

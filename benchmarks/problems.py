@@ -6,13 +6,14 @@ magnitudes uniform in [0.5, 2], and the noise is scaled to ``snr``, the variance
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.signal import lfilter
 
-Matrix = np.ndarray | sparse.csc_array
+Matrix = Any
+"""A NumPy array or a SciPy CSC array."""
 
 
 class Problem(NamedTuple):
@@ -43,7 +44,7 @@ def autoregressive(shape: Shape, rho: float, snr: float, seed: int) -> Problem:
 
 
 def sparse_normal(shape: Shape, filled: float, snr: float, seed: int) -> Problem:
-    """A CSC matrix with a share ``filled`` of normal entries in random places."""
+    """CSC matrix with a share ``filled`` of normal entries in random places."""
     rng = np.random.default_rng(seed)
     # A place drawn twice counts once: at a share of 0.001 that loses one entry in two thousand.
     places = np.unique(rng.integers(shape.n * shape.d, size=round(filled * shape.n * shape.d)))

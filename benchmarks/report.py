@@ -27,7 +27,7 @@ class Figure(NamedTuple):
         return self.measured >= self.limit if self.at_least else self.measured <= self.limit
 
     def cells(self) -> tuple[str, ...]:
-        """The row of the table."""
+        """Row of the table."""
         target = "-"
         if self.limit is not None:
             target = f"{'at least' if self.at_least else 'at most'} {self.limit:g}{self.unit}"
@@ -36,7 +36,7 @@ class Figure(NamedTuple):
 
 
 def table(figures: Iterable[Figure]) -> Iterator[str]:
-    """The lines of a markdown table."""
+    """Lines of a markdown table."""
     rows = [COLUMNS, *(figure.cells() for figure in figures)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

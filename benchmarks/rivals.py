@@ -22,7 +22,7 @@ def omp_fit(problem: Problem, k: int) -> Fit:
 
 
 def abess_fit(problem: Problem, k: int) -> Fit:
-    """The splicing algorithm of abess at one support size."""
+    """Splicing as in abess, at one support size."""
     estimator = _module("abess.linear").LinearRegression
     return lambda: _support(estimator(support_size=k).fit(problem.X, problem.y))
 

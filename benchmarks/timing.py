@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -21,32 +22,44 @@ class Contender(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """The best time in seconds, and what the last run returned."""
+    """All times in seconds, and what the last run returned."""
 
-    seconds: float
+    times: list[float]
     result: Any
+
+    @property
+    def seconds(self) -> float:
+        """The best time."""
+        return min(self.times)
+
+    @property
+    def unrest(self) -> float:
+        """The median time over the best: far above one on a machine that is busy with something else."""
+        return median(self.times) / min(self.times)
 
 
 def race(contenders: dict[str, Contender]) -> dict[str, Timing]:
     """Time all contenders in rounds, one after the other within a round."""
-    best: dict[str, Timing] = {}
+    found: dict[str, Timing] = {}
     for round_number in range(max(contender.rounds for contender in contenders.values())):
         for name, contender in contenders.items():
             if round_number < contender.rounds:
-                best[name] = _better(best.get(name), contender)
-    return best
+                earlier = found[name].times if name in found else []
+                found[name] = _timed(contender, earlier)
+    return found
 
 
 def read(problem: Problem, rounds: int) -> Contender:
-    """The unit of all times: one product ``X.T @ y``."""
+    """Read X once, by one product ``X.T @ y``: the unit of all times."""
     return Contender(lambda: problem.X.T @ problem.y, rounds, READS_PER_ROUND)
 
 
-def _better(best: Timing | None, contender: Contender) -> Timing:
-    seconds = float("inf") if best is None else best.seconds
+def _timed(contender: Contender, earlier: list[float]) -> Timing:
+    """One round of a contender, appended to the times it had before."""
+    times = list(earlier)
     result = None
     for _ in range(contender.per_round):
         start = perf_counter()
         result = contender.run()
-        seconds = min(seconds, perf_counter() - start)
-    return Timing(seconds, result)
+        times.append(perf_counter() - start)
+    return Timing(times, result)

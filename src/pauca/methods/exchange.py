@@ -111,16 +111,18 @@ def _advance(scout: Subset, size: int) -> None:
 
 
 def _after_detour(subset: Subset, extra: int) -> Iterator[Subset]:
-    """A copy of ``subset`` after taking in ``extra`` features and giving up as many, unless that leads back."""
-    rival = subset.copy()
-    for _ in range(extra):
-        step = next_addition(rival, "refit", 0.0)
-        if isinstance(step, Stop):
-            break
-        rival.add(step)
-    taken = set(rival.support[subset.size :])
-    given_up = rival.cheapest_removals(len(taken))
-    if taken != set(given_up):
+    """The subset after taking in ``extra`` features and giving up as many, unless that leads back."""
+    size = subset.size
+    with subset.trial():
+        for _ in range(extra):
+            step = next_addition(subset, "refit", 0.0)
+            if isinstance(step, Stop):
+                break
+            subset.add(step)
+        taken = subset.support[size:]
+        given_up = subset.cheapest_removals(len(taken))
+        rival = None if set(given_up) == set(taken) else subset.copy()
+    if rival is not None:
         for feature in given_up:
             rival.drop(feature)
         yield rival

@@ -12,6 +12,8 @@ class InverseFactor:
     turns M by a Householder reflection that leaves the deleted coordinate in a single row. M need not stay
     triangular: no use of it asks for that, and reflections are as stable as Cholesky's own rotations.
 
+    The array is replaced, never written to, so that copies may share it.
+
     All products are NumPy's. SciPy's LAPACK brings a second pool of BLAS threads, and two pools that wait for work by
     spinning make each other several times slower on calls as small as these.
     """
@@ -28,10 +30,6 @@ class InverseFactor:
     def size(self) -> int:
         """Number of rows of H."""
         return len(self._root)
-
-    def copy(self) -> InverseFactor:
-        """A factor that changes on its own; the array is replaced, never written to, so both may share it."""
-        return InverseFactor(self._root)
 
     def half_solve(self, rhs: np.ndarray) -> np.ndarray:
         """``M rhs``, whose squared length is ``rhs' H^-1 rhs``; ``rhs`` may have several columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -84,6 +85,10 @@ class Subset(Protocol):
 
     def copy(self) -> Subset:
         """An independent subset on the same objective."""
+        ...
+
+    def trial(self) -> AbstractContextManager[None]:
+        """A context in which features may be added; when it ends, the subset is as it was before."""
         ...
 
     def empty(self) -> Subset:
