@@ -1,8 +1,8 @@
 """Which ten terms foretell the progression of diabetes? A real table, start to end.
 
 The table comes with scikit-learn: 442 patients, ten measurements, and how far the disease went within a year. With all
-squares and products there are 64 columns. The demo fits the path of models with 1 to 10 of them, prints which terms each
-size uses and how well it does on patients it has not seen, and saves the curve of accuracy against size.
+squares and products there are 64 columns. The demo fits the path of models with 1 to 10 of them, prints which terms
+each size uses and how well it does on patients it has not seen, and saves the curve of accuracy against size.
 """
 
 from pathlib import Path

@@ -51,6 +51,7 @@ def test_options_are_refused(data, params, error, words):
         (lambda: FoBa(compare="all"), "compare must be one of"),
         (lambda: FoBa(max_steps=0), "max_steps must be a positive integer"),
         (lambda: Exchange(detour=-1), "detour must be a non-negative integer"),
+        (lambda: Exchange(scouts="forward"), "scouts must be a tuple of Forward and FoBa methods"),
     ],
 )
 def test_method_options_are_refused(make, words):

@@ -25,7 +25,7 @@ VARIANTS = [
         )
     ),
     Exchange(),
-    Exchange(detour=0),
+    Exchange(scouts=(), detour=0),
 ]
 
 

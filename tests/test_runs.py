@@ -12,7 +12,12 @@ from pauca import PaucaWarning, SparseRegressor, Stop
 from pauca.methods import Exchange, FoBa
 from problems import METHODS, ar_problem
 
-RESUMABLE = [*METHODS, FoBa(compare="cumulative"), FoBa(compare="smallest", removal="zero"), Exchange(detour=0)]
+RESUMABLE = [
+    *METHODS,
+    FoBa(compare="cumulative"),
+    FoBa(compare="smallest", removal="zero"),
+    Exchange(scouts=(), detour=0),
+]
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,9 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from pauca.methods._steps import next_addition
-from pauca.path.driver import Goal
+from pauca.methods.foba import FoBa
+from pauca.methods.forward import Forward
+from pauca.path.driver import Goal, Method
 from pauca.path.stop import Stop
 from pauca.path.trail import Event, Trail, apply
 from pauca.subset import Subset
@@ -15,51 +17,57 @@ from pauca.subset.base import is_lower
 
 @dataclass(frozen=True)
 class Exchange:
-    """The best model of each size that single exchanges and two other starts can find.
+    """The best model of each size that exchanges of single features can find from several starts.
 
     At every size:
 
     1. the model of the size before takes in the feature with the largest gain after refitting;
     2. one chosen feature is swapped for one other, the best of all k x d pairs by exact gains, until no swap lowers Q;
-    3. two rivals do the same from other starts: the plain forward model of this size, and the current model after a
-       detour over ``detour`` more features and back. A rival that ends lower takes over.
+    3. rivals do the same from other starts: the models of this size that the ``scouts`` have found, and the current
+       model after a detour over ``detour`` more features and back. A rival that ends lower takes over.
 
-    What is left is optimal under single exchanges and never above ``Forward`` at any size. As each size is made
-    from the sizes before it alone, the model of size 5 is the same whether 5 or 50 features were asked for.
+    What is left is optimal under single exchanges and never above any scout: by default, never above ``Forward()``,
+    ``FoBa()`` and ``FoBa(rule="refit")``. As each size is made from the sizes before it alone, the model of size 5 is
+    the same whether 5 or 50 features were asked for.
 
     The replacement steps of Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 4, take the best feature in and the
-    smallest coefficient out; the best of all pairs lowers Q at least as much, so their Theorem 2.9 holds: with ``k
-    + 1 >= s (1 + 4 (beta / lambda)^2)`` features Q is at most that of any model of s features, beta and lambda
+    smallest coefficient out; the best of all pairs lowers Q at least as much, so their Theorem 2.9 holds: with
+    ``k + 1 >= s (1 + 4 (beta / lambda)^2)`` features Q is at most that of any model of s features, beta and lambda
     being the largest and smallest curvature along sparse directions.
 
     Parameters
     ----------
+    scouts : tuple of methods, default=(Forward(), FoBa(), FoBa(rule="refit"))
+        Methods that grow and whose models are taken as further starts; ``()`` for none.
     detour : int, default=4
         How many features the detour takes in before it gives as many back; 0 leaves it out.
 
     Examples
     --------
-    >>> from pauca.methods import Exchange
-    >>> Exchange()
-    Exchange(detour=4)
+    >>> from pauca.methods import Exchange, FoBa
+    >>> Exchange(scouts=(FoBa(rule="refit"),), detour=2).detour
+    2
     """
 
+    scouts: tuple[Method, ...] = (Forward(), FoBa(), FoBa(rule="refit"))
     detour: int = 4
 
     def __post_init__(self) -> None:
         if not isinstance(self.detour, int) or self.detour < 0:
             raise ValueError(f"detour must be a non-negative integer; got {self.detour!r}.")
+        if not isinstance(self.scouts, tuple) or not all(isinstance(scout, Forward | FoBa) for scout in self.scouts):
+            raise ValueError(f"scouts must be a tuple of Forward and FoBa methods; got {self.scouts!r}.")
 
     def begin(self, subset: Subset) -> None:
         """Start from the empty model."""
 
     def moves(self, subset: Subset, trail: Trail, goal: Goal) -> Generator[Event | None, None, Stop]:
         """Swaps until the current size is settled, then an addition, and again."""
-        scout = subset.empty()
+        scouts = [_Scout(method, subset.empty()) for method in self.scouts]
         while True:
             if subset.size > 1:
                 yield from _swaps(subset)
-                for rival in self._rivals(subset, scout):
+                for rival in self._rivals(subset, scouts):
                     yield from _contest(subset, rival)
             if goal.reached(subset.size):
                 return Stop.SIZE
@@ -72,13 +80,43 @@ class Exchange:
         """The size the run ended at."""
         return trail.size
 
-    def _rivals(self, subset: Subset, scout: Subset) -> Iterator[Subset]:
-        """Other models of the same size, each made when it is asked for."""
-        _advance(scout, subset.size)
-        if scout.size == subset.size and set(scout.support) != set(subset.support):
-            yield scout.copy()
+    def _rivals(self, subset: Subset, scouts: list[_Scout]) -> Iterator[Subset]:
+        """Other models of the same size, each made when it is asked for and none twice."""
+        seen = {frozenset(subset.support)}
+        for scout in scouts:
+            support = frozenset(scout.support_of(subset.size))
+            if support and support not in seen:
+                yield scout.model(support)
+            seen.add(support)
         if self.detour:
             yield from _after_detour(subset, self.detour)
+
+
+class _Scout:
+    """Another method on its own path, taken up again whenever a further size is wanted."""
+
+    def __init__(self, method: Method, subset: Subset) -> None:
+        self._method = method
+        self._subset = subset
+        self._trail = Trail(subset, None)
+
+    def support_of(self, size: int) -> tuple[int, ...]:
+        """The features of the method's best model of ``size``; none if it does not get there."""
+        for event in self._method.moves(self._subset, self._trail, Goal(size)):
+            if event is not None:
+                apply(event, self._subset)
+                self._trail.record(event, self._subset)
+        found = self._trail.best.get(size)
+        return () if found is None else found.support
+
+    def model(self, support: frozenset[int]) -> Subset:
+        """A subset of its own on ``support``: as a rule that of the last size reached."""
+        if support == frozenset(self._subset.support):
+            return self._subset.copy()
+        model = self._subset.empty()
+        for feature in sorted(support):
+            model.add(feature)
+        return model
 
 
 def _swaps(subset: Subset) -> Iterator[Event]:
@@ -99,15 +137,6 @@ def _contest(subset: Subset, rival: Subset) -> Iterator[Event | None]:
     into = sorted(set(rival.support) - set(subset.support))
     if out and is_lower(rival.value, subset.value, subset.null_value):
         yield ("swap", out[0], into[0]) if len(out) == 1 else ("swap", tuple(out), tuple(into))
-
-
-def _advance(scout: Subset, size: int) -> None:
-    """Lead the scout along the plain forward path to ``size`` features, or as far as it goes."""
-    while scout.size < size:
-        step = next_addition(scout, "objective", 0.0)
-        if isinstance(step, Stop):
-            return
-        scout.add(step)
 
 
 def _after_detour(subset: Subset, extra: int) -> Iterator[Subset]:

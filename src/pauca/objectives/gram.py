@@ -67,7 +67,8 @@ class GramRows:
         if likely is None or self._per_pass == 1:
             return [feature]
         others = (int(j) for j in likely(feature, self._per_pass - 1))
-        return [feature, *(j for j in others if j != feature and j not in self._rows)]
+        # In order: the columns of a row then lie in order too.
+        return sorted({feature, *(j for j in others if j not in self._rows)})
 
     def _compute(self, features: list[int]) -> np.ndarray:
         block = self._design.gram(features)

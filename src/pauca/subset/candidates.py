@@ -72,7 +72,7 @@ class Candidates:
         self.residual += direction
 
     def scores(self, rule: str, left: float) -> np.ndarray:
-        """Score of every column by ``rule``, minus infinity where it may not be added; ``left`` is the current value."""
+        """Score of every column by ``rule``, minus infinity where it is barred; ``left`` is the current value."""
         thresholds = self.thresholds()
         if rule == "refit":
             scores = self.slope * self.slope / np.maximum(self.residual, thresholds)
