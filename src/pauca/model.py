@@ -9,11 +9,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A model as the search met it: features, coefficients in the search's coordinates, value."""
+    """A model as the search met it, in the search's coordinates."""
 
     support: tuple[int, ...]
     coef: np.ndarray
     value: float
+    variance: np.ndarray
+    """Diagonal of the inverse Hessian on the support: what the coefficients' variances are proportional to."""
 
 
 @dataclass(frozen=True)

@@ -81,48 +81,66 @@ class LeastSquares:
         return residual
 
     def finish(self, snapshots: Sequence[Snapshot], gram: GramRows) -> list[Model]:
-        """Models in the user's units, with coefficients refined beyond what the search needed.
+        """Models in the user's units.
 
-        A Newton step against the Gram matrix is enough for models that are well conditioned and leave something
-        unexplained. Otherwise all models are refined together against residuals taken from X itself, each round one
-        pass over the few columns they use. A Gram matrix's inverse with a gradient from true residuals (the
-        corrected seminormal equations) gives the accuracy of a QR factorisation, and the value is then a sum of
-        squares, not a difference.
+        Snapshots come refined against the Gram matrix, which is enough for models that are well conditioned and leave
+        something unexplained. The others are refined against residuals taken from X itself.
+        """
+        blurred = [s for s in snapshots if s.support and self._needs_residuals(s)]
+        if blurred:
+            sharp = dict(zip(map(id, blurred), self._refined(blurred, gram), strict=True))
+            snapshots = [sharp.get(id(s), s) for s in snapshots]
+        return [self._model(snapshot) for snapshot in snapshots]
+
+    def _needs_residuals(self, snapshot: Snapshot) -> bool:
+        # The Hessian's trace is about k, so k times its inverse's trace bounds its condition number.
+        condition = len(snapshot.support) * snapshot.variance.sum()
+        return bool(condition > WELL_CONDITIONED or snapshot.value < LITTLE_LEFT * self.null_value)
+
+    def _model(self, snapshot: Snapshot) -> Model:
+        support = np.array(snapshot.support, dtype=np.intp)
+        order = support.argsort()
+        support = support[order]
+        coef = snapshot.coef[order] / self.design.spread[support]
+        return Model(
+            support=support,
+            coef=coef,
+            intercept=self.intercept - float(self.design.mean[support] @ coef),
+            objective=snapshot.value,
+            worth=(0.5 * snapshot.coef**2 / snapshot.variance)[order],
+        )
+
+    def _refined(self, snapshots: list[Snapshot], gram: GramRows) -> list[Snapshot]:
+        """Snapshots refined together: each round is one pass over the few columns they use.
+
+        A Gram matrix's inverse with a gradient from true residuals (the corrected seminormal equations) gives the
+        accuracy of a QR factorisation, and the value is then a sum of squares, not a difference.
         """
         supports = [np.array(s.support, dtype=np.intp) for s in snapshots]
-        used = np.array(sorted({j for s in snapshots for j in s.support}), dtype=np.intp)
-        coef = np.zeros((len(used), len(snapshots)))
-        for column, (support, snapshot) in enumerate(zip(supports, snapshots, strict=True)):
-            coef[np.searchsorted(used, support), column] = snapshot.coef
-        places = [np.searchsorted(used, np.sort(support)) for support in supports]
+        used = np.unique(np.concatenate(supports))
+        places = [np.searchsorted(used, support) for support in supports]
         hessian = gram.rows(used, used)
         hessian.flat[:: len(used) + 1] += self.penalty[used]
         inverses = [np.linalg.inv(hessian[place[:, None], place]) for place in places]
-        step, value = self._steps(places, inverses, *self._slopes_from_gram(used, hessian, coef))
-        coef += step
-        if self._ill_conditioned(inverses) or value.min() < LITTLE_LEFT * self.null_value:
-            for _ in range(MOST_REFINEMENTS):
-                step, value = self._steps(places, inverses, *self._slopes_from_residuals(used, coef))
-                coef += step
-                if np.abs(step).max(initial=0.0) <= REFINED_BELOW * np.abs(coef).max(initial=0.0):
-                    break
-        return self._models(used, places, inverses, coef, value)
-
-    @staticmethod
-    def _ill_conditioned(inverses: list[np.ndarray]) -> bool:
-        """Whether solving with some Gram matrix loses too many digits; its trace is about k, so this bounds them."""
-        return any(len(inverse) * np.trace(inverse) > WELL_CONDITIONED for inverse in inverses)
-
-    def _slopes_from_gram(
-        self, used: np.ndarray, hessian: np.ndarray, coef: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Minus the gradient, and the value, for each column of ``coef``."""
-        curved = hessian @ coef
-        slope = self.slope[used, None]
-        return slope - curved, self.null_value + np.einsum("ij,ij->j", coef, 0.5 * curved - slope)
+        coef = np.zeros((len(used), len(snapshots)))
+        for column, (place, snapshot) in enumerate(zip(places, snapshots, strict=True)):
+            coef[place, column] = snapshot.coef
+        for _ in range(MOST_REFINEMENTS):
+            slope, value = self._slopes_from_residuals(used, coef)
+            step = np.zeros_like(coef)
+            for column, (place, inverse) in enumerate(zip(places, inverses, strict=True)):
+                step[place, column] = inverse @ slope[place, column]
+            value -= 0.5 * np.einsum("ij,ij->j", slope, step)
+            coef += step
+            if np.abs(step).max() <= REFINED_BELOW * np.abs(coef).max():
+                break
+        return [
+            Snapshot(snapshot.support, coef[place, column], max(float(value[column]), 0.0), np.diag(inverses[column]))
+            for column, (place, snapshot) in enumerate(zip(places, snapshots, strict=True))
+        ]
 
     def _slopes_from_residuals(self, used: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same from one pass over the columns ``used`` of X."""
+        """Minus the gradient on the columns ``used``, and the value, for each column of ``coef``."""
         slope = -self.penalty[used, None] * coef
         value = 0.5 * self.penalty[used] @ coef**2
         for rows, block in self.design.blocks(used):
@@ -132,35 +150,3 @@ class LeastSquares:
             slope += block.T @ residual
             value += 0.5 * np.einsum("ij,ij->j", residual, residual)
         return slope, value
-
-    @staticmethod
-    def _steps(
-        places: list[np.ndarray], inverses: list[np.ndarray], slope: np.ndarray, value: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """A Newton step for each model on its own support, and the value it leads to."""
-        step = np.zeros_like(slope)
-        for column, (place, inverse) in enumerate(zip(places, inverses, strict=True)):
-            step[place, column] = inverse @ slope[place, column]
-        return step, np.maximum(value - 0.5 * np.einsum("ij,ij->j", slope, step), 0.0)
-
-    def _models(
-        self,
-        used: np.ndarray,
-        places: list[np.ndarray],
-        inverses: list[np.ndarray],
-        coef: np.ndarray,
-        value: np.ndarray,
-    ) -> list[Model]:
-        """The columns of ``coef`` as models in the user's units."""
-        scaled = coef / self.design.spread[used, None]
-        intercept = self.intercept - self.design.mean[used] @ scaled
-        return [
-            Model(
-                support=used[place],
-                coef=scaled[place, column],
-                intercept=float(intercept[column]),
-                objective=float(value[column]),
-                worth=0.5 * coef[place, column] ** 2 / np.diag(inverse),
-            )
-            for column, (place, inverse) in enumerate(zip(places, inverses, strict=True))
-        ]

@@ -21,7 +21,7 @@ class Trail:
 
     def __init__(self, start: Subset, largest_kept: int | None) -> None:
         self.events: list[Event] = []
-        self.best = {0: Snapshot((), np.zeros(0), start.null_value)}
+        self.best = {0: Snapshot((), np.zeros(0), start.null_value, np.zeros(0))}
         """The best model met at each size."""
         self.stop: Stop | None = None
         self.dependent: list[int] = []

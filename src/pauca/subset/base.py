@@ -112,7 +112,7 @@ def is_lower(value: float, than: float, null_value: float) -> bool:
 def first_largest(scores: np.ndarray) -> int:
     """Index of the largest score; of those that tie with it to rounding, the lowest."""
     best = scores.max()
-    return int(np.argmax(scores >= best - TIED_WITHIN * abs(best)))
+    return int((scores >= best - TIED_WITHIN * abs(best)).argmax())
 
 
 def first_smallest(costs: np.ndarray, support: list[int]) -> int:

@@ -160,9 +160,12 @@ class LeastSquaresSubset:
         return LeastSquaresSubset(self.objective, self.gram)
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(tuple(self.support), self.coef, self.value)
+        self._refine()
+        return Snapshot(tuple(self.support), self.coef, self.value, self._factor.inverse_diagonal())
 
     def dependent(self) -> np.ndarray:
+        if not self.support:
+            return np.zeros(0, dtype=np.intp)
         candidates = self._made_candidates()
         barred = candidates.residual <= candidates.thresholds()
         barred[self.support] = False
@@ -184,19 +187,36 @@ class LeastSquaresSubset:
         return self._candidates
 
     def _solve(self) -> None:
-        """Coefficients and value from the factor; the value is a quadratic form, exact to second order."""
-        slope = self.objective.slope[self.support]
-        self.coef = self._factor.solve(slope)
-        curved = self._rows()[:, self.support] @ self.coef + self.objective.penalty[self.support] * self.coef
-        self.value = self.null_value + float(self.coef @ (0.5 * curved - slope))
+        """Coefficients from the factor alone."""
+        self.coef = self._factor.solve(self.objective.slope[self.support])
+        self._refine()
         self._sharpen()
+
+    def _refine(self) -> None:
+        """One step of iterative refinement against the Gram rows, and the value it leads to.
+
+        The value is a quadratic form: an error of the coefficients enters it squared.
+        """
+        if not self.support or self._little_left():
+            return
+        slope = self.objective.slope[self.support]
+        own = self._rows()[:, self.support]
+        penalty = self.objective.penalty[self.support]
+        curved = own @ self.coef + penalty * self.coef
+        step = self._factor.solve(slope - curved)
+        curved += own @ step + penalty * step
+        self.coef = self.coef + step
+        self.value = self.null_value + float(self.coef @ (0.5 * curved - slope))
+
+    def _little_left(self) -> bool:
+        return self.value < LITTLE_LEFT * self.null_value
 
     def _sharpen(self) -> None:
         """Once little is left to explain, take coefficients, slopes and value from residuals, at one read of X.
 
         Differences of Gram products would lose the digits that then decide.
         """
-        if self.value >= LITTLE_LEFT * self.null_value or not self.support:
+        if not self.support or not self._little_left():
             return
         objective = self.objective
         residual = objective.residual(self.support, self.coef)
