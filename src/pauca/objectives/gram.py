@@ -14,7 +14,7 @@ ROWS_PER_PASS = 32
 # Designs this narrow get the whole Gram matrix in one pass.
 WHOLE_UP_TO = 4 * ROWS_PER_PASS
 
-# On small data the calls cost more than the arithmetic, and twice the rows are asked for.
+# On data that lie in the cache a pass costs what its arithmetic costs, and a wrong guess is not cheap.
 SMALL_BYTES = 1 << 20
 
 # No pass makes more than this many bytes of rows, and the rows kept stay below the larger of this figure
@@ -32,7 +32,7 @@ class GramRows:
         self._design = design
         self._rows: dict[int, np.ndarray] = {}
         row_bytes = 8 * design.n_features
-        per_pass = ROWS_PER_PASS if design.nbytes > SMALL_BYTES else 2 * ROWS_PER_PASS
+        per_pass = ROWS_PER_PASS if design.nbytes > SMALL_BYTES else ROWS_PER_PASS // 8
         self._per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, per_pass))
         self._most_kept = max(4 * self._per_pass, max(2 * PASS_BYTES, design.nbytes // 8) // row_bytes)
         self.passes = 0

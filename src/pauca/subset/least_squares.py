@@ -23,6 +23,9 @@ LITTLE_LEFT = 1e-6
 REHEARSE_ABOVE = 1 << 20
 POOL_FACTOR = 4
 
+# Additions change the coefficients by a rank-one step each; rounding is taken out before it can build up.
+ADDITIONS_BEFORE_REFINING = 8
+
 SPARE_ROWS = 16
 
 
@@ -47,6 +50,7 @@ class LeastSquaresSubset:
         self._factor = InverseFactor()
         self._gram_rows = np.empty((SPARE_ROWS, objective.design.n_features))
         self._candidates = Candidates(objective)
+        self._unrefined = 0
 
     @classmethod
     def start(cls, objective: LeastSquares) -> LeastSquaresSubset:
@@ -94,6 +98,7 @@ class LeastSquaresSubset:
         self.coef = np.concatenate((self.coef - step * weights, (step,)))
         self.support.append(feature)
         self.value -= 0.5 * slope * step
+        self._unrefined += 1
         self._sharpen()
 
     def drop(self, feature: int) -> None:
@@ -160,7 +165,8 @@ class LeastSquaresSubset:
         return LeastSquaresSubset(self.objective, self.gram)
 
     def snapshot(self) -> Snapshot:
-        self._refine()
+        if self._unrefined >= ADDITIONS_BEFORE_REFINING:
+            self._refine()
         return Snapshot(tuple(self.support), self.coef, self.value, self._factor.inverse_diagonal())
 
     def dependent(self) -> np.ndarray:
@@ -197,6 +203,7 @@ class LeastSquaresSubset:
 
         The value is a quadratic form: an error of the coefficients enters it squared.
         """
+        self._unrefined = 0
         if not self.support or self._little_left():
             return
         slope = self.objective.slope[self.support]
