@@ -38,9 +38,10 @@ def test_many_blocks_give_the_same_products(form, monkeypatch):
     X, y = integers()
     v = np.full(60, 1 / 60)
     whole = make_design(DESIGNS[form](X), v, center=True)
-    monkeypatch.setattr("pauca.design.base.BLOCK_NUMBERS", 50)
     monkeypatch.setattr("pauca.design.dense.MOMENT_BLOCK_NUMBERS", 50)
-    monkeypatch.setattr("pauca.design.sparse.BLOCK_NUMBERS", 50)
+    for name in ("GATHERED_NUMBERS", "WIDE_NUMBERS"):
+        monkeypatch.setattr(f"pauca.design.dense.{name}", 50)
+        monkeypatch.setattr(f"pauca.design.sparse.{name}", 50)
     parts = make_design(DESIGNS[form](X), v, center=True)
     assert len(list(parts.blocks([1, 2]))) == 3
     np.testing.assert_allclose(parts.spread, whole.spread, rtol=1e-12)
@@ -76,8 +77,8 @@ def test_full_sparse_columns_and_means_that_dominate():
 
 def test_gram_rows_are_computed_once_and_several_to_a_pass():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((100, 400))
-    rows = GramRows(make_design(X, np.full(100, 0.01), center=True))
+    X = rng.standard_normal((400, 400))
+    rows = GramRows(make_design(X, np.full(400, 1 / 400), center=True))
     asked = []
 
     def likely(feature, count):

@@ -27,9 +27,10 @@ CONSTANT_BELOW = 1e-13
 # the columns are centred block by block before they are multiplied.
 MEAN_DOMINATES_ABOVE = 1e3
 
-# Rows are taken in blocks of about this many numbers (4 MB): large enough for BLAS to be at full speed, small
-# enough to stay in the cache while they are worked on, and no temporary array ever rivals X.
-BLOCK_NUMBERS = 1 << 19
+# A few columns are gathered in blocks of about this many numbers (half a megabyte), which stay in the cache while
+# they are worked on; blocks of all columns are larger, for BLAS to be at full speed. Neither ever rivals X.
+GATHERED_NUMBERS = 1 << 16
+WIDE_NUMBERS = 1 << 19
 
 
 class Design(Protocol):
@@ -80,7 +81,7 @@ def weighted_target(weights: np.ndarray, target: np.ndarray, center: bool) -> np
     return weights * (target - weights @ target) if center else weights * target
 
 
-def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Slices that cut ``n_rows`` into blocks of about ``BLOCK_NUMBERS / width`` rows."""
-    step = max(1, BLOCK_NUMBERS // max(1, width))
+def row_blocks(n_rows: int, width: int, numbers: int) -> Iterator[slice]:
+    """Slices that cut ``n_rows`` into blocks of ``width`` columns with about so many ``numbers``."""
+    step = max(1, numbers // max(1, width))
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))

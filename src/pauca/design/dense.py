@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pauca.design.base import MEAN_DOMINATES_ABOVE, inverse_spread, row_blocks, usable_columns, weighted_target
+from pauca.design.base import (
+    GATHERED_NUMBERS,
+    MEAN_DOMINATES_ABOVE,
+    WIDE_NUMBERS,
+    inverse_spread,
+    row_blocks,
+    usable_columns,
+    weighted_target,
+)
 
 # The moments are gathered with element-wise passes: their blocks should stay in the cache.
 MOMENT_BLOCK_NUMBERS = 1 << 17
@@ -52,21 +60,25 @@ class DenseDesign:
 
     def gram(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         features = np.asarray(features, dtype=np.intp)
-        product = np.zeros((len(features), self.n_features))
+        product = None
         leftover = np.zeros(len(features))
-        for rows in row_blocks(self.n_rows, len(features) if self._raw else self.n_features):
+        for rows in self._gathered_blocks(features) if self._raw else self._wide_blocks():
             block = self._standardised(rows, features)
             block *= self.weights[rows, None]
-            leftover += block.sum(axis=0)
-            product += block.T @ (self._X[rows] if self._raw else self._centred(rows))
+            leftover += np.ones(len(block)) @ block
+            part = block.T @ (self._X[rows] if self._raw else self._centred(rows))
+            # The first part is kept as it is: making and filling arrays of this size costs as much as a read of X.
+            product = part if product is None else np.add(product, part, out=product)
+        assert product is not None
         if self._raw:
             # The second centring: a mean that is off by rounding would come back multiplied by the mean itself.
-            product -= np.outer(leftover, self.mean)
+            for position, excess in enumerate(leftover):
+                product[position] -= excess * self.mean
         product *= self._inverse_spread
         return product
 
     def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        for rows in row_blocks(self.n_rows, len(features)):
+        for rows in self._gathered_blocks(features):
             yield rows, self._standardised(rows, features)
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
@@ -77,8 +89,11 @@ class DenseDesign:
         # What is within the sample's noise is taken to be nothing; many small errors would drown the few large entries.
         return np.where(np.abs(guess) < 3.5 / np.sqrt(len(rows)), 0.0, guess)
 
+    def _gathered_blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[slice]:
+        return row_blocks(self.n_rows, len(features), GATHERED_NUMBERS)
+
     def _wide_blocks(self) -> Iterator[slice]:
-        return row_blocks(self.n_rows, self.n_features)
+        return row_blocks(self.n_rows, self.n_features, WIDE_NUMBERS)
 
     def _centred(self, rows: slice) -> np.ndarray:
         return self._X[rows] - self.mean

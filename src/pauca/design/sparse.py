@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from pauca.design.base import (
-    BLOCK_NUMBERS,
+    GATHERED_NUMBERS,
     MEAN_DOMINATES_ABOVE,
+    WIDE_NUMBERS,
     inverse_spread,
     row_blocks,
     usable_columns,
@@ -58,7 +59,7 @@ class SparseDesign:
 
     def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         chosen = sparse.csr_array(self._X[:, features])
-        for rows in row_blocks(self.n_rows, len(features)):
+        for rows in row_blocks(self.n_rows, len(features), GATHERED_NUMBERS):
             block = chosen[rows].toarray().astype(np.float64, copy=False)
             block -= self.mean[features]
             block *= self._inverse_spread[features]
@@ -101,7 +102,7 @@ def _entries(X: sparse.sparray | sparse.spmatrix) -> Iterator[tuple[np.ndarray, 
     """Stored entries in chunks of (row, column, value), so that no array as long as the data is made."""
     by_column = X.format == "csc"
     starts = X.indptr
-    chunk = max(BLOCK_NUMBERS, X.shape[1] // 4)
+    chunk = max(WIDE_NUMBERS, X.shape[1] // 4)
     for first in range(0, X.nnz, chunk):
         last = min(first + chunk, X.nnz)
         minor = X.indices[first:last]

@@ -106,7 +106,7 @@ class LeastSquares:
             support=support,
             coef=coef,
             intercept=self.intercept - float(self.design.mean[support] @ coef),
-            objective=snapshot.value,
+            objective=float(snapshot.value),
             worth=(0.5 * snapshot.coef**2 / snapshot.variance)[order],
         )
 

@@ -85,6 +85,7 @@ def run(
     """Run ``method`` from where ``resume`` (the events of an earlier run) left off until it or the budget ends it."""
     budget = budget or Budget()
     began = time.monotonic()
+    subset.expect(goal.k)
     method.begin(subset)
     trail = Trail(subset, goal.k)
     trail.dependent = subset.dependent().tolist()

@@ -51,6 +51,10 @@ class Subset(Protocol):
         """Number of chosen features."""
         ...
 
+    def expect(self, size: int | None) -> None:
+        """Say how many features the run is going for, so that work can be laid out for them."""
+        ...
+
     def best_addition(self, rule: str) -> int | None:
         """The candidate that ``rule`` ranks first, or None if no column may be added."""
         ...

@@ -22,6 +22,7 @@ LITTLE_LEFT = 1e-6
 # Rehearsing the search costs a millisecond: more than a pass over data of fewer numbers than this.
 REHEARSE_ABOVE = 1 << 20
 POOL_FACTOR = 4
+LEAST_GUESSES = 7
 
 # Additions change the coefficients by a rank-one step each; rounding is taken out before it can build up.
 ADDITIONS_BEFORE_REFINING = 8
@@ -51,6 +52,7 @@ class LeastSquaresSubset:
         self._gram_rows = np.empty((SPARE_ROWS, objective.design.n_features))
         self._candidates = Candidates(objective)
         self._unrefined = 0
+        self._expected: int | None = None
 
     @classmethod
     def start(cls, objective: LeastSquares) -> LeastSquaresSubset:
@@ -60,6 +62,9 @@ class LeastSquaresSubset:
     @property
     def size(self) -> int:
         return len(self.support)
+
+    def expect(self, size: int | None) -> None:
+        self._expected = size
 
     def best_addition(self, rule: str) -> int | None:
         scores = self._made_candidates().scores(rule, self.value)
@@ -162,7 +167,9 @@ class LeastSquaresSubset:
             self._factor, self._candidates = factor, candidates
 
     def empty(self) -> LeastSquaresSubset:
-        return LeastSquaresSubset(self.objective, self.gram)
+        other = LeastSquaresSubset(self.objective, self.gram)
+        other.expect(self._expected)
+        return other
 
     def snapshot(self) -> Snapshot:
         if self._unrefined >= ADDITIONS_BEFORE_REFINING:
@@ -256,7 +263,10 @@ class LeastSquaresSubset:
         return True
 
     def _likely_after(self, feature: int, count: int) -> np.ndarray:
-        """Features whose Gram rows are likely to be wanted with that of ``feature``: itself and ``count`` others."""
+        """Features whose Gram rows are likely to be wanted next: ``feature`` itself and up to ``count`` others."""
+        if self._expected is not None:
+            # Twice as many as are still to come: some guesses are wrong.
+            count = min(count, max(LEAST_GUESSES, 2 * (self._expected - self.size)))
         candidates = self._made_candidates()
         scores = candidates.scores("refit", self.value)
         scores[self.gram.known()] = -np.inf
