@@ -78,6 +78,21 @@ def test_going_on_to_more_features(hard, method):
     assert len(calls.seen) == len(whole.path_.events) - first
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_lesser_goal_starts_afresh(hard, method):
+    model = SparseRegressor(k=9, method=method, warm_start=True).fit(*hard)
+    model.set_params(k=4).fit(*hard)
+    same(model, SparseRegressor(k=4, method=method).fit(*hard))
+    assert model.k_ == 4
+    tol = 0.01 * model.path_[0].objective
+    if method != "backward":
+        model.set_params(k=None, tol=tol / 4).fit(*hard)
+        model.set_params(tol=tol).fit(*hard)
+        same(model, SparseRegressor(method=method, tol=tol).fit(*hard))
+        model.set_params(tol=tol / 4).fit(*hard)
+        same(model, SparseRegressor(method=method, tol=tol / 4).fit(*hard))
+
+
 def test_other_data_start_afresh(hard):
     X, y = hard
     model = SparseRegressor(k=5, warm_start=True).fit(X, y)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from pauca.design import make_design
 from pauca.estimators.checks import check_data, check_integer, check_moments, check_number, check_weights, listed
 from pauca.methods import resolve
 from pauca.objectives import LeastSquares
-from pauca.path import Budget, Goal, Method, Path, Progress, Stop, Trail, run
+from pauca.path import Budget, Event, Goal, Method, Path, Progress, Stop, Trail, run
 from pauca.path.summary import summarize
 from pauca.subset import LeastSquaresSubset
 from pauca.warnings import PaucaWarning
@@ -144,10 +145,11 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         check_moments(self, design, X, names)
         objective = LeastSquares.of(design, y, ridge=ridge, center=self.fit_intercept)
         subset = LeastSquaresSubset.start(objective)
-        resume = self._resumable(objective, method)
+        key = _resume_key(objective, method)
+        resume = self._events_to_resume(key, goal)
         trail = run(method, subset, goal, Budget(time_limit, self.callback), resume)
         self.path_ = _finished_path(trail, subset, names)
-        self._resume_key = _resume_key(objective, method)
+        self._resume_key, self._resume_tol = key, goal.tol
         self._choose(method.answer(trail, goal))
         self._warn(trail, np.flatnonzero(~design.usable))
         return self
@@ -194,12 +196,12 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         self.k_ = model.size
         self.stop_ = self.path_.stop
 
-    def _resumable(self, objective: LeastSquares, method: Method) -> Any:
-        """The events of the last fit if this one may go on from them, else none."""
-        if not (self.warm_start and hasattr(self, "_resume_key")):
+    def _events_to_resume(self, key: tuple[Any, ...], goal: Goal) -> Sequence[Event]:
+        """The events of the last fit if this one may go on from them: same data and method, and no lesser goal."""
+        if not self.warm_start or getattr(self, "_resume_key", None) != key:
             return ()
-        same = _resume_key(objective, method) == self._resume_key
-        return self.path_.events if same else ()
+        went_too_far = goal.tol > self._resume_tol or goal.reached(self.path_.sizes[-1] - 1)
+        return () if went_too_far else self.path_.events
 
     def _warn(self, trail: Trail, constant: np.ndarray) -> None:
         """One warning for all that was noteworthy."""
@@ -230,4 +232,4 @@ def _finished_path(trail: Trail, subset: LeastSquaresSubset, names: np.ndarray |
 
 def _resume_key(objective: LeastSquares, method: Method) -> tuple[Any, ...]:
     """What must agree for the events of one fit to be those of another: the method, the ridge and the data."""
-    return method, objective.ridge, objective.null_value, objective.slope.tobytes()
+    return method, objective.ridge, objective.null_value, blake2b(objective.slope.tobytes(), digest_size=16).digest()

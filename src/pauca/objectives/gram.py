@@ -8,8 +8,11 @@ import numpy as np
 
 from pauca.design import Design
 
-# A pass over X for 32 rows costs little more than for one: reading X is what is paid for.
+# A pass over X for 32 rows costs about four times as much as for one. More rows would not come cheaper.
 ROWS_PER_PASS = 32
+
+# Where many rows are known to be wanted, no guess can go wrong.
+KNOWN_ROWS_PER_PASS = 256
 
 # Designs this narrow get the whole Gram matrix in one pass.
 WHOLE_UP_TO = 4 * ROWS_PER_PASS
@@ -34,6 +37,7 @@ class GramRows:
         row_bytes = 8 * design.n_features
         per_pass = ROWS_PER_PASS if design.nbytes > SMALL_BYTES else ROWS_PER_PASS // 8
         self._per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, per_pass))
+        self._known_per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, KNOWN_ROWS_PER_PASS))
         self._most_kept = max(4 * self._per_pass, max(2 * PASS_BYTES, design.nbytes // 8) // row_bytes)
         self.passes = 0
         self.computed = 0
@@ -55,8 +59,8 @@ class GramRows:
         wanted = [int(j) for j in features]
         found = {j: self._rows[j][columns] for j in wanted if j in self._rows}
         missing = [j for j in wanted if j not in found]
-        for start in range(0, len(missing), self._per_pass):
-            batch = missing[start : start + self._per_pass]
+        for start in range(0, len(missing), self._known_per_pass):
+            batch = missing[start : start + self._known_per_pass]
             found.update(zip(batch, self._compute(batch)[:, columns], strict=True))
         width = self._design.n_features if isinstance(columns, slice) else len(columns)
         return np.stack([found[j] for j in wanted]) if wanted else np.zeros((0, width))
