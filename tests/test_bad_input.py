@@ -1,9 +1,11 @@
 """Bad input gets a clear error before any work, in scikit-learn's words; odd input gets a finite answer."""
 
+import datetime
 import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 
@@ -35,6 +37,9 @@ def data():
         ({"time_limit": 0}, ValueError, "'time_limit' parameter"),
         ({"method": "lasso"}, ValueError, "method must be one of 'backward', 'exchange', 'foba', 'forward'"),
         ({"method": FoBa}, ValueError, "method must be one of"),
+        ({"fit_intercept": "no"}, TypeError, "'fit_intercept' parameter of SparseRegressor must be a bool"),
+        ({"warm_start": 1}, TypeError, "'warm_start' parameter"),
+        ({"callback": 3}, TypeError, "'callback' parameter of SparseRegressor must be a callable or None"),
     ],
 )
 def test_options_are_refused(data, params, error, words):
@@ -48,9 +53,10 @@ def test_options_are_refused(data, params, error, words):
         (lambda: Forward(rule="best"), "rule must be one of 'objective', 'gradient', 'refit'; got 'best'"),
         (lambda: Backward(removal="x"), "removal must be one of"),
         (lambda: FoBa(nu=1.0), "nu must lie strictly between 0 and 1"),
+        (lambda: FoBa(nu="a"), "nu must lie strictly between 0 and 1"),
         (lambda: FoBa(compare="all"), "compare must be one of"),
-        (lambda: FoBa(max_steps=0), "max_steps must be a positive integer"),
-        (lambda: Exchange(detour=-1), "detour must be a non-negative integer"),
+        (lambda: FoBa(max_steps=0), "max_steps must be an integer of at least 1"),
+        (lambda: Exchange(detour=-1), "detour must be an integer of at least 0"),
         (lambda: Exchange(scouts="forward"), "scouts must be a tuple of Forward and FoBa methods"),
     ],
 )
@@ -79,6 +85,48 @@ def test_bad_columns_are_named_by_the_frame(data):
     frame["d"] = "text"
     with pytest.raises(ValueError, match="Columns that do not hold numbers: 'd'"):
         SparseRegressor(k=2).fit(frame, y)
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (pd.Categorical(["x", "y"] * 15), "Columns that do not hold numbers: 'd'"),
+        (pd.Timestamp("2020-01-01"), "Columns that hold dates or times: 'd'"),
+        (pd.Timedelta("1D"), "Columns that hold dates or times: 'd'"),
+    ],
+)
+def test_columns_that_are_not_numbers(data, column, words):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(d=column)
+    with pytest.raises(ValueError, match=words):
+        SparseRegressor(k=2).fit(frame, y)
+
+
+@pytest.mark.parametrize("value", ["x", datetime.date(2020, 1, 1), datetime.timedelta(days=1)])
+def test_polars_columns_that_are_not_numbers(data, value):
+    X, y = data
+    frame = pl.DataFrame(X, schema=list("abcde")).with_columns(d=pl.lit(value))
+    with pytest.raises(ValueError, match=r"Columns that .*: 'd'"):
+        SparseRegressor(k=2).fit(frame, y)
+    with pytest.raises(TypeError, match=r"call its collect\(\) first"):
+        SparseRegressor(k=2).fit(frame.lazy(), y)
+
+
+@pytest.mark.parametrize("kind", ["frame", "csc", "csr"])
+def test_prediction_names_bad_columns_too(data, kind):
+    X, y = data
+    model = SparseRegressor(k=2).fit(pd.DataFrame(X, columns=list("abcde")) if kind == "frame" else X, y)
+    X = X.copy()
+    X[3, 3] = np.nan
+    given = pd.DataFrame(X, columns=list("abcde")) if kind == "frame" else sparse.csc_array(X).asformat(kind)
+    with pytest.raises(ValueError, match=r"Input X contains NaN[^$]*Found in: '(d|x3)'"):
+        model.predict(given)
+
+
+def test_objects_that_are_numbers_are_read_as_such(data):
+    X, y = data
+    model = SparseRegressor(k=2).fit(X, y)
+    np.testing.assert_array_equal(SparseRegressor(k=2).fit(X.astype(object), y).coef_, model.coef_)
 
 
 def test_values_too_large_to_square(data):

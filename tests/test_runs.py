@@ -10,6 +10,7 @@ import pytest
 
 from pauca import PaucaWarning, SparseRegressor, Stop
 from pauca.methods import Exchange, FoBa
+from pauca.path import driver
 from problems import METHODS, ar_problem
 
 RESUMABLE = [
@@ -113,7 +114,29 @@ def test_a_time_limit_keeps_the_best_so_far(hard, method):
     same(model, SparseRegressor(k=6, method=method).fit(*hard))
 
 
+def test_a_backward_run_out_of_time_keeps_the_model_it_has(hard):
+    model = SparseRegressor(k=5, method="backward", time_limit=1e-9).fit(*hard)
+    assert model.stop_ is Stop.TIME
+    assert model.k_ == 59
+    assert model.score(*hard) > 0.9
+    model.set_params(time_limit=None, warm_start=True).fit(*hard)
+    same(model, SparseRegressor(k=5, method="backward").fit(*hard))
+
+
+def test_numpy_booleans_stop_a_run_too(hard):
+    model = SparseRegressor(k=9, callback=lambda progress: np.bool_(progress.size >= 3)).fit(*hard)
+    assert model.stop_ is Stop.CALLBACK
+    assert model.k_ == 3
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """No interrupt of another test is remembered."""
+    monkeypatch.setattr("pauca.path.driver._interrupts", driver._Interrupts())
+
+
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("quiet")
 def test_ctrl_c_leaves_a_usable_path(hard, method):
     X, y = hard
 
@@ -128,6 +151,18 @@ def test_ctrl_c_leaves_a_usable_path(hard, method):
     assert np.all(np.isfinite(model.predict(X[:, :10])))
 
 
+@pytest.mark.usefixtures("quiet")
+def test_a_second_ctrl_c_interrupts_as_usual(hard):
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    with pytest.warns(PaucaWarning, match="interrupted"):
+        SparseRegressor(k=3, callback=interrupt).fit(*hard)
+    with pytest.raises(KeyboardInterrupt):
+        SparseRegressor(k=3, callback=interrupt).fit(*hard)
+
+
+@pytest.mark.usefixtures("quiet")
 def test_ctrl_c_in_the_middle_of_a_move(hard, monkeypatch):
     """The trail knows only whole moves: the half-made one is not in it."""
     from pauca.refit import InverseFactor
@@ -240,5 +275,5 @@ def test_table_plot_and_summary(hard, tmp_path):
 def test_a_missing_extra_is_named(hard, monkeypatch, library, call):
     path = SparseRegressor(k=2).fit(*hard).path_
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=r"pip install 'pauca\["):
+    with pytest.raises(ImportError, match=r"pip install"):
         getattr(path, call)()

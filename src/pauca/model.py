@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """A model as the search met it, in the search's coordinates."""
 
@@ -18,7 +18,7 @@ class Snapshot:
     """Diagonal of the inverse Hessian on the support: what the coefficients' variances are proportional to."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """A fitted model of one size, in the user's units.
 

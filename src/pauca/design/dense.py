@@ -134,25 +134,24 @@ def _moments(X: np.ndarray, weights: np.ndarray, center: bool, readable: bool) -
 
 
 def _moments_by_rows(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Means and variances in one pass over rows, shifted by the mean of the first rows.
-
-    The shift keeps the digits when means are huge. The cancellation left in ``E(x-p)^2 - (E(x-p))^2`` is at most
-    the number of rows over the number of rows behind ``p``: two or three digits in the worst order of rows.
-    """
+    """Means in one pass over blocks of rows; variances about them, and what rounding left of the means, in another."""
     n_rows, n_features = X.shape
     step = max(1, MOMENT_BLOCK_NUMBERS // n_features)
-    pivot = np.mean(X[: max(step, 16)], axis=0, dtype=np.float64) if center else np.zeros(n_features)
-    first = np.zeros(n_features)
+    blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+    mean = np.zeros(n_features)
+    if center:
+        for rows in blocks:
+            mean += weights[rows] @ X[rows].astype(np.float64, copy=False)
+    left = np.zeros(n_features)
     second = np.zeros(n_features)
     buffer = np.empty((min(step, n_rows), n_features))
-    for start in range(0, n_rows, step):
-        v = weights[start : start + step]
-        shifted = np.subtract(X[start : start + step], pivot, out=buffer[: len(v)])
-        first += v @ shifted
-        second += v @ np.multiply(shifted, shifted, out=shifted)
+    for rows in blocks:
+        away = np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
+        left += weights[rows] @ away
+        second += weights[rows] @ np.multiply(away, away, out=away)
     if not center:
-        return np.zeros(n_features), second
-    return pivot + first, np.maximum(second - first * first, 0.0)
+        return mean, second
+    return mean + left, np.maximum(second - left * left, 0.0)
 
 
 def _moments_by_columns(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:

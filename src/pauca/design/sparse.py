@@ -20,6 +20,9 @@ from pauca.design.base import (
 # Chosen columns fuller than this are multiplied as a dense block: the sparse product's bookkeeping costs more.
 DENSE_ABOVE = 0.1
 
+# No more than this many numbers (32 MB) of such a block are made at once.
+DENSE_NUMBERS = 1 << 22
+
 
 class SparseDesign:
     """Verbs on a CSC or CSR matrix; the means are taken out of the products, never out of the entries."""
@@ -28,10 +31,18 @@ class SparseDesign:
         self.n_rows, self.n_features = X.shape
         self.nbytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
         self.weights = weights
+        if not X.has_canonical_format:
+            # Entries stored twice add up: the one kind of sparse data that must be copied to be read.
+            X = X.copy()
+            X.sum_duplicates()
         self._X = X
         self._center = center
-        self.mean = X.T @ weights if center else np.zeros(self.n_features)
-        self.spread = np.sqrt(_second_moments_about(self.mean, X, weights))
+        self.mean = np.zeros(self.n_features)
+        if center:
+            # The second time takes away what rounding left of the first, which may exceed a small spread.
+            for _ in range(2):
+                self.mean += _moments_about(self.mean, X, weights)[0]
+        self.spread = np.sqrt(_moments_about(self.mean, X, weights)[1])
         self.usable = usable_columns(self.mean, self.spread)
         self._inverse_spread = inverse_spread(self.spread, self.usable)
         self._means_dominate = bool(np.any(np.abs(self.mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE))
@@ -77,25 +88,35 @@ class SparseDesign:
 
     def _gram_from_dense_columns(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         """Products with centred dense columns: exact where means dwarf spreads, fast where columns are full."""
-        chosen = np.concatenate([block for _, block in self.blocks(features)])
-        chosen *= self.weights[:, None]
-        product = np.ascontiguousarray((self._X.T @ chosen).T)
-        product -= np.outer(chosen.sum(axis=0), self.mean)
+        product = np.empty((len(features), self.n_features))
+        at_once = max(1, DENSE_NUMBERS // self.n_rows)
+        for start in range(0, len(features), at_once):
+            some = features[start : start + at_once]
+            chosen = np.empty((self.n_rows, len(some)))
+            for rows, block in self.blocks(some):
+                np.multiply(block, self.weights[rows, None], out=chosen[rows])
+            product[start : start + at_once] = (self._X.T @ chosen).T
+            product[start : start + at_once] -= np.outer(chosen.sum(axis=0), self.mean)
         return product
 
 
-def _second_moments_about(mean: np.ndarray, X: sparse.sparray | sparse.spmatrix, weights: np.ndarray) -> np.ndarray:
-    """Weighted mean of ``(x - mean)^2`` per column; the entries that are not stored count as zeros."""
-    stored_weight = np.zeros(len(mean))
-    moment = np.zeros(len(mean))
+def _moments_about(
+    point: np.ndarray, X: sparse.sparray | sparse.spmatrix, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted means of ``x - point`` and of its square, per column; entries that are not stored count as zeros."""
+    stored_weight = np.zeros(len(point))
+    first = np.zeros(len(point))
+    second = np.zeros(len(point))
     for rows, columns, values in _entries(X):
         v = weights[rows]
-        stored_weight += np.bincount(columns, weights=v, minlength=len(mean))
-        moment += np.bincount(columns, weights=v * (values - mean[columns]) ** 2, minlength=len(mean))
+        away = values - point[columns]
+        stored_weight += np.bincount(columns, weights=v, minlength=len(point))
+        first += np.bincount(columns, weights=v * away, minlength=len(point))
+        second += np.bincount(columns, weights=v * away * away, minlength=len(point))
     missing = 1.0 - stored_weight
     # In a full column this is the rounding of a sum, which must not be multiplied by the square of a large mean.
     missing[missing < len(weights) * np.finfo(float).eps] = 0.0
-    return moment + missing * mean**2
+    return first - missing * point, second + missing * point**2
 
 
 def _entries(X: sparse.sparray | sparse.spmatrix) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +17,10 @@ from pauca.design import Design
 from pauca.path import column_names
 
 NAMES_SHOWN = 5
+LARGEST_TARGET = 1e150
+
+# Sparse and dense data of any numeric dtype go through as they are; whether they are finite is looked at here.
+AS_IT_IS: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
 
 
 def check_integer(estimator: Any, name: str, value: Any, least: int) -> int | None:
@@ -43,19 +49,30 @@ def check_data(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
 
     Whether X is finite shows in its moments, which are the first pass over it; ``check_moments`` looks there.
     """
-    try:
-        X_checked, y = validate_data(
-            estimator, X, y, accept_sparse=("csc", "csr"), dtype="numeric", ensure_all_finite=False, y_numeric=True
-        )
-    except (ValueError, TypeError) as error:
-        text = _text_columns(X)
-        if not text:
-            raise
-        raise type(error)(
-            f"{error}\nColumns that do not hold numbers: {listed(np.array(text), range(len(text)))}. "
-            "Encode them as numbers or leave them out."
-        ) from error
-    return X_checked, np.asarray(y, dtype=np.float64)
+    with _named_columns(X):
+        X, y = validate_data(estimator, X, y, y_numeric=True, **AS_IT_IS)
+        X = _as_numbers(X)
+    return X, np.asarray(y, dtype=np.float64)
+
+
+def check_rows(estimator: Any, X: Any) -> Any:
+    """X for prediction: the columns of the fit, numbers all of them."""
+    with _named_columns(X):
+        X = _as_numbers(validate_data(estimator, X, reset=False, **AS_IT_IS))
+    values = X.data if sparse.issparse(X) else X
+    if not np.isfinite(values).all():
+        dense_or_coo = X.tocoo() if sparse.issparse(X) else X
+        bad = ~np.isfinite(values)
+        columns = np.unique(dense_or_coo.col[bad] if sparse.issparse(X) else np.nonzero(bad)[1])
+        _refuse_values(estimator, X, columns, getattr(estimator, "feature_names_in_", None))
+    return X
+
+
+def check_target(y: np.ndarray) -> None:
+    """Refuse a target whose squares leave the range of floating-point numbers."""
+    largest = np.abs(y).max()
+    if largest > LARGEST_TARGET or 0 < largest < 1 / LARGEST_TARGET:
+        raise ValueError(f"Input y has values of magnitude {largest:.3g}, which cannot be squared. Rescale it.")
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
@@ -79,8 +96,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
 def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | None) -> None:
     """Refuse values that are not finite, or too large to be squared, and name their columns."""
     bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
-    if not len(bad):
-        return
+    if len(bad):
+        _refuse_values(estimator, X, bad, names)
+
+
+def _refuse_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
     columns = X[:, bad]
     values = columns.data if sparse.issparse(columns) else columns
     found = f"Found in: {listed(names, bad)}."
@@ -90,7 +110,9 @@ def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | No
             f"natively. {found} Leave out those rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
         )
     if np.isinf(values).any():
-        raise ValueError(f"Input X contains infinity or a value too large for {X.dtype!r}. {found}")
+        raise ValueError(
+            f"Input X contains infinity or a value too large for {X.dtype!r}. {found} Leave out those rows or columns."
+        )
     raise ValueError(f"Input X contains values too large to be squared (beyond about 1e150). {found} Rescale them.")
 
 
@@ -101,19 +123,63 @@ def listed(names: np.ndarray | None, columns: Any) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _text_columns(X: Any) -> list[str]:
-    """Columns of a pandas or polars frame that numpy cannot read as numbers."""
-    if not hasattr(X, "columns"):
-        return []
-    return [str(name) for name in X.columns if not _holds_numbers(X[name])]
-
-
-def _holds_numbers(column: Any) -> bool:
+@contextmanager
+def _named_columns(X: Any) -> Iterator[None]:
+    """What goes wrong with the columns of a frame is said with their names."""
+    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
+        raise TypeError("X is a lazy frame; call its collect() first.")
+    dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
+    if dates:
+        raise ValueError(
+            f"Columns that hold dates or times: {listed(np.array(dates), range(len(dates)))}. "
+            "Turn them into numbers (days since a date, hour of the day) or leave them out."
+        )
     try:
-        np.asarray(column, dtype=np.float64)
+        yield
+    except (ValueError, TypeError) as error:
+        text = [name for name, _ in _dtypes(X) if not _holds_numbers(np.asarray(X[name]))]
+        if not text:
+            raise
+        raise type(error)(
+            f"{error}\nColumns that do not hold numbers: {listed(np.array(text), range(len(text)))}. "
+            "Encode them as numbers or leave them out."
+        ) from error
+
+
+def _dtypes(X: Any) -> list[tuple[str, str]]:
+    """Names and dtypes of the columns of a pandas or polars frame; nothing for anything else."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return []
+    return [(str(name), str(dtype)) for name, dtype in zip(X.columns, X.dtypes, strict=True)]
+
+
+def _as_numbers(X: Any) -> Any:
+    """Frames of mixed columns come as objects: make them floats, or fail."""
+    if X.dtype.kind in "Mm":
+        raise TypeError("X holds dates or times; turn them into numbers first.")
+    return X if X.dtype.kind in "biuf" else X.astype(np.float64)
+
+
+def _holds_numbers(column: np.ndarray) -> bool:
+    if column.dtype.kind in "biuf":
+        return True
+    try:
+        column.astype(np.float64)
     except (ValueError, TypeError):
         return False
-    return True
+    return column.dtype.kind == "O"
+
+
+def check_flag(estimator: Any, name: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(_refusal(estimator, name, "a bool", value))
+
+
+def check_callable(estimator: Any, name: str, value: Any) -> None:
+    """Something that can be called, or None."""
+    if value is not None and not callable(value):
+        raise TypeError(_refusal(estimator, name, "a callable or None", value))
 
 
 def _refusal(estimator: Any, name: str, wanted: str, value: Any) -> str:

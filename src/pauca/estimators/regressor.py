@@ -11,10 +11,21 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pauca.design import make_design
-from pauca.estimators.checks import check_data, check_integer, check_moments, check_number, check_weights, listed
+from pauca.estimators.checks import (
+    check_callable,
+    check_data,
+    check_flag,
+    check_integer,
+    check_moments,
+    check_number,
+    check_rows,
+    check_target,
+    check_weights,
+    listed,
+)
 from pauca.methods import resolve
 from pauca.objectives import LeastSquares
 from pauca.path import Budget, Event, Goal, Method, Path, Progress, Stop, Trail, run
@@ -40,7 +51,8 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     ridge : float, default=0.0
         Weight of the squared coefficients in the objective.
     tol : float, default=0.0
-        The least decrease of the objective that is worth a further feature.
+        The least decrease of the objective that is worth a further feature, in the units of the objective: those of
+        y squared.
     fit_intercept : bool, default=True
         Whether to fit an intercept; it is never penalised and never counted.
     time_limit : float or None, default=None
@@ -80,7 +92,10 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     Constant columns, and columns that are linear combinations of chosen ones, are never chosen; a ``PaucaWarning``
     names them. Ties go to the lowest index.
 
-    Ctrl-C ends the search like a time limit does: the fit is completed with what was found, with a warning.
+    Ctrl-C ends the search like a time limit does: the fit is completed with what was found, with a warning. A second
+    Ctrl-C within two seconds interrupts as usual, so that a loop of fits can be left.
+
+    Going on with ``warm_start`` repeats the moves of the last fit, not its search.
 
     Examples
     --------
@@ -137,7 +152,11 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             None if self.time_limit is None else check_number(self, "time_limit", self.time_limit, positive=True)
         )
         method = resolve(self.method)
+        check_flag(self, "fit_intercept", self.fit_intercept)
+        check_flag(self, "warm_start", self.warm_start)
+        check_callable(self, "callback", self.callback)
         X, y = check_data(self, X, y)
+        check_target(y)
         weights = check_weights(sample_weight, len(y))
         names = getattr(self, "feature_names_in_", None)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
@@ -157,7 +176,7 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Predictions for X of shape (n_samples, n_features): shape (n_samples,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype="numeric", reset=False)
+        X = check_rows(self, X)
         return np.asarray(X[:, self.support_] @ self.coef_[self.support_] + self.intercept_)
 
     def at(self, size: int) -> SparseRegressor:
@@ -209,7 +228,7 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         remarks = []
         if len(constant):
             remarks.append(f"Constant columns were left out: {listed(names, constant)}.")
-        if trail.dependent:
+        if trail.dependent and trail.stop is not Stop.PERFECT:
             remarks.append(
                 f"Columns that are linear combinations of chosen ones were left out: {listed(names, trail.dependent)}."
             )
@@ -232,4 +251,8 @@ def _finished_path(trail: Trail, subset: LeastSquaresSubset, names: np.ndarray |
 
 def _resume_key(objective: LeastSquares, method: Method) -> tuple[Any, ...]:
     """What must agree for the events of one fit to be those of another: the method, the ridge and the data."""
-    return method, objective.ridge, objective.null_value, blake2b(objective.slope.tobytes(), digest_size=16).digest()
+    design = objective.design
+    data = blake2b(digest_size=16)
+    for array in (objective.slope, design.mean, design.spread):
+        data.update(array.tobytes())
+    return method, objective.ridge, objective.null_value, data.digest()

@@ -26,4 +26,4 @@ def resolve(method: str | Method) -> Method:
     if not isinstance(method, str | type) and hasattr(method, "moves"):
         return method
     names = ", ".join(repr(name) for name in sorted(BY_NAME))
-    raise ValueError(f"method must be one of {names} or an object from pauca.methods; got {method!r}.")
+    raise ValueError(f"method must be one of {names} or an object from pauca.methods such as FoBa(); got {method!r}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable
 
 from pauca.path.stop import Stop
@@ -51,3 +52,15 @@ def check_rule(rule: object) -> None:
 def check_removal(removal: object) -> None:
     """Refuse a removal cost that does not exist."""
     one_of("removal", removal, REMOVALS)
+
+
+def check_count(name: str, value: object, least: int) -> None:
+    """Refuse what is not an integer of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
+
+
+def check_share(name: str, value: object) -> None:
+    """Refuse what is not a number strictly between 0 and 1."""
+    if not isinstance(value, numbers.Real) or not 0 < float(value) < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")

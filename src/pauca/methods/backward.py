@@ -58,5 +58,5 @@ class Backward:
         return Stop.EXHAUSTED if goal.k is not None and max(trail.best) < goal.k else Stop.SIZE
 
     def answer(self, trail: Trail, goal: Goal) -> int:
-        """The size asked for, or the largest there is; without one, the size the run ended at."""
-        return trail.size if goal.k is None else max(trail.best)
+        """The size asked for, or the largest there is; where the run ended if it did not get down to it."""
+        return trail.size if goal.k is None or trail.size > goal.k else max(trail.best)

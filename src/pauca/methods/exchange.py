@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
-from pauca.methods._steps import next_addition
+from pauca.methods._steps import check_count, next_addition
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward
 from pauca.path.driver import Goal, Method
@@ -26,9 +26,9 @@ class Exchange:
     3. rivals do the same from other starts: the models of this size that the ``scouts`` have found, and the current
        model after a detour over ``detour`` more features and back. A rival that ends lower takes over.
 
-    What is left is optimal under single exchanges and never above any scout: by default, never above ``Forward()``,
-    ``FoBa()`` and ``FoBa(rule="refit")``. As each size is made from the sizes before it alone, the model of size 5 is
-    the same whether 5 or 50 features were asked for.
+    What is left is optimal under single exchanges and never above a scout that is asked for as many features: by
+    default, never above ``Forward()``, ``FoBa()`` and ``FoBa(rule="refit")``. As each size is made from the sizes
+    before it alone, the model of size 5 is the same whether 5 or 50 features were asked for.
 
     The replacement steps of Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 4, take the best feature in and the
     smallest coefficient out; the best of all pairs lowers Q at least as much, so their Theorem 2.9 holds: with
@@ -53,8 +53,7 @@ class Exchange:
     detour: int = 4
 
     def __post_init__(self) -> None:
-        if not isinstance(self.detour, int) or self.detour < 0:
-            raise ValueError(f"detour must be a non-negative integer; got {self.detour!r}.")
+        check_count("detour", self.detour, 0)
         if not isinstance(self.scouts, tuple) or not all(isinstance(scout, Forward | FoBa) for scout in self.scouts):
             raise ValueError(f"scouts must be a tuple of Forward and FoBa methods; got {self.scouts!r}.")
 
@@ -65,10 +64,8 @@ class Exchange:
         """Swaps until the current size is settled, then an addition, and again."""
         scouts = [_Scout(method, subset.empty()) for method in self.scouts]
         while True:
-            if subset.size > 1:
-                yield from _swaps(subset)
-                for rival in self._rivals(subset, scouts):
-                    yield from _contest(subset, rival)
+            if subset.size:
+                yield from self._settle(subset, scouts)
             if goal.reached(subset.size):
                 return Stop.SIZE
             step = next_addition(subset, "refit", goal.tol)
@@ -80,16 +77,34 @@ class Exchange:
         """The size the run ended at."""
         return trail.size
 
-    def _rivals(self, subset: Subset, scouts: list[_Scout]) -> Iterator[Subset]:
-        """Other models of the same size, each made when it is asked for and none twice."""
-        seen = {frozenset(subset.support)}
+    def _settle(self, subset: Subset, scouts: list[_Scout]) -> Iterator[Event | None]:
+        """Swaps, and models of rivals, until neither lowers the value.
+
+        Whenever a rival takes over, all begins anew: what comes next depends on the current model alone, and so a run
+        that is taken up again goes the same way. Starts that were tried once need not be tried again.
+        """
+        tried: set[frozenset[int]] = set()
+        taken_over = True
+        while taken_over:
+            yield from _swaps(subset)
+            taken_over = False
+            for scout in scouts:
+                yield from scout.advance(subset.size)
+            for rival in self._rivals(subset, scouts, tried):
+                taken_over = yield from _contest(subset, rival)
+                if taken_over:
+                    break
+
+    def _rivals(self, subset: Subset, scouts: list[_Scout], tried: set[frozenset[int]]) -> Iterator[Subset]:
+        """Other models of the same size, each made when it is asked for."""
         for scout in scouts:
-            support = frozenset(scout.support_of(subset.size))
-            if support and support not in seen:
+            support = scout.support(subset.size)
+            if support and _is_new(support, subset, tried):
                 yield scout.model(support)
-            seen.add(support)
         if self.detour:
-            yield from _after_detour(subset, self.detour)
+            detour = _Detour(subset, self.detour)
+            if _is_new(detour.support, subset, tried):
+                yield detour.model()
 
 
 class _Scout:
@@ -100,14 +115,18 @@ class _Scout:
         self._subset = subset
         self._trail = Trail(subset, None)
 
-    def support_of(self, size: int) -> tuple[int, ...]:
-        """The features of the method's best model of ``size``; none if it does not get there."""
+    def advance(self, size: int) -> Iterator[None]:
+        """Lead the method on to ``size`` features, or as far as it goes."""
         for event in self._method.moves(self._subset, self._trail, Goal(size)):
             if event is not None:
                 apply(event, self._subset)
                 self._trail.record(event, self._subset)
+            yield None
+
+    def support(self, size: int) -> frozenset[int]:
+        """The features of the method's best model of ``size``; none if it has not met one."""
         found = self._trail.best.get(size)
-        return () if found is None else found.support
+        return frozenset() if found is None else frozenset(found.support)
 
     def model(self, support: frozenset[int]) -> Subset:
         """A subset of its own on ``support``: as a rule that of the last size reached."""
@@ -119,6 +138,39 @@ class _Scout:
         return model
 
 
+class _Detour:
+    """The model one gets by taking in ``extra`` features and then giving up as many, the cheapest first."""
+
+    def __init__(self, subset: Subset, extra: int) -> None:
+        self._subset = subset
+        with subset.trial():
+            size = subset.size
+            for _ in range(extra):
+                step = next_addition(subset, "refit", 0.0)
+                if isinstance(step, Stop):
+                    break
+                subset.add(step)
+            self._taken = subset.support[size:]
+            self._given_up = subset.cheapest_removals(len(self._taken))
+            self.support = frozenset(subset.support) - frozenset(self._given_up)
+
+    def model(self) -> Subset:
+        """A subset of its own on ``support``."""
+        model = self._subset.copy()
+        for feature in self._taken:
+            model.add(feature)
+        for feature in self._given_up:
+            model.drop(feature)
+        return model
+
+
+def _is_new(support: frozenset[int], subset: Subset, tried: set[frozenset[int]]) -> bool:
+    """Whether a start is neither the current model nor one that was tried; it is from now on."""
+    new = support != frozenset(subset.support) and support not in tried
+    tried.add(support)
+    return new
+
+
 def _swaps(subset: Subset) -> Iterator[Event]:
     """Swaps of one feature until none helps."""
     value = float("inf")
@@ -128,30 +180,14 @@ def _swaps(subset: Subset) -> Iterator[Event]:
         yield ("swap", swap.out, swap.into)
 
 
-def _contest(subset: Subset, rival: Subset) -> Iterator[Event | None]:
-    """Bring a rival to its own optimum; if it ends lower, swap what differs for what it has."""
+def _contest(subset: Subset, rival: Subset) -> Generator[Event | None, None, bool]:
+    """Bring a rival to its own optimum; if it ends lower, swap what differs for what it has, and say so."""
     for swap in _swaps(rival):
         apply(swap, rival)
         yield None
     out = sorted(set(subset.support) - set(rival.support))
     into = sorted(set(rival.support) - set(subset.support))
-    if out and is_lower(rival.value, subset.value, subset.null_value):
-        yield ("swap", out[0], into[0]) if len(out) == 1 else ("swap", tuple(out), tuple(into))
-
-
-def _after_detour(subset: Subset, extra: int) -> Iterator[Subset]:
-    """The subset after taking in ``extra`` features and giving up as many, unless that leads back."""
-    size = subset.size
-    with subset.trial():
-        for _ in range(extra):
-            step = next_addition(subset, "refit", 0.0)
-            if isinstance(step, Stop):
-                break
-            subset.add(step)
-        taken = subset.support[size:]
-        given_up = subset.cheapest_removals(len(taken))
-        rival = None if set(given_up) == set(taken) else subset.copy()
-    if rival is not None:
-        for feature in given_up:
-            rival.drop(feature)
-        yield rival
+    if not out or not is_lower(rival.value, subset.value, subset.null_value):
+        return False
+    yield ("swap", out[0], into[0]) if len(out) == 1 else ("swap", tuple(out), tuple(into))
+    return True

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from pauca.methods._steps import cheapest_removal, check_removal, check_rule, next_addition, one_of
+from pauca.methods._steps import (
+    cheapest_removal,
+    check_count,
+    check_removal,
+    check_rule,
+    check_share,
+    next_addition,
+    one_of,
+)
 from pauca.path.driver import Goal
 from pauca.path.stop import Stop
 from pauca.path.trail import Event, Trail
@@ -59,13 +67,12 @@ class FoBa:
     max_steps: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.nu < 1:
-            raise ValueError(f"nu must lie strictly between 0 and 1; got {self.nu!r}.")
+        check_share("nu", self.nu)
         check_rule(self.rule)
         check_removal(self.removal)
         one_of("compare", self.compare, COMPARISONS)
-        if self.max_steps is not None and (not isinstance(self.max_steps, int) or self.max_steps < 1):
-            raise ValueError(f"max_steps must be a positive integer or None; got {self.max_steps!r}.")
+        if self.max_steps is not None:
+            check_count("max_steps", self.max_steps, 1)
 
     def begin(self, subset: Subset) -> None:
         """Start from the empty model."""

@@ -132,7 +132,7 @@ class LeastSquares:
                 step[place, column] = inverse @ slope[place, column]
             value -= 0.5 * np.einsum("ij,ij->j", slope, step)
             coef += step
-            if np.abs(step).max() <= REFINED_BELOW * np.abs(coef).max():
+            if np.all(np.abs(step).max(axis=0) <= REFINED_BELOW * np.abs(coef).max(axis=0)):
                 break
         return [
             Snapshot(snapshot.support, coef[place, column], max(float(value[column]), 0.0), np.diag(inverses[column]))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from pauca.path.stop import Stop
 from pauca.path.trail import Event, Trail, apply
 from pauca.subset import Subset
@@ -84,7 +86,6 @@ def run(
 ) -> Trail:
     """Run ``method`` from where ``resume`` (the events of an earlier run) left off until it or the budget ends it."""
     budget = budget or Budget()
-    began = time.monotonic()
     subset.expect(goal.k)
     method.begin(subset)
     trail = Trail(subset, goal.k)
@@ -92,32 +93,57 @@ def run(
     for event in resume:
         apply(event, subset)
         trail.record(event, subset)
+    began = time.monotonic()
     moves = method.moves(subset, trail, goal)
     try:
         trail.stop = _drive(moves, subset, trail, goal, budget, began)
+        trail.keep_last(subset)
         trail.dependent = sorted({*trail.dependent, *subset.dependent().tolist()})
     except KeyboardInterrupt:
+        _interrupts.once_or_raise()
         # The trail is written after each move is complete, so it is whole whenever the interrupt came.
         trail.stop = Stop.INTERRUPTED
     return trail
 
 
+class _Interrupts:
+    """Ctrl-C once ends a run and keeps what it found; again within two seconds it does what it does everywhere.
+
+    Without the second half, a loop over many fits could not be left.
+    """
+
+    def __init__(self) -> None:
+        self._last = float("-inf")
+
+    def once_or_raise(self) -> None:
+        """To be called where an interrupt was caught; raises it again if it is not the first."""
+        before, self._last = self._last, time.monotonic()
+        if self._last - before < 2:
+            raise KeyboardInterrupt
+
+
+_interrupts = _Interrupts()
+
+
 def _drive(
     moves: Iterator[Event | None], subset: Subset, trail: Trail, goal: Goal, budget: Budget, began: float
 ) -> Stop:
+    moved = False
     while True:
         try:
             event = next(moves)
         except StopIteration as end:
             return Stop(end.value)
-        elapsed = time.monotonic() - began
         if event is not None:
             apply(event, subset)
             trail.record(event, subset)
-            elapsed = time.monotonic() - began
-            if budget.callback is not None:
-                progress = Progress(event, subset.size, goal.k, subset.value, subset.null_value, elapsed)
-                if budget.callback(progress) is True:
-                    return Stop.CALLBACK
-        if budget.time_limit is not None and elapsed >= budget.time_limit:
+            moved = True
+        elapsed = time.monotonic() - began
+        if event is not None and budget.callback is not None:
+            progress = Progress(event, subset.size, goal.k, float(subset.value), subset.null_value, elapsed)
+            answer = budget.callback(progress)
+            if isinstance(answer, bool | np.bool_) and answer:
+                return Stop.CALLBACK
+        # The first move is always made: runs that are taken up again and again get on.
+        if moved and budget.time_limit is not None and elapsed >= budget.time_limit:
             return Stop.TIME

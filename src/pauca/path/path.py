@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Path:
-    """Every size that was found, as a read-only mapping from size to ``Model``.
+    """The model of every size that was found.
 
     ``path[5]`` is the model of five features, ``path[0]`` the empty one. Iterating goes over the models from the
     smallest to the largest.
@@ -72,7 +72,10 @@ class Path:
         return column_names(self.column_names, self[size].support)
 
     def explained(self, size: int) -> float:
-        """Share of the empty model's objective that the model of ``size`` removes (R^2 for least squares)."""
+        """Share of the empty model's objective that the model of ``size`` removes.
+
+        With an intercept and without a ridge this is R^2 on the training data.
+        """
         null = self[0].objective
         return 1.0 - self[size].objective / null if null > 0 else 0.0
 
@@ -109,7 +112,7 @@ class Path:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame needs pandas; install it with: pip install 'pauca[frames]'") from error
+            raise ImportError("to_frame needs pandas: pip install pandas, or pauca with its extra [frames]") from error
         return pd.DataFrame(self.table()).set_index("size")
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # Beyond this many sizes the names would overlap; the curve alone is drawn.
 NAMED_UP_TO = 15
+LONGEST_NAME = 20
 
 
 def plot_path(path: Path, ax: Axes | None = None) -> Axes:
@@ -19,7 +20,7 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
         import matplotlib.pyplot as plt
         from matplotlib.ticker import MaxNLocator
     except ImportError as error:
-        raise ImportError("plot needs matplotlib; install it with: pip install 'pauca[plots]'") from error
+        raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
     if ax is None:
         _, ax = plt.subplots(figsize=(8, 4.8), layout="constrained")
     table = path.table()
@@ -41,7 +42,7 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
             )
     ax.set_xlabel("number of features")
     ax.set_ylabel("explained (%)")
-    ax.set_title("Accuracy against size", loc="left")
+    ax.set_title("Accuracy against size (on the data of the fit)", loc="left")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.spines[["top", "right"]].set_visible(False)
     ax.margins(x=0.08, y=0.08)
@@ -51,5 +52,9 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
 
 def _change(entered: list[str], left: list[str]) -> str:
     """``+bmi``, or ``+s2 +s4 -s3`` where a swap came with the step; long lists are cut."""
-    words = [f"+{name}" for name in entered] + [f"\N{MINUS SIGN}{name}" for name in left]
+    words = [f"+{_short(name)}" for name in entered] + [f"\N{MINUS SIGN}{_short(name)}" for name in left]
     return " ".join(words if len(words) <= 3 else [*words[:3], "\N{HORIZONTAL ELLIPSIS}"])
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"

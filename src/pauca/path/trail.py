@@ -54,6 +54,10 @@ class Trail:
         self._value = subset.value
         self._keep(subset)
 
+    def keep_last(self, subset: Subset) -> None:
+        """Keep the model a run ended at even if it is larger than was asked for: it may be the only one."""
+        self.best.setdefault(subset.size, subset.snapshot())
+
     def _keep(self, subset: Subset) -> None:
         if self._largest_kept is not None and subset.size > self._largest_kept:
             return

@@ -15,6 +15,9 @@ CHANGES_BEFORE_RENEWAL = 100
 # With a ridge a copy of a chosen column would still lower the value; this correlation makes it a copy.
 TWIN_ABOVE = 1 - 1e-10
 
+# A column that leaves less than this share of the current value completes a perfect fit, to rounding.
+COMPLETES_WITHIN = 1e-9
+
 NOT_MADE = np.zeros(0)
 
 
@@ -77,7 +80,7 @@ class Candidates:
         if rule == "refit":
             scores = self.slope * self.slope / np.maximum(self.residual, thresholds)
             # Columns that would complete a perfect fit gain the same, all that is left, whatever rounding says.
-            np.minimum(scores, (2 - 1e-6) * max(left, 0.0), out=scores)
+            np.minimum(scores, (2 - COMPLETES_WITHIN) * max(left, 0.0), out=scores)
         elif rule == "objective":
             scores = self.slope * self.slope / self.curvature
         else:

@@ -24,8 +24,8 @@ REHEARSE_ABOVE = 1 << 20
 POOL_FACTOR = 4
 LEAST_GUESSES = 7
 
-# Additions change the coefficients by a rank-one step each; rounding is taken out before it can build up.
-ADDITIONS_BEFORE_REFINING = 8
+# A change of the coefficients is a rank-one step; rounding is taken out before it can build up.
+CHANGES_BEFORE_REFINING = 8
 
 SPARE_ROWS = 16
 
@@ -81,6 +81,8 @@ class LeastSquaresSubset:
         return 0.5 * self.coef**2 / self._factor.inverse_diagonal()
 
     def best_swap(self) -> Swap | None:
+        if not self.support:
+            return None
         found = best_exchange(self._factor.inverse(), self._rows(), self.coef, self._made_candidates())
         if found is None or not is_lower(self.value - found[2], self.value, self.null_value):
             return None
@@ -103,25 +105,28 @@ class LeastSquaresSubset:
         self.coef = np.concatenate((self.coef - step * weights, (step,)))
         self.support.append(feature)
         self.value -= 0.5 * slope * step
-        self._unrefined += 1
-        self._sharpen()
+        self._changed()
 
     def drop(self, feature: int) -> None:
         position = self.support.index(feature)
+        column = self._factor.inverse_column(position)
+        own = column[position]
+        slope = self.coef[position] / own
         candidates = self._candidates
         if candidates.made:
-            column = self._factor.inverse_column(position)
             direction = column @ self._rows()
             # The dropped column becomes a candidate: with these its slope and residual come out as they should.
             candidates.slope[feature] = candidates.residual[feature] = 0.0
             direction[feature] = 1.0
-            candidates.change(direction, self.coef[position] / column[position], 1 / column[position])
+            candidates.change(direction, slope, 1 / own)
         candidates.count_twins(self._gram_rows[position], -1)
+        self.value += 0.5 * slope * self.coef[position]
+        self.coef = np.delete(self.coef - slope * column, position)
         self._factor.delete(position)
         for later in range(position + 1, self.size):
             self._gram_rows[later - 1] = self._gram_rows[later]
         del self.support[position]
-        self._solve()
+        self._changed()
 
     def cheapest_removals(self, count: int) -> list[int]:
         support, coef, inverse = list(self.support), self.coef, self._factor.inverse()
@@ -158,12 +163,12 @@ class LeastSquaresSubset:
     @contextmanager
     def trial(self) -> Iterator[None]:
         # Gram rows of additions lie behind those of the subset as it was: forgetting them is enough.
-        support, coef, value = list(self.support), self.coef, self.value
+        support, coef, value, unrefined = list(self.support), self.coef, self.value, self._unrefined
         factor, candidates = copy(self._factor), self._candidates.copy()
         try:
             yield
         finally:
-            self.support, self.coef, self.value = support, coef, value
+            self.support, self.coef, self.value, self._unrefined = support, coef, value, unrefined
             self._factor, self._candidates = factor, candidates
 
     def empty(self) -> LeastSquaresSubset:
@@ -172,12 +177,10 @@ class LeastSquaresSubset:
         return other
 
     def snapshot(self) -> Snapshot:
-        if self._unrefined >= ADDITIONS_BEFORE_REFINING:
-            self._refine()
         return Snapshot(tuple(self.support), self.coef, self.value, self._factor.inverse_diagonal())
 
     def dependent(self) -> np.ndarray:
-        if not self.support:
+        if not self.support or self.size == np.count_nonzero(self.objective.design.usable):
             return np.zeros(0, dtype=np.intp)
         candidates = self._made_candidates()
         barred = candidates.residual <= candidates.thresholds()
@@ -199,10 +202,13 @@ class LeastSquaresSubset:
             self._sharpen()
         return self._candidates
 
-    def _solve(self) -> None:
-        """Coefficients from the factor alone."""
-        self.coef = self._factor.solve(self.objective.slope[self.support])
-        self._refine()
+    def _changed(self) -> None:
+        """After every change: keep rounding from building up, and sharpen what little is left."""
+        self._unrefined += 1
+        if not self.support:
+            self.value, self._unrefined = self.null_value, 0
+        elif self._unrefined >= CHANGES_BEFORE_REFINING:
+            self._refine()
         self._sharpen()
 
     def _refine(self) -> None:
@@ -211,7 +217,7 @@ class LeastSquaresSubset:
         The value is a quadratic form: an error of the coefficients enters it squared.
         """
         self._unrefined = 0
-        if not self.support or self._little_left():
+        if self._little_left():
             return
         slope = self.objective.slope[self.support]
         own = self._rows()[:, self.support]
@@ -259,7 +265,10 @@ class LeastSquaresSubset:
             return False
         self._factor, self._gram_rows = factor, rows
         self.support = [int(j) for j in usable]
-        self._solve()
+        self.coef = factor.solve(self.objective.slope[usable])
+        self.value = self.null_value - 0.5 * float(self.coef @ self.objective.slope[usable])
+        self._refine()
+        self._sharpen()
         return True
 
     def _likely_after(self, feature: int, count: int) -> np.ndarray:
