@@ -9,7 +9,7 @@ from pauca.design import make_design
 from pauca.objectives import LeastSquares
 from pauca.refit import InverseFactor
 from pauca.subset import LeastSquaresSubset
-from problems import DESIGNS, integers, objective
+from problems import DESIGNS, ar_problem, integers, objective
 
 SETTINGS = list(itertools.product([0.0, 3.0], [True, False], [True, False]))
 
@@ -146,3 +146,58 @@ def test_inverse_factor_appends_and_deletes():
         np.testing.assert_allclose(factor.inverse_diagonal(), np.diag(inverse), rtol=1e-9)
         np.testing.assert_allclose(factor.inverse_column(1), inverse[1], rtol=1e-8, atol=1e-12)
         np.testing.assert_allclose(factor.solve(H[order, 1]), inverse @ H[order, 1], rtol=1e-8, atol=1e-10)
+
+
+def test_a_subset_can_be_emptied_and_filled_again():
+    X, y = integers()
+    subset, Q = make_subset(X, y, 0.0, True, False)
+    for ask in (False, True):
+        subset.add(3)
+        subset.add(8)
+        if ask:
+            subset.best_swap()
+        subset.drop(3)
+        subset.drop(8)
+        assert subset.value == subset.null_value == pytest.approx(Q([]))
+        assert subset.best_swap() is None
+    subset.add(5)
+    assert subset.value == pytest.approx(Q([5]), rel=1e-12)
+    assert subset.decrease(2) == pytest.approx(Q([5]) - Q([2, 5]), rel=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("seed", range(30))
+def test_the_screened_table_misses_no_exchange(seed, ridge):
+    rng = np.random.default_rng(seed)
+    X, y = ar_problem(40, 30, 5, rho=rng.choice([0.0, 0.5, 0.95]), snr=1.0, seed=seed)
+    subset, Q = make_subset(X, y, ridge, True, False)
+    for feature in rng.choice(30, 4, replace=False):
+        subset.add(int(feature))
+    for _ in range(6):
+        S = subset.support
+        gains = {(i, j): Q(S) - Q([s for s in S if s != i] + [j]) for i in S for j in set(range(30)) - set(S)}
+        best = max(gains.values())
+        found = subset.best_swap()
+        if found is None:
+            assert best <= 1e-9 * subset.value
+            return
+        assert found.decrease == pytest.approx(best, rel=1e-7)
+        subset.drop(found.out)
+        subset.add(found.into)
+
+
+def test_a_trial_leaves_no_trace():
+    X, y = integers()
+    subset, Q = make_subset(X, y, 0.0, True, False)
+    subset.add(4)
+    subset.best_addition("refit")
+    with subset.trial():
+        for feature in (1, 2, 7):
+            subset.add(feature)
+        assert subset.value == pytest.approx(Q([1, 2, 4, 7]))
+    assert subset.support == [4]
+    subset.add(9)
+    assert subset.value == pytest.approx(Q([4, 9]), rel=1e-12)
+    assert subset.decrease(1) == pytest.approx(Q([4, 9]) - Q([1, 4, 9]), rel=1e-9)
+    subset.drop(4)
+    assert subset.value == pytest.approx(Q([9]), rel=1e-12)

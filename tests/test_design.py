@@ -1,5 +1,7 @@
 """The verbs of every kind of design equal those of plain centred and scaled columns."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -112,3 +114,64 @@ def test_gram_rows_beyond_the_memory_limit_are_given_up_oldest_first(monkeypatch
     assert len(rows.known()) < 40
     assert rows.known()[-1] == 39
     np.testing.assert_allclose(rows.rows([0])[0], rows.row(0))
+
+
+@pytest.mark.parametrize("kind", ["csc", "csr"])
+def test_a_full_constant_column_of_sparse_data_is_constant(kind):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.full(20_000, 3.3), rng.standard_normal(20_000)])
+    design = make_design(sparse.csc_array(X).asformat(kind), np.full(20_000, 1 / 20_000), center=True)
+    assert design.usable.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("form", ["C", "F", "float32", "csc"])
+def test_rows_that_do_not_count_do_not_count(form):
+    X, _ = integers()
+    spoilt = X.copy()
+    spoilt[:20] = 1e7
+    weights = np.r_[np.zeros(20), np.full(40, 1 / 40)]
+    design = make_design(DESIGNS[form](spoilt), weights, center=True)
+    np.testing.assert_allclose(design.mean, X[20:].mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(design.spread, X[20:].std(axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["csc", "csr"])
+def test_entries_stored_twice_add_up(kind):
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 50, 300), rng.integers(0, 4, 300)
+    doubled = sparse.coo_array((rng.standard_normal(300), (rows, columns)), shape=(50, 4))
+    plain = doubled.toarray()
+    order = np.lexsort((rows, columns) if kind == "csc" else (columns, rows))
+    major, minor = (columns, rows) if kind == "csc" else (rows, columns)
+    starts = np.r_[0, np.cumsum(np.bincount(major, minlength=4 if kind == "csc" else 50))]
+    make = sparse.csc_array if kind == "csc" else sparse.csr_array
+    X = make((doubled.data[order], minor[order], starts), shape=(50, 4))
+    assert X.nnz == 300
+    v = np.full(50, 0.02)
+    design, expected = make_design(X, v, center=True), make_design(plain, v, center=True)
+    np.testing.assert_allclose(design.spread, expected.spread, rtol=1e-12)
+    np.testing.assert_allclose(design.gram([0, 2]), expected.gram([0, 2]), atol=1e-12)
+    assert X.nnz == 300
+
+
+def test_narrow_sparse_data_are_not_made_dense():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((100_000, 100), density=0.15, format="csc", rng=rng)
+    design = make_design(X, np.full(100_000, 1e-5), center=True)
+    tracemalloc.start()
+    gram = design.gram(range(100))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50e6 + 3 * X.data.nbytes < 8 * 100_000 * 100 * 1.2
+    np.testing.assert_allclose(np.diag(gram), 1.0)
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_means_a_thousand_times_the_spread_keep_their_digits_without_copies(center):
+    """Below the ratio from which blocks are centred, the second centring alone must do."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5000, 4)) + 500
+    design = make_design(X, np.full(5000, 1 / 5000), center=center)
+    assert design._raw
+    Z = standardised(X, np.full(5000, 1 / 5000), center)
+    np.testing.assert_allclose(design.gram(range(4)), Z.T @ Z / 5000, atol=3e-13 if center else 1e-11)

@@ -247,9 +247,11 @@ def test_backward_equals_enumeration_of_each_removal():
 def test_exchange_is_swap_optimal_and_never_above_its_scouts(seed):
     X, y = ar_problem(40, 25, 6, rho=0.95, seed=seed)
     path = SparseRegressor(k=6, method="exchange").fit(X, y).path_
+    scouted = SparseRegressor(k=6, method=Exchange(detour=0)).fit(X, y).path_
     for scout in Exchange().scouts:
         for k in range(1, 7):
-            assert path[k].objective <= SparseRegressor(k=k, method=scout).fit(X, y).objective_ * (1 + 1e-10)
+            theirs = SparseRegressor(k=k, method=scout).fit(X, y).objective_
+            assert max(path[k].objective, scouted[k].objective) <= theirs * (1 + 1e-10)
     for size in (2, 4, 6):
         support = path[size].support.tolist()
         others = [j for j in range(25) if j not in support]
@@ -279,3 +281,55 @@ def test_other_starts_pay():
         better += both < alone * (1 - 1e-9)
         assert both <= alone * (1 + 0.05)
     assert better > 0
+
+
+@pytest.mark.parametrize("method", [Exchange(), Exchange(scouts=()), Exchange(detour=0)], ids=["", "detour", "scouts"])
+def test_reported_objectives_are_those_of_the_supports(method):
+    for seed in range(12):
+        X, y = ar_problem(50, 40, 4, rho=0.97, seed=seed)
+        for model in SparseRegressor(k=5, method=method).fit(X, y).path_:
+            assert model.objective == pytest.approx(objective(X, y, model.support), rel=1e-9)
+
+
+def test_scouts_and_detours_each_take_over_somewhere():
+    for method in (Exchange(detour=0), Exchange(scouts=())):
+        takeovers = 0
+        for seed in range(30):
+            X, y = ar_problem(50, 60, 8, rho=0.97, seed=seed)
+            path = SparseRegressor(k=8, method=method).fit(X, y).path_
+            takeovers += sum(event[0] == "swap" and isinstance(event[1], tuple) for event in path.events)
+        assert takeovers > 0
+
+
+def test_nearly_equal_columns_of_a_nearly_perfect_fit_are_told_apart():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 8))
+    X[:, 2] = X[:, 5] + 1e-4 * rng.standard_normal(100)
+    y = 3 * X[:, 5] + 1e-5 * rng.standard_normal(100)
+    for method in ("exchange", Forward(rule="refit"), "forward"):
+        assert SparseRegressor(k=1, method=method).fit(X, y).support_.tolist() == [5]
+
+
+@pytest.mark.parametrize("method", ["forward", "backward", "foba", "exchange"])
+def test_ill_conditioned_models_have_the_coefficients_of_a_qr(method):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 6))
+    X[:, 3] = X[:, 0] + 3e-5 * rng.standard_normal(200)
+    y = X @ [1.0, -2, 0.5, 3, 1, 0.2] + 1e-4 * rng.standard_normal(200)
+    model = SparseRegressor(k=6, method=method).fit(X, y)
+    Q, R = np.linalg.qr(X - X.mean(axis=0))
+    np.testing.assert_allclose(model.coef_, np.linalg.solve(R, Q.T @ (y - y.mean())), rtol=1e-9)
+
+
+def test_a_gain_that_equals_the_tolerance_is_worth_it():
+    X, y = np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([2.0, -2.0, 2.0, -2.0])
+    assert SparseRegressor(tol=2.0).fit(X, y).k_ == 1
+    assert SparseRegressor(tol=2.0000001).fit(X, y).k_ == 0
+
+
+def test_with_a_ridge_combinations_may_be_chosen_but_copies_may_not():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 3))
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    y = X @ [1.0, 2, 3, 1] + rng.standard_normal(50)
+    assert SparseRegressor(k=4, ridge=0.1).fit(X, y).k_ == 4

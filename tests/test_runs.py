@@ -1,15 +1,17 @@
 """Runs can be watched, limited, interrupted and taken up again, and leave X alone."""
 
+import itertools
 import subprocess
 import sys
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from pauca import PaucaWarning, SparseRegressor, Stop
-from pauca.methods import Exchange, FoBa
+from pauca.methods import Exchange, FoBa, Forward
 from pauca.path import driver
 from problems import METHODS, ar_problem
 
@@ -277,3 +279,50 @@ def test_a_missing_extra_is_named(hard, monkeypatch, library, call):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ImportError, match=r"pip install"):
         getattr(path, call)()
+
+
+def test_rescaled_data_start_afresh_where_the_scale_matters(hard):
+    X, y = hard
+    method = Forward(rule="gradient")
+    scaled = X * 2.0 ** np.random.default_rng(0).integers(-6, 6, X.shape[1])
+    model = SparseRegressor(k=4, method=method, warm_start=True).fit(X, y)
+    same(model.fit(scaled, y), SparseRegressor(k=4, method=method).fit(scaled, y))
+    ridged = SparseRegressor(k=4, warm_start=True).fit(X, y).set_params(ridge=5.0).fit(X, y)
+    same(ridged, SparseRegressor(k=4, ridge=5.0).fit(X, y))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_exchange_goes_on_the_same_way_from_any_move(seed):
+    X, y = ar_problem(50, 40, 8, rho=0.97, seed=seed)
+    whole = SparseRegressor(k=8).fit(X, y)
+    for cut in range(1, len(whole.path_.events)):
+        model = SparseRegressor(k=8, callback=stop_after(cut), warm_start=True).fit(X, y)
+        same(model.set_params(callback=None).fit(X, y), whole)
+
+
+def test_the_clock_is_read_while_rivals_are_tried(hard, monkeypatch):
+    """Exchange hands over None in between; a run past its limit ends there, before the next move."""
+    clock = itertools.count()
+    monkeypatch.setattr("pauca.path.driver.time.monotonic", lambda: float(next(clock)))
+    whole = SparseRegressor(k=8).fit(*hard)
+    ticks = next(clock)
+    limited = SparseRegressor(k=8, time_limit=ticks / 2).fit(*hard)
+    assert ticks > 3 * len(whole.path_.events)
+    assert limited.stop_ is Stop.TIME
+    assert limited.path_.events == whole.path_.events[: len(limited.path_.events)]
+    assert 0 < len(limited.path_.events) < len(whole.path_.events)
+
+
+def test_targets_that_cannot_be_squared_are_refused(hard):
+    X, y = hard
+    for factor in (1e155, 1e-200):
+        with pytest.raises(ValueError, match="Input y has values of magnitude"):
+            SparseRegressor(k=2).fit(X, y * factor)
+
+
+def test_a_perfect_fit_is_not_reported_as_dependence():
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SparseRegressor(k=20).fit(rng.standard_normal((10, 40)), rng.standard_normal(10))
+    assert model.stop_ is Stop.PERFECT

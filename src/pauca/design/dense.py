@@ -45,16 +45,17 @@ class DenseDesign:
         self.spread = np.sqrt(variance)
         self.usable = usable_columns(self.mean, self.spread)
         self._inverse_spread = inverse_spread(self.spread, self.usable)
-        means_dominate = np.any(np.abs(self.mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE)
-        self._raw = readable and not means_dominate
+        self._shift = bool(np.any(np.abs(self.mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE))
+        self._raw = readable and not self._shift
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
         weighted = weighted_target(self.weights, target, self._center)
         if self._raw:
             product = weighted @ self._X
-            product -= weighted.sum() * self.mean
         else:
-            product = sum(weighted[rows] @ self._centred(rows) for rows in self._wide_blocks())
+            product = sum(weighted[rows] @ self._all_columns(rows) for rows in self._wide_blocks())
+        if not self._shift:
+            product -= weighted.sum() * self.mean
         product *= self._inverse_spread
         return product
 
@@ -66,11 +67,11 @@ class DenseDesign:
             block = self._standardised(rows, features)
             block *= self.weights[rows, None]
             leftover += np.ones(len(block)) @ block
-            part = block.T @ (self._X[rows] if self._raw else self._centred(rows))
+            part = block.T @ self._all_columns(rows)
             # The first part is kept as it is: making and filling arrays of this size costs as much as a read of X.
             product = part if product is None else np.add(product, part, out=product)
         assert product is not None
-        if self._raw:
+        if not self._shift:
             # The second centring: a mean that is off by rounding would come back multiplied by the mean itself.
             for position, excess in enumerate(leftover):
                 product[position] -= excess * self.mean
@@ -95,8 +96,9 @@ class DenseDesign:
     def _wide_blocks(self) -> Iterator[slice]:
         return row_blocks(self.n_rows, self.n_features, WIDE_NUMBERS)
 
-    def _centred(self, rows: slice) -> np.ndarray:
-        return self._X[rows] - self.mean
+    def _all_columns(self, rows: slice) -> np.ndarray:
+        """Some rows of X as floats, and centred where the means would drown the rest."""
+        return self._X[rows] - self.mean if self._shift else self._X[rows].astype(np.float64, copy=False)
 
     def _standardised(self, rows: slice | np.ndarray, features: Sequence[int] | np.ndarray) -> np.ndarray:
         rows = rows if isinstance(rows, slice) else rows[:, None]
