@@ -89,8 +89,9 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     1e150, or shifting it by up to 1e8 times its spread, does not change what is chosen. Beyond that the digits of
     the data themselves give out: a column whose spread is below 1e-13 of its mean counts as constant.
 
-    Constant columns, and columns that are linear combinations of chosen ones, are never chosen; a ``PaucaWarning``
-    names them. Ties go to the lowest index.
+    Constant columns, copies of chosen columns and, without a ridge, linear combinations of chosen columns are never
+    chosen; a ``PaucaWarning`` names them. A column is a combination if the chosen ones leave less than 1e-10 of its
+    variance. Ties go to the lowest index.
 
     Ctrl-C ends the search like a time limit does: the fit is completed with what was found, with a warning. A second
     Ctrl-C within two seconds interrupts as usual, so that a loop of fits can be left.
