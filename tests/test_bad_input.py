@@ -237,6 +237,12 @@ def test_tiny_data(method, n, d, k):
         np.testing.assert_allclose(model.predict(X), y, atol=1e-8)
 
 
+def test_a_start_from_more_columns_than_memory_holds_is_refused(data, monkeypatch):
+    monkeypatch.setattr("os.sysconf", lambda name: 10)
+    with pytest.raises(MemoryError, match=r"Starting from all 5 columns takes about .* Use a method that grows"):
+        SparseRegressor(k=2, method="backward").fit(*data)
+
+
 def test_a_perfect_fit_ends_the_search(data):
     X, _ = data
     model = SparseRegressor().fit(X, 3 * X[:, 1] - X[:, 4])

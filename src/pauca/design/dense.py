@@ -40,8 +40,9 @@ class DenseDesign:
         self.weights = weights
         self._X = X
         self._center = center
+        self._uniform = bool(np.all(weights == weights[0]))
         readable = X.dtype == np.float64 and _blas_reads(X)
-        self.mean, variance = _moments(X, weights, center, readable)
+        self.mean, variance = _moments(X, weights, center, plain=readable and self._uniform)
         self.spread = np.sqrt(variance)
         self.usable = usable_columns(self.mean, self.spread)
         self._inverse_spread = inverse_spread(self.spread, self.usable)
@@ -65,7 +66,8 @@ class DenseDesign:
         leftover = np.zeros(len(features))
         for rows in self._gathered_blocks(features) if self._raw else self._wide_blocks():
             block = self._standardised(rows, features)
-            block *= self.weights[rows, None]
+            if not self._uniform:
+                block *= self.weights[rows, None]
             leftover += np.ones(len(block)) @ block
             part = block.T @ self._all_columns(rows)
             # The first part is kept as it is: making and filling arrays of this size costs as much as a read of X.
@@ -75,7 +77,7 @@ class DenseDesign:
             # The second centring: a mean that is off by rounding would come back multiplied by the mean itself.
             for position, excess in enumerate(leftover):
                 product[position] -= excess * self.mean
-        product *= self._inverse_spread
+        product *= self._inverse_spread * (self.weights[0] if self._uniform else 1.0)
         return product
 
     def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
@@ -118,9 +120,9 @@ def _blas_reads(X: np.ndarray) -> bool:
     return bool(by_rows or by_columns)
 
 
-def _moments(X: np.ndarray, weights: np.ndarray, center: bool, readable: bool) -> tuple[np.ndarray, np.ndarray]:
+def _moments(X: np.ndarray, weights: np.ndarray, center: bool, plain: bool) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances (second moments where columns are not centred), by the cheapest way that keeps the digits."""
-    if readable and np.all(weights == weights[0]):
+    if plain:
         second = np.einsum("ij,ij->j", X, X)
         second *= weights[0]
         if not center:

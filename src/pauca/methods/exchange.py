@@ -147,7 +147,8 @@ class _Detour:
             size = subset.size
             for _ in range(extra):
                 step = next_addition(subset, "refit", 0.0)
-                if isinstance(step, Stop):
+                # Where the fit becomes perfect any column will do, and what follows would hang on rounding.
+                if isinstance(step, Stop) or subset.decrease(step) > (1 - 1e-6) * subset.value:
                     break
                 subset.add(step)
             self._taken = subset.support[size:]

@@ -25,7 +25,7 @@ LEAST_SHARE = 1e-10
 DEPENDENT_BELOW = 1e-10
 
 # Scores closer than this are the same number to all but rounding; the lowest index wins.
-TIED_WITHIN = 1e-10
+TIED_WITHIN = 1e-9
 
 
 class Swap(NamedTuple):

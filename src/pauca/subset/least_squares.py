@@ -14,6 +14,7 @@ from pauca.refit import InverseFactor
 from pauca.subset.base import DEPENDENT_BELOW, Swap, first_largest, first_smallest, is_lower
 from pauca.subset.candidates import Candidates
 from pauca.subset.exchange_table import best_exchange
+from pauca.subset.memory import require_memory
 from pauca.subset.speculation import largest, rehearse
 
 # Below this share of the empty model's value, Gram products no longer have the digits to tell candidates apart.
@@ -26,6 +27,9 @@ LEAST_GUESSES = 7
 
 # A change of the coefficients is a rank-one step; rounding is taken out before it can build up.
 CHANGES_BEFORE_REFINING = 8
+
+# A filled subset holds the Gram matrix, its inverse factor, and what it takes to change them.
+FILLED_ARRAYS = 4
 
 SPARE_ROWS = 16
 
@@ -142,6 +146,7 @@ class LeastSquaresSubset:
 
     def fill(self) -> None:
         usable = np.flatnonzero(self.objective.design.usable)
+        require_memory(FILLED_ARRAYS * 8 * len(usable) ** 2, f"Starting from all {len(usable)} columns")
         rows = self.gram.rows(usable)
         if self._fill_at_once(usable, rows):
             return
