@@ -175,13 +175,43 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions for X of shape (n_samples, n_features): shape (n_samples,)."""
+        """Predict with the chosen features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            All columns of the fit, in the same order.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         check_is_fitted(self)
         X = check_rows(self, X)
         return np.asarray(X[:, self.support_] @ self.coef_[self.support_] + self.intercept_)
 
     def at(self, size: int) -> SparseRegressor:
-        """The fitted model of another size on the path, without refitting."""
+        """The fitted model of another size on the path, without refitting.
+
+        Parameters
+        ----------
+        size : int
+            One of ``path_.sizes``; a ``KeyError`` says which there are.
+
+        Returns
+        -------
+        SparseRegressor
+            Another estimator, fitted, with ``k=size`` and the same ``path_``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = SparseRegressor(k=5).fit(X, y)
+        >>> [round(model.at(size).score(X, y), 2) for size in (1, 3, 5)]
+        [0.34, 0.48, 0.51]
+        """
         check_is_fitted(self)
         other = copy.copy(self)
         other.k = size
@@ -189,7 +219,14 @@ class SparseRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         return other
 
     def summary(self) -> str:
-        """The model as text: features, coefficients, what each is worth."""
+        """The model as text, to be printed.
+
+        Returns
+        -------
+        str
+            The chosen features with their coefficients and what each is worth: how much of the share explained would be
+            lost if it were left out and the others refitted. The most valuable come first.
+        """
         check_is_fitted(self)
         return summarize(self.path_, self.k_)
 

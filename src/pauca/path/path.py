@@ -68,7 +68,17 @@ class Path:
         return f"<Path of sizes {_ranges(self.sizes)}, {len(self.events)} events, stop={self.stop.value!r}>"
 
     def names(self, size: int) -> list[str]:
-        """Names of the features in the model of ``size``; ``x3`` stands for column 3 of a table without names."""
+        """Names of the features in the model of one size.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        list of str
+            ``x3`` stands for column 3 of a table without names.
+        """
         return column_names(self.column_names, self[size].support)
 
     def explained(self, size: int) -> float:
@@ -80,7 +90,14 @@ class Path:
         return 1.0 - self[size].objective / null if null > 0 else 0.0
 
     def table(self) -> list[dict[str, Any]]:
-        """One record per size: objective, share explained, which features are in, came in and went out."""
+        """The path as a list of records, one per size.
+
+        Returns
+        -------
+        list of dict
+            With the keys size, objective, explained, entered, left and features: which features are in, which came in
+            since the size before, and which went out.
+        """
         records = []
         before: set[str] = set()
         for size in self.sizes:
@@ -101,6 +118,11 @@ class Path:
     def to_frame(self) -> DataFrame:
         """The table as a pandas frame indexed by size.
 
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns objective, explained, entered, left and features.
+
         Examples
         --------
         >>> from sklearn.datasets import load_diabetes
@@ -116,7 +138,20 @@ class Path:
         return pd.DataFrame(self.table()).set_index("size")
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Share explained against size, with the features that came and went, on a matplotlib axes."""
+        """Draw the share explained against size, with the features that came (+) and went (-).
+
+        Names are drawn for up to 15 sizes. What is drawn is the fit on the data of the fit, which always rises.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            ``path.plot().figure.savefig("path.png")`` saves the picture.
+        """
         from pauca.path.plot import plot_path
 
         return plot_path(self, ax)

@@ -6,7 +6,16 @@ from enum import StrEnum
 
 
 class Stop(StrEnum):
-    """The reason a run ended; ``sentence`` says it to a person."""
+    """The reason a run ended; ``sentence`` says it to a person.
+
+    Examples
+    --------
+    >>> from pauca import Stop
+    >>> Stop.SIZE.sentence
+    'The number of features asked for was reached.'
+    >>> Stop.SIZE == "size"
+    True
+    """
 
     SIZE = "size"
     TOLERANCE = "tolerance"
