@@ -35,6 +35,7 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
                 xytext=(4, -6),
                 textcoords="offset points",
                 rotation=-45,
+                rotation_mode="anchor",
                 ha="left",
                 va="top",
                 fontsize=8,
@@ -51,10 +52,12 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
 
 
 def _change(entered: list[str], left: list[str]) -> str:
-    """``+bmi``, or ``+s2 +s4 -s3`` where a swap came with the step; long lists are cut."""
+    """``+bmi``, or a line each for ``+s2``, ``+s4`` and ``-s3`` where a swap came with the step; long lists are cut."""
     words = [f"+{_short(name)}" for name in entered] + [f"\N{MINUS SIGN}{_short(name)}" for name in left]
-    return " ".join(words if len(words) <= 3 else [*words[:3], "\N{HORIZONTAL ELLIPSIS}"])
+    return "\n".join(words if len(words) <= 3 else [*words[:3], "\N{HORIZONTAL ELLIPSIS}"])
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    # Long names tend to differ at their ends, so the middle goes.
+    half = LONGEST_NAME // 2
+    return name if len(name) <= LONGEST_NAME else f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[-half:]}"
