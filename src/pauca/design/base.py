@@ -64,21 +64,30 @@ class Design(Protocol):
         ...
 
 
-def usable_columns(mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Mask of the columns that vary: not all zero and, where they are centred, not constant."""
-    return (spread > CONSTANT_BELOW * np.abs(mean)) & (spread > 0)
+class StandardisedColumns:
+    """What designs of every kind hold once the moments of their columns are known."""
 
+    def __init__(self, mean: np.ndarray, variance: np.ndarray, weights: np.ndarray, *, center: bool) -> None:
+        self.mean = mean
+        self.spread = np.sqrt(variance)
+        self.weights = weights
+        self.usable = (self.spread > CONSTANT_BELOW * np.abs(mean)) & (self.spread > 0)
+        # Zeros for columns that cannot be used: they correlate with nothing.
+        self._inverse_spread = np.zeros_like(mean)
+        np.divide(1.0, self.spread, out=self._inverse_spread, where=self.usable)
+        self._means_dominate = bool(np.any(np.abs(mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE))
+        self._center = center
 
-def inverse_spread(spread: np.ndarray, usable: np.ndarray) -> np.ndarray:
-    """``1 / spread`` with zeros for columns that cannot be used, so that they correlate with nothing."""
-    inverse = np.zeros_like(spread)
-    np.divide(1.0, spread, out=inverse, where=usable)
-    return inverse
+    def _weighted(self, target: np.ndarray) -> np.ndarray:
+        """``v * target``, centred first where the columns are: one side centred is enough for a product."""
+        v = self.weights
+        return v * (target - v @ target) if self._center else v * target
 
-
-def weighted_target(weights: np.ndarray, target: np.ndarray, center: bool) -> np.ndarray:
-    """``v * target``, centred first where the columns are: one side centred is enough for the product."""
-    return weights * (target - weights @ target) if center else weights * target
+    def _standardise(self, block: np.ndarray, features: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The columns ``features``, gathered into a block of floats, standardised in place."""
+        block -= self.mean[features]
+        block *= self._inverse_spread[features]
+        return block
 
 
 def row_blocks(n_rows: int, width: int, numbers: int) -> Iterator[slice]:

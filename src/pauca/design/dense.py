@@ -6,15 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pauca.design.base import (
-    GATHERED_NUMBERS,
-    MEAN_DOMINATES_ABOVE,
-    WIDE_NUMBERS,
-    inverse_spread,
-    row_blocks,
-    usable_columns,
-    weighted_target,
-)
+from pauca.design.base import GATHERED_NUMBERS, WIDE_NUMBERS, StandardisedColumns, row_blocks
 
 # The moments are gathered with element-wise passes: their blocks should stay in the cache.
 MOMENT_BLOCK_NUMBERS = 1 << 17
@@ -26,7 +18,7 @@ PLAIN_RATIO = 1e4
 SAMPLED_ROWS = 256
 
 
-class DenseDesign:
+class DenseDesign(StandardisedColumns):
     """Verbs on a two-dimensional array.
 
     Products are BLAS calls on X as it lies in memory wherever that loses nothing. Other dtypes, strides that
@@ -37,25 +29,19 @@ class DenseDesign:
     def __init__(self, X: np.ndarray, weights: np.ndarray, *, center: bool) -> None:
         self.n_rows, self.n_features = X.shape
         self.nbytes = X.nbytes
-        self.weights = weights
         self._X = X
-        self._center = center
         self._uniform = bool(np.all(weights == weights[0]))
         readable = X.dtype == np.float64 and _blas_reads(X)
-        self.mean, variance = _moments(X, weights, center, plain=readable and self._uniform)
-        self.spread = np.sqrt(variance)
-        self.usable = usable_columns(self.mean, self.spread)
-        self._inverse_spread = inverse_spread(self.spread, self.usable)
-        self._shift = bool(np.any(np.abs(self.mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE))
-        self._raw = readable and not self._shift
+        super().__init__(*_moments(X, weights, center, plain=readable and self._uniform), weights, center=center)
+        self._raw = readable and not self._means_dominate
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
-        weighted = weighted_target(self.weights, target, self._center)
+        weighted = self._weighted(target)
         if self._raw:
             product = weighted @ self._X
         else:
             product = sum(weighted[rows] @ self._all_columns(rows) for rows in self._wide_blocks())
-        if not self._shift:
+        if not self._means_dominate:
             product -= weighted.sum() * self.mean
         product *= self._inverse_spread
         return product
@@ -73,7 +59,7 @@ class DenseDesign:
             # The first part is kept as it is: making and filling arrays of this size costs as much as a read of X.
             product = part if product is None else np.add(product, part, out=product)
         assert product is not None
-        if not self._shift:
+        if not self._means_dominate:
             # The second centring: a mean that is off by rounding would come back multiplied by the mean itself.
             for position, excess in enumerate(leftover):
                 product[position] -= excess * self.mean
@@ -100,14 +86,11 @@ class DenseDesign:
 
     def _all_columns(self, rows: slice) -> np.ndarray:
         """Some rows of X as floats, and centred where the means would drown the rest."""
-        return self._X[rows] - self.mean if self._shift else self._X[rows].astype(np.float64, copy=False)
+        return self._X[rows] - self.mean if self._means_dominate else self._X[rows].astype(np.float64, copy=False)
 
     def _standardised(self, rows: slice | np.ndarray, features: Sequence[int] | np.ndarray) -> np.ndarray:
         rows = rows if isinstance(rows, slice) else rows[:, None]
-        block = self._X[rows, features].astype(np.float64, copy=False)
-        block -= self.mean[features]
-        block *= self._inverse_spread[features]
-        return block
+        return self._standardise(self._X[rows, features].astype(np.float64, copy=False), features)
 
 
 def _blas_reads(X: np.ndarray) -> bool:

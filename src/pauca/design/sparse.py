@@ -7,15 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import sparse
 
-from pauca.design.base import (
-    GATHERED_NUMBERS,
-    MEAN_DOMINATES_ABOVE,
-    WIDE_NUMBERS,
-    inverse_spread,
-    row_blocks,
-    usable_columns,
-    weighted_target,
-)
+from pauca.design.base import GATHERED_NUMBERS, WIDE_NUMBERS, StandardisedColumns, row_blocks
 
 # Chosen columns fuller than this are multiplied as a dense block: the sparse product's bookkeeping costs more.
 DENSE_ABOVE = 0.1
@@ -24,31 +16,26 @@ DENSE_ABOVE = 0.1
 DENSE_NUMBERS = 1 << 22
 
 
-class SparseDesign:
+class SparseDesign(StandardisedColumns):
     """Verbs on a CSC or CSR matrix; the means are taken out of the products, never out of the entries."""
 
     def __init__(self, X: sparse.sparray | sparse.spmatrix, weights: np.ndarray, *, center: bool) -> None:
         self.n_rows, self.n_features = X.shape
         self.nbytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-        self.weights = weights
         if not X.has_canonical_format:
             # Entries stored twice add up: the one kind of sparse data that must be copied to be read.
             X = X.copy()
             X.sum_duplicates()
         self._X = X
-        self._center = center
-        self.mean = np.zeros(self.n_features)
+        mean = np.zeros(self.n_features)
         if center:
             # The second time takes away what rounding left of the first, which may exceed a small spread.
             for _ in range(2):
-                self.mean += _moments_about(self.mean, X, weights)[0]
-        self.spread = np.sqrt(_moments_about(self.mean, X, weights)[1])
-        self.usable = usable_columns(self.mean, self.spread)
-        self._inverse_spread = inverse_spread(self.spread, self.usable)
-        self._means_dominate = bool(np.any(np.abs(self.mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE))
+                mean += _moments_about(mean, X, weights)[0]
+        super().__init__(mean, _moments_about(mean, X, weights)[1], weights, center=center)
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
-        weighted = weighted_target(self.weights, target, self._center)
+        weighted = self._weighted(target)
         product = np.asarray(self._X.T @ weighted)
         product -= weighted.sum() * self.mean
         product *= self._inverse_spread
@@ -60,9 +47,7 @@ class SparseDesign:
         if self._means_dominate or share_filled > DENSE_ABOVE:
             product = self._gram_from_dense_columns(features)
         else:
-            by_rows = sparse.csr_array(chosen)
-            by_rows.data = by_rows.data * np.repeat(self.weights, np.diff(by_rows.indptr))
-            product = np.ascontiguousarray((self._X.T @ by_rows).toarray().T)
+            product = np.ascontiguousarray((self._X.T @ self._weighted_rows(chosen)).toarray().T)
             product -= np.outer(self.mean[features], self.mean)
             product *= self._inverse_spread[features][:, None]
         product *= self._inverse_spread
@@ -71,20 +56,21 @@ class SparseDesign:
     def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         chosen = sparse.csr_array(self._X[:, features])
         for rows in row_blocks(self.n_rows, len(features), GATHERED_NUMBERS):
-            block = chosen[rows].toarray().astype(np.float64, copy=False)
-            block -= self.mean[features]
-            block *= self._inverse_spread[features]
-            yield rows, block
+            yield rows, self._standardise(chosen[rows].toarray().astype(np.float64, copy=False), features)
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
         # A sample of rows would miss most entries, and the product of sparse columns is cheap: no need to guess.
-        chosen = sparse.csr_array(self._X[:, features])
-        weighted = chosen.copy()
-        weighted.data = weighted.data * np.repeat(self.weights, np.diff(weighted.indptr))
-        product = (chosen.T @ weighted).toarray()
+        chosen = self._X[:, features]
+        product = (chosen.T @ self._weighted_rows(chosen)).toarray()
         product -= np.outer(self.mean[features], self.mean[features])
         scale = self._inverse_spread[features]
         return product * scale * scale[:, None]
+
+    def _weighted_rows(self, chosen: sparse.sparray | sparse.spmatrix) -> sparse.csr_array:
+        """Some columns of X with every row multiplied by its weight."""
+        by_rows = sparse.csr_array(chosen)
+        data = by_rows.data * np.repeat(self.weights, np.diff(by_rows.indptr))
+        return sparse.csr_array((data, by_rows.indices, by_rows.indptr), shape=by_rows.shape)
 
     def _gram_from_dense_columns(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         """Products with centred dense columns: exact where means dwarf spreads, fast where columns are full."""

@@ -44,6 +44,18 @@ def check_number(estimator: Any, name: str, value: Any, *, positive: bool = Fals
     return float(value)
 
 
+def check_flag(estimator: Any, name: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(_refusal(estimator, name, "a bool", value))
+
+
+def check_callable(estimator: Any, name: str, value: Any) -> None:
+    """Something that can be called, or None."""
+    if value is not None and not callable(value):
+        raise TypeError(_refusal(estimator, name, "a callable or None", value))
+
+
 def check_data(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     """X as an array or a CSC or CSR matrix in its own dtype, uncopied where it was one already; y as floats.
 
@@ -59,12 +71,10 @@ def check_rows(estimator: Any, X: Any) -> Any:
     """X for prediction: the columns of the fit, numbers all of them."""
     with _named_columns(X):
         X = _as_numbers(validate_data(estimator, X, reset=False, **AS_IT_IS))
-    values = X.data if sparse.issparse(X) else X
-    if not np.isfinite(values).all():
-        dense_or_coo = X.tocoo() if sparse.issparse(X) else X
-        bad = ~np.isfinite(values)
-        columns = np.unique(dense_or_coo.col[bad] if sparse.issparse(X) else np.nonzero(bad)[1])
-        _refuse_values(estimator, X, columns, getattr(estimator, "feature_names_in_", None))
+    bad = ~np.isfinite(X.data if sparse.issparse(X) else X)
+    if bad.any():
+        columns = X.tocoo().col[bad] if sparse.issparse(X) else np.nonzero(bad)[1]
+        _refuse_values(estimator, X, np.unique(columns), getattr(estimator, "feature_names_in_", None))
     return X
 
 
@@ -168,18 +178,6 @@ def _holds_numbers(column: np.ndarray) -> bool:
     except (ValueError, TypeError):
         return False
     return column.dtype.kind == "O"
-
-
-def check_flag(estimator: Any, name: str, value: Any) -> None:
-    """True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(_refusal(estimator, name, "a bool", value))
-
-
-def check_callable(estimator: Any, name: str, value: Any) -> None:
-    """Something that can be called, or None."""
-    if value is not None and not callable(value):
-        raise TypeError(_refusal(estimator, name, "a callable or None", value))
 
 
 def _refusal(estimator: Any, name: str, wanted: str, value: Any) -> str:

@@ -17,9 +17,8 @@ CONSTANT_TARGET_BELOW = 4 * np.finfo(float).eps
 # Up to this condition number coefficients from the Gram matrix are good to ten digits.
 WELL_CONDITIONED = 1e6
 
-# Below this share of the empty model's value, a value from the Gram matrix would be a difference of nearly equal
-# numbers.
-LITTLE_LEFT = 1e-5
+# Below this share of the empty model's value, what comes from the Gram matrix is a difference of nearly equal numbers.
+LITTLE_LEFT = 1e-6
 
 # The coefficients are refined against the residuals until a step changes them by less than this share.
 REFINED_BELOW = 1e-9
@@ -73,6 +72,10 @@ class LeastSquares:
         """Diagonal of the Hessian in standardised coordinates, shape (d,)."""
         return 1.0 + self.penalty
 
+    def little_left(self, value: float) -> bool:
+        """Whether a model of this value leaves so little that only residuals taken from X have the digits to go on."""
+        return value < LITTLE_LEFT * self.null_value
+
     def residual(self, support: Sequence[int], coef: np.ndarray) -> np.ndarray:
         """Target minus fit, shape (n,), from the columns of X themselves."""
         residual = self.target.copy()
@@ -95,7 +98,7 @@ class LeastSquares:
     def _needs_residuals(self, snapshot: Snapshot) -> bool:
         # The Hessian's trace is about k, so k times its inverse's trace bounds its condition number.
         condition = len(snapshot.support) * snapshot.variance.sum()
-        return bool(condition > WELL_CONDITIONED or snapshot.value < LITTLE_LEFT * self.null_value)
+        return bool(condition > WELL_CONDITIONED or self.little_left(snapshot.value))
 
     def _model(self, snapshot: Snapshot) -> Model:
         support = np.array(snapshot.support, dtype=np.intp)

@@ -17,9 +17,6 @@ from pauca.subset.exchange_table import best_exchange
 from pauca.subset.memory import require_memory
 from pauca.subset.speculation import largest, rehearse
 
-# Below this share of the empty model's value, Gram products no longer have the digits to tell candidates apart.
-LITTLE_LEFT = 1e-6
-
 # Rehearsing the search costs a millisecond: more than a pass over data of fewer numbers than this.
 REHEARSE_ABOVE = 1 << 20
 POOL_FACTOR = 4
@@ -222,7 +219,7 @@ class LeastSquaresSubset:
         The value is a quadratic form: an error of the coefficients enters it squared.
         """
         self._unrefined = 0
-        if self._little_left():
+        if self.objective.little_left(self.value):
             return
         slope = self.objective.slope[self.support]
         own = self._rows()[:, self.support]
@@ -233,15 +230,12 @@ class LeastSquaresSubset:
         self.coef = self.coef + step
         self.value = self.null_value + float(self.coef @ (0.5 * curved - slope))
 
-    def _little_left(self) -> bool:
-        return self.value < LITTLE_LEFT * self.null_value
-
     def _sharpen(self) -> None:
         """Once little is left to explain, take coefficients, slopes and value from residuals, at one read of X.
 
         Differences of Gram products would lose the digits that then decide.
         """
-        if not self.support or not self._little_left():
+        if not self.support or not self.objective.little_left(self.value):
             return
         objective = self.objective
         residual = objective.residual(self.support, self.coef)
