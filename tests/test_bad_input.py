@@ -143,7 +143,7 @@ def test_values_too_large_to_square(data):
         (np.ones((3, 2, 2)), np.ones(3)),
         (np.ones((0, 2)), np.ones(0)),
         (np.ones((3, 0)), np.ones(3)),
-        (np.ones((3, 2)), np.ones((3, 2))),
+        (np.ones((3, 2)), np.ones((3, 2, 1))),
         (np.ones((3, 2)), np.array([1.0, np.nan, 2.0])),
         (np.ones((3, 2)) * 1j, np.ones(3)),
     ],
@@ -251,8 +251,8 @@ def test_a_perfect_fit_ends_the_search(data):
     assert model.objective_ == pytest.approx(0, abs=1e-25)
 
 
-def test_column_vector_target_is_accepted_with_scikit_learns_warning(data):
+def test_column_vector_target_is_one_output_of_two_dimensions(data):
     X, y = data
-    with pytest.warns(UserWarning, match="column-vector y was passed"):
-        model = SparseRegressor(k=2).fit(X, y[:, None])
-    np.testing.assert_array_equal(model.coef_, SparseRegressor(k=2).fit(X, y).coef_)
+    model, plain = SparseRegressor(k=2).fit(X, y[:, None]), SparseRegressor(k=2).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, plain.coef_[None])
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X)[:, None])

@@ -13,12 +13,14 @@ MAY_IMPORT = {
     "model": set(),
     "warnings": set(),
     "design": {"design"},
+    "losses": {"losses"},
+    "units": {"units"},
     "refit": {"refit"},
-    "objectives": {"objectives", "design", "model"},
-    "subset": {"subset", "objectives", "refit", "model"},
+    "objectives": {"objectives", "design", "losses", "units", "refit", "model"},
+    "subset": {"subset", "objectives", "design", "losses", "refit", "units", "model"},
     "path": {"path", "subset", "model"},
     "methods": {"methods", "path", "subset"},
-    "estimators": {"estimators", "design", "objectives", "subset", "path", "methods", "warnings"},
+    "estimators": {"estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "warnings"},
 }
 OPTIONAL = {"path/plot.py": {"matplotlib"}, "path/path.py": {"pandas", "matplotlib"}}
 

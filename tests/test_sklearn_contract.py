@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pauca import SparseRegressor
+from pauca import SparseClassifier, SparseRegressor
 from pauca.methods import FoBa
 
 
@@ -29,6 +29,13 @@ from pauca.methods import FoBa
         SparseRegressor(k=2, method=FoBa(nu=0.3)),
         SparseRegressor(method="backward"),
         SparseRegressor(k=2, fit_intercept=False),
+        SparseRegressor(k=2, loss="huber"),
+        SparseRegressor(k=2, loss="absolute", method="foba"),
+        SparseClassifier(),
+        SparseClassifier(k=2, method="forward", ridge=0.1),
+        SparseClassifier(k=2, loss="hinge", method="foba"),
+        SparseClassifier(k=3, loss="squared_hinge"),
+        SparseClassifier(method="backward", ridge=1e-3),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

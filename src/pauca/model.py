@@ -16,6 +16,8 @@ class Snapshot:
     value: float
     variance: np.ndarray
     """Diagonal of the inverse Hessian on the support: what the coefficients' variances are proportional to."""
+    intercept: np.ndarray | None = None
+    """Shape (C,), where it cannot be had from the coefficients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,24 +26,33 @@ class Model:
 
     Attributes
     ----------
-    support : ndarray of shape (k,)
+    support : ndarray of shape (m,)
         Indices of the chosen columns, ascending.
-    coef : ndarray of shape (k,)
+    coef : ndarray of shape (m,), or (C, m) for C outputs
         Their coefficients, in the same order.
-    intercept : float
+    intercept : float, or ndarray of shape (C,)
     objective : float
-        ``Q``: half the weighted mean squared error, plus the ridge term if there is one.
+        ``Q``: the weighted mean loss (for squared loss half the mean squared error), plus the ridge term if there is
+        one.
     worth : ndarray of shape (k,)
-        By how much ``Q`` would rise if the feature were left out and the others refitted.
+        By how much ``Q`` would rise if the unit were left out and the others refitted; to second order for losses
+        other than squared loss.
+    units : ndarray of shape (k,)
+        The chosen units, ascending: columns, or groups of columns.
+    at_infinity : bool
+        Whether the optimum lies at infinite coefficients, as with classes that can be separated; those here are where
+        there was next to nothing left to gain.
     """
 
     support: np.ndarray
     coef: np.ndarray
-    intercept: float
+    intercept: float | np.ndarray
     objective: float
     worth: np.ndarray
+    units: np.ndarray
+    at_infinity: bool = False
 
     @property
     def size(self) -> int:
-        """Number of features."""
-        return len(self.support)
+        """Number of units."""
+        return len(self.units)

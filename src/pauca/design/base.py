@@ -14,6 +14,7 @@ whatever its order, dtype or storage.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -63,8 +64,24 @@ class Design(Protocol):
         """Row blocks of the standardised columns ``features``: pairs of row slice and (rows, b) array."""
         ...
 
+    def columns(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The standardised columns ``features``, one to a row: shape (b, n)."""
+        ...
 
-class StandardisedColumns:
+    def products(self, left: np.ndarray) -> np.ndarray:
+        """Products of ``left`` of shape (m, n) with every standardised column, as they are: shape (m, d)."""
+        ...
+
+    def squares(self, weights: np.ndarray) -> np.ndarray:
+        """Sums of the squares of every standardised column with ``weights`` of shape (m, n): shape (m, d)."""
+        ...
+
+    def extent(self) -> np.ndarray:
+        """The largest absolute entry of every standardised column, shape (d,)."""
+        ...
+
+
+class StandardisedColumns(ABC):
     """What designs of every kind hold once the moments of their columns are known."""
 
     def __init__(self, mean: np.ndarray, variance: np.ndarray, weights: np.ndarray, *, center: bool) -> None:
@@ -77,6 +94,41 @@ class StandardisedColumns:
         np.divide(1.0, self.spread, out=self._inverse_spread, where=self.usable)
         self._means_dominate = bool(np.any(np.abs(mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE))
         self._center = center
+        self._extent: np.ndarray | None = None
+
+    def columns(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The standardised columns ``features``, one to a row: shape (b, n)."""
+        gathered = np.empty((len(features), len(self.weights)))
+        for rows, block in self.blocks(features):
+            gathered[:, rows] = block.T
+        return gathered
+
+    def extent(self) -> np.ndarray:
+        """The largest absolute entry of every standardised column, shape (d,)."""
+        if self._extent is None:
+            low, high = self._range()
+            self._extent = np.maximum(high - self.mean, self.mean - low) * self._inverse_spread
+        return self._extent
+
+    @abstractmethod
+    def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Row blocks of the standardised columns ``features``."""
+
+    @abstractmethod
+    def _range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and largest entry of every column of X."""
+
+    @abstractmethod
+    def products(self, left: np.ndarray) -> np.ndarray:
+        """Products of ``left`` with every standardised column."""
+
+    def _about_the_mean(self, squares: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Weighted squares of standardised columns from those of the raw ones."""
+        squares *= self._inverse_spread**2
+        if self._center:
+            shift = self.mean * self._inverse_spread
+            squares -= shift * (2.0 * self.products(weights) + weights.sum(axis=1)[:, None] * shift)
+        return np.maximum(squares, 0.0, out=squares)
 
     def _weighted(self, target: np.ndarray) -> np.ndarray:
         """``v * target``, centred first where the columns are: one side centred is enough for a product."""

@@ -70,6 +70,26 @@ class DenseDesign(StandardisedColumns):
         for rows in self._gathered_blocks(features):
             yield rows, self._standardised(rows, features)
 
+    def products(self, left: np.ndarray) -> np.ndarray:
+        if self._raw:
+            product = left @ self._X
+        else:
+            product = sum(left[:, rows] @ self._all_columns(rows) for rows in self._wide_blocks())
+        if not self._means_dominate:
+            product -= left.sum(axis=1)[:, None] * self.mean
+        product *= self._inverse_spread
+        return product
+
+    def squares(self, weights: np.ndarray) -> np.ndarray:
+        squares = np.zeros((len(weights), self.n_features))
+        for rows in row_blocks(self.n_rows, self.n_features, MOMENT_BLOCK_NUMBERS):
+            block = self._all_columns(rows)
+            squares += weights[:, rows] @ (block * block)
+        if self._means_dominate:
+            squares *= self._inverse_spread**2
+            return squares
+        return self._about_the_mean(squares, weights)
+
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
         rows = np.unique(np.linspace(0, self.n_rows - 1, SAMPLED_ROWS).astype(np.intp))
         block = self._standardised(rows, features)
@@ -77,6 +97,9 @@ class DenseDesign(StandardisedColumns):
         guess = (block.T * (weights / max(weights.sum(), np.finfo(float).tiny))) @ block
         # What is within the sample's noise is taken to be nothing; many small errors would drown the few large entries.
         return np.where(np.abs(guess) < 3.5 / np.sqrt(len(rows)), 0.0, guess)
+
+    def _range(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._X.min(axis=0).astype(np.float64), self._X.max(axis=0).astype(np.float64)
 
     def _gathered_blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[slice]:
         return row_blocks(self.n_rows, len(features), GATHERED_NUMBERS)

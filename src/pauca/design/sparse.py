@@ -58,6 +58,22 @@ class SparseDesign(StandardisedColumns):
         for rows in row_blocks(self.n_rows, len(features), GATHERED_NUMBERS):
             yield rows, self._standardise(chosen[rows].toarray().astype(np.float64, copy=False), features)
 
+    def products(self, left: np.ndarray) -> np.ndarray:
+        product = np.ascontiguousarray((self._X.T @ left.T).T)
+        product -= left.sum(axis=1)[:, None] * self.mean
+        product *= self._inverse_spread
+        return product
+
+    def squares(self, weights: np.ndarray) -> np.ndarray:
+        X = self._X
+        if self._means_dominate:
+            at_once = max(1, DENSE_NUMBERS // self.n_rows)
+            starts = range(0, self.n_features, at_once)
+            parts = (self.columns(np.arange(a, min(a + at_once, self.n_features))) for a in starts)
+            return np.hstack([weights @ (part * part).T for part in parts])
+        squared = type(X)((X.data.astype(np.float64) ** 2, X.indices, X.indptr), shape=X.shape)
+        return self._about_the_mean(np.ascontiguousarray((squared.T @ weights.T).T), weights)
+
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
         # A sample of rows would miss most entries, and the product of sparse columns is cheap: no need to guess.
         chosen = self._X[:, features]
@@ -65,6 +81,10 @@ class SparseDesign(StandardisedColumns):
         product -= np.outer(self.mean[features], self.mean[features])
         scale = self._inverse_spread[features]
         return product * scale * scale[:, None]
+
+    def _range(self) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self._X.min(axis=0), self._X.max(axis=0)
+        return low.toarray().ravel().astype(np.float64), high.toarray().ravel().astype(np.float64)
 
     def _weighted_rows(self, chosen: sparse.sparray | sparse.spmatrix) -> sparse.csr_array:
         """Some columns of X with every row multiplied by its weight."""

@@ -1,5 +1,6 @@
 """The scikit-learn faces: check what the user brings, run a method, hand back what came of it."""
 
+from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
 
-__all__ = ["SparseRegressor"]
+__all__ = ["SparseClassifier", "SparseRegressor"]

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from pauca.design import Design
@@ -62,9 +63,20 @@ def check_data(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     Whether X is finite shows in its moments, which are the first pass over it; ``check_moments`` looks there.
     """
     with _named_columns(X):
-        X, y = validate_data(estimator, X, y, y_numeric=True, **AS_IT_IS)
+        X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=True, **AS_IT_IS)
         X = _as_numbers(X)
+    if sparse.issparse(y):
+        raise TypeError("y must be dense; call its toarray() first.")
     return X, np.asarray(y, dtype=np.float64)
+
+
+def check_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    """X as ``check_data`` gives it, and y as classes of any kind."""
+    with _named_columns(X):
+        X, y = validate_data(estimator, X, y, **AS_IT_IS)
+        X = _as_numbers(X)
+    check_classification_targets(y)
+    return X, y
 
 
 def check_rows(estimator: Any, X: Any) -> Any:

@@ -7,34 +7,25 @@ from collections.abc import Iterable
 
 from pauca.path.stop import Stop
 from pauca.subset import REMOVALS, RULES, Subset
-from pauca.subset.base import NEGLIGIBLE, first_smallest
 
 
 def next_addition(subset: Subset, rule: str, tol: float) -> int | Stop:
-    """The feature to add next, or why there is none.
+    """The unit to add next, or why there is none.
 
-    The gain held against ``tol`` is the decrease after refitting, and a feature that does not reach it is not taken
+    The gain held against ``tol`` is the decrease after refitting, and a unit that does not reach it is not taken
     (Zhang 2011, Fig. 4; Fig. 1 of the same paper takes it and then stops).
     """
-    negligible = NEGLIGIBLE * subset.null_value
-    if subset.value <= negligible:
+    if subset.value <= subset.negligible:
         return Stop.PERFECT
-    feature = subset.best_addition(rule)
-    if feature is None:
-        return Stop.EXHAUSTED
-    gain = subset.decrease(feature)
-    if gain <= negligible:
+    unit = subset.best_addition(rule)
+    if unit is None:
+        return Stop.LIMITS if subset.held_back() else Stop.EXHAUSTED
+    gain = subset.decrease(unit)
+    if gain <= subset.negligible:
         return Stop.NO_GAIN
     if gain < tol:
         return Stop.TOLERANCE
-    return feature
-
-
-def cheapest_removal(subset: Subset, removal: str) -> tuple[int, float]:
-    """The chosen feature whose removal costs least, and that cost."""
-    costs = subset.removal_costs(removal)
-    position = first_smallest(costs, subset.support)
-    return subset.support[position], float(costs[position])
+    return unit
 
 
 def one_of(name: str, value: object, allowed: Iterable[str]) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from pauca.methods._steps import cheapest_removal, check_removal
+from pauca.methods._steps import check_removal
 from pauca.path.driver import Goal
 from pauca.path.stop import Stop
 from pauca.path.trail import Event, Trail
 from pauca.subset import Subset
-from pauca.subset.base import NEGLIGIBLE
 
 
 @dataclass(frozen=True)
@@ -51,12 +50,16 @@ class Backward:
         if subset.null_value == 0:
             return Stop.PERFECT
         while subset.size > (0 if goal.k is None else 1):
-            feature, cost = cheapest_removal(subset, self.removal)
-            if goal.k is None and cost > max(goal.tol, NEGLIGIBLE * subset.null_value):
+            cheapest = subset.cheapest_removal(self.removal)
+            if cheapest is None:
+                break
+            unit, cost = cheapest
+            if goal.k is None and subset.limits.allows(subset.support) and cost > max(goal.tol, subset.negligible):
                 return Stop.TOLERANCE
-            yield ("drop", feature)
+            yield ("drop", unit)
         return Stop.EXHAUSTED if goal.k is not None and max(trail.best) < goal.k else Stop.SIZE
 
     def answer(self, trail: Trail, goal: Goal) -> int:
         """The size asked for, or the largest there is; where the run ended if it did not get down to it."""
-        return trail.size if goal.k is None or trail.size > goal.k else max(trail.best)
+        ended_above = goal.k is None or trail.size > goal.k
+        return trail.size if ended_above and trail.size in trail.best else max(trail.best)

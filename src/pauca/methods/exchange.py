@@ -62,7 +62,7 @@ class Exchange:
 
     def moves(self, subset: Subset, trail: Trail, goal: Goal) -> Generator[Event | None, None, Stop]:
         """Swaps until the current size is settled, then an addition, and again."""
-        scouts = [_Scout(method, subset.empty()) for method in self.scouts]
+        scouts = [_Scout(method, subset.anew()) for method in self.scouts]
         while True:
             if subset.size:
                 yield from self._settle(subset, scouts)
@@ -103,7 +103,7 @@ class Exchange:
                 yield scout.model(support)
         if self.detour:
             detour = _Detour(subset, self.detour)
-            if _is_new(detour.support, subset, tried):
+            if subset.limits.allows(detour.support) and _is_new(detour.support, subset, tried):
                 yield detour.model()
 
 
@@ -132,9 +132,9 @@ class _Scout:
         """A subset of its own on ``support``: as a rule that of the last size reached."""
         if support == frozenset(self._subset.support):
             return self._subset.copy()
-        model = self._subset.empty()
-        for feature in sorted(support):
-            model.add(feature)
+        model = self._subset.anew()
+        for unit in sorted(support.difference(model.support)):
+            model.add(unit)
         return model
 
 
@@ -188,7 +188,7 @@ def _contest(subset: Subset, rival: Subset) -> Generator[Event | None, None, boo
         yield None
     out = sorted(set(subset.support) - set(rival.support))
     into = sorted(set(rival.support) - set(subset.support))
-    if not out or not is_lower(rival.value, subset.value, subset.null_value):
+    if not out or not is_lower(rival.value, subset.value, subset.negligible):
         return False
     yield ("swap", out[0], into[0]) if len(out) == 1 else ("swap", tuple(out), tuple(into))
     return True

@@ -6,7 +6,6 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from pauca.methods._steps import (
-    cheapest_removal,
     check_count,
     check_removal,
     check_rule,
@@ -80,8 +79,8 @@ class FoBa:
     def moves(self, subset: Subset, trail: Trail, goal: Goal) -> Generator[Event | None, None, Stop]:
         """An addition, then as many removals as are cheap enough, and again."""
         while True:
-            while (feature := self._removable(subset, trail)) is not None:
-                yield ("drop", feature)
+            while (unit := self._removable(subset, trail)) is not None:
+                yield ("drop", unit)
             if goal.reached(subset.size):
                 return Stop.SIZE
             step = next_addition(subset, self.rule, goal.tol)
@@ -98,14 +97,17 @@ class FoBa:
     def _removable(self, subset: Subset, trail: Trail) -> int | None:
         if subset.size < 2 or self._out_of_steps(trail):
             return None
-        feature, cost = cheapest_removal(subset, self.removal)
-        gain = trail.arrivals[subset.size]
+        cheapest = subset.cheapest_removal(self.removal)
+        if cheapest is None:
+            return None
+        unit, cost = cheapest
+        gain = trail.arrivals.get(subset.size, 0.0)
         affordable = {
             "each": cost <= self.nu * gain,
             "cumulative": trail.lost + cost <= self.nu * (trail.undone + gain),
             "smallest": cost <= self.nu * trail.smallest_gain,
         }
-        return feature if affordable[self.compare] else None
+        return unit if affordable[self.compare] else None
 
     def _out_of_steps(self, trail: Trail) -> bool:
         return self.max_steps is not None and len(trail.events) >= self.max_steps

@@ -2,5 +2,7 @@
 
 from pauca.objectives.gram import GramRows
 from pauca.objectives.least_squares import LeastSquares
+from pauca.objectives.restricted import Restricted, weighted_gram
+from pauca.objectives.smooth import SmoothObjective
 
-__all__ = ["GramRows", "LeastSquares"]
+__all__ = ["GramRows", "LeastSquares", "Restricted", "SmoothObjective", "weighted_gram"]

@@ -111,6 +111,7 @@ class LeastSquares:
             intercept=self.intercept - float(self.design.mean[support] @ coef),
             objective=float(snapshot.value),
             worth=(0.5 * snapshot.coef**2 / snapshot.variance)[order],
+            units=support,
         )
 
     def _refined(self, snapshots: list[Snapshot], gram: GramRows) -> list[Snapshot]:

@@ -35,6 +35,12 @@ class Path:
         Number of columns there were to choose from.
     column_names : ndarray of str or None
         Their names, if they have any.
+    group_labels : ndarray or None
+        Labels of the groups, where groups of columns are chosen as a whole; sizes and events then count groups.
+    owner : ndarray of shape (n_features,) or None
+        Group of every column, where there are groups.
+    output_names : list of str or None
+        Names of the outputs or classes, where a feature has a coefficient for each.
     """
 
     models: dict[int, Model]
@@ -42,6 +48,9 @@ class Path:
     stop: Stop
     n_features: int
     column_names: np.ndarray | None = None
+    group_labels: np.ndarray | None = None
+    owner: np.ndarray | None = None
+    output_names: list[str] | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -81,10 +90,31 @@ class Path:
         """
         return column_names(self.column_names, self[size].support)
 
+    def groups(self, size: int) -> list[Any]:
+        """Labels of the groups in the model of one size; there must be groups.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        list
+        """
+        if self.group_labels is None:
+            raise ValueError("no groups were given to this fit; names(size) says which features were chosen")
+        return list(self.group_labels[self[size].units])
+
+    def columns_of(self, size: int, unit: int) -> list[int]:
+        """Columns of one chosen unit in the model of one size."""
+        support = self[size].support
+        return [unit] if self.owner is None else support[self.owner[support] == unit].tolist()
+
     def explained(self, size: int) -> float:
         """Share of the empty model's objective that the model of ``size`` removes.
 
-        With an intercept and without a ridge this is R^2 on the training data.
+        For squared loss with an intercept and without a ridge this is R^2 on the training data; for likelihoods it is
+        the share of the deviance.
         """
         null = self[0].objective
         return 1.0 - self[size].objective / null if null > 0 else 0.0
@@ -95,13 +125,13 @@ class Path:
         Returns
         -------
         list of dict
-            With the keys size, objective, explained, entered, left and features: which features are in, which came in
-            since the size before, and which went out.
+            With the keys size, objective, explained, entered, left and features: which features are in, and which
+            features (or groups, if there are any) came in since the size before, and which went out.
         """
         records = []
         before: set[str] = set()
         for size in self.sizes:
-            names = self.names(size)
+            names = self.names(size) if self.group_labels is None else [str(label) for label in self.groups(size)]
             records.append(
                 {
                     "size": size,
@@ -109,7 +139,7 @@ class Path:
                     "explained": self.explained(size),
                     "entered": [name for name in names if name not in before],
                     "left": sorted(before.difference(names)),
-                    "features": names,
+                    "features": self.names(size),
                 }
             )
             before = set(names)

@@ -41,7 +41,7 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
                 fontsize=8,
                 color="#444444",
             )
-    ax.set_xlabel("number of features")
+    ax.set_xlabel("number of features" if path.group_labels is None else "number of groups")
     ax.set_ylabel("explained (%)")
     ax.set_title("Accuracy against size (on the data of the fit)", loc="left")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from pauca.model import Snapshot
 from pauca.path.stop import Stop
 from pauca.subset import Subset
 
@@ -21,7 +18,7 @@ class Trail:
 
     def __init__(self, start: Subset, largest_kept: int | None) -> None:
         self.events: list[Event] = []
-        self.best = {0: Snapshot((), np.zeros(0), start.null_value, np.zeros(0))}
+        self.best = {0: start.null}
         """The best model met at each size."""
         self.stop: Stop | None = None
         self.dependent: list[int] = []
@@ -56,10 +53,13 @@ class Trail:
 
     def keep_last(self, subset: Subset) -> None:
         """Keep the model a run ended at even if it is larger than was asked for: it may be the only one."""
-        self.best.setdefault(subset.size, subset.snapshot())
+        if subset.limits.allows(subset.support):
+            self.best.setdefault(subset.size, subset.snapshot())
 
     def _keep(self, subset: Subset) -> None:
         if self._largest_kept is not None and subset.size > self._largest_kept:
+            return
+        if not subset.limits.allows(subset.support):
             return
         known = self.best.get(subset.size)
         if known is None or subset.value < known.value:

@@ -1,5 +1,6 @@
-"""Solvers of small problems that are solved again and again as features come and go."""
+"""Minimising small problems: closed forms that are kept up to date, and Newton's method."""
 
 from pauca.refit.inverse_factor import InverseFactor
+from pauca.refit.newton import Minimum, Smooth, minimise
 
-__all__ = ["InverseFactor"]
+__all__ = ["InverseFactor", "Minimum", "Smooth", "minimise"]

@@ -1,6 +1,8 @@
-"""The model fitted on the current subset of features, and what each move would do to it."""
+"""A model kept fitted while units come and go: what changes in a run."""
 
 from pauca.subset.base import REMOVALS, RULES, Subset, Swap
 from pauca.subset.least_squares import LeastSquaresSubset
+from pauca.subset.smooth import SmoothSubset
+from pauca.subset.start import start
 
-__all__ = ["REMOVALS", "RULES", "LeastSquaresSubset", "Subset", "Swap"]
+__all__ = ["REMOVALS", "RULES", "LeastSquaresSubset", "SmoothSubset", "Subset", "Swap", "start"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pauca.model import Snapshot
+from pauca.model import Model, Snapshot
+from pauca.units import Limits
 
 RULES = ("objective", "gradient", "refit")
 """How candidates are ranked: decrease of Q along one coordinate, size of the gradient, decrease after refitting."""
@@ -29,7 +32,7 @@ TIED_WITHIN = 1e-9
 
 
 class Swap(NamedTuple):
-    """The exchange of one chosen feature for another, and by how much it lowers the value."""
+    """The exchange of one chosen unit for another, and by how much it lowers the value."""
 
     out: int
     into: int
@@ -37,54 +40,63 @@ class Swap(NamedTuple):
 
 
 class Subset(Protocol):
-    """A subset of features kept fitted while features come and go: all that changes in a run.
+    """A subset of units kept fitted while units come and go: all that changes in a run.
 
-    Vectors over candidates have shape (d,), vectors over the chosen features are in the order of ``support``.
+    A unit is what is chosen: a column, or a group of columns. Additions and exchanges keep the limits.
     """
 
     support: list[int]
-    value: float
+    null: Snapshot
+    """The model without units."""
     null_value: float
+    negligible: float
+    """Values and gains up to this are taken for zero."""
+    limits: Limits
+
+    @property
+    def value(self) -> float:
+        """Objective of the current model."""
+        ...
 
     @property
     def size(self) -> int:
-        """Number of chosen features."""
+        """Number of chosen units."""
         ...
 
     def expect(self, size: int | None) -> None:
-        """Say how many features the run is going for, so that work can be laid out for them."""
+        """Say how many units the run is going for, so that work can be laid out for them."""
         ...
 
     def best_addition(self, rule: str) -> int | None:
-        """The candidate that ``rule`` ranks first, or None if no column may be added."""
+        """The candidate that ``rule`` ranks first, or None if no unit may be added."""
         ...
 
-    def decrease(self, feature: int) -> float:
-        """By how much adding ``feature`` and refitting would lower the value."""
+    def decrease(self, unit: int) -> float:
+        """By how much adding ``unit`` and refitting would lower the value."""
         ...
 
-    def removal_costs(self, removal: str) -> np.ndarray:
-        """What removing each chosen feature would cost, shape (k,)."""
+    def cheapest_removal(self, removal: str) -> tuple[int, float] | None:
+        """The unit whose removal costs least (per price, if there are prices), and by how much it raises the value."""
         ...
 
     def best_swap(self) -> Swap | None:
-        """The exchange of one feature that lowers the value most, or None if none does beyond rounding."""
+        """The exchange of one unit that lowers the value most, or None if none does beyond rounding."""
         ...
 
-    def add(self, feature: int) -> None:
-        """Take a feature in and refit."""
+    def add(self, unit: int) -> None:
+        """Take a unit in and refit."""
         ...
 
-    def drop(self, feature: int) -> None:
-        """Leave a feature out and refit."""
+    def drop(self, unit: int) -> None:
+        """Leave a unit out and refit."""
         ...
 
     def cheapest_removals(self, count: int) -> list[int]:
-        """The features that would go if the one that costs least after refitting were left out, ``count`` times."""
+        """The units that would go if the one that costs least after refitting were left out, ``count`` times."""
         ...
 
     def fill(self) -> None:
-        """Start from every usable column, leaving out those that depend on columns before them."""
+        """Start from every usable unit, leaving out those that depend on units before them."""
         ...
 
     def copy(self) -> Subset:
@@ -92,25 +104,37 @@ class Subset(Protocol):
         ...
 
     def trial(self) -> AbstractContextManager[None]:
-        """A context in which features may be added; when it ends, the subset is as it was before."""
+        """A context in which units may be added; when it ends, the subset is as it was before."""
         ...
 
-    def empty(self) -> Subset:
-        """The empty subset on the same objective."""
+    def anew(self) -> Subset:
+        """The subset a run starts from, on the same objective: the units that are always in."""
         ...
 
     def snapshot(self) -> Snapshot:
         """The fitted model as it is now."""
         ...
 
+    def finish(self, snapshots: list[Snapshot]) -> list[Model]:
+        """Models in the user's units."""
+        ...
+
+    def held_back(self) -> bool:
+        """Whether a unit that could be used is left out by the limits alone."""
+        ...
+
+    def data_key(self) -> bytes:
+        """What tells these data and this objective from others."""
+        ...
+
     def dependent(self) -> np.ndarray:
-        """Columns that vary but depend linearly on the chosen ones, ascending indices."""
+        """Units that vary but depend linearly on the chosen ones, ascending indices."""
         ...
 
 
-def is_lower(value: float, than: float, null_value: float) -> bool:
+def is_lower(value: float, than: float, negligible: float) -> bool:
     """Whether one value is below another by more than rounding."""
-    return value < than - LEAST_SHARE * than - NEGLIGIBLE * null_value
+    return value < than - LEAST_SHARE * than - negligible
 
 
 def first_largest(scores: np.ndarray) -> int:
@@ -124,3 +148,11 @@ def first_smallest(costs: np.ndarray, support: list[int]) -> int:
     least = costs.min()
     tied = np.flatnonzero(costs <= least + TIED_WITHIN * abs(least))
     return int(min(tied, key=lambda position: support[position]))
+
+
+def digest(arrays: Iterable[np.ndarray]) -> bytes:
+    """A few bytes that stand for arrays."""
+    made = blake2b(digest_size=16)
+    for array in arrays:
+        made.update(np.ascontiguousarray(array).tobytes())
+    return made.digest()

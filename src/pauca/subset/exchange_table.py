@@ -12,7 +12,11 @@ TABLE_NUMBERS = 1 << 18
 
 
 def best_exchange(
-    inverse: np.ndarray, rows: np.ndarray, coef: np.ndarray, candidates: Candidates
+    inverse: np.ndarray,
+    rows: np.ndarray,
+    coef: np.ndarray,
+    candidates: Candidates,
+    allowed: np.ndarray | None = None,
 ) -> tuple[int, int, float] | None:
     """The exchange (position out, feature in, decrease of Q) with the largest decrease, if any lowers Q.
 
@@ -20,6 +24,7 @@ def best_exchange(
 
         (slope_j + V_ij coef_i / A_ii)^2 / (2 (residual_j + V_ij^2 / A_ii)) - coef_i^2 / (2 A_ii).
 
+    ``allowed``, of shape (k, d), says which exchanges are to be looked at; None for all.
     Barred columns are passed over. A column in the span of the chosen ones is among them rightly: no exchange of it
     for one of them widens the span.
     """
@@ -38,6 +43,8 @@ def best_exchange(
         shared += residual[part]
         numerator /= shared
         numerator -= cost[:, None]
+        if allowed is not None:
+            numerator[~allowed[:, part]] = -np.inf
         position, column, decrease = _first_best(numerator)
         if best is None or decrease > best[2] * (1 + TIED_WITHIN):
             best = (position, int(part[column]), decrease)

@@ -8,14 +8,15 @@ from copy import copy
 
 import numpy as np
 
-from pauca.model import Snapshot
+from pauca.model import Model, Snapshot
 from pauca.objectives import GramRows, LeastSquares
 from pauca.refit import InverseFactor
-from pauca.subset.base import DEPENDENT_BELOW, Swap, first_largest, first_smallest, is_lower
+from pauca.subset.base import DEPENDENT_BELOW, NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subset.candidates import Candidates
 from pauca.subset.exchange_table import best_exchange
 from pauca.subset.memory import require_memory
 from pauca.subset.speculation import largest, rehearse
+from pauca.units import Limits
 
 # Rehearsing the search costs a millisecond: more than a pass over data of fewer numbers than this.
 REHEARSE_ABOVE = 1 << 20
@@ -43,22 +44,27 @@ class LeastSquaresSubset:
     is missing.
     """
 
-    def __init__(self, objective: LeastSquares, gram: GramRows) -> None:
+    def __init__(self, objective: LeastSquares, gram: GramRows, limits: Limits) -> None:
         self.objective = objective
         self.gram = gram
+        self.limits = limits
         self.support: list[int] = []
         self.coef = np.zeros(0)
         self.value = self.null_value = objective.null_value
+        self.negligible = NEGLIGIBLE * self.null_value
+        self.null = Snapshot((), self.coef, self.value, self.coef)
         self._factor = InverseFactor()
         self._gram_rows = np.empty((SPARE_ROWS, objective.design.n_features))
         self._candidates = Candidates(objective)
         self._unrefined = 0
         self._expected: int | None = None
+        for feature in limits.always:
+            self.add(feature)
 
     @classmethod
-    def start(cls, objective: LeastSquares) -> LeastSquaresSubset:
-        """The empty subset of an objective."""
-        return cls(objective, GramRows(objective.design))
+    def start(cls, objective: LeastSquares, limits: Limits | None = None) -> LeastSquaresSubset:
+        """The least subset of an objective: the features that are always in."""
+        return cls(objective, GramRows(objective.design), limits or Limits())
 
     @property
     def size(self) -> int:
@@ -69,6 +75,10 @@ class LeastSquaresSubset:
 
     def best_addition(self, rule: str) -> int | None:
         scores = self._made_candidates().scores(rule, self.value)
+        if not self.limits.trivial:
+            gains = scores * np.abs(scores) if rule == "gradient" else scores
+            addable = self.limits.addable(self.support, len(scores))
+            scores = np.where(addable, self.limits.per_price(gains), -np.inf)
         best = first_largest(scores)
         return best if scores[best] > -np.inf else None
 
@@ -81,11 +91,20 @@ class LeastSquaresSubset:
             return 0.5 * self._candidates.curvature[self.support] * self.coef**2
         return 0.5 * self.coef**2 / self._factor.inverse_diagonal()
 
+    def cheapest_removal(self, removal: str) -> tuple[int, float] | None:
+        costs = self.removal_costs(removal)
+        position = self._first_to_go(costs, self.support)
+        return None if position is None else (self.support[position], float(costs[position]))
+
     def best_swap(self) -> Swap | None:
         if not self.support:
             return None
-        found = best_exchange(self._factor.inverse(), self._rows(), self.coef, self._made_candidates())
-        if found is None or not is_lower(self.value - found[2], self.value, self.null_value):
+        allowed = None
+        if not self.limits.trivial:
+            n_features = self.objective.design.n_features
+            allowed = np.stack([self.limits.exchangeable(self.support, i, n_features) for i in self.support])
+        found = best_exchange(self._factor.inverse(), self._rows(), self.coef, self._made_candidates(), allowed)
+        if found is None or not is_lower(self.value - found[2], self.value, self.negligible):
             return None
         position, into, decrease = found
         return Swap(self.support[position], into, decrease)
@@ -132,8 +151,10 @@ class LeastSquaresSubset:
     def cheapest_removals(self, count: int) -> list[int]:
         support, coef, inverse = list(self.support), self.coef, self._factor.inverse()
         gone: list[int] = []
-        while support and len(gone) < count:
-            position = first_smallest(coef * coef / np.diag(inverse), support)
+        while len(gone) < count:
+            position = self._first_to_go(coef * coef / np.diag(inverse), support)
+            if position is None:
+                break
             column = inverse[:, position] / inverse[position, position]
             keep = np.arange(len(support)) != position
             coef = (coef - coef[position] * column)[keep]
@@ -142,12 +163,12 @@ class LeastSquaresSubset:
         return gone
 
     def fill(self) -> None:
-        usable = np.flatnonzero(self.objective.design.usable)
+        usable = np.setdiff1d(np.flatnonzero(self.objective.design.usable), self.limits.never)
         require_memory(FILLED_ARRAYS * 8 * len(usable) ** 2, f"Starting from all {len(usable)} columns")
         rows = self.gram.rows(usable)
         if self._fill_at_once(usable, rows):
             return
-        for j in usable:
+        for j in np.setdiff1d(usable, self.support):
             candidates = self._made_candidates()
             if candidates.residual[j] > candidates.thresholds()[j]:
                 self.add(int(j))
@@ -173,13 +194,29 @@ class LeastSquaresSubset:
             self.support, self.coef, self.value, self._unrefined = support, coef, value, unrefined
             self._factor, self._candidates = factor, candidates
 
-    def empty(self) -> LeastSquaresSubset:
-        other = LeastSquaresSubset(self.objective, self.gram)
+    def anew(self) -> LeastSquaresSubset:
+        other = LeastSquaresSubset(self.objective, self.gram, self.limits)
         other.expect(self._expected)
         return other
 
     def snapshot(self) -> Snapshot:
         return Snapshot(tuple(self.support), self.coef, self.value, self._factor.inverse_diagonal())
+
+    def finish(self, snapshots: list[Snapshot]) -> list[Model]:
+        return self.objective.finish(snapshots, self.gram)
+
+    def held_back(self) -> bool:
+        if self.limits.trivial:
+            return False
+        candidates = self._made_candidates()
+        usable = candidates.residual > candidates.thresholds()
+        usable[list(self.limits.never)] = False
+        return bool(np.any(usable & ~self.limits.addable(self.support, len(usable))))
+
+    def data_key(self) -> bytes:
+        design, objective = self.objective.design, self.objective
+        scalars = np.array([objective.ridge, objective.null_value])
+        return digest((objective.slope, design.mean, design.spread, scalars))
 
     def dependent(self) -> np.ndarray:
         if not self.support or self.size == np.count_nonzero(self.objective.design.usable):
@@ -188,6 +225,17 @@ class LeastSquaresSubset:
         barred = candidates.residual <= candidates.thresholds()
         barred[self.support] = False
         return np.flatnonzero(barred & self.objective.design.usable)
+
+    def _first_to_go(self, costs: np.ndarray, support: list[int]) -> int | None:
+        """Position in ``support`` of the removal that costs least, of those that the limits let go."""
+        if not support:
+            return None
+        if self.limits.trivial:
+            return first_smallest(costs, support)
+        removable = self.limits.removable(support)
+        if not removable.any():
+            return None
+        return first_smallest(np.where(removable, self.limits.per_price(costs, support), np.inf), support)
 
     def _rows(self) -> np.ndarray:
         return self._gram_rows[: self.size]

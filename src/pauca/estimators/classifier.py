@@ -1,0 +1,264 @@
+"""Classes told apart by few features, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from pauca.estimators.base import SparseModel
+from pauca.estimators.checks import check_classes, check_weights
+from pauca.losses import Loss, resolve
+from pauca.path import Method, Progress
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    return hasattr(resolve(estimator.loss, classes=True), "probabilities")
+
+
+class SparseClassifier(ClassifierMixin, SparseModel):
+    """The best linear classifier with few features.
+
+    Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) |w|^2`` over models of at most ``k`` features; the row
+    weights v sum to one. The fit keeps the model of every size on the way: see ``path_`` and ``at``.
+
+    Parameters
+    ----------
+    k : int or None, default=None
+        Number of features (of groups, if there are ``groups``). None: as many as lower the objective by at least
+        ``tol``, within the ``budget`` if there is one.
+    loss : str or Loss, default="logistic"
+        "logistic", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded
+        as -1 and 1. With more than two classes, "logistic" is the multinomial likelihood; other losses tell each class
+        from all others. Either way all classes share one set of features.
+    method : str or object, default="exchange"
+        "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
+        ``FoBa(rule="gradient")``.
+    ridge : float, default=0.0
+        Weight of the squared coefficients in the objective.
+    tol : float, default=0.0
+        The least decrease of the objective that is worth a further feature.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept; it is never penalised and never counted.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as everywhere in scikit-learn.
+    groups : array-like of shape (n_features,) or dict, default=None
+        Label of every column's group. Columns of one label are chosen together or not at all, and ``k`` counts groups.
+        With ``max_per_group`` columns are chosen one by one, and groups only limit how many.
+    max_per_group : int or None, default=None
+        The largest number of columns chosen from any group.
+    always, never : list of column names or indices, default=None
+        Features that are in every model (and counted), or in none. With ``groups``, labels of groups.
+    costs : array-like of shape (n_features,) or dict, default=None
+        Price of every column; a group costs the sum of its columns, unless a dict gives the prices of groups.
+        Candidates are ranked by gain per price.
+    budget : float or None, default=None
+        The largest total price.
+    bounds : pair or dict, default=None
+        ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. Zero must be
+        allowed. With two classes they are about the coefficients of the second.
+    time_limit : float or None, default=None
+        Seconds after which the search stops and the best found so far is kept.
+    callback : callable or None, default=None
+        Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
+    warm_start : bool, default=False
+        Whether a further call to ``fit`` with the same data and method goes on where the last one stopped.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features_in_) for two classes, else (n_classes, n_features_in_)
+        Coefficients; zero for features that were not chosen.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    support_ : ndarray
+        Indices of the chosen features, ascending.
+    groups_ : ndarray
+        Labels of the chosen groups, where there are groups to choose.
+    k_ : int
+        Number of features, or groups, of the model.
+    objective_ : float
+        Its objective Q.
+    stop_ : Stop
+        Why the search ended; ``stop_.sentence`` says it in words.
+    path_ : Path
+        The model of every size, and every move of the search.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where X has column names.
+
+    Notes
+    -----
+    Where classes can be separated without error and there is no ridge, the objective has no minimum: coefficients would
+    grow for ever. Each fit then ends when a further step promises less than 1e-9 of what is left of the objective, or
+    when less than 1e-14 of the empty model's objective is left. The coefficients are finite, and a ``PaucaWarning``
+    says so.
+
+    A score of exactly zero, as that of a row of zeros without an intercept, is taken for the first class.
+
+    Everything else is as in ``SparseRegressor``: X is never copied, ties go to the lowest index, Ctrl-C keeps what was
+    found.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from pauca import SparseClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = SparseClassifier(k=3).fit(X, y)
+    >>> list(model.get_feature_names_out())
+    ['worst texture', 'worst area', 'worst concave points']
+    >>> model.predict_proba(X[:1]).round(3)
+    array([[1., 0.]])
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        loss: str | Loss = "logistic",
+        method: str | Method = "exchange",
+        ridge: float = 0.0,
+        tol: float = 0.0,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        groups: Any = None,
+        max_per_group: int | None = None,
+        always: Any = None,
+        never: Any = None,
+        costs: Any = None,
+        budget: float | None = None,
+        bounds: Any = None,
+        time_limit: float | None = None,
+        callback: Callable[[Progress], bool | None] | None = None,
+        warm_start: bool = False,
+    ) -> None:
+        super().__init__(
+            k,
+            loss=loss,
+            method=method,
+            ridge=ridge,
+            tol=tol,
+            fit_intercept=fit_intercept,
+            groups=groups,
+            max_per_group=max_per_group,
+            always=always,
+            never=never,
+            costs=costs,
+            budget=budget,
+            bounds=bounds,
+            time_limit=time_limit,
+            callback=callback,
+            warm_start=warm_start,
+        )
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseClassifier:
+        """Find the models of every size up to ``k``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Classes of any kind; at least two.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row weights, at least one of them positive.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        loss = resolve(self.loss, classes=True)
+        X, y = check_classes(self, X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes; y holds the one class {self.classes_[0]!r} alone."
+            )
+        weights = check_weights(sample_weight, len(y))
+        if self.class_weight is not None:
+            weights = check_weights(weights * compute_sample_weight(self.class_weight, y), len(y))
+        n_classes = len(self.classes_)
+        loss = loss.for_classes(n_classes)
+        target = _coded(codes, n_classes, joint=loss.joint)
+        loss.check_target(target)
+        names = [str(label) for label in self.classes_] if n_classes > 2 else None
+        self._search(X, target, weights, loss, 1 if n_classes == 2 else n_classes, names)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Linear scores.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            All columns of the fit, in the same order.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, positive for the second, else (n_samples, n_classes)
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likeliest class of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, in the order of ``classes_``; for losses that model them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        loss = resolve(self.loss, classes=True).for_classes(len(self.classes_))
+        return loss.probabilities(self._scores(X).T).T  # type: ignore[attr-defined]
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of ``predict_proba``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
+        return np.atleast_2d(coef), np.atleast_1d(intercept)
+
+
+def _coded(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndarray:
+    """Classes as a loss wants them: numbers, shape (n,), or -1 and 1 for each against all others, shape (C, n)."""
+    if joint:
+        return codes.astype(np.float64)
+    if n_classes == 2:
+        return (2.0 * codes - 1.0)[None]
+    return np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)

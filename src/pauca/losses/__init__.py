@@ -1,0 +1,62 @@
+"""Losses: convex functions of a target and a score. They never see X."""
+
+from __future__ import annotations
+
+from pauca.losses.base import Loss, Slopes
+from pauca.losses.classes import Logistic, Multinomial, SquaredHinge
+from pauca.losses.piecewise import Absolute, Envelope, Hinge, PiecewiseLinear, Quantile
+from pauca.losses.smooth import Huber, Poisson, Squared
+
+__all__ = [
+    "Absolute",
+    "Envelope",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Multinomial",
+    "PiecewiseLinear",
+    "Poisson",
+    "Quantile",
+    "Slopes",
+    "Squared",
+    "SquaredHinge",
+    "resolve",
+]
+
+FOR_NUMBERS = {
+    "absolute": Absolute,
+    "huber": Huber,
+    "poisson": Poisson,
+    "quantile": Quantile,
+    "squared": Squared,
+}
+FOR_CLASSES = {"hinge": Hinge, "logistic": Logistic, "squared_hinge": SquaredHinge}
+
+
+def resolve(loss: str | Loss, *, classes: bool) -> Loss:
+    """A loss from its name or an object, for targets that are classes or numbers.
+
+    Examples
+    --------
+    >>> resolve("huber", classes=False)
+    Huber(threshold=None)
+    """
+    fitting, other = (FOR_CLASSES, FOR_NUMBERS) if classes else (FOR_NUMBERS, FOR_CLASSES)
+    if isinstance(loss, str) and loss in fitting:
+        return fitting[loss]()
+    misplaced = loss in other if isinstance(loss, str) else isinstance(loss, Loss) and _for_other(loss, classes)
+    if misplaced:
+        where = "SparseRegressor" if classes else "SparseClassifier"
+        kind = "numbers" if classes else "classes"
+        raise ValueError(f"loss={loss!r} is for targets that are {kind}; use {where}.")
+    if isinstance(loss, Loss):
+        return loss
+    names = ", ".join(repr(name) for name in sorted(fitting))
+    raise ValueError(f"loss must be one of {names} or an object with the methods of pauca.losses.Loss; got {loss!r}.")
+
+
+def _for_other(loss: Loss, classes: bool) -> bool:
+    """Whether one of the library's own losses is for the other kind of target."""
+    other = FOR_NUMBERS if classes else {**FOR_CLASSES, "multinomial": Multinomial}
+    return type(loss) in other.values()

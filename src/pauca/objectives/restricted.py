@@ -1,0 +1,140 @@
+"""A smooth objective on a few columns: what Newton's method minimises."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pauca.losses import Loss, Slopes
+
+# Hessians are summed over blocks of rows with about so many numbers, which stay in the cache.
+HESSIAN_NUMBERS = 1 << 18
+
+
+class Restricted:
+    """``sum_i v_i L(y_i, offset_i + coef z_i) + sum penalty coef^2 / 2`` over coefficients of shape (C, q).
+
+    It remembers the slopes of the loss at the last point it was asked for, and nothing else.
+
+    Conventions
+    -----------
+    columns : (q, n), one column of Z to a row; an intercept is a column of ones without penalty
+    scores  : (C, n)
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        y: np.ndarray,
+        weights: np.ndarray,
+        columns: np.ndarray,
+        penalty: np.ndarray,
+        *,
+        idle: np.ndarray | None = None,
+        bounds: tuple[np.ndarray, np.ndarray] | None = None,
+        offset: np.ndarray | None = None,
+    ) -> None:
+        self._loss = loss
+        self._y = y
+        self._weights = weights
+        self._columns = columns
+        self._penalty = penalty
+        self._idle = idle
+        self._offset = offset
+        self.lower: np.ndarray | None = None
+        self.upper: np.ndarray | None = None
+        if bounds is not None:
+            self.lower, self.upper = bounds
+        self.flat = loss.flat
+        self._slopes: Slopes | None = None
+        self._at: np.ndarray | None = None
+        self._constant_hessian: np.ndarray | None = None
+
+    def scores(self, coef: np.ndarray) -> np.ndarray:
+        """The linear scores without the offset; zero for rows without weight, which may be anything."""
+        scores = coef @ self._columns
+        if self._idle is not None:
+            scores[:, self._idle] = 0.0
+        return scores
+
+    def value(self, coef: np.ndarray, scores: np.ndarray) -> float:
+        """Weighted mean loss and penalty; infinite where the loss overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = self._mean(self._loss.value(self._y, self._shifted(scores))) + self._penalised(coef)
+        return np.inf if np.isnan(total) else total
+
+    def gradient(self, coef: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """The gradient; what else is asked for next refers to the same point."""
+        gradient = (self._slopes_at(scores).derivative * self._weights) @ self._columns.T
+        gradient += self._penalty * coef
+        return gradient
+
+    def slope_along(self, coef: np.ndarray, scores: np.ndarray, step: np.ndarray, change: np.ndarray) -> float:
+        """Derivative along a step of the coefficients that changes the scores by ``change``."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = self._slopes_at(scores).derivative
+            along = float(np.sum((slope * change) @ self._weights)) + float(np.sum(self._penalty * coef * step))
+        return np.inf if np.isnan(along) else along
+
+    def hessian(self, scores: np.ndarray, share: float) -> np.ndarray:
+        """Blocks (C, q, q), or (1, C q, C q) where the loss couples the outputs."""
+        if self._loss.quadratic:
+            if self._constant_hessian is None:
+                one = weighted_gram(self._columns, self._weights) + np.diag(self._penalty)
+                self._constant_hessian = np.broadcast_to(one, (len(scores), *one.shape))
+            return self._constant_hessian
+        curvature = self._slopes_at(scores).curvature
+        shifted = self._shifted(scores)
+        if share:
+            curvature = curvature + share * self._loss.broad_curvature(self._y, shifted, self._weights)
+        blocks = np.stack([weighted_gram(self._columns, self._weights * row) for row in curvature])
+        blocks += np.diag(self._penalty)
+        coupling = self._loss.coupling(shifted)
+        return blocks if coupling is None else self._coupled(blocks, coupling)
+
+    def _coupled(self, blocks: np.ndarray, coupling: np.ndarray) -> np.ndarray:
+        """The single block of outputs that share a loss.
+
+        Adding one number to all scores of a row changes nothing, so the Hessian has no curvature along coefficients
+        that are the same for all outputs. As the gradient has no component there either, any curvature will do.
+        """
+        outputs, size, _ = blocks.shape
+        whole = np.zeros((outputs * size, outputs * size))
+        for rows in _row_blocks(self._columns, outputs):
+            root = np.sqrt(self._weights[rows])
+            part = (coupling[:, None, rows] * (self._columns[:, rows] * root)).reshape(outputs * size, -1)
+            whole -= part @ part.T
+        whole += np.tile(weighted_gram(self._columns, self._weights) / outputs, (outputs, outputs))
+        for output in range(outputs):
+            own = slice(output * size, (output + 1) * size)
+            whole[own, own] += blocks[output]
+        return whole[None]
+
+    def _slopes_at(self, scores: np.ndarray) -> Slopes:
+        """Slopes of the loss; those of the last point are remembered."""
+        if self._slopes is None or scores is not self._at:
+            self._at, self._slopes = scores, self._loss.slopes(self._y, self._shifted(scores))
+        return self._slopes
+
+    def _mean(self, losses: np.ndarray) -> float:
+        return float(np.sum(losses @ self._weights))
+
+    def _penalised(self, coef: np.ndarray) -> float:
+        return 0.5 * float(np.sum(self._penalty * coef * coef))
+
+    def _shifted(self, scores: np.ndarray) -> np.ndarray:
+        return scores if self._offset is None else scores + self._offset
+
+
+def weighted_gram(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """``columns diag(weights) columns'``, shape (q, q)."""
+    gram = np.zeros((len(columns), len(columns)))
+    for rows in _row_blocks(columns, 1):
+        part = columns[:, rows] * np.sqrt(weights[rows])
+        gram += part @ part.T
+    return gram
+
+
+def _row_blocks(columns: np.ndarray, times: int) -> list[slice]:
+    size, n_rows = columns.shape
+    step = max(256, HESSIAN_NUMBERS // max(1, size * times))
+    return [slice(start, start + step) for start in range(0, n_rows, step)]

@@ -1,0 +1,216 @@
+"""Any convex loss, many columns: the objective of everything that has no closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pauca.design import Design
+from pauca.losses import Loss
+from pauca.model import Model, Snapshot
+from pauca.objectives.restricted import Restricted, weighted_gram
+from pauca.refit import Minimum, minimise
+from pauca.units import Units
+
+# Below this share of the empty model's value nothing is left to explain.
+LEAST_SHARE = 1e-14
+
+# The same for losses that vanish at infinite scores only.
+NEARLY_CERTAIN = 1e-6
+
+# The ridge on standardised columns where the user wants none, as a share of the curvature at the empty model.
+UNSEEN_RIDGE = 1e-8
+
+# Where leaving out that ridge would move a score by more than this, the optimum lies at infinity.
+RUNAWAY_STEP = 0.1
+
+Bounds = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothObjective:
+    """``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) |w|^2``, summed over outputs if there are several.
+
+    Conventions
+    -----------
+    Coordinates are those of the standardised columns, as in ``LeastSquares``; the intercept is a further column of
+    ones, always in and never counted. ``finish`` carries models back to the user's units.
+    """
+
+    design: Design
+    units: Units
+    loss: Loss
+    """The loss as the user means it, in which objectives are reported."""
+    smooth: Loss
+    """What is minimised: the loss itself, or its envelope."""
+    y: np.ndarray
+    """Targets of shape (C, n); classes of shape (n,) where all outputs share one loss."""
+    n_outputs: int
+    ridge: float
+    center: bool
+    bounds: Bounds | None
+    """Lower and upper bounds in standardised coordinates, shape (d,) each."""
+    idle: np.ndarray | None
+    """Rows without weight, if there are any."""
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        y: np.ndarray,
+        loss: Loss,
+        *,
+        units: Units | None = None,
+        n_outputs: int | None = None,
+        ridge: float = 0.0,
+        center: bool = True,
+        bounds: Bounds | None = None,
+    ) -> SmoothObjective:
+        """The objective of a design and targets; ``bounds`` are in the user's units."""
+        v = design.weights
+        outputs = y if y.ndim == 2 else y[None]
+        loss = loss.tuned(outputs, v)
+        if bounds is not None:
+            with np.errstate(invalid="ignore"):
+                bounds = tuple(np.where(np.isfinite(b), b * design.spread, b) for b in bounds)  # type: ignore[assignment]
+        idle = None if np.all(v > 0) else np.flatnonzero(v == 0)
+        smooth = loss.smoothed(outputs, v, center=center)
+        return cls(
+            design,
+            units or Units.columns(design.n_features),
+            loss,
+            smooth,
+            y,
+            n_outputs or len(outputs),
+            ridge,
+            center,
+            bounds,
+            idle,
+        )
+
+    @cached_property
+    def null(self) -> Minimum:
+        """The model without features."""
+        v = self.design.weights
+        start = np.zeros((self.n_outputs, self.free))
+        if self.center and self.y.ndim == 2:
+            start[:, 0] = [self.smooth.constant(output, v) for output in self.y]
+        ones = np.ones((self.free, len(v)))
+        return minimise(Restricted(self.smooth, self.y, v, ones, np.zeros(self.free), idle=self.idle), start)
+
+    @property
+    def null_value(self) -> float:
+        """Q of the model without features."""
+        return self.null.value
+
+    @cached_property
+    def penalty(self) -> np.ndarray:
+        """The ridge in standardised coordinates, shape (d,).
+
+        Where none is wanted there is one all the same, too small to be seen: it gives a definite answer where the data
+        leave it open, as with classes that can be separated, dependent columns in a group, or flat pieces of a loss.
+        """
+        design = self.design
+        if not self.ridge:
+            weights = design.weights
+            curvature = self.smooth.broad_curvature(self.y, self.null.scores, weights)
+            scale = float(np.mean(curvature @ weights)) or 1.0
+            return np.full(design.n_features, UNSEEN_RIDGE * scale)
+        penalty = np.zeros(design.n_features)
+        with np.errstate(over="ignore"):
+            np.divide(self.ridge, design.spread**2, out=penalty, where=design.usable)
+        return penalty
+
+    @property
+    def negligible(self) -> float:
+        """Values up to this are taken for zero.
+
+        Losses that vanish at infinite scores only come no nearer than the ridge that is always there lets them.
+        """
+        return (NEARLY_CERTAIN if self.smooth.may_diverge else LEAST_SHARE) * self.null_value
+
+    @property
+    def free(self) -> int:
+        """Number of columns before those of the units: one for an intercept."""
+        return int(self.center)
+
+    def restricted(self, columns: np.ndarray, features: np.ndarray, *, offset: np.ndarray | None = None) -> Restricted:
+        """The objective on the columns ``features``, given as rows of ``columns`` (after a row of ones, if any)."""
+        free = len(columns) - len(features)
+        open_ends = np.full(free, np.inf)
+        bounds = None
+        if self.bounds is not None:
+            lower, upper = self.bounds
+            bounds = np.concatenate([-open_ends, lower[features]]), np.concatenate([open_ends, upper[features]])
+        return Restricted(
+            self.smooth,
+            self.y,
+            self.design.weights,
+            columns,
+            np.concatenate([np.zeros(free), self.penalty[features]]),
+            idle=self.idle,
+            bounds=bounds,
+            offset=offset,
+        )
+
+    def finish(self, snapshots: Sequence[Snapshot], columns: Sequence[np.ndarray]) -> list[Model]:
+        """Models in the user's units; ``columns`` holds the standardised columns of each snapshot's units."""
+        return [self._model(snapshot, z) for snapshot, z in zip(snapshots, columns, strict=True)]
+
+    def reported(self, scores: np.ndarray, coef: np.ndarray, features: np.ndarray) -> float:
+        """Q by the loss as the user means it."""
+        value = float(np.sum(self.loss.value(self.y, scores) @ self.design.weights))
+        return value + (0.5 * float(np.sum(self.penalty[features] * coef * coef)) if self.ridge else 0.0)
+
+    def _model(self, snapshot: Snapshot, z: np.ndarray) -> Model:
+        features = self.units.of(snapshot.support)
+        assert snapshot.intercept is not None
+        scores = snapshot.coef @ z + snapshot.intercept[:, None]
+        if self.idle is not None:
+            scores[:, self.idle] = 0.0
+        order = np.argsort(features)
+        coef = np.zeros_like(snapshot.coef)
+        usable = self.design.usable[features[order]]
+        np.divide(snapshot.coef[:, order], self.design.spread[features[order]], out=coef, where=usable)
+        intercept = snapshot.intercept - coef @ self.design.mean[features[order]]
+        units = np.array(snapshot.support, dtype=np.intp)
+        by_unit = np.argsort(units)
+        single = self.n_outputs == 1
+        worth, at_infinity = self._looked_at(snapshot, z, scores, features)
+        return Model(
+            support=features[order],
+            coef=coef[0] if single else coef,
+            intercept=float(intercept[0]) if single else intercept,
+            objective=self.reported(scores, snapshot.coef, features),
+            worth=worth[by_unit],
+            units=units[by_unit],
+            at_infinity=at_infinity,
+        )
+
+    def _looked_at(
+        self, snapshot: Snapshot, z: np.ndarray, scores: np.ndarray, features: np.ndarray
+    ) -> tuple[np.ndarray, bool]:
+        """What each unit is worth to second order, and whether the optimum lies at infinity.
+
+        A unit is worth ``w' (A_uu)^-1 w / 2`` with A the inverse Hessian on the model.
+        """
+        worth, at_infinity = np.zeros(len(snapshot.support)), False
+        if not len(features):
+            return worth, at_infinity
+        z = np.vstack([np.ones((self.free, z.shape[1])), z])
+        curvature = self.smooth.broad_curvature(self.y, scores, self.design.weights)
+        penalty = np.concatenate([np.zeros(self.free), self.penalty[features]])
+        places = [np.flatnonzero(self.units.owner[features] == unit) for unit in snapshot.support]
+        for coef, row in zip(snapshot.coef, curvature, strict=True):
+            hessian = weighted_gram(z, self.design.weights * row)
+            inverse = np.linalg.pinv(hessian + np.diag(penalty), hermitian=True)[self.free :, self.free :]
+            for position, own in enumerate(places):
+                worth[position] += 0.5 * coef[own] @ np.linalg.lstsq(inverse[np.ix_(own, own)], coef[own])[0]
+            if self.smooth.may_diverge and not self.ridge:
+                pull = np.concatenate([np.zeros(self.free), self.penalty[features] * coef])
+                step = np.linalg.lstsq(hessian + 1e-3 * np.diag(penalty), pull, rcond=None)[0]
+                at_infinity |= bool(np.abs(step @ z).max() > RUNAWAY_STEP)
+        return worth, at_infinity

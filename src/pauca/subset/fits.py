@@ -1,0 +1,119 @@
+"""Refits of a smooth objective: each support is fitted once, whoever asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pauca.objectives import SmoothObjective
+from pauca.refit import minimise
+
+# Standardised columns kept at hand: this many bytes, or at least so many columns.
+POOL_BYTES = 1 << 27
+LEAST_POOLED = 64
+
+# Scores of so many fits are kept: some of them are looked at next.
+KEPT_SCORES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The minimiser on a set of units."""
+
+    units: tuple[int, ...]
+    """Ascending; the coefficients are in the order of their columns."""
+    coef: np.ndarray
+    """Shape (C, q), that of the intercept first."""
+    value: float
+
+
+class ColumnPool:
+    """Standardised columns gathered from X, one to a row, after a row of ones if there is an intercept."""
+
+    def __init__(self, objective: SmoothObjective) -> None:
+        self._objective = objective
+        n_rows = objective.design.n_rows
+        self._capacity = max(LEAST_POOLED, POOL_BYTES // (8 * n_rows))
+        self._places: dict[int, int] = {}
+        self._rows = np.empty((min(16, self._capacity), n_rows))
+
+    def gather(self, units: Iterable[int]) -> np.ndarray:
+        """Ones, if there is an intercept, and the columns of some units: shape (q, n)."""
+        features = self._objective.units.of(units).tolist()
+        missing = [j for j in features if j not in self._places]
+        if missing:
+            self._take(missing, features)
+        free = self._objective.free
+        gathered = np.empty((free + len(features), self._rows.shape[1]))
+        gathered[:free] = 1.0
+        if features:
+            np.take(self._rows, [self._places[j] for j in features], axis=0, out=gathered[free:], mode="clip")
+        return gathered
+
+    def _take(self, missing: list[int], wanted: list[int]) -> None:
+        if len(self._places) + len(missing) > self._capacity:
+            self._places.clear()
+            missing = wanted
+        first = len(self._places)
+        last = first + len(missing)
+        if last > len(self._rows):
+            grown = np.empty((max(last, min(2 * len(self._rows), self._capacity)), self._rows.shape[1]))
+            grown[:first] = self._rows[:first]
+            self._rows = grown
+        self._rows[first:last] = self._objective.design.columns(missing)
+        self._places.update(zip(missing, range(first, last), strict=True))
+
+
+class Fits:
+    """Minimisers by support. A fit depends on where it starts only by rounding, so it may be remembered."""
+
+    def __init__(self, objective: SmoothObjective) -> None:
+        self.objective = objective
+        self.pool = ColumnPool(objective)
+        null = objective.null
+        self._known = {frozenset[int](): Fit((), null.coef, null.value)}
+        self._scores = {frozenset[int](): null.scores}
+
+    @property
+    def null(self) -> Fit:
+        """The model without units."""
+        return self._known[frozenset()]
+
+    def of(self, support: frozenset[int], near: Fit) -> Fit:
+        """The minimiser on ``support``, looked for from that on a similar set."""
+        found = self._known.get(support)
+        if found is None:
+            found = self._known[support] = self._fit(tuple(sorted(support)), near)
+        return found
+
+    def scores(self, fit: Fit) -> np.ndarray:
+        """Linear scores of a fit, shape (C, n)."""
+        key = frozenset(fit.units)
+        scores = self._scores.get(key)
+        if scores is None:
+            scores = fit.coef @ self.pool.gather(fit.units)
+            if self.objective.idle is not None:
+                scores[:, self.objective.idle] = 0.0
+            self._keep_scores(key, scores)
+        return scores
+
+    def _keep_scores(self, key: frozenset[int], scores: np.ndarray) -> None:
+        self._scores[key] = scores
+        if len(self._scores) > KEPT_SCORES:
+            self._scores.pop(next(iter(self._scores)))
+
+    def _fit(self, units: tuple[int, ...], near: Fit) -> Fit:
+        objective = self.objective
+        features = objective.units.of(units)
+        start = np.zeros((objective.n_outputs, objective.free + len(features)))
+        start[:, : objective.free] = near.coef[:, : objective.free]
+        before = {int(j): place for place, j in enumerate(objective.units.of(near.units), objective.free)}
+        for place, j in enumerate(features.tolist(), objective.free):
+            if j in before:
+                start[:, place] = near.coef[:, before[j]]
+        problem = objective.restricted(self.pool.gather(units), features)
+        found = minimise(problem, start, near.value)
+        self._keep_scores(frozenset(units), found.scores)
+        return Fit(units, found.coef, found.value)

@@ -1,0 +1,317 @@
+"""A model of any convex loss kept fitted while units come and go: quadratics rank, refits decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from pauca.model import Model, Snapshot
+from pauca.objectives import GramRows, SmoothObjective
+from pauca.refit import minimise
+from pauca.subset.along import best_along_one
+from pauca.subset.base import Swap, digest, first_largest, first_smallest, is_lower
+from pauca.subset.fits import Fit, Fits
+from pauca.subset.local import LocalQuadratic
+from pauca.subset.unit_blocks import Blocks, UnitBlocks
+from pauca.units import Limits
+
+# How many of those that the quadratic ranks first are looked at in truth.
+TRUE_ADDITIONS = 3
+TRUE_REMOVALS = 3
+TRUE_SWAPS = 6
+TRUE_BLOCKS = 8
+
+# A candidate that the quadratic puts below this share of the best found in truth is not looked at.
+WORTH_A_LOOK = 0.5
+
+# Local quadratics kept: the run's own and those of its scouts.
+KEPT_LOCALS = 6
+
+# With a ridge a copy of a chosen column would still lower the value; this correlation makes it a copy.
+TWIN_ABOVE = 1 - 1e-10
+
+
+class Ground:
+    """What all subsets of one objective share: fits, quadratics and the answers that depend on the support alone."""
+
+    def __init__(self, objective: SmoothObjective, limits: Limits) -> None:
+        self.objective = objective
+        self.limits = limits
+        self.fits = Fits(objective)
+        self.gram = GramRows(objective.design)
+        self.blocks = UnitBlocks(objective.units, objective.design.usable)
+        self.additions: dict[tuple[frozenset[int], str], int | None] = {}
+        self.swaps: dict[frozenset[int], Swap | None] = {}
+        self.copies: set[int] = set()
+        self._locals: dict[frozenset[int], LocalQuadratic] = {}
+        self._own: Blocks | None = None
+
+    def local(self, fit: Fit) -> LocalQuadratic:
+        """The quadratic around a fit."""
+        key = frozenset(fit.units)
+        found = self._locals.pop(key, None) or LocalQuadratic(self.fits, fit, self.blocks, self.gram)
+        self._locals[key] = found
+        if self.objective.smooth.quadratic:
+            # The Hessian is the same everywhere.
+            if self._own is None:
+                self._own = found.own
+            found.own = self._own
+        while len(self._locals) > KEPT_LOCALS:
+            self._locals.pop(next(iter(self._locals)))
+        return found
+
+
+class SmoothSubset:
+    """The fitted model on a set of units; every answer is a function of that set alone.
+
+    Candidates, removals and exchanges are ranked by the local quadratic and then refitted in truth; only what lowers
+    (or raises) the true objective as it should is taken.
+    """
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self.limits = ground.limits
+        self.objective = ground.objective
+        self.null_value = ground.objective.null_value
+        self.negligible = ground.objective.negligible
+        self._fit = ground.fits.null
+        self.support: list[int] = []
+        self.null = self.snapshot()
+        for unit in self.limits.always:
+            self.add(unit)
+
+    @classmethod
+    def start(cls, objective: SmoothObjective, limits: Limits | None = None) -> SmoothSubset:
+        """The least subset of an objective: the units that are always in."""
+        return cls(Ground(objective, limits or Limits()))
+
+    @property
+    def size(self) -> int:
+        return len(self.support)
+
+    @property
+    def value(self) -> float:
+        return self._fit.value
+
+    def expect(self, size: int | None) -> None:
+        """Nothing to lay out."""
+
+    def best_addition(self, rule: str) -> int | None:
+        key = (frozenset(self.support), rule)
+        additions = self._ground.additions
+        if key not in additions:
+            additions[key] = self._best_addition(rule)
+        return additions[key]
+
+    def decrease(self, unit: int) -> float:
+        return self.value - self._with(unit).value
+
+    def cheapest_removal(self, removal: str) -> tuple[int, float] | None:
+        removable = self.limits.removable(self.support)
+        units = [unit for unit, may in zip(self.support, removable, strict=True) if may]
+        if not units:
+            return None
+        if removal == "zero":
+            costs = np.array([self._cost_of_zero(unit) for unit in units])
+            place = first_smallest(self.limits.per_price(costs, units), units)
+            return units[place], float(costs[place])
+        estimates = dict(zip(self._fit.units, self._ground.local(self._fit).removal_costs(), strict=True))
+        ranked = sorted(units, key=lambda unit: (float(self._per_price(estimates[unit], unit)), unit))
+        true: dict[int, float] = {}
+        for unit in ranked[:TRUE_REMOVALS]:
+            least = min((self._per_price(cost, other) for other, cost in true.items()), default=np.inf)
+            if WORTH_A_LOOK * self._per_price(estimates[unit], unit) > least:
+                break
+            true[unit] = max(self._without(unit).value - self.value, 0.0)
+        looked_at = list(true)
+        place = first_smallest(np.array([self._per_price(true[unit], unit) for unit in looked_at]), looked_at)
+        return looked_at[place], true[looked_at[place]]
+
+    def best_swap(self) -> Swap | None:
+        key = frozenset(self.support)
+        if key not in self._ground.swaps:
+            self._ground.swaps[key] = self._best_swap()
+        return self._ground.swaps[key]
+
+    def add(self, unit: int) -> None:
+        self._fit = self._with(unit)
+        self.support.append(unit)
+
+    def drop(self, unit: int) -> None:
+        self._fit = self._without(unit)
+        self.support.remove(unit)
+
+    def cheapest_removals(self, count: int) -> list[int]:
+        gone: list[int] = []
+        twin = self.copy()
+        while len(gone) < count and (found := twin.cheapest_removal("refit")) is not None:
+            twin.drop(found[0])
+            gone.append(found[0])
+        return gone
+
+    def fill(self) -> None:
+        barred = set(self.limits.never)
+        self.support = [int(u) for u in np.flatnonzero(self._ground.blocks.usable) if u not in barred]
+        self._fit = self._ground.fits.of(frozenset(self.support), self._fit)
+
+    def copy(self) -> SmoothSubset:
+        twin = SmoothSubset.__new__(SmoothSubset)
+        twin.__dict__.update(self.__dict__, support=list(self.support))
+        return twin
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        support, fit = list(self.support), self._fit
+        try:
+            yield
+        finally:
+            self.support, self._fit = support, fit
+
+    def anew(self) -> SmoothSubset:
+        return SmoothSubset(self._ground)
+
+    def snapshot(self) -> Snapshot:
+        free, units = self.objective.free, self._fit.units
+        intercept = self._fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs)
+        return Snapshot(units, self._fit.coef[:, free:], self.value, np.zeros(0), intercept)
+
+    def finish(self, snapshots: list[Snapshot]) -> list[Model]:
+        pool, free = self._ground.fits.pool, self.objective.free
+        return self.objective.finish(snapshots, [pool.gather(s.support)[free:] for s in snapshots])
+
+    def held_back(self) -> bool:
+        could = self._ground.blocks.usable.copy()
+        could[[*self.limits.never, *self.support]] = False
+        return bool(np.any(could & ~self._addable()))
+
+    def data_key(self) -> bytes:
+        design, objective = self.objective.design, self.objective
+        slope = self._ground.local(self._ground.fits.null).slope
+        bounds = objective.bounds or ()
+        scalars = np.array([objective.ridge, objective.null_value])
+        return digest((slope, design.mean, design.spread, *bounds, objective.null.coef, scalars))
+
+    def dependent(self) -> np.ndarray:
+        return np.array(sorted(self._ground.copies - set(self.support)), dtype=np.intp)
+
+    def _with(self, unit: int) -> Fit:
+        return self._ground.fits.of(frozenset([*self.support, unit]), self._fit)
+
+    def _without(self, unit: int) -> Fit:
+        return self._ground.fits.of(frozenset(self.support) - {unit}, self._fit)
+
+    def _per_price(self, gain: float, unit: int) -> float:
+        return float(self.limits.per_price(np.array([gain]), [unit])[0])
+
+    def _addable(self) -> np.ndarray:
+        return self._ground.blocks.usable & self.limits.addable(self.support, len(self.objective.units))
+
+    def _best_addition(self, rule: str) -> int | None:
+        addable = self._addable()
+        while addable.any():
+            found = {"gradient": self._by_gradient, "objective": self._by_objective, "refit": self._by_refit}[rule](
+                addable
+            )
+            if found is None or not self._is_copy(found):
+                return found
+            self._ground.copies.add(found)
+            addable[found] = False
+        return None
+
+    def _by_gradient(self, addable: np.ndarray) -> int | None:
+        objective = self.objective
+        slope = _towards(self._ground.local(self._fit).slope, objective.bounds) * objective.design.spread
+        squares = objective.units.totals(np.einsum("cj,cj->j", slope, slope))
+        scores = np.where(addable, self.limits.per_price(squares), -np.inf)
+        return first_largest(scores)
+
+    def _by_objective(self, addable: np.ndarray) -> int | None:
+        local, objective = self._ground.local(self._fit), self.objective
+        price = self.limits.per_price(np.ones(len(addable))) ** -1
+        if objective.units.single and objective.n_outputs == 1:
+            curvature = local.own[0][0, :, 0, 0]
+            slope = np.where(addable, _towards(local.slope, objective.bounds)[0], np.nan)
+            found = best_along_one(objective, local.scores[0], slope, curvature, price)
+            return found if found is not None else int(np.argmax(addable))
+        estimates = np.where(addable, local.own_gains() / price, -np.inf)
+        return self._best_of(estimates, TRUE_BLOCKS, lambda unit: self._gain_alone(unit) / price[unit])
+
+    def _by_refit(self, addable: np.ndarray) -> int | None:
+        gains = self._ground.local(self._fit).refit_gains()
+        estimates = np.where(addable, self.limits.per_price(gains), -np.inf)
+        return self._best_of(estimates, TRUE_ADDITIONS, lambda unit: self._per_price(self.decrease(unit), unit))
+
+    def _best_of(self, estimates: np.ndarray, count: int, truth: Callable[[int], float]) -> int:
+        """Of the few units with the highest estimates, the one that is best in truth."""
+        ranked = _highest(estimates, count)
+        found: dict[int, float] = {}
+        for unit in ranked:
+            if found and estimates[unit] < WORTH_A_LOOK * max(found.values()):
+                break
+            found[unit] = truth(unit)
+        looked_at = sorted(found)
+        return looked_at[first_largest(np.array([found[unit] for unit in looked_at]))]
+
+    def _gain_alone(self, unit: int) -> float:
+        """How far the value falls if the coefficients of one unit move and all others stay."""
+        columns = self._ground.fits.pool.gather([unit])[self.objective.free :]
+        features = self.objective.units.of([unit])
+        scores = self._ground.local(self._fit).scores
+        problem = self.objective.restricted(columns, features, offset=scores)
+        start = np.zeros((self.objective.n_outputs, len(features)))
+        before = problem.value(start, np.zeros_like(scores))
+        return before - minimise(problem, start).value
+
+    def _cost_of_zero(self, unit: int) -> float:
+        """How far the value rises if the coefficients of one unit are set to zero and all others stay."""
+        fits, objective = self._ground.fits, self.objective
+        features = objective.units.of(self._fit.units)
+        coef = self._fit.coef.copy()
+        coef[:, objective.free :][:, objective.units.owner[features] == unit] = 0.0
+        problem = objective.restricted(fits.pool.gather(self._fit.units), features)
+        return max(problem.value(coef, problem.scores(coef)) - self.value, 0.0)
+
+    def _best_swap(self) -> Swap | None:
+        if not self.support:
+            return None
+        local, n_units = self._ground.local(self._fit), len(self.objective.units)
+        pairs: list[tuple[float, int, int]] = []
+        for out in sorted(self.support):
+            allowed = self._ground.blocks.usable & self.limits.exchangeable(self.support, out, n_units)
+            if not allowed.any():
+                continue
+            cost, gains = local.gains_after_removal(out)
+            gains = np.where(allowed, gains, -np.inf)
+            pairs += [(float(gains[unit]) - cost, out, unit) for unit in _highest(gains, TRUE_SWAPS)]
+        pairs.sort(key=lambda pair: (-pair[0], pair[2], pair[1]))
+        for _, out, into in pairs[:TRUE_SWAPS]:
+            fit = self._ground.fits.of(frozenset(self.support) - {out} | {into}, self._fit)
+            if is_lower(fit.value, self.value, self.negligible) and not self._is_copy(into, out):
+                return Swap(out, into, self.value - fit.value)
+        return None
+
+    def _is_copy(self, unit: int, leaving: int | None = None) -> bool:
+        """Whether a unit is a chosen column once more; without a ridge it would gain nothing anyway."""
+        objective = self.objective
+        others = [other for other in self.support if other != leaving]
+        if not objective.ridge or not objective.units.single or not others:
+            return False
+        z = self._ground.fits.pool.gather([*others, unit])[objective.free :]
+        return bool(np.abs((z[:-1] * objective.design.weights) @ z[-1]).max() >= TWIN_ABOVE)
+
+
+def _towards(slope: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
+    """Slopes with those set to zero along which a coefficient of zero may not move."""
+    if bounds is None:
+        return slope
+    return np.where(((slope > 0) & (bounds[1] <= 0)) | ((slope < 0) & (bounds[0] >= 0)), 0.0, slope)
+
+
+def _highest(scores: np.ndarray, count: int) -> list[int]:
+    """Indices of the highest finite scores, highest first, ties in order."""
+    count = min(count, len(scores))
+    some = np.argpartition(-scores, count - 1)[:count]
+    some = some[np.isfinite(scores[some])]
+    return [int(i) for i in sorted(some, key=lambda i: (-scores[i], i))]

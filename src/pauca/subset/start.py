@@ -1,0 +1,34 @@
+"""Where a run starts: closed forms where there are some, Newton's method elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pauca.design import Design
+from pauca.losses import Loss
+from pauca.objectives import LeastSquares, SmoothObjective
+from pauca.subset.base import Subset
+from pauca.subset.least_squares import LeastSquaresSubset
+from pauca.subset.smooth import SmoothSubset
+from pauca.units import Limits, Units
+
+
+def start(
+    design: Design,
+    y: np.ndarray,
+    loss: Loss,
+    *,
+    units: Units,
+    limits: Limits,
+    n_outputs: int = 1,
+    ridge: float = 0.0,
+    center: bool = True,
+    bounds: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Subset:
+    """The subset that a run on these data starts from; ``y`` has shape (C, n), or (n,) for classes."""
+    if loss.quadratic and n_outputs == 1 and units.single and bounds is None:
+        return LeastSquaresSubset.start(LeastSquares.of(design, y[0], ridge=ridge, center=center), limits)
+    objective = SmoothObjective.of(
+        design, y, loss, units=units, n_outputs=n_outputs, ridge=ridge, center=center, bounds=bounds
+    )
+    return SmoothSubset.start(objective, limits)

@@ -1,0 +1,118 @@
+"""Small dense blocks, one for each unit: its own piece of the Hessian and what a step in it would gain."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pauca.design import Design
+from pauca.subset.base import DEPENDENT_BELOW
+from pauca.units import Units
+
+# Columns of units with several are gathered in batches of about this many numbers (32 MB).
+GATHERED_NUMBERS = 1 << 22
+
+Blocks = list[np.ndarray]
+"""For each class of units of one size m: shape (C, units, m, m)."""
+
+
+class UnitBlocks:
+    """Units sorted into classes of one size, so that a class is worked on at once.
+
+    Conventions
+    -----------
+    C outputs, d columns, U units; m is the number of columns of a unit
+    num : (C, d), the slope along every column
+    den : blocks (C, units, m, m), the curvature within every unit
+    """
+
+    def __init__(self, units: Units, usable: np.ndarray) -> None:
+        self._n_units = len(units)
+        self.usable = units.any(usable)
+        """Mask of the units with at least one column that varies."""
+        sizes = units.sizes()
+        self._classes: list[tuple[np.ndarray, np.ndarray]] = []
+        for size in np.unique(sizes):
+            members = np.flatnonzero(sizes == size)
+            self._classes.append((members, units.of(members).reshape(len(members), size)))
+
+    def own(self, design: Design, weights: np.ndarray, penalty: np.ndarray) -> Blocks:
+        """Curvature within every unit for row weights of shape (C, n)."""
+        blocks = []
+        for _, columns in self._classes:
+            size = columns.shape[1]
+            if size == 1:
+                block = design.squares(weights)[:, columns[:, 0], None, None]
+            else:
+                block = _gathered(design, weights, columns)
+            block[..., range(size), range(size)] += penalty[columns]
+            blocks.append(block)
+        return blocks
+
+    def reduce(self, blocks: Blocks, half: np.ndarray, sign: float = -1.0) -> Blocks:
+        """``blocks + sign * half' half`` within every unit, for ``half`` of shape (C, p, d)."""
+        reduced = []
+        for (_, columns), block in zip(self._classes, blocks, strict=True):
+            if columns.shape[1] == 1:
+                part = half[:, :, columns[:, 0]]
+                change = np.einsum("cpu,cpu->cu", part, part)[..., None, None]
+            else:
+                part = half[:, :, columns]
+                change = np.einsum("cpum,cpun->cumn", part, part, optimize=True)
+            reduced.append(block + sign * change)
+        return reduced
+
+    def gains(
+        self, num: np.ndarray, den: Blocks, own: Blocks, bounds: tuple[np.ndarray, np.ndarray] | None
+    ) -> np.ndarray:
+        """What the best step in each unit gains by the quadratic, shape (U,); zero for dependent columns.
+
+        ``own`` says what there was before others took their share. Bounds are kept exactly by units of one column; of
+        larger units only columns that would move out of bounds at once are left out.
+        """
+        gains = np.zeros(self._n_units)
+        if bounds is not None:
+            num = np.where(((num > 0) & (bounds[1] <= 0)) | ((num < 0) & (bounds[0] >= 0)), 0.0, num)
+        for (members, columns), block, before in zip(self._classes, den, own, strict=True):
+            if columns.shape[1] == 1:
+                gains[members] = _line_gains(num, columns[:, 0], block, before, bounds)
+            else:
+                gains[members] = _block_gains(num[:, columns], block, before)
+        return gains
+
+
+def _line_gains(
+    num: np.ndarray, columns: np.ndarray, den: np.ndarray, own: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None
+) -> np.ndarray:
+    slope, curvature, whole = num[:, columns], den[..., 0, 0], own[..., 0, 0]
+    usable = curvature > DEPENDENT_BELOW * whole
+    curvature = np.where(usable, curvature, 1.0)
+    step = slope / curvature
+    if bounds is not None:
+        step = np.clip(step, bounds[0][columns], bounds[1][columns])
+    return np.where(usable, step * (slope - 0.5 * curvature * step), 0.0).sum(axis=0)
+
+
+def _block_gains(slope: np.ndarray, den: np.ndarray, own: np.ndarray) -> np.ndarray:
+    diagonal = np.einsum("cuii->cui", own)
+    scale = np.zeros_like(diagonal)
+    np.divide(1.0, np.sqrt(diagonal, where=diagonal > 0, out=np.ones_like(diagonal)), out=scale, where=diagonal > 0)
+    scaled = den * scale[..., :, None] * scale[..., None, :]
+    size = scaled.shape[-1]
+    # Directions that depend on chosen columns keep next to no curvature, and no slope either.
+    scaled[..., range(size), range(size)] += DEPENDENT_BELOW
+    scaled[..., range(size), range(size)] += diagonal <= 0
+    slope = slope * scale
+    step = np.linalg.solve(scaled, slope[..., None])[..., 0]
+    return 0.5 * np.einsum("cum,cum->u", slope, step)
+
+
+def _gathered(design: Design, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    units, size = columns.shape
+    blocks = np.empty((len(weights), units, size, size))
+    at_once = max(1, GATHERED_NUMBERS // (design.n_rows * size))
+    for start in range(0, units, at_once):
+        some = columns[start : start + at_once]
+        part = design.columns(some.ravel()).reshape(*some.shape, -1)
+        for output, row in enumerate(weights):
+            blocks[output, start : start + at_once] = (part * row) @ part.transpose(0, 2, 1)
+    return blocks

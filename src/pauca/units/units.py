@@ -1,0 +1,73 @@
+"""Units of selection: each owns one column or several, and is in the model or out of it as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The units there are to choose from.
+
+    Where there are several outputs or classes, a unit owns the coefficients of its columns for all of them.
+    """
+
+    members: np.ndarray | tuple[np.ndarray, ...]
+    """Columns of each unit; an array of one column per unit where every unit is a single column."""
+    labels: np.ndarray | None
+    """Names of the groups, in the order of the units; None where units are columns."""
+    owner: np.ndarray
+    """Unit of every column, shape (d,)."""
+
+    @classmethod
+    def columns(cls, n_features: int) -> Units:
+        """Every column a unit of its own."""
+        every = np.arange(n_features)
+        return cls(every, None, every)
+
+    @classmethod
+    def groups(cls, label_of_column: np.ndarray) -> Units:
+        """All columns of one label a unit; labels are put in order and need not be contiguous."""
+        labels, owner = np.unique(label_of_column, return_inverse=True)
+        order = np.argsort(owner, kind="stable")
+        starts = np.searchsorted(owner[order], np.arange(1, len(labels)))
+        return cls(tuple(np.split(order, starts)), labels, owner)
+
+    @property
+    def single(self) -> bool:
+        """Whether every unit is one column."""
+        return self.labels is None
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def of(self, chosen: Iterable[int]) -> np.ndarray:
+        """The columns of some units, one unit after the other."""
+        if isinstance(self.members, np.ndarray):
+            return self.members[np.fromiter(chosen, dtype=np.intp)]
+        parts = [self.members[unit] for unit in chosen]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.intp)
+
+    def sizes(self) -> np.ndarray:
+        """Number of columns of every unit."""
+        return np.bincount(self.owner, minlength=len(self))
+
+    def totals(self, per_column: np.ndarray) -> np.ndarray:
+        """Sums over the columns of every unit; ``per_column`` has shape (..., d)."""
+        if self.single:
+            return per_column
+        if per_column.ndim == 1:
+            return np.bincount(self.owner, weights=per_column, minlength=len(self))
+        return np.stack([self.totals(row) for row in per_column])
+
+    def any(self, per_column: np.ndarray) -> np.ndarray:
+        """Whether something holds for some column of each unit."""
+        return self.totals(per_column.astype(np.float64)) > 0
+
+    def key(self) -> tuple[Any, ...]:
+        """What tells these units from others."""
+        return (self.single, self.owner.tobytes())
