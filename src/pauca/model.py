@@ -18,6 +18,10 @@ class Snapshot:
     """Diagonal of the inverse Hessian on the support: what the coefficients' variances are proportional to."""
     intercept: np.ndarray | None = None
     """Shape (C,), where it cannot be had from the coefficients."""
+    worth: np.ndarray | None = None
+    """What each unit is worth, shape (k,), where it cannot be had from coefficients and variance."""
+    at_infinity: bool = False
+    """Whether the optimum lies at infinite coefficients."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,17 +97,21 @@ class FoBa:
     def _removable(self, subset: Subset, trail: Trail) -> int | None:
         if subset.size < 2 or self._out_of_steps(trail):
             return None
-        cheapest = subset.cheapest_removal(self.removal)
+        payable = self._payable(trail, subset.size)
+        cheapest = subset.cheapest_removal(self.removal, payable)
         if cheapest is None:
             return None
         unit, cost = cheapest
-        gain = trail.arrivals.get(subset.size, 0.0)
-        affordable = {
-            "each": cost <= self.nu * gain,
-            "cumulative": trail.lost + cost <= self.nu * (trail.undone + gain),
-            "smallest": cost <= self.nu * trail.smallest_gain,
-        }
-        return unit if affordable[self.compare] else None
+        return unit if cost <= payable else None
+
+    def _payable(self, trail: Trail, size: int) -> float:
+        """The most that a removal may cost."""
+        gain = trail.arrivals.get(size, 0.0)
+        if self.compare == "smallest":
+            return self.nu * trail.smallest_gain
+        if self.compare == "cumulative":
+            return self.nu * (trail.undone + gain) - trail.lost
+        return self.nu * gain
 
     def _out_of_steps(self, trail: Trail) -> bool:
         return self.max_steps is not None and len(trail.events) >= self.max_steps

@@ -11,7 +11,7 @@ import numpy as np
 from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
-from pauca.objectives.restricted import Restricted, weighted_gram
+from pauca.objectives.restricted import Restricted
 from pauca.refit import Minimum, minimise
 from pauca.units import Units
 
@@ -23,9 +23,6 @@ NEARLY_CERTAIN = 1e-6
 
 # The ridge on standardised columns where the user wants none, as a share of the curvature at the empty model.
 UNSEEN_RIDGE = 1e-8
-
-# Where leaving out that ridge would move a score by more than this, the optimum lies at infinity.
-RUNAWAY_STEP = 0.1
 
 Bounds = tuple[np.ndarray, np.ndarray]
 
@@ -179,38 +176,13 @@ class SmoothObjective:
         units = np.array(snapshot.support, dtype=np.intp)
         by_unit = np.argsort(units)
         single = self.n_outputs == 1
-        worth, at_infinity = self._looked_at(snapshot, z, scores, features)
+        assert snapshot.worth is not None
         return Model(
             support=features[order],
             coef=coef[0] if single else coef,
             intercept=float(intercept[0]) if single else intercept,
             objective=self.reported(scores, snapshot.coef, features),
-            worth=worth[by_unit],
+            worth=snapshot.worth[by_unit],
             units=units[by_unit],
-            at_infinity=at_infinity,
+            at_infinity=snapshot.at_infinity,
         )
-
-    def _looked_at(
-        self, snapshot: Snapshot, z: np.ndarray, scores: np.ndarray, features: np.ndarray
-    ) -> tuple[np.ndarray, bool]:
-        """What each unit is worth to second order, and whether the optimum lies at infinity.
-
-        A unit is worth ``w' (A_uu)^-1 w / 2`` with A the inverse Hessian on the model.
-        """
-        worth, at_infinity = np.zeros(len(snapshot.support)), False
-        if not len(features):
-            return worth, at_infinity
-        z = np.vstack([np.ones((self.free, z.shape[1])), z])
-        curvature = self.smooth.broad_curvature(self.y, scores, self.design.weights)
-        penalty = np.concatenate([np.zeros(self.free), self.penalty[features]])
-        places = [np.flatnonzero(self.units.owner[features] == unit) for unit in snapshot.support]
-        for coef, row in zip(snapshot.coef, curvature, strict=True):
-            hessian = weighted_gram(z, self.design.weights * row)
-            inverse = np.linalg.pinv(hessian + np.diag(penalty), hermitian=True)[self.free :, self.free :]
-            for position, own in enumerate(places):
-                worth[position] += 0.5 * coef[own] @ np.linalg.lstsq(inverse[np.ix_(own, own)], coef[own])[0]
-            if self.smooth.may_diverge and not self.ridge:
-                pull = np.concatenate([np.zeros(self.free), self.penalty[features] * coef])
-                step = np.linalg.lstsq(hessian + 1e-3 * np.diag(penalty), pull, rcond=None)[0]
-                at_infinity |= bool(np.abs(step @ z).max() > RUNAWAY_STEP)
-        return worth, at_infinity

@@ -15,6 +15,10 @@ LAST_STEP_BELOW = 1e-9
 # The same for losses with flat pieces, where the error shrinks but is not squared.
 LAST_FLAT_STEP_BELOW = 1e-13
 
+# A Hessian computed where a step promises less than this share serves for several steps.
+REUSED_BELOW = 1e-3
+MOST_USES = 3
+
 # What a line search must not mistake for a rise of the value: the rounding of a sum.
 ROUNDING = 4e-15
 
@@ -73,6 +77,8 @@ class Minimum:
     scores: np.ndarray
     """Shape (C, n)."""
     value: float
+    hessian: np.ndarray
+    """The Hessian there, to the accuracy of the last step."""
 
 
 def minimise(objective: Smooth, start: np.ndarray, about: float | None = None) -> Minimum:
@@ -87,28 +93,34 @@ def minimise(objective: Smooth, start: np.ndarray, about: float | None = None) -
     value = objective.value(coef, scores) if about is None else about
     share = FIRST_SHARE if objective.flat else 0.0
     enough = LAST_FLAT_STEP_BELOW if objective.flat else LAST_STEP_BELOW
+    hessian = np.zeros((0, 0, 0))
+    uses = MOST_USES
     for _ in range(MOST_STEPS):
         gradient = objective.gradient(coef, scores)
-        step, promised = _direction(objective.hessian(scores, share), gradient, _free(coef, gradient, objective))
+        if uses >= MOST_USES:
+            hessian, uses = objective.hessian(scores, share), 0
+        step, promised = _direction(hessian, gradient, _free(coef, gradient, objective))
+        # Close to the minimum the Hessian hardly changes any more, and is most of the work.
+        uses = uses + 1 if promised <= REUSED_BELOW * value and not objective.flat else MOST_USES
         last = promised <= enough * value
         if last:
             # The value may have fallen far since it was computed.
             value = objective.value(coef, scores)
             last = promised <= enough * value
             if promised <= ROUNDING * value:
-                return Minimum(coef, scores, value)
+                return Minimum(coef, scores, value, hessian)
         if objective.lower is None:
             length, coef, scores = _straight(objective, coef, scores, step, promised)
         else:
             length, coef = _projected(objective, coef, scores, gradient, step)
             scores = objective.scores(coef)
         if last and length == 1.0:
-            return Minimum(coef, scores, value - promised)
+            return Minimum(coef, scores, value - promised, hessian)
         if length == 0.0:
             break
         if objective.flat:
             share = float(np.clip(share * (4.0 if length < 0.3 else 0.1), *SHARES))
-    return Minimum(coef, scores, objective.value(coef, scores))
+    return Minimum(coef, scores, objective.value(coef, scores), hessian)
 
 
 def _within(coef: np.ndarray, objective: Smooth) -> np.ndarray:

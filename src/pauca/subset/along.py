@@ -9,7 +9,7 @@ from pauca.subset.base import TIED_WITHIN
 
 # Candidates are taken in blocks of about this many numbers, which stay in the cache.
 BLOCK_NUMBERS = 1 << 17
-FIRST_BLOCK = 8
+FIRST_BLOCK = 2
 
 MOST_STEPS = 40
 
@@ -46,7 +46,7 @@ def best_along_one(
     start, width = 0, FIRST_BLOCK
     while start < len(order) and ceiling[order[start]] >= best * (1 - TIED_WITHIN):
         some = order[start : start + width]
-        found = search.gains(some, slope[some], curvature[some], best * price[some]) / price[some]
+        found = search.gains(some, slope[some], curvature[some]) / price[some]
         gains.update(zip(some.tolist(), found.tolist(), strict=True))
         best = max(best, float(found.max()))
         start += width
@@ -87,8 +87,8 @@ class _Along:
             bound = curvature / (reach * reach) * exact
         return np.where(slope == 0, 0.0, np.where(x < 1, bound, np.inf))
 
-    def gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, worth: np.ndarray) -> np.ndarray:
-        """Gains of some features by safeguarded Newton steps; those that cannot reach ``worth`` are left early."""
+    def gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """Gains of some features by safeguarded Newton steps."""
         objective = self._objective
         z = objective.design.columns(features)
         squares = z * z
@@ -97,7 +97,7 @@ class _Along:
         if objective.bounds is not None:
             bracket.low, bracket.high = (bound[features].copy() for bound in objective.bounds)
         limits = bracket.low.copy(), bracket.high.copy()
-        t, best = np.zeros(len(features)), np.zeros(len(features))
+        t = np.zeros(len(features))
         active = np.arange(len(features))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for round_ in range(MOST_STEPS):
@@ -106,34 +106,38 @@ class _Along:
                     t = np.clip(slope / curvature, *limits)
                 else:
                     t[active] = bracket.inside(active, t[active] + slope / curvature, round_)
-                value, slope, curvature = self._evaluate(z[active], squares[active], t[active], penalty[active])
-                best[active] = np.maximum(best[active], np.where(np.isfinite(value), self._before - value, 0.0))
+                before = 0.5 * t[active] * slope
+                slope, curvature = self._slopes(z[active], squares[active], t[active], penalty[active])
                 # By convexity no more is left than the slope over the rest of the bracket.
                 left = np.fmin(
                     self.ceiling(slope, curvature, features[active]), bracket.reach(active, t[active], slope)
                 )
-                known = ~(left > KNOWN_WITHIN * best[active])
-                open_ = ~known & (best[active] + left > worth[active])
+                open_ = left > KNOWN_WITHIN * np.abs(before)
                 active, slope, curvature = active[open_], slope[open_], curvature[open_]
                 if not len(active):
                     break
-        return best
+            gains = self._before - self._values(z, t) - 0.5 * penalty * t * t
+        return np.where(gains > 0, gains, 0.0)
 
-    def _evaluate(
+    def _values(self, z: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Mean losses at steps t, shape (b,)."""
+        return self._loss.value(self._y, self._moved(z, t)) @ self._weights
+
+    def _slopes(
         self, z: np.ndarray, squares: np.ndarray, t: np.ndarray, penalty: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Value without the penalty's constant part, slope and curvature at steps t, shape (b,) each."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Slope and curvature at steps t, shape (b,) each."""
+        derivative, curvature = self._loss.slopes(self._y, self._moved(z, t))
+        v = self._weights
+        slope = -np.einsum("bn,bn->b", derivative * v, z) - penalty * t
+        return slope, np.einsum("bn,bn->b", curvature * v, squares) + penalty
+
+    def _moved(self, z: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Scores after steps t along columns z."""
         moved = self._scores + t[:, None] * z
         if self._objective.idle is not None:
             moved[:, self._objective.idle] = 0.0
-        value = self._loss.value(self._y, moved)
-        derivative, curvature = self._loss.slopes(self._y, moved)
-        v = self._weights
-        return (
-            value @ v + 0.5 * penalty * t * t,
-            -np.einsum("bn,bn->b", derivative * v, z) - penalty * t,
-            np.einsum("bn,bn->b", curvature * v, squares) + penalty,
-        )
+        return moved
 
 
 class _Bracket:

@@ -75,8 +75,12 @@ class Subset(Protocol):
         """By how much adding ``unit`` and refitting would lower the value."""
         ...
 
-    def cheapest_removal(self, removal: str) -> tuple[int, float] | None:
-        """The unit whose removal costs least (per price, if there are prices), and by how much it raises the value."""
+    def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
+        """The unit whose removal costs least (per price, if there are prices), and by how much it raises the value.
+
+        None if nothing may be removed; a subset may also say None without looking closer where every removal costs far
+        more than ``at_most``.
+        """
         ...
 
     def best_swap(self) -> Swap | None:

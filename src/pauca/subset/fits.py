@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.objectives import SmoothObjective
-from pauca.refit import minimise
+from pauca.refit import Minimum, minimise
 
 # Standardised columns kept at hand: this many bytes, or at least so many columns.
 POOL_BYTES = 1 << 27
 LEAST_POOLED = 64
 
-# Scores of so many fits are kept: some of them are looked at next.
-KEPT_SCORES = 8
+# Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are wanted again.
+KEPT_BYTES = 1 << 26
+LEAST_KEPT = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,8 @@ class Fits:
         self.pool = ColumnPool(objective)
         null = objective.null
         self._known = {frozenset[int](): Fit((), null.coef, null.value)}
-        self._scores = {frozenset[int](): null.scores}
+        self._minima = {frozenset[int](): null}
+        self._most_kept = max(LEAST_KEPT, KEPT_BYTES // null.scores.nbytes)
 
     @property
     def null(self) -> Fit:
@@ -90,19 +92,24 @@ class Fits:
 
     def scores(self, fit: Fit) -> np.ndarray:
         """Linear scores of a fit, shape (C, n)."""
-        key = frozenset(fit.units)
-        scores = self._scores.get(key)
-        if scores is None:
-            scores = fit.coef @ self.pool.gather(fit.units)
-            if self.objective.idle is not None:
-                scores[:, self.objective.idle] = 0.0
-            self._keep_scores(key, scores)
-        return scores
+        return self._minimum(fit).scores
 
-    def _keep_scores(self, key: frozenset[int], scores: np.ndarray) -> None:
-        self._scores[key] = scores
-        if len(self._scores) > KEPT_SCORES:
-            self._scores.pop(next(iter(self._scores)))
+    def hessian(self, fit: Fit) -> np.ndarray:
+        """Hessian at a fit, blocks (C, q, q), or (1, C q, C q) where outputs share a loss."""
+        return self._minimum(fit).hessian
+
+    def _minimum(self, fit: Fit) -> Minimum:
+        """The minimum that a fit stands for: found again if it has been forgotten."""
+        key = frozenset(fit.units)
+        if key not in self._minima:
+            problem = self.objective.restricted(self.pool.gather(fit.units), self.objective.units.of(fit.units))
+            self._keep(key, minimise(problem, fit.coef, fit.value))
+        return self._minima[key]
+
+    def _keep(self, key: frozenset[int], minimum: Minimum) -> None:
+        self._minima[key] = minimum
+        if len(self._minima) > self._most_kept:
+            self._minima.pop(next(iter(self._minima)))
 
     def _fit(self, units: tuple[int, ...], near: Fit) -> Fit:
         objective = self.objective
@@ -115,5 +122,5 @@ class Fits:
                 start[:, place] = near.coef[:, before[j]]
         problem = objective.restricted(self.pool.gather(units), features)
         found = minimise(problem, start, near.value)
-        self._keep_scores(frozenset(units), found.scores)
+        self._keep(frozenset(units), found)
         return Fit(units, found.coef, found.value)

@@ -91,7 +91,7 @@ class LeastSquaresSubset:
             return 0.5 * self._candidates.curvature[self.support] * self.coef**2
         return 0.5 * self.coef**2 / self._factor.inverse_diagonal()
 
-    def cheapest_removal(self, removal: str) -> tuple[int, float] | None:
+    def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
         costs = self.removal_costs(removal)
         position = self._first_to_go(costs, self.support)
         return None if position is None else (self.support[position], float(costs[position]))

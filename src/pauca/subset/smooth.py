@@ -15,6 +15,7 @@ from pauca.subset.base import Swap, digest, first_largest, first_smallest, is_lo
 from pauca.subset.fits import Fit, Fits
 from pauca.subset.local import LocalQuadratic
 from pauca.subset.unit_blocks import Blocks, UnitBlocks
+from pauca.subset.worth import at_infinity, worth
 from pauca.units import Limits
 
 # How many of those that the quadratic ranks first are looked at in truth.
@@ -25,6 +26,12 @@ TRUE_BLOCKS = 8
 
 # A candidate that the quadratic puts below this share of the best found in truth is not looked at.
 WORTH_A_LOOK = 0.5
+
+# The same for additions, of which one is as good as nearly as good a one: exchanges come later.
+WORTH_ADDING = 0.8
+
+# A removal that the quadratic puts at this many times what may be paid is not looked at.
+FAR_MORE = 2.0
 
 # Local quadratics kept: the run's own and those of its scouts.
 KEPT_LOCALS = 6
@@ -108,7 +115,7 @@ class SmoothSubset:
     def decrease(self, unit: int) -> float:
         return self.value - self._with(unit).value
 
-    def cheapest_removal(self, removal: str) -> tuple[int, float] | None:
+    def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
         removable = self.limits.removable(self.support)
         units = [unit for unit, may in zip(self.support, removable, strict=True) if may]
         if not units:
@@ -117,8 +124,11 @@ class SmoothSubset:
             costs = np.array([self._cost_of_zero(unit) for unit in units])
             place = first_smallest(self.limits.per_price(costs, units), units)
             return units[place], float(costs[place])
-        estimates = dict(zip(self._fit.units, self._ground.local(self._fit).removal_costs(), strict=True))
-        ranked = sorted(units, key=lambda unit: (float(self._per_price(estimates[unit], unit)), unit))
+        estimates = self._removal_estimates()
+        payable = [unit for unit in units if estimates[unit] <= FAR_MORE * at_most]
+        ranked = sorted(payable, key=lambda unit: (self._per_price(estimates[unit], unit), unit))
+        if not ranked:
+            return None
         true: dict[int, float] = {}
         for unit in ranked[:TRUE_REMOVALS]:
             least = min((self._per_price(cost, other) for other, cost in true.items()), default=np.inf)
@@ -175,7 +185,16 @@ class SmoothSubset:
     def snapshot(self) -> Snapshot:
         free, units = self.objective.free, self._fit.units
         intercept = self._fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs)
-        return Snapshot(units, self._fit.coef[:, free:], self.value, np.zeros(0), intercept)
+        fits, none = self._ground.fits, np.zeros(0)
+        return Snapshot(
+            units,
+            self._fit.coef[:, free:],
+            self.value,
+            none,
+            intercept,
+            worth(fits, self._fit) if units else none,
+            at_infinity(fits, self._fit),
+        )
 
     def finish(self, snapshots: list[Snapshot]) -> list[Model]:
         pool, free = self._ground.fits.pool, self.objective.free
@@ -201,6 +220,14 @@ class SmoothSubset:
 
     def _without(self, unit: int) -> Fit:
         return self._ground.fits.of(frozenset(self.support) - {unit}, self._fit)
+
+    def _removal_estimates(self) -> dict[int, float]:
+        """What leaving out each chosen unit costs to second order."""
+        if self.objective.smooth.flat or self.objective.bounds is not None:
+            costs = self._ground.local(self._fit).removal_costs()
+        else:
+            costs = worth(self._ground.fits, self._fit)
+        return dict(zip(self._fit.units, costs.tolist(), strict=True))
 
     def _per_price(self, gain: float, unit: int) -> float:
         return float(self.limits.per_price(np.array([gain]), [unit])[0])
@@ -248,7 +275,7 @@ class SmoothSubset:
         ranked = _highest(estimates, count)
         found: dict[int, float] = {}
         for unit in ranked:
-            if found and estimates[unit] < WORTH_A_LOOK * max(found.values()):
+            if found and estimates[unit] < WORTH_ADDING * max(found.values()):
                 break
             found[unit] = truth(unit)
         looked_at = sorted(found)
@@ -284,7 +311,8 @@ class SmoothSubset:
                 continue
             cost, gains = local.gains_after_removal(out)
             gains = np.where(allowed, gains, -np.inf)
-            pairs += [(float(gains[unit]) - cost, out, unit) for unit in _highest(gains, TRUE_SWAPS)]
+            likely = [unit for unit in _highest(gains, TRUE_SWAPS) if gains[unit] > WORTH_A_LOOK * cost]
+            pairs += [(float(gains[unit]) - cost, out, unit) for unit in likely]
         pairs.sort(key=lambda pair: (-pair[0], pair[2], pair[1]))
         for _, out, into in pairs[:TRUE_SWAPS]:
             fit = self._ground.fits.of(frozenset(self.support) - {out} | {into}, self._fit)

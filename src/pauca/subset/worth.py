@@ -1,0 +1,59 @@
+"""What every unit of a fitted model is worth, and whether its optimum is a finite one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pauca.objectives import SmoothObjective
+from pauca.subset.fits import Fit, Fits
+
+# Where leaving out the ridge that is always there would move a standardised coefficient by more than this, the optimum
+# lies at infinity.
+RUNAWAY_STEP = 0.1
+
+
+def worth(fits: Fits, fit: Fit) -> np.ndarray:
+    """By how much the value would rise without each unit, to second order, in the order of the fit.
+
+    That is ``w_u' (A_uu)^-1 w_u / 2`` with A the inverse Hessian on the model.
+    """
+    inverse = np.linalg.pinv(fits.hessian(fit), hermitian=True)
+    objective = fits.objective
+    if objective.units.single and len(inverse) == objective.n_outputs:
+        variance = np.einsum("cii->ci", inverse)[:, objective.free :]
+        return 0.5 * np.sum(fit.coef[:, objective.free :] ** 2 / np.maximum(variance, np.finfo(float).tiny), axis=0)
+    return np.array([_worth(inverse, fit.coef, places) for places in _places(objective, fit)])
+
+
+def at_infinity(fits: Fits, fit: Fit) -> bool:
+    """Whether the coefficients would run away without the ridge that is there even where none is wanted."""
+    objective = fits.objective
+    if objective.ridge or not objective.smooth.may_diverge or not fit.units:
+        return False
+    features = objective.units.of(fit.units)
+    penalty = np.concatenate([np.zeros(objective.free), objective.penalty[features]])
+    hessian = fits.hessian(fit)
+    blocks = fit.coef.reshape(len(hessian), -1)
+    ridge = np.tile(penalty, blocks.shape[1] // len(penalty))
+    # A thousandth of the ridge is left in, so that there is a step.
+    loose = hessian - (1 - 1e-3) * np.diag(ridge)
+    step = np.linalg.solve(loose, (ridge * blocks)[:, :, None])
+    return bool(np.abs(step).max() > RUNAWAY_STEP)
+
+
+def _places(objective: SmoothObjective, fit: Fit) -> list[np.ndarray]:
+    """Places of every unit's coefficients in those of the fit."""
+    owner = objective.units.owner[objective.units.of(fit.units)]
+    return [objective.free + np.flatnonzero(owner == unit) for unit in fit.units]
+
+
+def _worth(inverse: np.ndarray, coef: np.ndarray, places: np.ndarray) -> float:
+    """One unit's worth, from the blocks of the inverse and coefficients of shape (C, q)."""
+    outputs, size = coef.shape
+    if len(inverse) < outputs:
+        # One block for all outputs: the unit has places in the part of each.
+        everywhere = (np.arange(outputs)[:, None] * size + places).ravel()
+        inverse, coef = inverse[:, everywhere[:, None], everywhere], coef[:, places].reshape(1, -1)
+    else:
+        inverse, coef = inverse[:, places[:, None], places], coef[:, places]
+    return 0.5 * float(np.sum(coef * np.linalg.solve(inverse, coef[:, :, None])[:, :, 0]))
