@@ -20,6 +20,8 @@ class Snapshot:
     """Shape (C,), where it cannot be had from the coefficients."""
     worth: np.ndarray | None = None
     """What each unit is worth, shape (k,), where it cannot be had from coefficients and variance."""
+    reported: float | None = None
+    """The objective as the user means it, where the search minimises something smoother."""
     at_infinity: bool = False
     """Whether the optimum lies at infinite coefficients."""
 

@@ -234,7 +234,12 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         """
         check_is_fitted(self)
         loss = resolve(self.loss, classes=True).for_classes(len(self.classes_))
-        return loss.probabilities(self._scores(X).T).T  # type: ignore[attr-defined]
+        scores = self._scores(X).T
+        if loss.joint or len(scores) == 1:
+            return loss.probabilities(scores).T  # type: ignore[attr-defined]
+        # Each class against all others: what they claim is brought to a sum of one.
+        claims = np.stack([loss.probabilities(row[None])[1] for row in scores])  # type: ignore[attr-defined]
+        return (claims / claims.sum(axis=0)).T
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> np.ndarray:

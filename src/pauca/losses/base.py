@@ -74,7 +74,7 @@ class Loss(ABC):
         """Derivative and curvature together, for losses where they share work."""
         return Slopes(self.derivative(y, a), self.curvature(y, a))
 
-    def coupling(self, a: np.ndarray) -> np.ndarray | None:
+    def coupling(self, curvature: np.ndarray) -> np.ndarray | None:
         """Where the scores of a row share a loss: u of shape (C, n) with Hessian ``diag(curvature) - u u'`` per row."""
         return None
 

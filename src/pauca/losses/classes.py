@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp, softmax, xlogy
+from scipy.special import xlogy
 
 from pauca.losses.base import Loss, Slopes
 
@@ -109,25 +109,26 @@ class Multinomial(Loss):
             raise ValueError("The classes must be coded as 0, 1, 2, ...; SparseClassifier does so by itself.")
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return logsumexp(a, axis=0) - self._own(y, a)
+        highest = a.max(axis=0)
+        return highest + np.log(np.exp(a - highest).sum(axis=0)) - self._own(y, a)
 
     def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return self.slopes(y, a).derivative
 
     def curvature(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return softmax(a, axis=0)
+        return _softmax(a)
 
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
-        p = softmax(a, axis=0)
+        p = _softmax(a)
         slope = p.copy()
         slope[y.astype(np.intp), np.arange(len(y))] -= 1.0
         return Slopes(slope, p)
 
-    def coupling(self, a: np.ndarray) -> np.ndarray:
-        return softmax(a, axis=0)
+    def coupling(self, curvature: np.ndarray) -> np.ndarray:
+        return curvature
 
     def broad_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        p = softmax(a, axis=0)
+        p = _softmax(a)
         return p * (1.0 - p)
 
     def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -142,8 +143,16 @@ class Multinomial(Loss):
 
     def probabilities(self, a: np.ndarray) -> np.ndarray:
         """Probabilities of the classes, shape (C, n)."""
-        return softmax(a, axis=0)
+        return _softmax(a)
 
     @staticmethod
     def _own(y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return a[y.astype(np.intp), np.arange(len(y))]
+
+
+def _softmax(a: np.ndarray) -> np.ndarray:
+    """Probabilities of classes with scores of shape (C, n)."""
+    p = a - a.max(axis=0)
+    np.exp(p, out=p)
+    p /= p.sum(axis=0)
+    return p

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
-from pauca.methods._steps import check_count, next_addition
+from pauca.methods._steps import check_count, check_rule, next_addition, one_of
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward
 from pauca.path.driver import Goal, Method
@@ -41,6 +41,11 @@ class Exchange:
         Methods that grow and whose models are taken as further starts; ``()`` for none.
     detour : int, default=4
         How many features the detour takes in before it gives as many back; 0 leaves it out.
+    rule : {"objective", "gradient", "refit"}, default="refit"
+        How the feature to grow by is ranked, as in ``Forward``.
+    settle : {"every", "last"}, default="every"
+        At which sizes features are exchanged: at every size, or only where the search ends, which is several times
+        faster and gives up the promise about smaller sizes.
 
     Examples
     --------
@@ -51,8 +56,12 @@ class Exchange:
 
     scouts: tuple[Method, ...] = (Forward(), FoBa(), FoBa(rule="refit"))
     detour: int = 4
+    rule: str = "refit"
+    settle: str = "every"
 
     def __post_init__(self) -> None:
+        check_rule(self.rule)
+        one_of("settle", self.settle, ("every", "last"))
         check_count("detour", self.detour, 0)
         if not isinstance(self.scouts, tuple) or not all(isinstance(scout, Forward | FoBa) for scout in self.scouts):
             raise ValueError(f"scouts must be a tuple of Forward and FoBa methods; got {self.scouts!r}.")
@@ -64,14 +73,15 @@ class Exchange:
         """Swaps until the current size is settled, then an addition, and again."""
         scouts = [_Scout(method, subset.anew()) for method in self.scouts]
         while True:
-            if subset.size:
+            if self.settle == "every":
                 yield from self._settle(subset, scouts)
-            if goal.reached(subset.size):
-                return Stop.SIZE
-            step = next_addition(subset, "refit", goal.tol)
+            step = Stop.SIZE if goal.reached(subset.size) else next_addition(subset, self.rule, goal.tol)
             if isinstance(step, Stop):
-                return step
+                break
             yield ("add", step)
+        if self.settle == "last":
+            yield from self._settle(subset, scouts)
+        return step
 
     def answer(self, trail: Trail, goal: Goal) -> int:
         """The size the run ended at."""
@@ -84,7 +94,7 @@ class Exchange:
         that is taken up again goes the same way. Starts that were tried once need not be tried again.
         """
         tried: set[frozenset[int]] = set()
-        taken_over = True
+        taken_over = subset.size > 0
         while taken_over:
             yield from _swaps(subset)
             taken_over = False

@@ -88,7 +88,7 @@ class Restricted:
             curvature = curvature + share * self._loss.broad_curvature(self._y, shifted, self._weights)
         blocks = np.stack([weighted_gram(self._columns, self._weights * row) for row in curvature])
         blocks += np.diag(self._penalty)
-        coupling = self._loss.coupling(shifted)
+        coupling = self._loss.coupling(self._slopes_at(scores).curvature)
         return blocks if coupling is None else self._coupled(blocks, coupling)
 
     def _coupled(self, blocks: np.ndarray, coupling: np.ndarray) -> np.ndarray:

@@ -153,35 +153,37 @@ class SmoothObjective:
             offset=offset,
         )
 
-    def finish(self, snapshots: Sequence[Snapshot], columns: Sequence[np.ndarray]) -> list[Model]:
-        """Models in the user's units; ``columns`` holds the standardised columns of each snapshot's units."""
-        return [self._model(snapshot, z) for snapshot, z in zip(snapshots, columns, strict=True)]
+    def reported(self, minimum: Minimum, features: np.ndarray) -> float:
+        """Q by the loss as the user means it, and with no ridge but the user's."""
+        coef = minimum.coef[:, self.free :]
+        penalty = 0.5 * float(np.sum(self.penalty[features] * coef * coef))
+        if self.smooth is self.loss:
+            return minimum.value if self.ridge else minimum.value - penalty
+        loss = float(np.sum(self.loss.value(self.y, minimum.scores) @ self.design.weights))
+        return loss + penalty if self.ridge else loss
 
-    def reported(self, scores: np.ndarray, coef: np.ndarray, features: np.ndarray) -> float:
-        """Q by the loss as the user means it."""
-        value = float(np.sum(self.loss.value(self.y, scores) @ self.design.weights))
-        return value + (0.5 * float(np.sum(self.penalty[features] * coef * coef)) if self.ridge else 0.0)
+    def finish(self, snapshots: Sequence[Snapshot]) -> list[Model]:
+        """Models in the user's units."""
+        return [self._model(snapshot) for snapshot in snapshots]
 
-    def _model(self, snapshot: Snapshot, z: np.ndarray) -> Model:
-        features = self.units.of(snapshot.support)
+    def _model(self, snapshot: Snapshot) -> Model:
         assert snapshot.intercept is not None
-        scores = snapshot.coef @ z + snapshot.intercept[:, None]
-        if self.idle is not None:
-            scores[:, self.idle] = 0.0
+        assert snapshot.worth is not None
+        assert snapshot.reported is not None
+        features = self.units.of(snapshot.support)
         order = np.argsort(features)
+        features = features[order]
         coef = np.zeros_like(snapshot.coef)
-        usable = self.design.usable[features[order]]
-        np.divide(snapshot.coef[:, order], self.design.spread[features[order]], out=coef, where=usable)
-        intercept = snapshot.intercept - coef @ self.design.mean[features[order]]
+        np.divide(snapshot.coef[:, order], self.design.spread[features], out=coef, where=self.design.usable[features])
+        intercept = snapshot.intercept - coef @ self.design.mean[features]
         units = np.array(snapshot.support, dtype=np.intp)
         by_unit = np.argsort(units)
         single = self.n_outputs == 1
-        assert snapshot.worth is not None
         return Model(
-            support=features[order],
+            support=features,
             coef=coef[0] if single else coef,
             intercept=float(intercept[0]) if single else intercept,
-            objective=self.reported(scores, snapshot.coef, features),
+            objective=snapshot.reported,
             worth=snapshot.worth[by_unit],
             units=units[by_unit],
             at_infinity=snapshot.at_infinity,

@@ -16,7 +16,7 @@ LAST_STEP_BELOW = 1e-9
 LAST_FLAT_STEP_BELOW = 1e-13
 
 # A Hessian computed where a step promises less than this share serves for several steps.
-REUSED_BELOW = 1e-3
+REUSED_BELOW = 1e-5
 MOST_USES = 3
 
 # What a line search must not mistake for a rise of the value: the rounding of a sum.

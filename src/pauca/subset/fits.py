@@ -98,6 +98,10 @@ class Fits:
         """Hessian at a fit, blocks (C, q, q), or (1, C q, C q) where outputs share a loss."""
         return self._minimum(fit).hessian
 
+    def reported(self, fit: Fit) -> float:
+        """The objective of a fit as the user means it."""
+        return self.objective.reported(self._minimum(fit), self.objective.units.of(fit.units))
+
     def _minimum(self, fit: Fit) -> Minimum:
         """The minimum that a fit stands for: found again if it has been forgotten."""
         key = frozenset(fit.units)

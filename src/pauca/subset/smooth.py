@@ -183,22 +183,20 @@ class SmoothSubset:
         return SmoothSubset(self._ground)
 
     def snapshot(self) -> Snapshot:
-        free, units = self.objective.free, self._fit.units
-        intercept = self._fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs)
-        fits, none = self._ground.fits, np.zeros(0)
+        fits, fit, free = self._ground.fits, self._fit, self.objective.free
         return Snapshot(
-            units,
-            self._fit.coef[:, free:],
-            self.value,
-            none,
-            intercept,
-            worth(fits, self._fit) if units else none,
-            at_infinity(fits, self._fit),
+            fit.units,
+            fit.coef[:, free:],
+            fit.value,
+            np.zeros(0),
+            fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs),
+            worth(fits, fit) if fit.units else np.zeros(0),
+            fits.reported(fit),
+            at_infinity(fits, fit),
         )
 
     def finish(self, snapshots: list[Snapshot]) -> list[Model]:
-        pool, free = self._ground.fits.pool, self.objective.free
-        return self.objective.finish(snapshots, [pool.gather(s.support)[free:] for s in snapshots])
+        return self.objective.finish(snapshots)
 
     def held_back(self) -> bool:
         could = self._ground.blocks.usable.copy()
