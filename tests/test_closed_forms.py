@@ -108,7 +108,7 @@ def test_cheapest_removals_are_those_of_one_at_a_time():
         costs = step.removal_costs("refit")
         expected.append(step.support[int(np.argmin(costs))])
         step.drop(expected[-1])
-    assert subset.cheapest_removals(4) == expected
+    assert subset.cheapest_removals(subset.size - 4, subset.limits) == expected
     assert subset.support == list(range(8))
 
 

@@ -76,9 +76,10 @@ class Exchange:
             if self.settle == "every":
                 yield from self._settle(subset, scouts)
             step = Stop.SIZE if goal.reached(subset.size) else next_addition(subset, self.rule, goal.tol)
-            if isinstance(step, Stop):
+            if not isinstance(step, Stop):
+                yield ("add", step)
+            elif step is not Stop.LIMITS or not (yield from self._trade(subset, goal)):
                 break
-            yield ("add", step)
         if self.settle == "last":
             yield from self._settle(subset, scouts)
         return step
@@ -112,9 +113,22 @@ class Exchange:
             if support and _is_new(support, subset, tried):
                 yield scout.model(support)
         if self.detour:
-            detour = _Detour(subset, self.detour)
-            if subset.limits.allows(detour.support) and _is_new(detour.support, subset, tried):
-                yield detour.model()
+            detour = _Detour(subset, self.detour, subset.size)
+            if detour.allowed and _is_new(detour.support, subset, tried):
+                rival = detour.model()
+                if rival.size == subset.size:
+                    yield rival
+
+    def _trade(self, subset: Subset, goal: Goal) -> Generator[Event | None, None, bool]:
+        """Where no further unit fits within the limits: several for one, or one for several, if that helps."""
+        tried: set[frozenset[int]] = set()
+        for extra in range(1, self.detour + 1):
+            detour = _Detour(subset, extra, goal.k)
+            if detour.allowed and _is_new(detour.support, subset, tried):
+                taken_over = yield from _contest(subset, detour.model())
+                if taken_over:
+                    return True
+        return False
 
 
 class _Scout:
@@ -149,29 +163,40 @@ class _Scout:
 
 
 class _Detour:
-    """The model one gets by taking in ``extra`` features and then giving up as many, the cheapest first."""
+    """The model one gets by taking in ``extra`` units, whatever the limits say, and then giving up the cheapest.
 
-    def __init__(self, subset: Subset, extra: int) -> None:
+    Until the limits hold again and no more than ``size`` are left; then what still fits is taken in.
+    """
+
+    def __init__(self, subset: Subset, extra: int, size: int | None) -> None:
         self._subset = subset
+        self._size = size
+        limits = subset.limits
         with subset.trial():
-            size = subset.size
+            before = subset.size
             for _ in range(extra):
                 step = next_addition(subset, "refit", 0.0)
                 # Where the fit becomes perfect any column will do, and what follows would hang on rounding.
                 if isinstance(step, Stop) or subset.decrease(step) > (1 - 1e-6) * subset.value:
                     break
                 subset.add(step)
-            self._taken = subset.support[size:]
-            self._given_up = subset.cheapest_removals(len(self._taken))
+            self._taken = subset.support[before:]
+            self._given_up = subset.cheapest_removals(size, limits)
             self.support = frozenset(subset.support) - frozenset(self._given_up)
+        self.allowed = limits.allows(self.support)
 
     def model(self) -> Subset:
-        """A subset of its own on ``support``."""
+        """A subset of its own on ``support``, filled up."""
         model = self._subset.copy()
-        for feature in self._taken:
-            model.add(feature)
-        for feature in self._given_up:
-            model.drop(feature)
+        for unit in self._taken:
+            model.add(unit)
+        for unit in self._given_up:
+            model.drop(unit)
+        while self._size is None or model.size < self._size:
+            step = next_addition(model, "refit", 0.0)
+            if isinstance(step, Stop):
+                break
+            model.add(step)
         return model
 
 
@@ -198,7 +223,7 @@ def _contest(subset: Subset, rival: Subset) -> Generator[Event | None, None, boo
         yield None
     out = sorted(set(subset.support) - set(rival.support))
     into = sorted(set(rival.support) - set(subset.support))
-    if not out or not is_lower(rival.value, subset.value, subset.negligible):
+    if not (out or into) or not is_lower(rival.value, subset.value, subset.negligible):
         return False
-    yield ("swap", out[0], into[0]) if len(out) == 1 else ("swap", tuple(out), tuple(into))
+    yield ("swap", out[0], into[0]) if len(out) == len(into) == 1 else ("swap", tuple(out), tuple(into))
     return True

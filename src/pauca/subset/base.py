@@ -95,8 +95,11 @@ class Subset(Protocol):
         """Leave a unit out and refit."""
         ...
 
-    def cheapest_removals(self, count: int) -> list[int]:
-        """The units that would go if the one that costs least after refitting were left out, ``count`` times."""
+    def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
+        """The units that would go if the one that costs least after refitting were left out again and again.
+
+        Until no more than ``size`` are left, if it is given, and ``limits`` hold.
+        """
         ...
 
     def fill(self) -> None:
@@ -108,7 +111,10 @@ class Subset(Protocol):
         ...
 
     def trial(self) -> AbstractContextManager[None]:
-        """A context in which units may be added; when it ends, the subset is as it was before."""
+        """A context in which units may be added, whatever budget and places are left.
+
+        When it ends, the subset is as it was before.
+        """
         ...
 
     def anew(self) -> Subset:

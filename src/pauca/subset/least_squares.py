@@ -93,7 +93,7 @@ class LeastSquaresSubset:
 
     def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
         costs = self.removal_costs(removal)
-        position = self._first_to_go(costs, self.support)
+        position = _first_to_go(costs, self.support, self.limits)
         return None if position is None else (self.support[position], float(costs[position]))
 
     def best_swap(self) -> Swap | None:
@@ -148,11 +148,11 @@ class LeastSquaresSubset:
         del self.support[position]
         self._changed()
 
-    def cheapest_removals(self, count: int) -> list[int]:
+    def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
         support, coef, inverse = list(self.support), self.coef, self._factor.inverse()
         gone: list[int] = []
-        while len(gone) < count:
-            position = self._first_to_go(coef * coef / np.diag(inverse), support)
+        while (size is not None and len(support) > size) or not limits.allows(support):
+            position = _first_to_go(coef * coef / np.diag(inverse), support, limits)
             if position is None:
                 break
             column = inverse[:, position] / inverse[position, position]
@@ -187,10 +187,12 @@ class LeastSquaresSubset:
     def trial(self) -> Iterator[None]:
         # Gram rows of additions lie behind those of the subset as it was: forgetting them is enough.
         support, coef, value, unrefined = list(self.support), self.coef, self.value, self._unrefined
-        factor, candidates = copy(self._factor), self._candidates.copy()
+        factor, candidates, limits = copy(self._factor), self._candidates.copy(), self.limits
+        self.limits = limits.relaxed()
         try:
             yield
         finally:
+            self.limits = limits
             self.support, self.coef, self.value, self._unrefined = support, coef, value, unrefined
             self._factor, self._candidates = factor, candidates
 
@@ -225,17 +227,6 @@ class LeastSquaresSubset:
         barred = candidates.residual <= candidates.thresholds()
         barred[self.support] = False
         return np.flatnonzero(barred & self.objective.design.usable)
-
-    def _first_to_go(self, costs: np.ndarray, support: list[int]) -> int | None:
-        """Position in ``support`` of the removal that costs least, of those that the limits let go."""
-        if not support:
-            return None
-        if self.limits.trivial:
-            return first_smallest(costs, support)
-        removable = self.limits.removable(support)
-        if not removable.any():
-            return None
-        return first_smallest(np.where(removable, self.limits.per_price(costs, support), np.inf), support)
 
     def _rows(self) -> np.ndarray:
         return self._gram_rows[: self.size]
@@ -334,3 +325,15 @@ class LeastSquaresSubset:
         half = self._factor.half_solve(self._rows()[:, pool])
         left = design.sample_gram(pool) - half.T @ half
         return pool[rehearse(candidates.slope[pool], candidates.residual[pool], left, count + 1)]
+
+
+def _first_to_go(costs: np.ndarray, support: list[int], limits: Limits) -> int | None:
+    """Position in ``support`` of the removal that costs least, of those that the limits let go."""
+    if not support:
+        return None
+    if limits.trivial:
+        return first_smallest(costs, support)
+    removable = limits.removable(support)
+    if not removable.any():
+        return None
+    return first_smallest(np.where(removable, limits.per_price(costs, support), np.inf), support)

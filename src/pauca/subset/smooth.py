@@ -49,7 +49,7 @@ class Ground:
         self.fits = Fits(objective)
         self.gram = GramRows(objective.design)
         self.blocks = UnitBlocks(objective.units, objective.design.usable)
-        self.additions: dict[tuple[frozenset[int], str], int | None] = {}
+        self.additions: dict[tuple[frozenset[int], str, bool], int | None] = {}
         self.swaps: dict[frozenset[int], Swap | None] = {}
         self.copies: set[int] = set()
         self._locals: dict[frozenset[int], LocalQuadratic] = {}
@@ -106,7 +106,7 @@ class SmoothSubset:
         """Nothing to lay out."""
 
     def best_addition(self, rule: str) -> int | None:
-        key = (frozenset(self.support), rule)
+        key = (frozenset(self.support), rule, self.limits is self._ground.limits)
         additions = self._ground.additions
         if key not in additions:
             additions[key] = self._best_addition(rule)
@@ -153,13 +153,15 @@ class SmoothSubset:
         self._fit = self._without(unit)
         self.support.remove(unit)
 
-    def cheapest_removals(self, count: int) -> list[int]:
-        gone: list[int] = []
+    def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
         twin = self.copy()
-        while len(gone) < count and (found := twin.cheapest_removal("refit")) is not None:
+        twin.limits = limits
+        while (size is not None and twin.size > size) or not limits.allows(twin.support):
+            found = twin.cheapest_removal("refit")
+            if found is None:
+                break
             twin.drop(found[0])
-            gone.append(found[0])
-        return gone
+        return [unit for unit in self.support if unit not in twin.support]
 
     def fill(self) -> None:
         barred = set(self.limits.never)
@@ -173,11 +175,13 @@ class SmoothSubset:
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        support, fit = list(self.support), self._fit
+        support, fit, limits = list(self.support), self._fit, self.limits
+        if limits.budget is not None or limits.kind is not None:
+            self.limits = limits.relaxed()
         try:
             yield
         finally:
-            self.support, self._fit = support, fit
+            self.support, self._fit, self.limits = support, fit, limits
 
     def anew(self) -> SmoothSubset:
         return SmoothSubset(self._ground)

@@ -35,6 +35,10 @@ class Limits:
         """Whether anything may be chosen with anything."""
         return not (self.always or self.never) and self.price is None and self.kind is None
 
+    def relaxed(self) -> Limits:
+        """The same without budget and places: what a search may pass through on its way."""
+        return Limits(self.always, self.never, self.price)
+
     def addable(self, support: Sequence[int], n_units: int) -> np.ndarray:
         """Mask of the units that may be added to ``support``."""
         mask = np.ones(n_units, dtype=bool)
