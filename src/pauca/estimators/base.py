@@ -16,6 +16,7 @@ from pauca.design import Design, make_design
 from pauca.estimators.checks import (
     check_callable,
     check_flag,
+    check_independent,
     check_integer,
     check_moments,
     check_number,
@@ -130,6 +131,8 @@ class SparseModel(SelectorMixin, BaseEstimator):
             design = make_design(X, weights, center=self.fit_intercept)
         check_moments(self, design, X, names)
         limits = wishes.limits(goal.k, design.usable)
+        if wishes.units.single and not self.ridge:
+            check_independent(design, np.array(limits.always, dtype=np.intp), names)
         subset = start(
             design,
             y,

@@ -20,6 +20,9 @@ from pauca.path import column_names
 NAMES_SHOWN = 5
 LARGEST_TARGET = 1e150
 
+# A column depends on others if they leave less than this share of its variance.
+DEPENDENT_BELOW = 1e-10
+
 # Sparse and dense data of any numeric dtype go through as they are; whether they are finite is looked at here.
 AS_IT_IS: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
 
@@ -120,6 +123,20 @@ def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | No
     bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
     if len(bad):
         _refuse_values(estimator, X, bad, names)
+
+
+def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | None) -> None:
+    """Refuse columns that are wanted together although one depends linearly on those before it."""
+    z = design.columns(columns) * np.sqrt(design.weights)
+    triangle: np.ndarray = np.linalg.qr(z.T, mode="r")  # type: ignore[assignment]
+    left = np.zeros(len(columns))
+    left[: len(triangle)] = np.diag(triangle) ** 2
+    dependent = columns[left < DEPENDENT_BELOW]
+    if len(dependent):
+        raise ValueError(
+            f"'always' holds columns that are linear combinations of others in it: {listed(names, dependent)}. "
+            "Leave them out, or add a ridge."
+        )
 
 
 def _refuse_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:

@@ -14,6 +14,7 @@ from pauca.subset.along import best_along_one
 from pauca.subset.base import Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subset.fits import Fit, Fits
 from pauca.subset.local import LocalQuadratic
+from pauca.subset.memory import require_memory
 from pauca.subset.unit_blocks import Blocks, UnitBlocks
 from pauca.subset.worth import at_infinity, worth
 from pauca.units import Limits
@@ -29,6 +30,9 @@ WORTH_A_LOOK = 0.5
 
 # The same for additions, of which one is as good as nearly as good a one: exchanges come later.
 WORTH_ADDING = 0.8
+
+# A filled subset holds the columns of X twice: pooled, and gathered for the refit.
+FILLED_ARRAYS = 2
 
 # A removal that the quadratic puts at this many times what may be paid is not looked at.
 FAR_MORE = 2.0
@@ -165,7 +169,10 @@ class SmoothSubset:
 
     def fill(self) -> None:
         barred = set(self.limits.never)
-        self.support = [int(u) for u in np.flatnonzero(self._ground.blocks.usable) if u not in barred]
+        units = [int(u) for u in np.flatnonzero(self._ground.blocks.usable) if u not in barred]
+        numbers = len(self.objective.units.of(units)) * self.objective.design.n_rows
+        require_memory(FILLED_ARRAYS * 8 * numbers, f"Starting from all {len(units)} columns or groups")
+        self.support = units
         self._fit = self._ground.fits.of(frozenset(self.support), self._fit)
 
     def copy(self) -> SmoothSubset:
