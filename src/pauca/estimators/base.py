@@ -204,6 +204,7 @@ class SparseModel(SelectorMixin, BaseEstimator):
         self.objective_ = model.objective
         self.k_ = model.size
         self.stop_ = self.path_.stop
+        self.__dict__.pop("groups_", None)
         if self.path_.group_labels is not None:
             self.groups_ = self.path_.group_labels[model.units]
 
@@ -215,7 +216,9 @@ class SparseModel(SelectorMixin, BaseEstimator):
         """The events of the last fit if this one may go on from them: same data and method, and no lesser goal."""
         if not self.warm_start or getattr(self, "_resume_key", None) != key:
             return ()
-        went_too_far = goal.tol > self._resume_tol or goal.reached(self.path_.sizes[-1] - 1)
+        # A run that grew beyond the size that is now wanted has passed it; one that shrinks has yet to come to it.
+        grew = any(event[0] == "add" for event in self.path_.events)
+        went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
         return () if went_too_far else self.path_.events
 
     def _warn(self, trail: Trail, design: Design, wishes: Wishes) -> None:
@@ -231,7 +234,7 @@ class SparseModel(SelectorMixin, BaseEstimator):
                 f"{listed(unit_names, trail.dependent)}."
             )
         if trail.stop is Stop.EXHAUSTED and self.k is not None:
-            remarks.append(f"k={self.k} features were asked for, but only {self.k_} can be used together.")
+            remarks.append(f"k={self.k} {wishes.noun} were asked for, but only {self.k_} can be used together.")
         if trail.stop is Stop.INTERRUPTED:
             remarks.append(f"The search was interrupted; the models up to size {max(self.path_.sizes)} were kept.")
         if self.path_[self.k_].at_infinity:

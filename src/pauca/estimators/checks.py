@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -116,6 +116,21 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
         raise ValueError("All values in `sample_weight` are zero; at least one row must count.")
     weights = weights / largest
     return np.asarray(weights / weights.sum())
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """A dict of finite weights that are not negative, "balanced", or None."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"'class_weight' must be a dict of weights by class, 'balanced' or None; got {class_weight!r}."
+        )
+    for label, weight in class_weight.items():
+        if not isinstance(weight, numbers.Real) or not 0 <= float(weight) < np.inf:
+            raise ValueError(
+                f"'class_weight' must hold finite weights that are not negative; that of {label!r} is {weight!r}."
+            )
 
 
 def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | None) -> None:

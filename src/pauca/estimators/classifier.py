@@ -12,7 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.estimators.base import SparseModel
-from pauca.estimators.checks import check_classes, check_weights
+from pauca.estimators.checks import check_class_weight, check_classes, check_weights
+from pauca.estimators.columns import plain
 from pauca.losses import Loss, resolve
 from pauca.path import Method, Progress
 
@@ -177,11 +178,18 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least two classes; y holds the one class {self.classes_[0]!r} alone."
+                f"{type(self).__name__} needs at least two classes; y holds the one class "
+                f"{plain(self.classes_[0])!r} alone."
             )
         weights = check_weights(sample_weight, len(y))
+        check_class_weight(self.class_weight)
         if self.class_weight is not None:
             weights = check_weights(weights * compute_sample_weight(self.class_weight, y), len(y))
+        if len(np.unique(codes[weights > 0])) < 2:
+            only = self.classes_[codes[weights > 0][0]]
+            raise ValueError(
+                f"All rows that have weight are of one class, {plain(only)!r}; at least two classes are needed."
+            )
         n_classes = len(self.classes_)
         loss = loss.for_classes(n_classes)
         target = _coded(codes, n_classes, joint=loss.joint)

@@ -183,10 +183,10 @@ class SparseRegressor(RegressorMixin, SparseModel):
         names = _output_names(y)
         X, y = check_data(self, X, y)
         check_target(y)
-        loss.check_target(y)
         weights = check_weights(sample_weight, len(y))
         self._several_outputs = y.ndim == 2
         outputs = np.ascontiguousarray(y.T) if y.ndim == 2 else y[None]
+        loss.check_target(outputs[:, weights > 0])
         if self._several_outputs and names is None:
             names = [f"y{c}" for c in range(len(outputs))]
         self._search(X, outputs, weights, loss, len(outputs), names if self._several_outputs else None)

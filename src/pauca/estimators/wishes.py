@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pauca.estimators.checks import listed
+from pauca.estimators.columns import Columns, is_number, plain
 from pauca.units import Limits, Units
 
 
@@ -20,28 +21,31 @@ class Wishes:
 
     def __init__(self, estimator: Any, n_features: int, names: np.ndarray | None) -> None:
         self._estimator = estimator
-        self._n_features = n_features
-        self._names = names
-        self._index = {} if names is None else {str(name): j for j, name in enumerate(names)}
+        self._columns = Columns(n_features, names)
         self._labels = self._group_labels()
         if self._labels is not None and estimator.max_per_group is None:
             self.units = Units.groups(self._labels)
         else:
             self.units = Units.columns(n_features)
 
+    @property
+    def noun(self) -> str:
+        """What ``k`` counts."""
+        return "features" if self.units.single else "groups"
+
     def limits(self, k: int | None, usable: np.ndarray) -> Limits:
         """Limits on the choice of units; ``usable`` says which columns vary at all."""
-        always, never = self._units("always"), self._units("never")
+        always, never = self._wanted("always"), self._wanted("never")
         both = sorted(set(always) & set(never))
         if both:
-            raise ValueError(f"'always' and 'never' overlap: {self._unit_names(both)} cannot be both.")
+            raise ValueError(f"'always' and 'never' overlap: {self._named(both)} cannot be both.")
         idle = [unit for unit in always if not self.units.any(usable)[unit]]
         if idle:
-            raise ValueError(f"'always' holds constant columns, which cannot be fitted: {self._unit_names(idle)}.")
+            raise ValueError(f"'always' holds constant columns, which cannot be fitted: {self._named(idle)}.")
         if k is not None and len(always) > k:
-            raise ValueError(f"'always' holds {len(always)} {self._noun}, more than k={k}.")
+            raise ValueError(f"'always' holds {len(always)} {self.noun}, more than k={k}.")
         price, budget = self._price(), self._budget()
-        if budget is not None:
+        if price is not None and budget is not None:
             self._check_budget(price, budget, always, never)
         kind, most = self._kinds(always)
         return Limits(tuple(always), tuple(never), price, budget, kind, most)
@@ -51,169 +55,179 @@ class Wishes:
         bounds = self._estimator.bounds
         if bounds is None:
             return None
-        lower, upper = np.full(self._n_features, -np.inf), np.full(self._n_features, np.inf)
+        lower, upper = np.full(self._columns.n_features, -np.inf), np.full(self._columns.n_features, np.inf)
         if isinstance(bounds, Mapping):
-            for column, pair in bounds.items():
-                j = self._column(column, "bounds")
-                lower[j], upper[j] = _pair(pair, f"bounds[{column!r}]")
+            for j, pair in self._columns.by_index(bounds, "bounds").items():
+                lower[j], upper[j] = _pair(pair, f"bounds[{self._columns.listed([j])}]")
         else:
             lower[:], upper[:] = _pair(bounds, "bounds")
         return None if np.all(np.isinf(lower) & np.isinf(upper)) else (lower, upper)
 
-    @property
-    def _noun(self) -> str:
-        return "columns" if self.units.single else "groups"
-
     def _group_labels(self) -> np.ndarray | None:
-        groups, most = self._estimator.groups, self._estimator.max_per_group
+        groups, most, columns = self._estimator.groups, self._estimator.max_per_group, self._columns
         if groups is None:
             if most is not None:
                 raise ValueError("'max_per_group' needs 'groups', which says the group of every column.")
             return None
         if isinstance(groups, Mapping):
-            found: list[Any] = [None] * self._n_features
-            for column, label in groups.items():
-                found[self._column(column, "groups")] = label
-            missing = [j for j, label in enumerate(found) if label is None]
+            found = columns.by_index(groups, "groups")
+            missing = [j for j in range(columns.n_features) if j not in found]
             if missing:
-                raise ValueError(
-                    f"'groups' must name the group of every column; missing: {listed(self._names, missing)}."
-                )
-            groups = found
+                raise ValueError(f"'groups' must name the group of every column; missing: {columns.listed(missing)}.")
+            groups = [found[j] for j in range(columns.n_features)]
+        if isinstance(groups, set | frozenset):
+            raise TypeError(f"'groups' must be a list of labels, one for each column, or a dict; got {groups!r}.")
         labels = np.asarray(groups)
-        if labels.dtype == object:
-            labels = np.array([str(label) for label in labels])
-        if labels.shape != (self._n_features,):
+        if labels.shape != (columns.n_features,):
             raise ValueError(
-                f"'groups' must hold one label for each of the {self._n_features} columns; got shape {labels.shape}."
+                f"'groups' must hold one label for each of the {columns.n_features} columns; got shape {labels.shape}."
             )
-        if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-            raise ValueError("'groups' holds labels that are not finite.")
-        return labels
+        missing = [j for j, label in enumerate(groups) if _is_missing(label)]
+        if missing:
+            raise ValueError(f"'groups' holds no label for some columns: {columns.listed(missing)}.")
+        return labels if labels.dtype != object else np.array([str(label) for label in labels])
 
-    def _units(self, wish: str) -> list[int]:
+    def _wanted(self, wish: str) -> list[int]:
         """Units of the columns, or groups, that a wish names; ascending."""
         wanted = getattr(self._estimator, wish)
         if wanted is None:
             return []
-        if isinstance(wanted, str | numbers.Integral) or not isinstance(wanted, Iterable):
-            raise TypeError(f"{wish!r} must be a list of column names or indices; got {wanted!r}. Write [{wanted!r}].")
+        if isinstance(wanted, str | Mapping) or not isinstance(wanted, Iterable) or _is_scalar(wanted):
+            hint = f" Write [{plain(wanted)!r}]." if isinstance(wanted, str | numbers.Integral) else ""
+            raise TypeError(f"{wish!r} must be a list of column names or indices; got {plain(wanted)!r}.{hint}")
         return sorted({self._unit(one, wish) for one in wanted})
 
     def _unit(self, one: Any, wish: str) -> int:
+        """The unit that a label of a group, or a name or index of a column, stands for."""
         labels = self.units.labels
         if labels is None:
-            return self._column(one, wish)
-        same = labels == one
-        if np.ndim(one) == 0 and np.any(same):
-            return int(np.argmax(same))
-        if isinstance(one, str) and one in self._index:
-            return int(self.units.owner[self._index[one]])
-        raise ValueError(f"{wish!r} names {one!r}, which is neither a group nor a column.")
+            return self._columns.index(one, wish)
+        if isinstance(one, bool | np.bool_):
+            raise TypeError(f"{wish!r} must name groups by label; got {plain(one)!r}.")
+        place = self._group(one)
+        if place is not None:
+            return place
+        if self._columns.has(one):
+            return int(self.units.owner[self._columns.index(one, wish)])
+        raise ValueError(
+            f"{wish!r} names {plain(one)!r}, which is no group; give labels of groups or names of columns."
+        )
 
-    def _column(self, column: Any, wish: str) -> int:
-        """Index of a column given by name or index."""
-        if isinstance(column, str):
-            if column in self._index:
-                return self._index[column]
-            if self._names is None:
-                raise ValueError(f"{wish!r} names the column {column!r}, but X has no column names; give its index.")
-            raise ValueError(f"{wish!r} names the column {column!r}, which X does not have.")
-        if isinstance(column, bool) or not isinstance(column, numbers.Integral):
-            raise TypeError(f"{wish!r} must name columns by name or index; got {column!r}.")
-        if not 0 <= int(column) < self._n_features:
-            raise ValueError(f"{wish!r} names column {column}; X has columns 0 to {self._n_features - 1}.")
-        return int(column)
+    def _group(self, label: Any) -> int | None:
+        """The group of a label, if there is one."""
+        labels = self.units.labels
+        if labels is None or np.ndim(label) or isinstance(label, bool | np.bool_):
+            return None
+        same = np.asarray(labels == label)
+        return int(np.argmax(same)) if same.any() else None
 
     def _price(self) -> np.ndarray | None:
         costs = self._estimator.costs
         if costs is None:
             return None
-        price = self._price_by_name(costs) if isinstance(costs, Mapping) else self._price_by_column(costs)
+        if isinstance(costs, Mapping):
+            groups = {unit: one for one in costs if (unit := self._group(one)) is not None}
+            if groups:
+                return self._price_by_group(costs, groups)
+            costs = self._prices_by_name(costs)
+        if isinstance(costs, str) or not isinstance(costs, Iterable) or _is_scalar(costs):
+            raise TypeError(f"'costs' must hold a number for every column; got {costs!r}.")
+        values = list(costs)
+        if len(values) != self._columns.n_features:
+            raise ValueError(
+                f"'costs' must hold one number for each of the {self._columns.n_features} columns; got {len(values)}."
+            )
+        strange = [j for j, value in enumerate(values) if not is_number(value)]
+        if strange:
+            raise TypeError(f"'costs' must hold numbers; those of {self._columns.listed(strange)} are not.")
+        price = np.array(values, dtype=np.float64)
         bad = np.flatnonzero(~(np.isfinite(price) & (price >= 0)))
         if len(bad):
-            raise ValueError(f"'costs' must be finite and not negative; those of {self._unit_names(bad)} are not.")
-        return price
-
-    def _price_by_column(self, costs: Any) -> np.ndarray:
-        try:
-            values = np.asarray(costs, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"'costs' must hold a number for every column; got {costs!r}.") from error
-        if values.shape != (self._n_features,):
             raise ValueError(
-                f"'costs' must hold one number for each of the {self._n_features} columns; got shape {values.shape}."
+                f"'costs' must be finite and not negative; those of {self._columns.listed(bad.tolist())} are not."
             )
-        return self.units.totals(values)
+        return self.units.totals(price)
 
-    def _price_by_name(self, costs: Mapping[Any, Any]) -> np.ndarray:
-        price = np.full(len(self.units), np.nan)
-        for one, value in costs.items():
-            if isinstance(value, bool) or not isinstance(value, numbers.Real):
-                raise TypeError(f"'costs' must hold numbers; that of {one!r} is {value!r}.")
-            if np.isnan(float(value)):
-                raise ValueError(f"'costs' must be finite and not negative; that of {one!r} is not.")
-            price[self._unit(one, "costs")] = float(value)
-        missing = np.flatnonzero(np.isnan(price))
-        if len(missing):
-            raise ValueError(f"'costs' must hold a price for all {self._noun}; missing: {self._unit_names(missing)}.")
-        return price
+    def _prices_by_name(self, costs: Mapping[Any, Any]) -> list[Any]:
+        found = self._columns.by_index(costs, "costs")
+        missing = [j for j in range(self._columns.n_features) if j not in found]
+        if missing:
+            raise ValueError(f"'costs' must hold a price for every column; missing: {self._columns.listed(missing)}.")
+        return [found[j] for j in range(self._columns.n_features)]
+
+    def _price_by_group(self, costs: Mapping[Any, Any], groups: dict[int, Any]) -> np.ndarray:
+        if len(groups) < len(costs):
+            stranger = next(one for one in costs if one not in groups.values())
+            raise ValueError(f"'costs' names {plain(stranger)!r}, which is not the label of a group as the others are.")
+        missing = [unit for unit in range(len(self.units)) if unit not in groups]
+        if missing:
+            raise ValueError(f"'costs' must hold a price for all groups; missing: {self._named(missing)}.")
+        values = [costs[groups[unit]] for unit in range(len(self.units))]
+        bad = [unit for unit, value in enumerate(values) if not (is_number(value) and 0 <= float(value) < np.inf)]
+        if bad:
+            raise ValueError(f"'costs' must be finite and not negative; those of {self._named(bad)} are not.")
+        return np.array(values, dtype=np.float64)
 
     def _budget(self) -> float | None:
         budget = self._estimator.budget
         if budget is None:
             return None
-        if isinstance(budget, bool) or not isinstance(budget, numbers.Real):
-            raise TypeError(f"'budget' must be a number or None; got {budget!r}.")
+        if not is_number(budget):
+            raise TypeError(f"'budget' must be a number or None; got {plain(budget)!r}.")
         if not 0 <= float(budget) < np.inf:
-            raise ValueError(f"'budget' must be finite and not negative; got {budget!r}.")
+            raise ValueError(f"'budget' must be finite and not negative; got {plain(budget)!r}.")
         if self._estimator.costs is None:
             raise ValueError("'budget' needs 'costs', which says what every column costs.")
         return float(budget)
 
-    def _check_budget(self, price: np.ndarray | None, budget: float, always: list[int], never: list[int]) -> None:
-        assert price is not None
+    def _check_budget(self, price: np.ndarray, budget: float, always: list[int], never: list[int]) -> None:
         alone = Limits(price=price, budget=budget)
         if not alone.allows(always):
             raise ValueError(f"'always' alone costs {price[always].sum():g}, more than the budget of {budget:g}.")
         open_to_choice = np.setdiff1d(np.arange(len(price)), never)
         if len(open_to_choice) and not alone.allows([int(open_to_choice[np.argmin(price[open_to_choice])])]):
             cheapest = price[open_to_choice].min()
-            raise ValueError(
-                f"The budget of {budget:g} is below the cheapest of the {self._noun}, which costs {cheapest:g}."
-            )
+            noun = "columns" if self.units.single else "groups"
+            raise ValueError(f"The budget of {budget:g} is below the cheapest of the {noun}, which costs {cheapest:g}.")
 
     def _kinds(self, always: list[int]) -> tuple[np.ndarray | None, int | None]:
         most = self._estimator.max_per_group
         if most is None or self._labels is None:
             return None, None
-        if isinstance(most, bool) or not isinstance(most, numbers.Integral) or int(most) < 1:
-            raise ValueError(f"'max_per_group' must be an integer of at least 1; got {most!r}.")
+        if isinstance(most, bool | np.bool_) or not isinstance(most, numbers.Integral) or int(most) < 1:
+            raise ValueError(f"'max_per_group' must be an integer of at least 1; got {plain(most)!r}.")
         labels, kind = np.unique(self._labels, return_inverse=True)
         counts = np.bincount(kind[always], minlength=len(labels))
-        if np.any(counts > most):
-            crowded = labels[int(np.argmax(counts))]
+        if np.any(counts > int(most)):
+            crowded = plain(labels[int(np.argmax(counts))])
             raise ValueError(
                 f"'always' holds {counts.max()} columns of the group {crowded!r}, max_per_group is {most}."
             )
         return kind, int(most)
 
-    def _unit_names(self, units: Any) -> str:
-        labels = self.units.labels
-        names = self._names if labels is None else labels
-        return listed(names, list(units))
+    def _named(self, units: Iterable[int]) -> str:
+        """Names of the first few of some units."""
+        return self._columns.listed(units) if self.units.single else listed(self.units.labels, list(units))
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, not a number, or another library's word for a missing value."""
+    return label is None or (not isinstance(label, str) and str(label) in {"nan", "<NA>", "NaT", "inf", "-inf"})
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether an array that can be iterated over by its type has no dimension to iterate over."""
+    return isinstance(value, np.ndarray) and value.ndim == 0
 
 
 def _pair(pair: Any, name: str) -> tuple[float, float]:
     """A lower and an upper bound; None stands for no bound."""
-    try:
-        low, high = pair
-        low = -np.inf if low is None else float(low)
-        high = np.inf if high is None else float(high)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be a pair (lower, upper) of numbers, None for no bound; got {pair!r}.") from error
+    ends = list(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else []
+    if len(ends) != 2 or not all(end is None or is_number(end) for end in ends):
+        raise TypeError(f"{name} must be a pair (lower, upper) of numbers, None for no bound; got {pair!r}.")
+    low, high = (infinite if end is None else float(end) for end, infinite in zip(ends, (-np.inf, np.inf), strict=True))
     if np.isnan(low) or np.isnan(high):
-        raise ValueError(f"{name} holds a bound that is not a number.")
+        raise ValueError(f"{name} holds a bound that is not a number; got {pair!r}.")
     if low > high:
         raise ValueError(f"{name} is crossed: the lower bound {low:g} is above the upper bound {high:g}.")
     if low > 0 or high < 0:

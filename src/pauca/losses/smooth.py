@@ -109,11 +109,14 @@ class Poisson(Loss):
     def check_target(self, y: np.ndarray) -> None:
         if np.any(y < 0):
             raise ValueError(f"Poisson loss needs counts: y must not be negative, but its least value is {y.min():g}.")
-        if not np.any(y > 0):
-            raise ValueError("Poisson loss needs at least one positive count; y is zero everywhere.")
+        if not np.all(np.any(y > 0, axis=-1)):
+            raise ValueError("Poisson loss needs a positive count in every output, in a row that has weight.")
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return np.maximum(xlogy(y, y) - y * a - y + np.exp(a), 0.0)
+        # With r = a - log y this is y (e^r - 1 - r), which keeps the digits that large counts would swallow.
+        counts = np.where(y > 0, y, 1.0)
+        r = a - np.log(counts)
+        return np.where(y > 0, np.maximum(counts * (np.expm1(r) - r), 0.0), np.exp(a))
 
     def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return np.exp(a) - y

@@ -57,7 +57,9 @@ class Backward:
             if goal.k is None and subset.limits.allows(subset.support) and cost > max(goal.tol, subset.negligible):
                 return Stop.TOLERANCE
             yield ("drop", unit)
-        return Stop.EXHAUSTED if goal.k is not None and max(trail.best) < goal.k else Stop.SIZE
+        if goal.k is None or max(trail.best) >= goal.k:
+            return Stop.SIZE
+        return Stop.EXHAUSTED if subset.limits.trivial else Stop.LIMITS
 
     def answer(self, trail: Trail, goal: Goal) -> int:
         """The size asked for, or the largest there is; where the run ended if it did not get down to it."""

@@ -78,7 +78,7 @@ class Exchange:
             step = Stop.SIZE if goal.reached(subset.size) else next_addition(subset, self.rule, goal.tol)
             if not isinstance(step, Stop):
                 yield ("add", step)
-            elif step is not Stop.LIMITS or not (yield from self._trade(subset, goal)):
+            elif step is not Stop.LIMITS or not (yield from self._trade(subset, scouts, goal)):
                 break
         if self.settle == "last":
             yield from self._settle(subset, scouts)
@@ -119,8 +119,16 @@ class Exchange:
                 if rival.size == subset.size:
                     yield rival
 
-    def _trade(self, subset: Subset, goal: Goal) -> Generator[Event | None, None, bool]:
-        """Where no further unit fits within the limits: several for one, or one for several, if that helps."""
+    def _trade(self, subset: Subset, scouts: list[_Scout], goal: Goal) -> Generator[Event | None, None, bool]:
+        """Where no further unit fits within the limits: models of any size, if one lowers the value.
+
+        The scouts go on as far as they get, and several units are traded for one, or one for several.
+        """
+        for scout in scouts:
+            yield from scout.advance(goal.k)
+            support = scout.lowest()
+            if support != frozenset(subset.support) and (yield from _contest(subset, scout.model(support))):
+                return True
         tried: set[frozenset[int]] = set()
         for extra in range(1, self.detour + 1):
             detour = _Detour(subset, extra, goal.k)
@@ -139,16 +147,20 @@ class _Scout:
         self._subset = subset
         self._trail = Trail(subset, None)
 
-    def advance(self, size: int) -> Iterator[None]:
-        """Lead the method on to ``size`` features, or as far as it goes."""
+    def advance(self, size: int | None) -> Iterator[None]:
+        """Lead the method on to ``size`` units, or as far as it goes."""
         for event in self._method.moves(self._subset, self._trail, Goal(size)):
             if event is not None:
                 apply(event, self._subset)
                 self._trail.record(event, self._subset)
             yield None
 
+    def lowest(self) -> frozenset[int]:
+        """The units of the method's best model of any size."""
+        return frozenset(min(self._trail.best.values(), key=lambda model: model.value).support)
+
     def support(self, size: int) -> frozenset[int]:
-        """The features of the method's best model of ``size``; none if it has not met one."""
+        """The units of the method's best model of ``size``; none if it has not met one."""
         found = self._trail.best.get(size)
         return frozenset() if found is None else frozenset(found.support)
 

@@ -48,8 +48,8 @@ class SmoothObjective:
     n_outputs: int
     ridge: float
     center: bool
-    bounds: Bounds | None
-    """Lower and upper bounds in standardised coordinates, shape (d,) each."""
+    user_bounds: Bounds | None
+    """Lower and upper bounds in the user's units, shape (d,) each."""
     idle: np.ndarray | None
     """Rows without weight, if there are any."""
 
@@ -70,9 +70,6 @@ class SmoothObjective:
         v = design.weights
         outputs = y if y.ndim == 2 else y[None]
         loss = loss.tuned(outputs, v)
-        if bounds is not None:
-            with np.errstate(invalid="ignore"):
-                bounds = tuple(np.where(np.isfinite(b), b * design.spread, b) for b in bounds)  # type: ignore[assignment]
         idle = None if np.all(v > 0) else np.flatnonzero(v == 0)
         smooth = loss.smoothed(outputs, v, center=center)
         return cls(
@@ -89,14 +86,42 @@ class SmoothObjective:
         )
 
     @cached_property
+    def bounds(self) -> Bounds | None:
+        """Lower and upper bounds in standardised coordinates, shape (d,) each."""
+        if self.user_bounds is None:
+            return None
+        lower, upper = (np.where(np.isfinite(b), b, 0.0) * self.design.spread for b in self.user_bounds)
+        return (
+            np.where(np.isfinite(self.user_bounds[0]), lower, -np.inf),
+            np.where(np.isfinite(self.user_bounds[1]), upper, np.inf),
+        )
+
+    @cached_property
+    def constants(self) -> np.ndarray:
+        """Intercepts to start from, shape (C, 1), or (C, 0) without an intercept."""
+        start = np.zeros((self.n_outputs, self.free))
+        if self.center and self.y.ndim == 2:
+            start[:, 0] = [self.smooth.constant(output, self.design.weights) for output in self.y]
+        return start
+
+    @cached_property
     def null(self) -> Minimum:
         """The model without features."""
         v = self.design.weights
-        start = np.zeros((self.n_outputs, self.free))
-        if self.center and self.y.ndim == 2:
-            start[:, 0] = [self.smooth.constant(output, v) for output in self.y]
         ones = np.ones((self.free, len(v)))
-        return minimise(Restricted(self.smooth, self.y, v, ones, np.zeros(self.free), idle=self.idle), start)
+        return minimise(Restricted(self.smooth, self.y, v, ones, self.free_penalty, idle=self.idle), self.constants)
+
+    @cached_property
+    def free_penalty(self) -> np.ndarray:
+        """A ridge on the intercept, shape (1,) or (0,): none, or one too small to be seen where it might run away.
+
+        It would if a class, or the counts of an output, had no weight.
+        """
+        if not self.center or not self.smooth.may_diverge:
+            return np.zeros(self.free)
+        v = self.design.weights
+        curvature = self.smooth.curvature(self.y, np.broadcast_to(self.constants, (self.n_outputs, len(v))))
+        return np.full(self.free, UNSEEN_RIDGE * float(np.mean(curvature @ v)))
 
     @property
     def null_value(self) -> float:
@@ -147,7 +172,7 @@ class SmoothObjective:
             self.y,
             self.design.weights,
             columns,
-            np.concatenate([np.zeros(free), self.penalty[features]]),
+            np.concatenate([self.free_penalty[:free], self.penalty[features]]),
             idle=self.idle,
             bounds=bounds,
             offset=offset,
@@ -172,9 +197,12 @@ class SmoothObjective:
         assert snapshot.reported is not None
         features = self.units.of(snapshot.support)
         order = np.argsort(features)
+        # Constant columns of a chosen group have nothing to say.
+        order = order[self.design.usable[features[order]]]
         features = features[order]
-        coef = np.zeros_like(snapshot.coef)
-        np.divide(snapshot.coef[:, order], self.design.spread[features], out=coef, where=self.design.usable[features])
+        coef = snapshot.coef[:, order] / self.design.spread[features]
+        if self.user_bounds is not None:
+            coef = np.clip(coef, self.user_bounds[0][features], self.user_bounds[1][features])
         intercept = snapshot.intercept - coef @ self.design.mean[features]
         units = np.array(snapshot.support, dtype=np.intp)
         by_unit = np.argsort(units)

@@ -12,7 +12,7 @@ class Stop(StrEnum):
     --------
     >>> from pauca import Stop
     >>> Stop.SIZE.sentence
-    'The number of features asked for was reached.'
+    'The size asked for was reached.'
     >>> Stop.SIZE == "size"
     True
     """
@@ -35,7 +35,7 @@ class Stop(StrEnum):
 
 
 _SENTENCES = {
-    Stop.SIZE: "The number of features asked for was reached.",
+    Stop.SIZE: "The size asked for was reached.",
     Stop.TOLERANCE: "No further feature is worth the tolerance asked for.",
     Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
     Stop.NO_GAIN: "No remaining feature lowers the objective.",

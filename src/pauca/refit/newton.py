@@ -152,7 +152,7 @@ def _direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | Non
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))
     scaled = hessian * (scale[:, :, None] * scale[:, None, :])
     damping = DAMPING
-    while True:
+    while damping < 1.0:
         scaled[:, range(size), range(size)] = 1.0 + damping
         try:
             step = scale * np.linalg.solve(scaled, (scale * slope)[:, :, None])[:, :, 0]
@@ -163,6 +163,7 @@ def _direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | Non
             return step.reshape(gradient.shape), promised
         # Rounding has made the Hessian of nearly dependent columns indefinite.
         damping *= 100.0
+    raise FloatingPointError("A refit met values that are not finite; rescale y, or look for extreme values in X.")
 
 
 def _straight(

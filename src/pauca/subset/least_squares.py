@@ -163,7 +163,7 @@ class LeastSquaresSubset:
         return gone
 
     def fill(self) -> None:
-        usable = np.setdiff1d(np.flatnonzero(self.objective.design.usable), self.limits.never)
+        usable = np.flatnonzero(self.objective.design.usable & self.limits.startable(self.objective.design.n_features))
         require_memory(FILLED_ARRAYS * 8 * len(usable) ** 2, f"Starting from all {len(usable)} columns")
         rows = self.gram.rows(usable)
         if self._fill_at_once(usable, rows):

@@ -34,7 +34,7 @@ class LocalQuadratic:
         self._pool = fits.pool
         self.scores = fits.scores(fit)
         self._features = self._objective.units.of(fit.units)
-        self._penalty = np.concatenate([np.zeros(self._objective.free), self._objective.penalty[self._features]])
+        self._penalty = np.concatenate([self._objective.free_penalty, self._objective.penalty[self._features]])
 
     @cached_property
     def slope(self) -> np.ndarray:

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 import numpy as np
 
 from pauca.model import Model, Snapshot
-from pauca.objectives import GramRows, SmoothObjective
+from pauca.objectives import SmoothObjective
 from pauca.refit import minimise
 from pauca.subset.along import best_along_one
 from pauca.subset.base import Swap, digest, first_largest, first_smallest, is_lower
-from pauca.subset.fits import Fit, Fits
-from pauca.subset.local import LocalQuadratic
+from pauca.subset.dependence import depends, independent, is_copy
+from pauca.subset.fits import Fit
+from pauca.subset.ground import Ground
 from pauca.subset.memory import require_memory
-from pauca.subset.unit_blocks import Blocks, UnitBlocks
 from pauca.subset.worth import at_infinity, worth
 from pauca.units import Limits
 
@@ -37,41 +37,8 @@ FILLED_ARRAYS = 2
 # A removal that the quadratic puts at this many times what may be paid is not looked at.
 FAR_MORE = 2.0
 
-# Local quadratics kept: the run's own and those of its scouts.
-KEPT_LOCALS = 6
-
-# With a ridge a copy of a chosen column would still lower the value; this correlation makes it a copy.
-TWIN_ABOVE = 1 - 1e-10
-
-
-class Ground:
-    """What all subsets of one objective share: fits, quadratics and the answers that depend on the support alone."""
-
-    def __init__(self, objective: SmoothObjective, limits: Limits) -> None:
-        self.objective = objective
-        self.limits = limits
-        self.fits = Fits(objective)
-        self.gram = GramRows(objective.design)
-        self.blocks = UnitBlocks(objective.units, objective.design.usable)
-        self.additions: dict[tuple[frozenset[int], str, bool], int | None] = {}
-        self.swaps: dict[frozenset[int], Swap | None] = {}
-        self.copies: set[int] = set()
-        self._locals: dict[frozenset[int], LocalQuadratic] = {}
-        self._own: Blocks | None = None
-
-    def local(self, fit: Fit) -> LocalQuadratic:
-        """The quadratic around a fit."""
-        key = frozenset(fit.units)
-        found = self._locals.pop(key, None) or LocalQuadratic(self.fits, fit, self.blocks, self.gram)
-        self._locals[key] = found
-        if self.objective.smooth.quadratic:
-            # The Hessian is the same everywhere.
-            if self._own is None:
-                self._own = found.own
-            found.own = self._own
-        while len(self._locals) > KEPT_LOCALS:
-            self._locals.pop(next(iter(self._locals)))
-        return found
+# Additions that gain less than this share of the value may be combinations of chosen columns.
+SUSPICIOUS_BELOW = 1e-5
 
 
 class SmoothSubset:
@@ -168,10 +135,15 @@ class SmoothSubset:
         return [unit for unit in self.support if unit not in twin.support]
 
     def fill(self) -> None:
-        barred = set(self.limits.never)
-        units = [int(u) for u in np.flatnonzero(self._ground.blocks.usable) if u not in barred]
+        startable = self.limits.startable(len(self.objective.units))
+        units = [int(unit) for unit in np.flatnonzero(self._ground.blocks.usable & startable)]
         numbers = len(self.objective.units.of(units)) * self.objective.design.n_rows
         require_memory(FILLED_ARRAYS * 8 * numbers, f"Starting from all {len(units)} columns or groups")
+        if not self.objective.ridge:
+            # What must be in stays in.
+            kept = set(independent(self._ground.fits, units)) | set(self.limits.always)
+            self._ground.copies.update(set(units) - kept)
+            units = [unit for unit in units if unit in kept]
         self.support = units
         self._fit = self._ground.fits.of(frozenset(self.support), self._fit)
 
@@ -250,7 +222,7 @@ class SmoothSubset:
             found = {"gradient": self._by_gradient, "objective": self._by_objective, "refit": self._by_refit}[rule](
                 addable
             )
-            if found is None or not self._is_copy(found):
+            if found is None or not self._is_barred(found):
                 return found
             self._ground.copies.add(found)
             addable[found] = False
@@ -325,18 +297,23 @@ class SmoothSubset:
         pairs.sort(key=lambda pair: (-pair[0], pair[2], pair[1]))
         for _, out, into in pairs[:TRUE_SWAPS]:
             fit = self._ground.fits.of(frozenset(self.support) - {out} | {into}, self._fit)
-            if is_lower(fit.value, self.value, self.negligible) and not self._is_copy(into, out):
+            if is_lower(fit.value, self.value, self.negligible) and not self._is_barred(into, out):
                 return Swap(out, into, self.value - fit.value)
         return None
 
-    def _is_copy(self, unit: int, leaving: int | None = None) -> bool:
-        """Whether a unit is a chosen column once more; without a ridge it would gain nothing anyway."""
-        objective = self.objective
+    def _is_barred(self, unit: int, leaving: int | None = None) -> bool:
+        """Whether a unit says nothing new: a combination of chosen columns or, with a ridge, a copy of one.
+
+        Combinations gain next to nothing without a ridge, so only such units are looked at.
+        """
         others = [other for other in self.support if other != leaving]
-        if not objective.ridge or not objective.units.single or not others:
+        if not others:
             return False
-        z = self._ground.fits.pool.gather([*others, unit])[objective.free :]
-        return bool(np.abs((z[:-1] * objective.design.weights) @ z[-1]).max() >= TWIN_ABOVE)
+        fits = self._ground.fits
+        if self.objective.ridge:
+            return self.objective.units.single and is_copy(fits, unit, others)
+        suspicious = leaving is not None or self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
+        return suspicious and depends(fits, unit, others)
 
 
 def _towards(slope: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:

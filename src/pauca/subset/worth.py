@@ -7,9 +7,11 @@ import numpy as np
 from pauca.objectives import SmoothObjective
 from pauca.subset.fits import Fit, Fits
 
-# Where leaving out the ridge that is always there would move a standardised coefficient by more than this, the optimum
-# lies at infinity.
+# Where leaving out the ridge that is always there would move a score by more than this, the optimum lies at infinity.
 RUNAWAY_STEP = 0.1
+
+# Standardised entries beyond this are not reckoned with when scores need not be looked at.
+FAR_OUT = 1e3
 
 
 def worth(fits: Fits, fit: Fit) -> np.ndarray:
@@ -37,8 +39,10 @@ def at_infinity(fits: Fits, fit: Fit) -> bool:
     ridge = np.tile(penalty, blocks.shape[1] // len(penalty))
     # A thousandth of the ridge is left in, so that there is a step.
     loose = hessian - (1 - 1e-3) * np.diag(ridge)
-    step = np.linalg.solve(loose, (ridge * blocks)[:, :, None])
-    return bool(np.abs(step).max() > RUNAWAY_STEP)
+    step = np.linalg.solve(loose, (ridge * blocks)[:, :, None]).reshape(fit.coef.shape)
+    if np.abs(step).max() < RUNAWAY_STEP / FAR_OUT:
+        return False
+    return bool(np.abs(step @ fits.pool.gather(fit.units)).max() > RUNAWAY_STEP)
 
 
 def _places(objective: SmoothObjective, fit: Fit) -> list[np.ndarray]:

@@ -50,6 +50,12 @@ class Limits:
             mask &= (self._counts(support) < self.most)[self.kind]
         return mask
 
+    def startable(self, n_units: int) -> np.ndarray:
+        """Mask of the units that some model within the limits holds."""
+        mask = self.addable(self.always, n_units)
+        mask[list(self.always)] = True
+        return mask
+
     def exchangeable(self, support: Sequence[int], out: int, n_units: int) -> np.ndarray:
         """Mask of the units that may take the place of ``out``."""
         if out in self.always:
