@@ -98,8 +98,12 @@ class Loss(ABC):
         return a
 
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
-        """A constant score to start from, near the best one."""
+        """A constant score to start from, near the best one; infinite if that is, as for a class without weight."""
         return 0.0
+
+    def constants(self, y: np.ndarray, weights: np.ndarray, n_outputs: int) -> np.ndarray:
+        """Constant scores for all outputs, shape (C,)."""
+        return np.array([self.constant(output, weights) for output in y])
 
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
         """The loss with whatever it leaves open set from the targets of all outputs, shape (C, n)."""

@@ -55,7 +55,9 @@ class Logistic(Loss):
 
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
         share = float(weights @ (y > 0))
-        return float(np.log(share) - np.log1p(-share)) if 0 < share < 1 else 0.0
+        if share in {0.0, 1.0}:
+            return np.inf if share else -np.inf
+        return float(np.log(share) - np.log1p(-share))
 
     def for_classes(self, n_classes: int) -> Loss:
         return self if n_classes == 2 else Multinomial()
@@ -137,6 +139,11 @@ class Multinomial(Loss):
         inside = np.all(u >= -1e-12, axis=0) & (np.abs(u.sum(axis=0) - 1.0) <= 1e-9)
         u = np.clip(u, 0.0, 1.0)
         return np.where(inside, xlogy(u, u).sum(axis=0), np.inf)
+
+    def constants(self, y: np.ndarray, weights: np.ndarray, n_outputs: int) -> np.ndarray:
+        shares = np.bincount(y.astype(np.intp), weights=weights, minlength=n_outputs)
+        logs = np.log(shares, out=np.full(n_outputs, -np.inf), where=shares > 0)
+        return logs - logs[shares > 0].mean()
 
     def for_classes(self, n_classes: int) -> Loss:
         return self if n_classes > 2 else Logistic()

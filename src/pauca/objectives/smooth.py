@@ -97,31 +97,25 @@ class SmoothObjective:
         )
 
     @cached_property
-    def constants(self) -> np.ndarray:
-        """Intercepts to start from, shape (C, 1), or (C, 0) without an intercept."""
-        start = np.zeros((self.n_outputs, self.free))
-        if self.center and self.y.ndim == 2:
-            start[:, 0] = [self.smooth.constant(output, self.design.weights) for output in self.y]
-        return start
-
-    @cached_property
     def null(self) -> Minimum:
         """The model without features."""
         v = self.design.weights
-        ones = np.ones((self.free, len(v)))
-        return minimise(Restricted(self.smooth, self.y, v, ones, self.free_penalty, idle=self.idle), self.constants)
+        start = np.where(np.isfinite(self._constants), self._constants, 0.0)
+        problem = Restricted(self.smooth, self.y, v, np.ones((self.free, len(v))), self.free_penalty, idle=self.idle)
+        return minimise(problem, start - start.mean(axis=0) * self.smooth.joint)
 
     @cached_property
     def free_penalty(self) -> np.ndarray:
-        """A ridge on the intercept, shape (1,) or (0,): none, or one too small to be seen where it might run away.
+        """A ridge on the intercept, shape (1,) or (0,): none, unless a class without weight would make it infinite."""
+        runs_away = not np.all(np.isfinite(self._constants))
+        return np.full(self.free, UNSEEN_RIDGE * (self.smooth.smoothness or 1.0) if runs_away else 0.0)
 
-        It would if a class, or the counts of an output, had no weight.
-        """
-        if not self.center or not self.smooth.may_diverge:
-            return np.zeros(self.free)
-        v = self.design.weights
-        curvature = self.smooth.curvature(self.y, np.broadcast_to(self.constants, (self.n_outputs, len(v))))
-        return np.full(self.free, UNSEEN_RIDGE * float(np.mean(curvature @ v)))
+    @cached_property
+    def _constants(self) -> np.ndarray:
+        """Intercepts to start from, shape (C, 1), or (C, 0) without an intercept."""
+        if not self.center:
+            return np.zeros((self.n_outputs, 0))
+        return self.smooth.constants(self.y, self.design.weights, self.n_outputs)[:, None]
 
     @property
     def null_value(self) -> float:
