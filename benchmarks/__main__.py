@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from inspect import cleandoc
+from pathlib import Path
 from time import perf_counter
 
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
 
+from benchmarks.digits import digits
 from benchmarks.imports import import_time
+from benchmarks.logistic import correlated_logistic, logistic
 from benchmarks.memory import memory
+from benchmarks.piecewise import lp
 from benchmarks.quality import correlated, optimum
 from benchmarks.report import Figure, table, verdict
 from benchmarks.speed import large_sparse, small, tall, wide
+from benchmarks.synthetic import synthetic
+from benchmarks.table4 import table4
+from pauca import PaucaWarning
 
 SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "wide": wide,
@@ -22,18 +31,31 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "sparse": large_sparse,
     "correlated": correlated,
     "optimum": optimum,
+    "logistic": logistic,
+    "correlated-logistic": correlated_logistic,
+    "synthetic": synthetic,
+    "lp": lp,
+    "digits": digits,
     "memory": memory,
     "import": import_time,
 }
+ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {"table4": table4}
+ALL = (*SECTIONS, *ON_REAL_DATA)
 PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "abess")
 
 
 def main() -> None:
     options = _options()
-    print("\n".join(_circumstances()))
-    figures: list[Figure] = []
-    for name in SECTIONS if options.only is None else [options.only]:
-        figures += _run(name, options.quick)
+    # Columns that are constant in real data are no news here.
+    warnings.simplefilter("ignore", PaucaWarning)
+    with threadpool_limits(options.threads, user_api="blas"):
+        print("\n".join(_circumstances()))
+        figures: list[Figure] = []
+        for name in ALL if options.only is None else [options.only]:
+            if name in ON_REAL_DATA and options.data is None:
+                print(f"\n## {name}\n\nSkipped: this needs real data; give their folder by --data.", flush=True)
+            else:
+                figures += _run(name, options.quick, options.data)
     print(f"\n{verdict(figures)}")
 
 
@@ -41,16 +63,20 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Every figure the library promises, measured."
     )
-    parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions")
-    parser.add_argument("--only", choices=SECTIONS, help="run one section")
+    parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, some problems smaller")
+    parser.add_argument("--only", choices=ALL, help="run one section")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/a1a.gz, a2a.gz and w1a.gz")
+    parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
     return parser.parse_args()
 
 
-def _run(name: str, quick: bool) -> list[Figure]:
-    section = SECTIONS[name]
+def _run(name: str, quick: bool, data: Path) -> list[Figure]:
     start = perf_counter()
-    figures = list(section(quick))
-    print(f"\n## {name}\n\n{section.__doc__}\n\n" + "\n".join(table(figures)))
+    if name in SECTIONS:
+        about, figures = SECTIONS[name].__doc__, list(SECTIONS[name](quick))
+    else:
+        about, figures = ON_REAL_DATA[name].__doc__, list(ON_REAL_DATA[name](quick, data))
+    print(f"\n## {name}\n\n{cleandoc(about or '')}\n\n" + "\n".join(table(figures)))
     print(f"\n({perf_counter() - start:.0f} s)", flush=True)
     return figures
 

@@ -1,7 +1,8 @@
 """One adapter per rival.
 
-An adapter returns the support the rival chose; ``fits.objective`` refits it by least squares, so that a rival is judged
-by its choice and not by how it estimates coefficients. All options but the number of features are the rival's defaults.
+For numbers, an adapter returns the support the rival chose; ``fits.objective`` refits it by least squares, so that a
+rival is judged by its choice and not by how it estimates coefficients. For classes, it returns the rival's own model.
+All options but the number of features are the rival's defaults, one thread in the case of abess.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.fits import Fit
+from benchmarks.fits import Fit, Linear, LinearFit
 from benchmarks.problems import Problem
 
 
@@ -25,6 +26,12 @@ def abess_fit(problem: Problem, k: int) -> Fit:
     """Splicing as in abess, at one support size."""
     estimator = _module("abess.linear").LinearRegression
     return lambda: _support(estimator(support_size=k).fit(problem.X, problem.y))
+
+
+def abess_classes_fit(problem: Problem, k: int) -> LinearFit:
+    """Splicing as in abess for logistic loss, at one support size."""
+    estimator = _module("abess.linear").LogisticRegression
+    return lambda: Linear.of(estimator(support_size=k).fit(problem.X, (problem.y > 0).astype(int)))
 
 
 def _support(fitted: Any) -> np.ndarray:

@@ -45,7 +45,7 @@ def wide(quick: bool) -> Iterator[Figure]:
         yield _reads(f"dense {WIDE}, {method}", times, method, reads)
     for method in ("forward", "foba"):
         for rival, faster in (("OMP", 4), ("abess", 5)):
-            yield _faster(f"dense {WIDE}, {method}", times, method, rival, faster)
+            yield times_faster(f"dense {WIDE}, {method}", times, method, rival, faster)
     yield from _objectives_over_rivals(2 if quick else 5)
 
 
@@ -62,7 +62,7 @@ def tall(quick: bool) -> Iterator[Figure]:
     )
     yield from _the_read(f"dense {TALL}", times)
     yield _reads(f"dense {TALL}, forward", times, "forward", 25)
-    yield _faster(f"dense {TALL}, forward", times, "forward", "OMP", 4)
+    yield times_faster(f"dense {TALL}, forward", times, "forward", "OMP", 4)
     yield _reads(f"dense {TALL}, exchange", times, "exchange", None)
 
 
@@ -80,7 +80,7 @@ def small(quick: bool) -> Iterator[Figure]:
     for name, timing in times.items():
         yield Figure(f"dense {SMALL}, {name}", "best time", 1e3 * timing.seconds, unit=" ms")
     for method in methods:
-        yield _faster(f"dense {SMALL}, {method}", times, method, "OMP", 1)
+        yield times_faster(f"dense {SMALL}, {method}", times, method, "OMP", 1)
 
 
 def large_sparse(quick: bool) -> Iterator[Figure]:
@@ -100,6 +100,12 @@ def large_sparse(quick: bool) -> Iterator[Figure]:
         yield Figure(f"{name}, {method}", "peak memory with X", peak, round(1.5 * size + 500), unit=" MB", digits=0)
 
 
+def times_faster(name: str, times: dict[str, Timing], method: str, rival: str, limit: float) -> Figure:
+    """How many times faster a method is than a rival, by their best times."""
+    ratio = times[rival].seconds / times[method].seconds
+    return Figure(name, f"times faster than {rival}", ratio, limit, at_least=True)
+
+
 def _ours(problem: Problem, k: int, methods: tuple[str, ...], rounds: int) -> dict[str, Contender]:
     return {method: Contender(pauca_fit(problem, k, method), rounds) for method in methods}
 
@@ -111,11 +117,6 @@ def _the_read(name: str, times: dict[str, Timing]) -> Iterator[Figure]:
 
 def _reads(name: str, times: dict[str, Timing], method: str, limit: float | None) -> Figure:
     return Figure(name, "reads", times[method].seconds / times["read"].seconds, limit, digits=1)
-
-
-def _faster(name: str, times: dict[str, Timing], method: str, rival: str, limit: float) -> Figure:
-    ratio = times[rival].seconds / times[method].seconds
-    return Figure(name, f"times faster than {rival}", ratio, limit, at_least=True)
 
 
 def _objectives_over_rivals(seeds: int) -> Iterator[Figure]:
