@@ -22,18 +22,21 @@ class Exchange:
     At every size:
 
     1. the model of the size before takes in the feature with the largest gain after refitting;
-    2. one chosen feature is swapped for one other, the best of all k x d pairs by exact gains, until no swap lowers Q;
+    2. one chosen feature is swapped for one other until no swap lowers Q: for squared loss the best of all k x d pairs
+       by exact gains, for other losses the pairs that the local quadratic ranks first, refitted;
     3. rivals do the same from other starts: the models of this size that the ``scouts`` have found, and the current
        model after a detour over ``detour`` more features and back. A rival that ends lower takes over.
 
-    What is left is optimal under single exchanges and never above a scout that is asked for as many features: by
-    default, never above ``Forward()``, ``FoBa()`` and ``FoBa(rule="refit")``. As each size is made from the sizes
-    before it alone, the model of size 5 is the same whether 5 or 50 features were asked for.
+    What is left is never above a scout that is asked for as many features: by default, never above ``Forward()``,
+    ``FoBa()`` and ``FoBa(rule="refit")``. As each size is made from the sizes before it alone, the model of size 5 is
+    the same whether 5 or 50 features were asked for. Where a budget or the places of a group leave no room for another
+    feature, several are traded for one, or one for several, if that lowers Q.
 
-    The replacement steps of Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 4, take the best feature in and the
-    smallest coefficient out; the best of all pairs lowers Q at least as much, so their Theorem 2.9 holds: with
-    ``k + 1 >= s (1 + 4 (beta / lambda)^2)`` features Q is at most that of any model of s features, beta and lambda
-    being the largest and smallest curvature along sparse directions.
+    For squared loss the model is optimal under single exchanges, and more: the replacement steps of Shalev-Shwartz,
+    Srebro and Zhang (2010), Algorithm 4, take the best feature in and the smallest coefficient out; the best of all
+    pairs lowers Q at least as much, so their Theorem 2.9 holds: with ``k + 1 >= s (1 + 4 (beta / lambda)^2)`` features Q
+    is at most that of any model of s features, beta and lambda being the largest and smallest curvature along sparse
+    directions.
 
     Parameters
     ----------

@@ -23,13 +23,11 @@ from pauca.units import Limits
 TRUE_ADDITIONS = 3
 TRUE_REMOVALS = 3
 TRUE_SWAPS = 6
+LOOKS_PER_UNIT = 2
 TRUE_BLOCKS = 8
 
 # A candidate that the quadratic puts below this share of the best found in truth is not looked at.
 WORTH_A_LOOK = 0.5
-
-# The same for additions, of which one is as good as nearly as good a one: exchanges come later.
-WORTH_ADDING = 0.8
 
 # A filled subset holds the columns of X twice: pooled, and gathered for the refit.
 FILLED_ARRAYS = 2
@@ -256,7 +254,7 @@ class SmoothSubset:
         ranked = _highest(estimates, count)
         found: dict[int, float] = {}
         for unit in ranked:
-            if found and estimates[unit] < WORTH_ADDING * max(found.values()):
+            if found and estimates[unit] < WORTH_A_LOOK * max(found.values()):
                 break
             found[unit] = truth(unit)
         looked_at = sorted(found)
@@ -294,8 +292,7 @@ class SmoothSubset:
             gains = np.where(allowed, gains, -np.inf)
             likely = [unit for unit in _highest(gains, TRUE_SWAPS) if gains[unit] > WORTH_A_LOOK * cost]
             pairs += [(float(gains[unit]) - cost, out, unit) for unit in likely]
-        pairs.sort(key=lambda pair: (-pair[0], pair[2], pair[1]))
-        for _, out, into in pairs[:TRUE_SWAPS]:
+        for out, into in _first_looks(pairs):
             fit = self._ground.fits.of(frozenset(self.support) - {out} | {into}, self._fit)
             if is_lower(fit.value, self.value, self.negligible) and not self._is_barred(into, out):
                 return Swap(out, into, self.value - fit.value)
@@ -321,6 +318,20 @@ def _towards(slope: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None) ->
     if bounds is None:
         return slope
     return np.where(((slope > 0) & (bounds[1] <= 0)) | ((slope < 0) & (bounds[0] >= 0)), 0.0, slope)
+
+
+def _first_looks(pairs: list[tuple[float, int, int]]) -> list[tuple[int, int]]:
+    """The exchanges (out, into) to look at in truth: the best ranked, but no unit too often.
+
+    A unit that the quadratic overrates would else take all the looks.
+    """
+    looks: list[tuple[int, int]] = []
+    for _, out, into in sorted(pairs, key=lambda pair: (-pair[0], pair[2], pair[1])):
+        if sum(into == other for _, other in looks) < LOOKS_PER_UNIT:
+            looks.append((out, into))
+        if len(looks) == TRUE_SWAPS:
+            break
+    return looks
 
 
 def _highest(scores: np.ndarray, count: int) -> list[int]:

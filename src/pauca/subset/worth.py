@@ -19,7 +19,10 @@ def worth(fits: Fits, fit: Fit) -> np.ndarray:
 
     That is ``w_u' (A_uu)^-1 w_u / 2`` with A the inverse Hessian on the model.
     """
-    inverse = np.linalg.pinv(fits.hessian(fit), hermitian=True)
+    try:
+        inverse = np.linalg.inv(fits.hessian(fit))
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(fits.hessian(fit), hermitian=True)
     objective = fits.objective
     if objective.units.single and len(inverse) == objective.n_outputs:
         variance = np.einsum("cii->ci", inverse)[:, objective.free :]
