@@ -34,9 +34,9 @@ class Exchange:
 
     For squared loss the model is optimal under single exchanges, and more: the replacement steps of Shalev-Shwartz,
     Srebro and Zhang (2010), Algorithm 4, take the best feature in and the smallest coefficient out; the best of all
-    pairs lowers Q at least as much, so their Theorem 2.9 holds: with ``k + 1 >= s (1 + 4 (beta / lambda)^2)`` features Q
-    is at most that of any model of s features, beta and lambda being the largest and smallest curvature along sparse
-    directions.
+    pairs lowers Q at least as much, so their Theorem 2.9 holds: with ``k + 1 >= s (1 + 4 (beta / lambda)^2)`` features
+    Q is at most that of any model of s features, beta and lambda being the largest and smallest curvature along
+    sparse directions.
 
     Parameters
     ----------

@@ -9,8 +9,11 @@ from pauca.subset.local import LocalQuadratic
 from pauca.subset.unit_blocks import Blocks, UnitBlocks
 from pauca.units import Limits
 
-# Local quadratics kept: the run's own and those of its scouts.
+# Local quadratics kept, the run's own and those of its scouts: so many, but no more than take this many bytes beyond
+# the run's own. Each holds up to three arrays of the size of the chosen rows of the Gram matrix.
 KEPT_LOCALS = 6
+KEPT_BYTES = 1 << 28
+ARRAYS_EACH = 3
 
 
 class Ground:
@@ -38,6 +41,7 @@ class Ground:
             if self._own is None:
                 self._own = found.own
             found.own = self._own
-        while len(self._locals) > KEPT_LOCALS:
+        each = ARRAYS_EACH * 8 * fit.coef.size * self.objective.design.n_features
+        while len(self._locals) > min(KEPT_LOCALS, 1 + KEPT_BYTES // each):
             self._locals.pop(next(iter(self._locals)))
         return found
