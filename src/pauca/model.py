@@ -41,8 +41,10 @@ class Model:
         ``Q``: the weighted mean loss (for squared loss half the mean squared error), plus the ridge term if there is
         one.
     worth : ndarray of shape (k,)
-        By how much ``Q`` would rise if the unit were left out and the others refitted; to second order for losses
-        other than squared loss.
+        By how much ``Q`` would rise if the unit were left out and the others refitted.
+    worth_is_exact : bool
+        Whether that is so, or an estimate to second order, which may be far off for strong units: exact for squared
+        loss, and for the model that answered the fit.
     units : ndarray of shape (k,)
         The chosen units, ascending: columns, or groups of columns.
     at_infinity : bool
@@ -57,6 +59,7 @@ class Model:
     worth: np.ndarray
     units: np.ndarray
     at_infinity: bool = False
+    worth_is_exact: bool = True
 
     @property
     def size(self) -> int:

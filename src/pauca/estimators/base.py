@@ -148,7 +148,8 @@ class SparseModel(SelectorMixin, BaseEstimator):
         trail = run(method, subset, goal, budget, self._events_to_resume(key, goal))
         assert trail.stop is not None
         sizes = sorted(trail.best)
-        models = subset.finish([trail.best[size] for size in sizes])
+        answer = method.answer(trail, goal)
+        models = subset.finish([trail.best[size] for size in sizes], sizes.index(answer))
         units = wishes.units
         self.path_ = Path(
             dict(zip(sizes, models, strict=True)),
@@ -161,7 +162,7 @@ class SparseModel(SelectorMixin, BaseEstimator):
             outputs,
         )
         self._resume_key, self._resume_tol = key, goal.tol
-        self._choose(method.answer(trail, goal))
+        self._choose(answer)
         self._warn(trail, design, wishes)
 
     def _check_options(self) -> None:

@@ -95,9 +95,9 @@ class SparseClassifier(ClassifierMixin, SparseModel):
     Notes
     -----
     Where classes can be separated without error and there is no ridge, the objective has no minimum: coefficients would
-    grow for ever. Each fit then ends when a further step promises less than 1e-9 of what is left of the objective, or
-    when less than 1e-14 of the empty model's objective is left. The coefficients are finite, and a ``PaucaWarning``
-    says so.
+    grow for ever. A ridge of 1e-8 (of the curvature at the empty model, on standardised columns), too small to be seen
+    otherwise, keeps them finite, and a ``PaucaWarning`` says so. The search ends when less than 1e-6 of the empty
+    model's objective is left.
 
     A score of exactly zero, as that of a row of zeros without an intercept, is taken for the first class.
 

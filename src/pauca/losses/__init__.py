@@ -45,7 +45,7 @@ def resolve(loss: str | Loss, *, classes: bool) -> Loss:
     fitting, other = (FOR_CLASSES, FOR_NUMBERS) if classes else (FOR_NUMBERS, FOR_CLASSES)
     if isinstance(loss, str) and loss in fitting:
         return fitting[loss]()
-    misplaced = loss in other if isinstance(loss, str) else isinstance(loss, Loss) and _for_other(loss, classes)
+    misplaced = loss in other if isinstance(loss, str) else isinstance(loss, Loss) and loss.classifies != classes
     if misplaced:
         where = "SparseRegressor" if classes else "SparseClassifier"
         kind = "numbers" if classes else "classes"
@@ -54,9 +54,3 @@ def resolve(loss: str | Loss, *, classes: bool) -> Loss:
         return loss
     names = ", ".join(repr(name) for name in sorted(fitting))
     raise ValueError(f"loss must be one of {names} or an object with the methods of pauca.losses.Loss; got {loss!r}.")
-
-
-def _for_other(loss: Loss, classes: bool) -> bool:
-    """Whether one of the library's own losses is for the other kind of target."""
-    other = FOR_NUMBERS if classes else {**FOR_CLASSES, "multinomial": Multinomial}
-    return type(loss) in other.values()

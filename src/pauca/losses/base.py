@@ -86,6 +86,10 @@ class Loss(ABC):
         """The loss for so many classes: by default each class is told from all others by this one."""
         return self
 
+    def typical_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> float:
+        """One number for the size of the curvature over the range of scores that matter."""
+        return float(np.mean(self.broad_curvature(y, a, weights) @ weights))
+
     def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
         """``sup_a t a - L(y, a)``, infinite outside its domain."""
         raise NotImplementedError(f"{type(self).__name__} does not say what its conjugate is.")
@@ -112,6 +116,10 @@ class Loss(ABC):
     def smoothed(self, y: np.ndarray, weights: np.ndarray, *, center: bool) -> Loss:
         """A smooth loss to minimise in this one's place, for targets of shape (C, n); smooth losses are their own."""
         return self
+
+    def easier(self) -> Loss | None:
+        """A smoother loss whose minimiser is a good start for this one, if refits may need it."""
+        return None
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)

@@ -12,6 +12,11 @@ from pauca.losses.quantiles import weighted_quantile
 
 # The envelope that ranks candidates is wide enough for this share of the rows to lie where it is curved.
 BROAD_SHARE = 0.5
+NARROWEST = 0.1
+
+# Where refits do not get on, they start from a minimum of an envelope so many times wider, at most so many times over.
+WIDER = 8.0
+MOST_WIDENINGS = 6
 
 
 class PiecewiseLinear(Loss):
@@ -155,8 +160,10 @@ class Envelope(Loss):
 
     flat = True
 
-    def __init__(self, loss: PiecewiseLinear, beta: float) -> None:
+    def __init__(self, loss: PiecewiseLinear, beta: float, typical: float | None = None, widenings: int = 0) -> None:
         self.loss = loss
+        self._typical = beta * loss.accuracy if typical is None else typical
+        self._widenings = widenings
         self.smoothness = beta
         self.classifies = loss.classifies  # type: ignore[misc]
 
@@ -182,8 +189,17 @@ class Envelope(Loss):
         away = np.abs(self.loss.residual(y, a))
         shares = np.tile(weights, away.size // len(weights))
         width = weighted_quantile(away.ravel(), shares, BROAD_SHARE) or float(shares @ away.ravel())
-        width = max(width, self.loss.lipschitz / self._beta)
+        # Where most rows lie at the kink itself, as they may for a constant, the band is a share of the typical loss.
+        width = max(width, NARROWEST * self.loss.lipschitz / self.typical_curvature(y, a, weights))
         return (away <= width) * ((self.loss.highest - self.loss.lowest) / (2.0 * width))
+
+    def typical_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> float:
+        # lipschitz^2 over the loss of the best constant: what the smoothing was set from.
+        return self._typical
+
+    def easier(self) -> Loss | None:
+        wider = Envelope(self.loss, self._beta / WIDER, self._typical, self._widenings + 1)
+        return wider if wider._widenings <= MOST_WIDENINGS else None
 
     def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
         return self.loss.conjugate(y, t) + t * t / (2.0 * self._beta)

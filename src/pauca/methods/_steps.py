@@ -15,7 +15,7 @@ def next_addition(subset: Subset, rule: str, tol: float) -> int | Stop:
     The gain held against ``tol`` is the decrease after refitting, and a unit that does not reach it is not taken
     (Zhang 2011, Fig. 4; Fig. 1 of the same paper takes it and then stops).
     """
-    if subset.value <= subset.negligible:
+    if subset.value <= subset.perfect_below:
         return Stop.PERFECT
     unit = subset.best_addition(rule)
     if unit is None:

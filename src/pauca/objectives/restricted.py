@@ -85,7 +85,8 @@ class Restricted:
         curvature = self._slopes_at(scores).curvature
         shifted = self._shifted(scores)
         if share:
-            curvature = curvature + share * self._loss.broad_curvature(self._y, shifted, self._weights)
+            broad = self._loss.broad_curvature(self._y, shifted, self._weights)
+            curvature = broad if share == np.inf else curvature + share * broad
         blocks = np.stack([weighted_gram(self._columns, self._weights * row) for row in curvature])
         blocks += np.diag(self._penalty)
         coupling = self._loss.coupling(self._slopes_at(scores).curvature)
@@ -101,9 +102,11 @@ class Restricted:
         whole = np.zeros((outputs * size, outputs * size))
         for rows in _row_blocks(self._columns, outputs):
             root = np.sqrt(self._weights[rows])
-            part = (coupling[:, None, rows] * (self._columns[:, rows] * root)).reshape(outputs * size, -1)
+            part = (coupling[:, None, rows] * (self._columns[:, rows] * root)).reshape(outputs * size, len(root))
             whole -= part @ part.T
-        whole += np.tile(weighted_gram(self._columns, self._weights) / outputs, (outputs, outputs))
+        if self.lower is None:
+            # Within bounds some outputs are held and the others do have a component there.
+            whole += np.tile(weighted_gram(self._columns, self._weights) / outputs, (outputs, outputs))
         for output in range(outputs):
             own = slice(output * size, (output + 1) * size)
             whole[own, own] += blocks[output]

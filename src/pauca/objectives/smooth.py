@@ -15,14 +15,17 @@ from pauca.objectives.restricted import Restricted
 from pauca.refit import Minimum, minimise
 from pauca.units import Units
 
-# Below this share of the empty model's value nothing is left to explain.
-LEAST_SHARE = 1e-14
+# Gains below this share of the empty model's value are rounding, and values below it nothing.
+ROUNDING_SHARE = 1e-12
 
-# The same for losses that vanish at infinite scores only.
+# The same for values of losses that vanish at infinite scores only.
 NEARLY_CERTAIN = 1e-6
 
-# The ridge on standardised columns where the user wants none, as a share of the curvature at the empty model.
+# The ridge on standardised columns where the user wants none, as a share of the curvature at the empty model: for
+# losses whose optimum may lie at infinity, for those with flat pieces, and for all others.
 UNSEEN_RIDGE = 1e-8
+UNSEEN_ON_FLAT = 1e-8
+UNSEEN_ELSEWHERE = 1e-13
 
 Bounds = tuple[np.ndarray, np.ndarray]
 
@@ -74,7 +77,7 @@ class SmoothObjective:
         smooth = loss.smoothed(outputs, v, center=center)
         return cls(
             design,
-            units or Units.columns(design.n_features),
+            (units or Units.columns(design.n_features)).only(design.usable),
             loss,
             smooth,
             y,
@@ -99,10 +102,45 @@ class SmoothObjective:
     @cached_property
     def null(self) -> Minimum:
         """The model without features."""
-        v = self.design.weights
         start = np.where(np.isfinite(self._constants), self._constants, 0.0)
-        problem = Restricted(self.smooth, self.y, v, np.ones((self.free, len(v))), self.free_penalty, idle=self.idle)
-        return minimise(problem, start - start.mean(axis=0) * self.smooth.joint)
+        none = np.zeros(0, dtype=np.intp)
+        columns = np.ones((self.free, self.design.n_rows))
+        return self.minimise(columns, none, start - start.mean(axis=0) * self.smooth.joint)
+
+    def minimise(self, columns: np.ndarray, features: np.ndarray, start: np.ndarray) -> Minimum:
+        """The minimum on the columns ``features``, given as rows of ``columns``, from ``start`` of shape (C, q).
+
+        Outputs that do not share a loss are minimised one by one.
+        """
+        if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
+            return self._minimise(self.smooth, self.y, columns, features, start)
+        found = [
+            self._minimise(self.smooth, self.y[c : c + 1], columns, features, start[c : c + 1])
+            for c in range(self.n_outputs)
+        ]
+        return Minimum(
+            np.concatenate([one.coef for one in found]),
+            np.concatenate([one.scores for one in found]),
+            sum(one.value for one in found),
+            np.concatenate([one.hessian for one in found]),
+            all(one.converged for one in found),
+        )
+
+    def _minimise(
+        self, loss: Loss, y: np.ndarray, columns: np.ndarray, features: np.ndarray, start: np.ndarray
+    ) -> Minimum:
+        problem = self.restricted(columns, features, loss=loss, y=y)
+        if not np.isfinite(problem.value(start, problem.scores(start))):
+            # What served another model may be far off for this one.
+            start = np.zeros_like(start)
+            start[:, : self.free] = np.where(
+                np.isfinite(self._constants[: len(start)]), self._constants[: len(start)], 0
+            )
+        found = minimise(problem, start)
+        easier = None if found.converged else loss.easier()
+        if easier is None:
+            return found
+        return minimise(problem, self._minimise(easier, y, columns, features, start).coef)
 
     @cached_property
     def free_penalty(self) -> np.ndarray:
@@ -132,9 +170,10 @@ class SmoothObjective:
         design = self.design
         if not self.ridge:
             weights = design.weights
-            curvature = self.smooth.broad_curvature(self.y, self.null.scores, weights)
-            scale = float(np.mean(curvature @ weights)) or 1.0
-            return np.full(design.n_features, UNSEEN_RIDGE * scale)
+            typical = self.smooth.typical_curvature(self.y, self.null.scores, weights)
+            share = UNSEEN_ON_FLAT if self.smooth.flat else UNSEEN_ELSEWHERE
+            share = UNSEEN_RIDGE if self.smooth.may_diverge else share
+            return np.full(design.n_features, share * (typical or 1.0))
         penalty = np.zeros(design.n_features)
         with np.errstate(over="ignore"):
             np.divide(self.ridge, design.spread**2, out=penalty, where=design.usable)
@@ -142,18 +181,31 @@ class SmoothObjective:
 
     @property
     def negligible(self) -> float:
+        """Gains up to this are taken for zero."""
+        return ROUNDING_SHARE * self.null_value
+
+    @property
+    def perfect_below(self) -> float:
         """Values up to this are taken for zero.
 
         Losses that vanish at infinite scores only come no nearer than the ridge that is always there lets them.
         """
-        return (NEARLY_CERTAIN if self.smooth.may_diverge else LEAST_SHARE) * self.null_value
+        return (NEARLY_CERTAIN if self.smooth.may_diverge else ROUNDING_SHARE) * self.null_value
 
     @property
     def free(self) -> int:
         """Number of columns before those of the units: one for an intercept."""
         return int(self.center)
 
-    def restricted(self, columns: np.ndarray, features: np.ndarray, *, offset: np.ndarray | None = None) -> Restricted:
+    def restricted(
+        self,
+        columns: np.ndarray,
+        features: np.ndarray,
+        *,
+        offset: np.ndarray | None = None,
+        loss: Loss | None = None,
+        y: np.ndarray | None = None,
+    ) -> Restricted:
         """The objective on the columns ``features``, given as rows of ``columns`` (after a row of ones, if any)."""
         free = len(columns) - len(features)
         open_ends = np.full(free, np.inf)
@@ -162,11 +214,11 @@ class SmoothObjective:
             lower, upper = self.bounds
             bounds = np.concatenate([-open_ends, lower[features]]), np.concatenate([open_ends, upper[features]])
         return Restricted(
-            self.smooth,
-            self.y,
+            loss or self.smooth,
+            self.y if y is None else y,
             self.design.weights,
             columns,
-            np.concatenate([self.free_penalty[:free], self.penalty[features]]),
+            np.concatenate([self.free_penalty[:free], self.penalty[features] if len(features) else features]),
             idle=self.idle,
             bounds=bounds,
             offset=offset,
@@ -175,11 +227,8 @@ class SmoothObjective:
     def reported(self, minimum: Minimum, features: np.ndarray) -> float:
         """Q by the loss as the user means it, and with no ridge but the user's."""
         coef = minimum.coef[:, self.free :]
-        penalty = 0.5 * float(np.sum(self.penalty[features] * coef * coef))
-        if self.smooth is self.loss:
-            return minimum.value if self.ridge else minimum.value - penalty
         loss = float(np.sum(self.loss.value(self.y, minimum.scores) @ self.design.weights))
-        return loss + penalty if self.ridge else loss
+        return loss + (0.5 * float(np.sum(self.penalty[features] * coef * coef)) if self.ridge else 0.0)
 
     def finish(self, snapshots: Sequence[Snapshot]) -> list[Model]:
         """Models in the user's units."""
@@ -191,8 +240,6 @@ class SmoothObjective:
         assert snapshot.reported is not None
         features = self.units.of(snapshot.support)
         order = np.argsort(features)
-        # Constant columns of a chosen group have nothing to say.
-        order = order[self.design.usable[features[order]]]
         features = features[order]
         coef = snapshot.coef[:, order] / self.design.spread[features]
         if self.user_bounds is not None:
@@ -209,4 +256,5 @@ class SmoothObjective:
             worth=snapshot.worth[by_unit],
             units=units[by_unit],
             at_infinity=snapshot.at_infinity,
+            worth_is_exact=False,
         )

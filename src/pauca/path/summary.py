@@ -25,13 +25,11 @@ def summarize(path: Path, size: int) -> str:
     lines = _aligned(_rows(path, size), left=1 if path.group_labels is None else 2)
     notes = []
     if size:
-        notes.append(
-            f"worth: what would be lost of the share explained if the {noun} were left out and the others refitted"
-        )
+        about = "" if model.worth_is_exact else "about "
+        left_out = f"if the {noun} were left out and the others refitted"
+        notes.append(f"worth: {about}what would be lost of the share explained {left_out}")
     if model.at_infinity:
-        notes.append(
-            "The optimum lies at infinite coefficients (classes can be separated); a ridge would make it finite."
-        )
+        notes.append("The optimum lies at infinite coefficients: some rows can be told apart without error.")
     return "\n".join([head, "", *lines, "", *notes, path.stop.sentence])
 
 

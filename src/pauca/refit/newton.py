@@ -13,7 +13,7 @@ MOST_STEPS = 200
 LAST_STEP_BELOW = 1e-9
 
 # The same for losses with flat pieces, where the error shrinks but is not squared.
-LAST_FLAT_STEP_BELOW = 1e-13
+LAST_FLAT_STEP_BELOW = 1e-12
 
 # A Hessian computed where a step promises less than this share serves for several steps.
 REUSED_BELOW = 1e-5
@@ -31,6 +31,8 @@ FLAT_SLOPE = 0.1
 
 # Keeps the scaled Hessian of dependent columns invertible; too small to slow down any other.
 DAMPING = 1e-15
+
+POLISHING_STEPS = 3
 
 # Of losses with flat pieces: the share of the broad curvature mixed into the Hessian, and its range.
 FIRST_SHARE = 0.1
@@ -60,7 +62,10 @@ class Smooth(Protocol):
         ...
 
     def hessian(self, scores: np.ndarray, share: float) -> np.ndarray:
-        """The Hessian at the point of the last ``gradient``, with a ``share`` of the broad curvature mixed in."""
+        """The Hessian at the point of the last ``gradient``, with a ``share`` of the broad curvature mixed in.
+
+        An infinite share asks for that of the broad curvature alone.
+        """
         ...
 
     def slope_along(self, coef: np.ndarray, scores: np.ndarray, step: np.ndarray, change: np.ndarray) -> float:
@@ -79,6 +84,8 @@ class Minimum:
     value: float
     hessian: np.ndarray
     """The Hessian there, to the accuracy of the last step."""
+    converged: bool = True
+    """Whether the steps ended for want of anything to gain."""
 
 
 def minimise(objective: Smooth, start: np.ndarray, about: float | None = None) -> Minimum:
@@ -107,20 +114,49 @@ def minimise(objective: Smooth, start: np.ndarray, about: float | None = None) -
             # The value may have fallen far since it was computed.
             value = objective.value(coef, scores)
             last = promised <= enough * value
-            if promised <= ROUNDING * value:
-                return Minimum(coef, scores, value, hessian)
+        if last and objective.flat:
+            # A few rows at a kink make a Hessian so steep that it promises nothing; the broad one looks beyond them.
+            step, promised = _direction(objective.hessian(scores, np.inf), gradient, _free(coef, gradient, objective))
+            share = FIRST_SHARE
+            if promised <= enough * value:
+                return _polished(objective, coef, scores, value)
+            last = False
+        if last and promised <= ROUNDING * value:
+            return _ended(objective, coef, hessian)
         if objective.lower is None:
             length, coef, scores = _straight(objective, coef, scores, step, promised)
         else:
             length, coef = _projected(objective, coef, scores, gradient, step)
             scores = objective.scores(coef)
         if last and length == 1.0:
-            return Minimum(coef, scores, value - promised, hessian)
+            return _ended(objective, coef, hessian)
         if length == 0.0:
-            break
+            return _ended(objective, coef, hessian)
         if objective.flat:
             share = float(np.clip(share * (4.0 if length < 0.3 else 0.1), *SHARES))
-    return Minimum(coef, scores, objective.value(coef, scores), hessian)
+    return _ended(objective, coef, hessian, converged=False)
+
+
+def _ended(objective: Smooth, coef: np.ndarray, hessian: np.ndarray, *, converged: bool = True) -> Minimum:
+    """The minimum at given coefficients, its scores and value computed afresh: those of the steps have drifted."""
+    scores = objective.scores(coef)
+    return Minimum(coef, scores, objective.value(coef, scores), hessian, converged)
+
+
+def _polished(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float) -> Minimum:
+    """The end of steps on a loss with flat pieces: plain Newton steps, exact on the pieces it has come to.
+
+    They settle what flat directions leave open, which the value hardly tells.
+    """
+    for _ in range(POLISHING_STEPS):
+        gradient = objective.gradient(coef, scores)
+        step, _ = _direction(objective.hessian(scores, 0.0), gradient, _free(coef, gradient, objective))
+        new = _within(coef + step, objective)
+        there = objective.scores(new)
+        if not objective.value(new, there) <= value * (1 + ROUNDING):
+            break
+        coef, scores = new, there
+    return _ended(objective, coef, objective.hessian(scores, 0.0))
 
 
 def _within(coef: np.ndarray, objective: Smooth) -> np.ndarray:

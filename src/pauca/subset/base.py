@@ -50,7 +50,9 @@ class Subset(Protocol):
     """The model without units."""
     null_value: float
     negligible: float
-    """Values and gains up to this are taken for zero."""
+    """Gains up to this are taken for zero."""
+    perfect_below: float
+    """Values up to this are taken for zero."""
     limits: Limits
 
     @property
@@ -125,8 +127,11 @@ class Subset(Protocol):
         """The fitted model as it is now."""
         ...
 
-    def finish(self, snapshots: list[Snapshot]) -> list[Model]:
-        """Models in the user's units."""
+    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
+        """Models in the user's units.
+
+        What the units of the one at place ``answer`` are worth is exact; for the others it may be an estimate.
+        """
         ...
 
     def held_back(self) -> bool:

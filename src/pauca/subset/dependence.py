@@ -36,6 +36,13 @@ def independent(fits: Fits, units: list[int]) -> list[int]:
     return [unit for unit in units if unit in says_more]
 
 
+def without_copies(fits: Fits, units: list[int]) -> list[int]:
+    """Units of one column without those that are copies of a column before them."""
+    z = _scaled(fits, units)
+    copies = np.any(np.triu(np.abs(z @ z.T) >= TWIN_ABOVE, 1), axis=0)
+    return [unit for unit, copy in zip(units, copies, strict=True) if not copy]
+
+
 def _scaled(fits: Fits, units: list[int]) -> np.ndarray:
     """Columns whose plain products are the weighted ones, shape (q, n)."""
     return fits.pool.gather(units)[fits.objective.free :] * np.sqrt(fits.objective.design.weights)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.objectives import SmoothObjective
-from pauca.refit import Minimum, minimise
+from pauca.refit import Minimum
 
 # Standardised columns kept at hand: this many bytes, or at least so many columns.
 POOL_BYTES = 1 << 27
@@ -106,8 +106,8 @@ class Fits:
         """The minimum that a fit stands for: found again if it has been forgotten."""
         key = frozenset(fit.units)
         if key not in self._minima:
-            problem = self.objective.restricted(self.pool.gather(fit.units), self.objective.units.of(fit.units))
-            self._keep(key, minimise(problem, fit.coef, fit.value))
+            features = self.objective.units.of(fit.units)
+            self._keep(key, self.objective.minimise(self.pool.gather(fit.units), features, fit.coef))
         return self._minima[key]
 
     def _keep(self, key: frozenset[int], minimum: Minimum) -> None:
@@ -124,7 +124,6 @@ class Fits:
         for place, j in enumerate(features.tolist(), objective.free):
             if j in before:
                 start[:, place] = near.coef[:, before[j]]
-        problem = objective.restricted(self.pool.gather(units), features)
-        found = minimise(problem, start, near.value)
+        found = objective.minimise(self.pool.gather(units), features, start)
         self._keep(frozenset(units), found)
         return Fit(units, found.coef, found.value)

@@ -41,7 +41,7 @@ class Ground:
             if self._own is None:
                 self._own = found.own
             found.own = self._own
-        each = ARRAYS_EACH * 8 * fit.coef.size * self.objective.design.n_features
+        each = ARRAYS_EACH * 8 * max(1, fit.coef.size) * self.objective.design.n_features
         while len(self._locals) > min(KEPT_LOCALS, 1 + KEPT_BYTES // each):
             self._locals.pop(next(iter(self._locals)))
         return found

@@ -51,7 +51,7 @@ class LeastSquaresSubset:
         self.support: list[int] = []
         self.coef = np.zeros(0)
         self.value = self.null_value = objective.null_value
-        self.negligible = NEGLIGIBLE * self.null_value
+        self.negligible = self.perfect_below = NEGLIGIBLE * self.null_value
         self.null = Snapshot((), self.coef, self.value, self.coef)
         self._factor = InverseFactor()
         self._gram_rows = np.empty((SPARE_ROWS, objective.design.n_features))
@@ -204,7 +204,7 @@ class LeastSquaresSubset:
     def snapshot(self) -> Snapshot:
         return Snapshot(tuple(self.support), self.coef, self.value, self._factor.inverse_diagonal())
 
-    def finish(self, snapshots: list[Snapshot]) -> list[Model]:
+    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         return self.objective.finish(snapshots, self.gram)
 
     def held_back(self) -> bool:

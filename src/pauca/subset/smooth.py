@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,19 +13,19 @@ from pauca.objectives import SmoothObjective
 from pauca.refit import minimise
 from pauca.subset.along import best_along_one
 from pauca.subset.base import Swap, digest, first_largest, first_smallest, is_lower
-from pauca.subset.dependence import depends, independent, is_copy
+from pauca.subset.dependence import depends, independent, is_copy, without_copies
 from pauca.subset.fits import Fit
 from pauca.subset.ground import Ground
 from pauca.subset.memory import require_memory
+from pauca.subset.ranking import TRUE_SWAPS, first_looks, highest, towards
 from pauca.subset.worth import at_infinity, worth
 from pauca.units import Limits
 
 # How many of those that the quadratic ranks first are looked at in truth.
 TRUE_ADDITIONS = 3
 TRUE_REMOVALS = 3
-TRUE_SWAPS = 6
-LOOKS_PER_UNIT = 2
 TRUE_BLOCKS = 8
+MOST_LOOKS = 32
 
 # A candidate that the quadratic puts below this share of the best found in truth is not looked at.
 WORTH_A_LOOK = 0.5
@@ -37,6 +38,7 @@ FAR_MORE = 2.0
 
 # Additions that gain less than this share of the value may be combinations of chosen columns.
 SUSPICIOUS_BELOW = 1e-5
+NEARLY_PERFECT = 1e-3
 
 
 class SmoothSubset:
@@ -52,6 +54,7 @@ class SmoothSubset:
         self.objective = ground.objective
         self.null_value = ground.objective.null_value
         self.negligible = ground.objective.negligible
+        self.perfect_below = ground.objective.perfect_below
         self._fit = ground.fits.null
         self.support: list[int] = []
         self.null = self.snapshot()
@@ -137,9 +140,10 @@ class SmoothSubset:
         units = [int(unit) for unit in np.flatnonzero(self._ground.blocks.usable & startable)]
         numbers = len(self.objective.units.of(units)) * self.objective.design.n_rows
         require_memory(FILLED_ARRAYS * 8 * numbers, f"Starting from all {len(units)} columns or groups")
-        if not self.objective.ridge:
+        says_more = without_copies if self.objective.ridge else independent
+        if self.objective.units.single or not self.objective.ridge:
             # What must be in stays in.
-            kept = set(independent(self._ground.fits, units)) | set(self.limits.always)
+            kept = set(says_more(self._ground.fits, units)) | set(self.limits.always)
             self._ground.copies.update(set(units) - kept)
             units = [unit for unit in units if unit in kept]
         self.support = units
@@ -171,13 +175,19 @@ class SmoothSubset:
             fit.value,
             np.zeros(0),
             fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs),
-            worth(fits, fit) if fit.units else np.zeros(0),
+            np.array([self._removal_estimates()[unit] for unit in fit.units]),
             fits.reported(fit),
             at_infinity(fits, fit),
         )
 
-    def finish(self, snapshots: list[Snapshot]) -> list[Model]:
-        return self.objective.finish(snapshots)
+    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
+        models = self.objective.finish(snapshots)
+        chosen = snapshots[answer]
+        fit = self._ground.fits.of(frozenset(chosen.support), self._fit)
+        without = [self._ground.fits.of(frozenset(fit.units) - {unit}, fit) for unit in sorted(fit.units)]
+        worth = np.array([max(other.value - fit.value, 0.0) for other in without])
+        models[answer] = replace(models[answer], worth=worth, worth_is_exact=True)
+        return models
 
     def held_back(self) -> bool:
         could = self._ground.blocks.usable.copy()
@@ -192,7 +202,9 @@ class SmoothSubset:
         return digest((slope, design.mean, design.spread, *bounds, objective.null.coef, scalars))
 
     def dependent(self) -> np.ndarray:
-        return np.array(sorted(self._ground.copies - set(self.support)), dtype=np.intp)
+        # What was barred on the way need not depend on where the way has led to.
+        met = sorted(self._ground.copies - set(self.support))
+        return np.array([unit for unit in met if self._says_nothing_new(unit, self.support)], dtype=np.intp)
 
     def _with(self, unit: int) -> Fit:
         return self._ground.fits.of(frozenset([*self.support, unit]), self._fit)
@@ -202,6 +214,8 @@ class SmoothSubset:
 
     def _removal_estimates(self) -> dict[int, float]:
         """What leaving out each chosen unit costs to second order."""
+        if not self.support:
+            return {}
         if self.objective.smooth.flat or self.objective.bounds is not None:
             costs = self._ground.local(self._fit).removal_costs()
         else:
@@ -228,7 +242,7 @@ class SmoothSubset:
 
     def _by_gradient(self, addable: np.ndarray) -> int | None:
         objective = self.objective
-        slope = _towards(self._ground.local(self._fit).slope, objective.bounds) * objective.design.spread
+        slope = towards(self._ground.local(self._fit).slope, objective.bounds) * objective.design.spread
         squares = objective.units.totals(np.einsum("cj,cj->j", slope, slope))
         scores = np.where(addable, self.limits.per_price(squares), -np.inf)
         return first_largest(scores)
@@ -238,7 +252,7 @@ class SmoothSubset:
         price = self.limits.per_price(np.ones(len(addable))) ** -1
         if objective.units.single and objective.n_outputs == 1:
             curvature = local.own[0][0, :, 0, 0]
-            slope = np.where(addable, _towards(local.slope, objective.bounds)[0], np.nan)
+            slope = np.where(addable, towards(local.slope, objective.bounds)[0], np.nan)
             found = best_along_one(objective, local.scores[0], slope, curvature, price)
             return found if found is not None else int(np.argmax(addable))
         estimates = np.where(addable, local.own_gains() / price, -np.inf)
@@ -251,10 +265,11 @@ class SmoothSubset:
 
     def _best_of(self, estimates: np.ndarray, count: int, truth: Callable[[int], float]) -> int:
         """Of the few units with the highest estimates, the one that is best in truth."""
-        ranked = _highest(estimates, count)
         found: dict[int, float] = {}
-        for unit in ranked:
-            if found and estimates[unit] < WORTH_A_LOOK * max(found.values()):
+        for unit in highest(estimates, MOST_LOOKS):
+            gained = max(found.values(), default=0.0)
+            # Where nothing has come of the first few, others may still do.
+            if gained > self.negligible and (len(found) >= count or estimates[unit] < WORTH_A_LOOK * gained):
                 break
             found[unit] = truth(unit)
         looked_at = sorted(found)
@@ -290,9 +305,9 @@ class SmoothSubset:
                 continue
             cost, gains = local.gains_after_removal(out)
             gains = np.where(allowed, gains, -np.inf)
-            likely = [unit for unit in _highest(gains, TRUE_SWAPS) if gains[unit] > WORTH_A_LOOK * cost]
+            likely = [unit for unit in highest(gains, TRUE_SWAPS) if gains[unit] > WORTH_A_LOOK * cost]
             pairs += [(float(gains[unit]) - cost, out, unit) for unit in likely]
-        for out, into in _first_looks(pairs):
+        for out, into in first_looks(pairs):
             fit = self._ground.fits.of(frozenset(self.support) - {out} | {into}, self._fit)
             if is_lower(fit.value, self.value, self.negligible) and not self._is_barred(into, out):
                 return Swap(out, into, self.value - fit.value)
@@ -306,37 +321,16 @@ class SmoothSubset:
         others = [other for other in self.support if other != leaving]
         if not others:
             return False
+        # Close to a perfect fit even a copy may lower what little is left.
+        nearly_perfect = self.value <= NEARLY_PERFECT * self.null_value
+        small = leaving is not None or nearly_perfect or self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
+        return (small or bool(self.objective.ridge)) and self._says_nothing_new(unit, others)
+
+    def _says_nothing_new(self, unit: int, others: list[int]) -> bool:
+        """Whether a unit is a combination of others or, with a ridge, a copy of one."""
         fits = self._ground.fits
+        if not others:
+            return False
         if self.objective.ridge:
             return self.objective.units.single and is_copy(fits, unit, others)
-        suspicious = leaving is not None or self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
-        return suspicious and depends(fits, unit, others)
-
-
-def _towards(slope: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
-    """Slopes with those set to zero along which a coefficient of zero may not move."""
-    if bounds is None:
-        return slope
-    return np.where(((slope > 0) & (bounds[1] <= 0)) | ((slope < 0) & (bounds[0] >= 0)), 0.0, slope)
-
-
-def _first_looks(pairs: list[tuple[float, int, int]]) -> list[tuple[int, int]]:
-    """The exchanges (out, into) to look at in truth: the best ranked, but no unit too often.
-
-    A unit that the quadratic overrates would else take all the looks.
-    """
-    looks: list[tuple[int, int]] = []
-    for _, out, into in sorted(pairs, key=lambda pair: (-pair[0], pair[2], pair[1])):
-        if sum(into == other for _, other in looks) < LOOKS_PER_UNIT:
-            looks.append((out, into))
-        if len(looks) == TRUE_SWAPS:
-            break
-    return looks
-
-
-def _highest(scores: np.ndarray, count: int) -> list[int]:
-    """Indices of the highest finite scores, highest first, ties in order."""
-    count = min(count, len(scores))
-    some = np.argpartition(-scores, count - 1)[:count]
-    some = some[np.isfinite(scores[some])]
-    return [int(i) for i in sorted(some, key=lambda i: (-scores[i], i))]
+        return depends(fits, unit, others)

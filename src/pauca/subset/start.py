@@ -31,4 +31,9 @@ def start(
     objective = SmoothObjective.of(
         design, y, loss, units=units, n_outputs=n_outputs, ridge=ridge, center=center, bounds=bounds
     )
+    if not objective.null_value >= 0:
+        raise ValueError(
+            f"The loss {loss!r} has the value {objective.null_value:g} at the best constant; a loss must be a number "
+            "that is not negative. Add a constant to it."
+        )
     return SmoothSubset.start(objective, limits)

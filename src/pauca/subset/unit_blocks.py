@@ -31,7 +31,7 @@ class UnitBlocks:
         """Mask of the units with at least one column that varies."""
         sizes = units.sizes()
         self._classes: list[tuple[np.ndarray, np.ndarray]] = []
-        for size in np.unique(sizes):
+        for size in np.unique(sizes[sizes > 0]):
             members = np.flatnonzero(sizes == size)
             self._classes.append((members, units.of(members).reshape(len(members), size)))
 

@@ -35,6 +35,9 @@ def at_infinity(fits: Fits, fit: Fit) -> bool:
     objective = fits.objective
     if objective.ridge or not objective.smooth.may_diverge or not fit.units:
         return False
+    if objective.bounds is not None and objective.smooth.joint:
+        # There is no curvature along what all classes share, and bounds may hold it.
+        return False
     features = objective.units.of(fit.units)
     penalty = np.concatenate([np.zeros(objective.free), objective.penalty[features]])
     hessian = fits.hessian(fit)

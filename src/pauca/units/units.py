@@ -54,7 +54,15 @@ class Units:
 
     def sizes(self) -> np.ndarray:
         """Number of columns of every unit."""
-        return np.bincount(self.owner, minlength=len(self))
+        if isinstance(self.members, np.ndarray):
+            return np.ones(len(self), dtype=np.intp)
+        return np.array([len(columns) for columns in self.members], dtype=np.intp)
+
+    def only(self, usable: np.ndarray) -> Units:
+        """The same units without the columns that cannot be used; those of one column stay as they are."""
+        if isinstance(self.members, np.ndarray):
+            return self
+        return Units(tuple(columns[usable[columns]] for columns in self.members), self.labels, self.owner)
 
     def totals(self, per_column: np.ndarray) -> np.ndarray:
         """Sums over the columns of every unit; ``per_column`` has shape (..., d)."""
