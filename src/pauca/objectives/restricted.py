@@ -49,6 +49,20 @@ class Restricted:
         self._at: np.ndarray | None = None
         self._constant_hessian: np.ndarray | None = None
 
+    def with_loss(self, loss: Loss) -> Restricted:
+        """The same with another loss."""
+        bounds = None if self.lower is None or self.upper is None else (self.lower, self.upper)
+        return Restricted(
+            loss,
+            self._y,
+            self._weights,
+            self._columns,
+            self._penalty,
+            idle=self._idle,
+            bounds=bounds,
+            offset=self._offset,
+        )
+
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """The linear scores without the offset; zero for rows without weight, which may be anything."""
         scores = coef @ self._columns
@@ -91,6 +105,20 @@ class Restricted:
         blocks += np.diag(self._penalty)
         coupling = self._loss.coupling(self._slopes_at(scores).curvature)
         return blocks if coupling is None else self._coupled(blocks, coupling)
+
+    def bordered(self, scores: np.ndarray, known: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """A Hessian whose piece at ``places`` is known from nearby; only the rows of other columns are computed."""
+        size = len(self._columns)
+        if len(places) == size:
+            return known
+        whole = np.empty((len(known), size, size))
+        whole[:, places[:, None], places] = known
+        others = np.delete(np.arange(size), places)
+        for block, row in zip(whole, self._slopes_at(scores).curvature, strict=True):
+            products = (self._columns[others] * (self._weights * row)) @ self._columns.T
+            products[:, others] += np.diag(self._penalty[others])
+            block[others], block[:, others] = products, products.T
+        return whole
 
     def _coupled(self, blocks: np.ndarray, coupling: np.ndarray) -> np.ndarray:
         """The single block of outputs that share a loss.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
+from pauca.objectives.guess import Guess
 from pauca.objectives.restricted import Restricted
 from pauca.refit import Minimum, minimise
 from pauca.units import Units
@@ -102,22 +103,23 @@ class SmoothObjective:
     @cached_property
     def null(self) -> Minimum:
         """The model without features."""
-        start = np.where(np.isfinite(self._constants), self._constants, 0.0)
         none = np.zeros(0, dtype=np.intp)
-        columns = np.ones((self.free, self.design.n_rows))
-        return self.minimise(columns, none, start - start.mean(axis=0) * self.smooth.joint)
+        return self.minimise(np.ones((self.free, self.design.n_rows)), none, self._plain(0))
 
-    def minimise(self, columns: np.ndarray, features: np.ndarray, start: np.ndarray) -> Minimum:
-        """The minimum on the columns ``features``, given as rows of ``columns``, from ``start`` of shape (C, q).
+    def minimise(self, columns: np.ndarray, features: np.ndarray, guess: Guess) -> Minimum:
+        """The minimum on the columns ``features``, given as rows of ``columns``.
 
         Outputs that do not share a loss are minimised one by one.
         """
+        plain = self._plain(len(features))
         if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
-            return self._minimise(self.smooth, self.y, columns, features, start)
-        found = [
-            self._minimise(self.smooth, self.y[c : c + 1], columns, features, start[c : c + 1])
-            for c in range(self.n_outputs)
-        ]
+            plain = replace(plain, about=float(np.sum(self._plain_values)))
+            return self._minimise(self.restricted(columns, features), self.smooth, guess, plain)
+        found = []
+        for output, value in enumerate(self._plain_values.tolist()):
+            problem = self.restricted(columns, features, y=self.y[output : output + 1])
+            start = replace(plain.of_output(output), about=value)
+            found.append(self._minimise(problem, self.smooth, guess.of_output(output), start))
         return Minimum(
             np.concatenate([one.coef for one in found]),
             np.concatenate([one.scores for one in found]),
@@ -126,21 +128,36 @@ class SmoothObjective:
             all(one.converged for one in found),
         )
 
-    def _minimise(
-        self, loss: Loss, y: np.ndarray, columns: np.ndarray, features: np.ndarray, start: np.ndarray
-    ) -> Minimum:
-        problem = self.restricted(columns, features, loss=loss, y=y)
-        if not np.isfinite(problem.value(start, problem.scores(start))):
+    def _minimise(self, problem: Restricted, loss: Loss, guess: Guess, plain: Guess) -> Minimum:
+        """The minimum near a guess, or from the plain one where that is better."""
+        if guess.about is None:
+            scores = problem.scores(guess.coef)
+            value = problem.value(guess.coef, scores)
             # What served another model may be far off for this one.
-            start = np.zeros_like(start)
-            start[:, : self.free] = np.where(
-                np.isfinite(self._constants[: len(start)]), self._constants[: len(start)], 0
-            )
-        found = minimise(problem, start)
+            better = plain.about is None or value <= plain.about
+            guess = replace(guess, scores=scores, about=value) if better else plain
+        hessian = None
+        if guess.known is not None and guess.places is not None and guess.known_at is not None:
+            hessian = problem.bordered(guess.known_at, guess.known, guess.places)
+        found = minimise(problem, guess.coef, scores=guess.scores, about=guess.about, hessian=hessian)
         easier = None if found.converged else loss.easier()
         if easier is None:
             return found
-        return minimise(problem, self._minimise(easier, y, columns, features, start).coef)
+        smoother = self._minimise(problem.with_loss(easier), easier, Guess(guess.coef), Guess(plain.coef))
+        return minimise(problem, smoother.coef)
+
+    def _plain(self, n_features: int) -> Guess:
+        """The model that makes nothing of its features."""
+        coef = np.zeros((self.n_outputs, self.free + n_features))
+        start = np.where(np.isfinite(self._constants), self._constants, 0.0)
+        coef[:, : self.free] = start - start.mean(axis=0) * self.smooth.joint
+        return Guess(coef)
+
+    @cached_property
+    def _plain_values(self) -> np.ndarray:
+        """The value of that model for every output, shape (C,), or (1,) where they share a loss."""
+        scores = self._plain(0).coef.sum(axis=1, keepdims=True) + np.zeros(self.design.n_rows)
+        return np.atleast_1d(self.smooth.value(self.y, scores) @ self.design.weights)
 
     @cached_property
     def free_penalty(self) -> np.ndarray:
@@ -203,7 +220,6 @@ class SmoothObjective:
         features: np.ndarray,
         *,
         offset: np.ndarray | None = None,
-        loss: Loss | None = None,
         y: np.ndarray | None = None,
     ) -> Restricted:
         """The objective on the columns ``features``, given as rows of ``columns`` (after a row of ones, if any)."""
@@ -214,7 +230,7 @@ class SmoothObjective:
             lower, upper = self.bounds
             bounds = np.concatenate([-open_ends, lower[features]]), np.concatenate([open_ends, upper[features]])
         return Restricted(
-            loss or self.smooth,
+            self.smooth,
             self.y if y is None else y,
             self.design.weights,
             columns,

@@ -15,9 +15,10 @@ LAST_STEP_BELOW = 1e-9
 # The same for losses with flat pieces, where the error shrinks but is not squared.
 LAST_FLAT_STEP_BELOW = 1e-12
 
-# A Hessian computed where a step promises less than this share serves for several steps.
-REUSED_BELOW = 1e-5
-MOST_USES = 3
+# A Hessian from an earlier point saves most of the work of a step. Corrected by what the steps since have shown
+# (Broyden, Fletcher, Goldfarb and Shanno, 1970) it serves as long as each step promises no more than this share of the
+# one before. Its last step must promise so much less, as its error is not squared.
+CORRECTED_BELOW = 0.1
 
 # What a line search must not mistake for a rise of the value: the rounding of a sum.
 ROUNDING = 4e-15
@@ -31,6 +32,7 @@ FLAT_SLOPE = 0.1
 
 # Keeps the scaled Hessian of dependent columns invertible; too small to slow down any other.
 DAMPING = 1e-15
+MOST_DAMPING = 1.0
 
 POLISHING_STEPS = 3
 
@@ -83,58 +85,110 @@ class Minimum:
     """Shape (C, n)."""
     value: float
     hessian: np.ndarray
-    """The Hessian there, to the accuracy of the last step."""
+    """About the Hessian there: exact of quadratics, else as far as the steps have needed it."""
     converged: bool = True
     """Whether the steps ended for want of anything to gain."""
 
 
-def minimise(objective: Smooth, start: np.ndarray, about: float | None = None) -> Minimum:
+def minimise(
+    objective: Smooth,
+    start: np.ndarray,
+    *,
+    scores: np.ndarray | None = None,
+    about: float | None = None,
+    hessian: np.ndarray | None = None,
+) -> Minimum:
     """The minimum of ``objective`` within its bounds, from ``start`` of shape (C, q).
 
     Steps are judged by the slope they end at: for a convex function it says as much as the value, and it has to be
-    computed anyway. ``about`` is the value near the start, if it is known. Coordinates at a bound that the gradient
-    pushes against stay there; the others take a Newton step, which is projected onto the bounds (Bertsekas 1982).
+    computed anyway. Coordinates at a bound that the gradient pushes against stay there; the others take a Newton step,
+    which is projected onto the bounds (Bertsekas 1982).
+
+    What is known of the start may be given: its ``scores``, ``about`` its value, about its ``hessian``.
     """
     coef = _within(start, objective)
-    scores = objective.scores(coef)
+    if scores is None or objective.lower is not None:
+        scores = objective.scores(coef)
     value = objective.value(coef, scores) if about is None else about
-    share = FIRST_SHARE if objective.flat else 0.0
-    enough = LAST_FLAT_STEP_BELOW if objective.flat else LAST_STEP_BELOW
-    hessian = np.zeros((0, 0, 0))
-    uses = MOST_USES
+    if objective.flat:
+        return _on_flat_pieces(objective, coef, scores, value)
+    return _on_curves(objective, coef, scores, value, hessian)
+
+
+def _on_curves(
+    objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float, hessian: np.ndarray | None
+) -> Minimum:
+    """Newton steps with Hessians that are computed only where the steps before have not told enough."""
+    before = np.inf
+    gradient = objective.gradient(coef, scores)
+    for _ in range(MOST_STEPS):
+        free = _free(coef, gradient, objective)
+        step, promised, enough = gradient, np.nan, CORRECTED_BELOW * LAST_STEP_BELOW
+        if hessian is not None:
+            step, promised = _direction(hessian, gradient, free, most_damping=DAMPING)
+        if hessian is None or not promised <= CORRECTED_BELOW * before:
+            hessian, enough = objective.hessian(scores, 0.0), LAST_STEP_BELOW
+            step, promised = _sure_direction(hessian, gradient, free)
+        if promised <= ROUNDING * value:
+            ended = _ended(objective, coef, hessian)
+            # The value may have fallen far since it was computed.
+            if promised <= ROUNDING * ended.value or value <= ended.value:
+                return ended
+            value = ended.value
+        length, new, scores = _moved(objective, coef, scores, gradient, step, promised)
+        if length == 0.0 or (length == 1.0 and promised <= enough * value):
+            ended = _ended(objective, new, hessian)
+            if length == 0.0 or promised <= enough * ended.value:
+                return ended
+            scores, value = ended.scores, ended.value
+        slope = objective.gradient(new, scores)
+        hessian = _corrected(hessian, new - coef, slope - gradient) if length == 1.0 else None
+        coef, gradient, before = new, slope, promised
+    return _ended(objective, coef, objective.hessian(scores, 0.0), converged=False)
+
+
+def _on_flat_pieces(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float) -> Minimum:
+    """Newton steps on a loss whose curvature vanishes here and there, so that it says little of longer steps."""
+    share = FIRST_SHARE
     for _ in range(MOST_STEPS):
         gradient = objective.gradient(coef, scores)
-        if uses >= MOST_USES:
-            hessian, uses = objective.hessian(scores, share), 0
-        step, promised = _direction(hessian, gradient, _free(coef, gradient, objective))
-        # Close to the minimum the Hessian hardly changes any more, and is most of the work.
-        uses = uses + 1 if promised <= REUSED_BELOW * value and not objective.flat else MOST_USES
-        last = promised <= enough * value
-        if last:
-            # The value may have fallen far since it was computed.
+        free = _free(coef, gradient, objective)
+        step, promised = _sure_direction(objective.hessian(scores, share), gradient, free)
+        if promised <= LAST_FLAT_STEP_BELOW * value:
             value = objective.value(coef, scores)
-            last = promised <= enough * value
-        if last and objective.flat:
             # A few rows at a kink make a Hessian so steep that it promises nothing; the broad one looks beyond them.
-            step, promised = _direction(objective.hessian(scores, np.inf), gradient, _free(coef, gradient, objective))
+            step, promised = _sure_direction(objective.hessian(scores, np.inf), gradient, free)
             share = FIRST_SHARE
-            if promised <= enough * value:
+            if promised <= LAST_FLAT_STEP_BELOW * value:
                 return _polished(objective, coef, scores, value)
-            last = False
-        if last and promised <= ROUNDING * value:
-            return _ended(objective, coef, hessian)
-        if objective.lower is None:
-            length, coef, scores = _straight(objective, coef, scores, step, promised)
-        else:
-            length, coef = _projected(objective, coef, scores, gradient, step)
-            scores = objective.scores(coef)
-        if last and length == 1.0:
-            return _ended(objective, coef, hessian)
+        length, coef, scores = _moved(objective, coef, scores, gradient, step, promised)
         if length == 0.0:
-            return _ended(objective, coef, hessian)
-        if objective.flat:
-            share = float(np.clip(share * (4.0 if length < 0.3 else 0.1), *SHARES))
-    return _ended(objective, coef, hessian, converged=False)
+            return _ended(objective, coef, objective.hessian(scores, 0.0))
+        share = float(np.clip(share * (4.0 if length < 0.3 else 0.1), *SHARES))
+    return _ended(objective, coef, objective.hessian(scores, 0.0), converged=False)
+
+
+def _corrected(hessian: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """Hessians that agree with how the gradient has changed along a step, and else differ little from what they were.
+
+    ``H + y y' / y's - H s s' H / s'Hs`` for the step s and the change y, block by block.
+    """
+    s, y = step.reshape(len(hessian), -1, 1), change.reshape(len(hessian), -1, 1)
+    image = hessian @ s
+    seen, thought = (s * y).sum(axis=1, keepdims=True), (s * image).sum(axis=1, keepdims=True)
+    if not (np.all(seen > 0) and np.all(thought > 0)):
+        return hessian
+    return hessian + y @ (y / seen).transpose(0, 2, 1) - image @ (image / thought).transpose(0, 2, 1)
+
+
+def _moved(
+    objective: Smooth, coef: np.ndarray, scores: np.ndarray, gradient: np.ndarray, step: np.ndarray, promised: float
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The length gone along a step, 0 if rounding leaves nothing, and coefficients and scores at its end."""
+    if objective.lower is None:
+        return _straight(objective, coef, scores, step, promised)
+    length, coef = _projected(objective, coef, scores, gradient, step)
+    return length, coef, objective.scores(coef)
 
 
 def _ended(objective: Smooth, coef: np.ndarray, hessian: np.ndarray, *, converged: bool = True) -> Minimum:
@@ -150,7 +204,7 @@ def _polished(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: fl
     """
     for _ in range(POLISHING_STEPS):
         gradient = objective.gradient(coef, scores)
-        step, _ = _direction(objective.hessian(scores, 0.0), gradient, _free(coef, gradient, objective))
+        step, _ = _sure_direction(objective.hessian(scores, 0.0), gradient, _free(coef, gradient, objective))
         new = _within(coef + step, objective)
         there = objective.scores(new)
         if not objective.value(new, there) <= value * (1 + ROUNDING):
@@ -173,14 +227,15 @@ def _free(coef: np.ndarray, gradient: np.ndarray, objective: Smooth) -> np.ndarr
     return ~held if held.any() else None
 
 
-def _direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None) -> tuple[np.ndarray, float]:
-    """The Newton step, and the decrease of the value it promises."""
+def _direction(
+    hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None, most_damping: float = MOST_DAMPING
+) -> tuple[np.ndarray, float]:
+    """The Newton step, and the decrease of the value it promises; not a number if there is none."""
     slope = -gradient.reshape(hessian.shape[0], -1)
     if free is not None:
         mask = free.reshape(slope.shape)
         slope = slope * mask
         hessian = hessian * (mask[:, :, None] & mask[:, None, :])
-    size = hessian.shape[-1]
     diagonal = np.einsum("bii->bi", hessian)
     # Columns without curvature are scaled as if they had the smallest that can be told from none; where none has any,
     # the step is that of steepest descent.
@@ -188,8 +243,9 @@ def _direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | Non
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))
     scaled = hessian * (scale[:, :, None] * scale[:, None, :])
     damping = DAMPING
-    while damping < 1.0:
-        scaled[:, range(size), range(size)] = 1.0 + damping
+    on_diagonal = np.einsum("bii->bi", scaled)
+    while damping <= most_damping:
+        on_diagonal[...] = 1.0 + damping
         try:
             step = scale * np.linalg.solve(scaled, (scale * slope)[:, :, None])[:, :, 0]
         except np.linalg.LinAlgError:
@@ -199,7 +255,14 @@ def _direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | Non
             return step.reshape(gradient.shape), promised
         # Rounding has made the Hessian of nearly dependent columns indefinite.
         damping *= 100.0
-    raise FloatingPointError("A refit met values that are not finite; rescale y, or look for extreme values in X.")
+    return gradient, np.nan
+
+
+def _sure_direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None) -> tuple[np.ndarray, float]:
+    step, promised = _direction(hessian, gradient, free)
+    if np.isnan(promised):
+        raise FloatingPointError("A refit met values that are not finite; rescale y, or look for extreme values in X.")
+    return step, promised
 
 
 def _straight(

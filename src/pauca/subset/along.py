@@ -16,6 +16,9 @@ MOST_STEPS = 40
 # A gain is known when what is left of it is below this share.
 KNOWN_WITHIN = 1e-10
 
+# Newton steps are trusted as long as they leave no more than this share of the slope.
+TRUSTED_BELOW = 0.3
+
 # Without a bound on how fast the curvature changes, candidates are passed over if even this many times what the local
 # quadratic promises would not make them the best.
 CAUTION = 4.0
@@ -99,21 +102,27 @@ class _Along:
         limits = bracket.low.copy(), bracket.high.copy()
         t = np.zeros(len(features))
         active = np.arange(len(features))
+        shrunk, promised = np.ones(len(features), dtype=bool), np.zeros(len(features))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for round_ in range(MOST_STEPS):
                 bracket.narrow(active, t[active], slope)
                 if round_ == 0:
                     t = np.clip(slope / curvature, *limits)
+                    promised = 0.5 * t * slope
                 else:
-                    t[active] = bracket.inside(active, t[active] + slope / curvature, round_)
-                before = 0.5 * t[active] * slope
+                    # Where the last step was no good, as on an exponential, the next would not be either.
+                    proposed = np.where(shrunk, t[active] + slope / curvature, np.nan)
+                    t[active] = bracket.inside(active, proposed, round_)
+                slope_before = slope
                 slope, curvature = self._slopes(z[active], squares[active], t[active], penalty[active])
+                shrunk = np.abs(slope) <= TRUSTED_BELOW * np.abs(slope_before)
                 # By convexity no more is left than the slope over the rest of the bracket.
                 left = np.fmin(
                     self.ceiling(slope, curvature, features[active]), bracket.reach(active, t[active], slope)
                 )
-                open_ = left > KNOWN_WITHIN * np.abs(before)
-                active, slope, curvature = active[open_], slope[open_], curvature[open_]
+                # What has overflowed is open.
+                open_ = ~(np.isfinite(slope) & (left <= KNOWN_WITHIN * promised[active]))
+                active, slope, curvature, shrunk = active[open_], slope[open_], curvature[open_], shrunk[open_]
                 if not len(active):
                     break
             gains = self._before - self._values(z, t) - 0.5 * penalty * t * t
@@ -121,13 +130,15 @@ class _Along:
 
     def _values(self, z: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Mean losses at steps t, shape (b,)."""
-        return self._loss.value(self._y, self._moved(z, t)) @ self._weights
+        moved = self._moved(z, t)
+        return self._loss.value(np.broadcast_to(self._y, moved.shape), moved) @ self._weights
 
     def _slopes(
         self, z: np.ndarray, squares: np.ndarray, t: np.ndarray, penalty: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Slope and curvature at steps t, shape (b,) each."""
-        derivative, curvature = self._loss.slopes(self._y, self._moved(z, t))
+        moved = self._moved(z, t)
+        derivative, curvature = self._loss.slopes(np.broadcast_to(self._y, moved.shape), moved)
         v = self._weights
         slope = -np.einsum("bn,bn->b", derivative * v, z) - penalty * t
         return slope, np.einsum("bn,bn->b", curvature * v, squares) + penalty
@@ -155,13 +166,15 @@ class _Bracket:
         self.high[above], self._slope_high[above] = t[~up], slope[~up]
 
     def inside(self, places: np.ndarray, proposed: np.ndarray, round_: int) -> np.ndarray:
-        """Proposed points, or by false position and bisection others where those leave the bracket."""
+        """Proposed points, or by false position and bisection others where those leave the bracket or are none."""
         low, high = self.low[places], self.high[places]
         rise, fall = self._slope_low[places], self._slope_high[places]
         middle = 0.5 * (low + high)
         straight = low + (high - low) * rise / (rise - fall)
         within = straight if round_ % 3 else middle
-        within = np.where(np.isfinite(within), within, middle)
+        within = np.where(np.isnan(proposed), middle, within)
+        # An end that has overflowed would draw the line to the other.
+        within = np.where((within > low) & (within < high), within, middle)
         outward = np.where(np.isfinite(low), low + 2 * np.abs(low) + 1e-3, high - 2 * np.abs(high) - 1e-3)
         fallback = np.where(np.isfinite(middle), within, outward)
         return np.where((proposed > low) & (proposed < high), proposed, fallback)

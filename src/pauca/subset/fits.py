@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pauca.objectives import SmoothObjective
+from pauca.objectives import Guess, SmoothObjective, guess_near
 from pauca.refit import Minimum
 
 # Standardised columns kept at hand: this many bytes, or at least so many columns.
@@ -95,8 +95,13 @@ class Fits:
         return self._minimum(fit).scores
 
     def hessian(self, fit: Fit) -> np.ndarray:
-        """Hessian at a fit, blocks (C, q, q), or (1, C q, C q) where outputs share a loss."""
+        """About the Hessian at a fit, blocks (C, q, q), or (1, C q, C q) where outputs share a loss."""
         return self._minimum(fit).hessian
+
+    def exact_hessian(self, fit: Fit) -> np.ndarray:
+        """The same to rounding."""
+        features = self.objective.units.of(fit.units)
+        return self.objective.restricted(self.pool.gather(fit.units), features).hessian(self.scores(fit), 0.0)
 
     def reported(self, fit: Fit) -> float:
         """The objective of a fit as the user means it."""
@@ -106,8 +111,8 @@ class Fits:
         """The minimum that a fit stands for: found again if it has been forgotten."""
         key = frozenset(fit.units)
         if key not in self._minima:
-            features = self.objective.units.of(fit.units)
-            self._keep(key, self.objective.minimise(self.pool.gather(fit.units), features, fit.coef))
+            features, guess = self.objective.units.of(fit.units), Guess(fit.coef, about=fit.value)
+            self._keep(key, self.objective.minimise(self.pool.gather(fit.units), features, guess))
         return self._minima[key]
 
     def _keep(self, key: frozenset[int], minimum: Minimum) -> None:
@@ -118,12 +123,14 @@ class Fits:
     def _fit(self, units: tuple[int, ...], near: Fit) -> Fit:
         objective = self.objective
         features = objective.units.of(units)
-        start = np.zeros((objective.n_outputs, objective.free + len(features)))
-        start[:, : objective.free] = near.coef[:, : objective.free]
-        before = {int(j): place for place, j in enumerate(objective.units.of(near.units), objective.free)}
-        for place, j in enumerate(features.tolist(), objective.free):
-            if j in before:
-                start[:, place] = near.coef[:, before[j]]
-        found = objective.minimise(self.pool.gather(units), features, start)
+        guess = guess_near(
+            self._minimum(near),
+            objective.units.of(near.units),
+            features,
+            free=objective.free,
+            curved=not objective.smooth.flat,
+            joint=objective.smooth.joint,
+        )
+        found = objective.minimise(self.pool.gather(units), features, guess)
         self._keep(frozenset(units), found)
         return Fit(units, found.coef, found.value)

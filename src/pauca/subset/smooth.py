@@ -175,7 +175,7 @@ class SmoothSubset:
             fit.value,
             np.zeros(0),
             fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs),
-            np.array([self._removal_estimates()[unit] for unit in fit.units]),
+            np.array(list(self._removal_estimates().values())),
             fits.reported(fit),
             at_infinity(fits, fit),
         )
@@ -199,7 +199,7 @@ class SmoothSubset:
         slope = self._ground.local(self._ground.fits.null).slope
         bounds = objective.bounds or ()
         scalars = np.array([objective.ridge, objective.null_value])
-        return digest((slope, design.mean, design.spread, *bounds, objective.null.coef, scalars))
+        return digest((objective.y, design.weights, slope, design.mean, design.spread, *bounds, scalars))
 
     def dependent(self) -> np.ndarray:
         # What was barred on the way need not depend on where the way has led to.

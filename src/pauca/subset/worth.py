@@ -13,6 +13,9 @@ RUNAWAY_STEP = 0.1
 # Standardised entries beyond this are not reckoned with when scores need not be looked at.
 FAR_OUT = 1e3
 
+# What a Hessian that is only about right may make of such a step.
+WORTH_A_LOOK = 0.1
+
 
 def worth(fits: Fits, fit: Fit) -> np.ndarray:
     """By how much the value would rise without each unit, to second order, in the order of the fit.
@@ -38,17 +41,22 @@ def at_infinity(fits: Fits, fit: Fit) -> bool:
     if objective.bounds is not None and objective.smooth.joint:
         # There is no curvature along what all classes share, and bounds may hold it.
         return False
-    features = objective.units.of(fit.units)
-    penalty = np.concatenate([np.zeros(objective.free), objective.penalty[features]])
-    hessian = fits.hessian(fit)
+    step = _runaway_step(objective, fit, fits.hessian(fit))
+    if np.abs(step).max() < WORTH_A_LOOK * RUNAWAY_STEP / FAR_OUT:
+        return False
+    step = _runaway_step(objective, fit, fits.exact_hessian(fit))
+    return bool(np.abs(step @ fits.pool.gather(fit.units)).max() > RUNAWAY_STEP)
+
+
+def _runaway_step(objective: SmoothObjective, fit: Fit, hessian: np.ndarray) -> np.ndarray:
+    """How the coefficients would move if there were next to no ridge, shape (C, q)."""
+    penalty = np.concatenate([np.zeros(objective.free), objective.penalty[objective.units.of(fit.units)]])
     blocks = fit.coef.reshape(len(hessian), -1)
     ridge = np.tile(penalty, blocks.shape[1] // len(penalty))
     # A thousandth of the ridge is left in, so that there is a step.
     loose = hessian - (1 - 1e-3) * np.diag(ridge)
-    step = np.linalg.solve(loose, (ridge * blocks)[:, :, None]).reshape(fit.coef.shape)
-    if np.abs(step).max() < RUNAWAY_STEP / FAR_OUT:
-        return False
-    return bool(np.abs(step @ fits.pool.gather(fit.units)).max() > RUNAWAY_STEP)
+    step: np.ndarray = np.linalg.solve(loose, (ridge * blocks)[:, :, None]).reshape(fit.coef.shape)
+    return step
 
 
 def _places(objective: SmoothObjective, fit: Fit) -> list[np.ndarray]:
