@@ -13,7 +13,7 @@ from pauca.losses import Loss
 from pauca.model import Model, Snapshot
 from pauca.objectives.guess import Guess
 from pauca.objectives.restricted import Restricted
-from pauca.refit import Minimum, minimise
+from pauca.refit import LAST_STEP_BELOW, Minimum, minimise
 from pauca.units import Units
 
 # Gains below this share of the empty model's value are rounding, and values below it nothing.
@@ -106,20 +106,22 @@ class SmoothObjective:
         none = np.zeros(0, dtype=np.intp)
         return self.minimise(np.ones((self.free, self.design.n_rows)), none, self._plain(0))
 
-    def minimise(self, columns: np.ndarray, features: np.ndarray, guess: Guess) -> Minimum:
+    def minimise(
+        self, columns: np.ndarray, features: np.ndarray, guess: Guess, within: float = LAST_STEP_BELOW
+    ) -> Minimum:
         """The minimum on the columns ``features``, given as rows of ``columns``.
 
-        Outputs that do not share a loss are minimised one by one.
+        Outputs that do not share a loss are minimised one by one. ``within`` is as in ``pauca.refit.minimise``.
         """
         plain = self._plain(len(features))
         if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
             plain = replace(plain, about=float(np.sum(self._plain_values)))
-            return self._minimise(self.restricted(columns, features), self.smooth, guess, plain)
+            return self._minimise(self.restricted(columns, features), self.smooth, guess, plain, within)
         found = []
         for output, value in enumerate(self._plain_values.tolist()):
             problem = self.restricted(columns, features, y=self.y[output : output + 1])
             start = replace(plain.of_output(output), about=value)
-            found.append(self._minimise(problem, self.smooth, guess.of_output(output), start))
+            found.append(self._minimise(problem, self.smooth, guess.of_output(output), start, within))
         return Minimum(
             np.concatenate([one.coef for one in found]),
             np.concatenate([one.scores for one in found]),
@@ -128,7 +130,7 @@ class SmoothObjective:
             all(one.converged for one in found),
         )
 
-    def _minimise(self, problem: Restricted, loss: Loss, guess: Guess, plain: Guess) -> Minimum:
+    def _minimise(self, problem: Restricted, loss: Loss, guess: Guess, plain: Guess, within: float) -> Minimum:
         """The minimum near a guess, or from the plain one where that is better."""
         if guess.about is None:
             scores = problem.scores(guess.coef)
@@ -139,11 +141,11 @@ class SmoothObjective:
         hessian = None
         if guess.known is not None and guess.places is not None and guess.known_at is not None:
             hessian = problem.bordered(guess.known_at, guess.known, guess.places)
-        found = minimise(problem, guess.coef, scores=guess.scores, about=guess.about, hessian=hessian)
+        found = minimise(problem, guess.coef, scores=guess.scores, about=guess.about, hessian=hessian, within=within)
         easier = None if found.converged else loss.easier()
         if easier is None:
             return found
-        smoother = self._minimise(problem.with_loss(easier), easier, Guess(guess.coef), Guess(plain.coef))
+        smoother = self._minimise(problem.with_loss(easier), easier, Guess(guess.coef), Guess(plain.coef), within)
         return minimise(problem, smoother.coef)
 
     def _plain(self, n_features: int) -> Guess:

@@ -1,6 +1,6 @@
 """Minimising small problems: closed forms that are kept up to date, and Newton's method."""
 
 from pauca.refit.inverse_factor import InverseFactor
-from pauca.refit.newton import Minimum, Smooth, minimise
+from pauca.refit.newton import LAST_STEP_BELOW, Minimum, Smooth, minimise
 
-__all__ = ["InverseFactor", "Minimum", "Smooth", "minimise"]
+__all__ = ["LAST_STEP_BELOW", "InverseFactor", "Minimum", "Smooth", "minimise"]

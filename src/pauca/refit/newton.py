@@ -97,6 +97,7 @@ def minimise(
     scores: np.ndarray | None = None,
     about: float | None = None,
     hessian: np.ndarray | None = None,
+    within: float = LAST_STEP_BELOW,
 ) -> Minimum:
     """The minimum of ``objective`` within its bounds, from ``start`` of shape (C, q).
 
@@ -104,7 +105,8 @@ def minimise(
     computed anyway. Coordinates at a bound that the gradient pushes against stay there; the others take a Newton step,
     which is projected onto the bounds (Bertsekas 1982).
 
-    What is known of the start may be given: its ``scores``, ``about`` its value, about its ``hessian``.
+    What is known of the start may be given: its ``scores``, ``about`` its value, about its ``hessian``. The last step
+    promises no more than the share ``within`` of the value, and leaves far less.
     """
     coef = _within(start, objective)
     if scores is None or objective.lower is not None:
@@ -112,22 +114,22 @@ def minimise(
     value = objective.value(coef, scores) if about is None else about
     if objective.flat:
         return _on_flat_pieces(objective, coef, scores, value)
-    return _on_curves(objective, coef, scores, value, hessian)
+    return _on_curves(objective, coef, scores, value, hessian, within)
 
 
 def _on_curves(
-    objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float, hessian: np.ndarray | None
+    objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float, hessian: np.ndarray | None, within: float
 ) -> Minimum:
     """Newton steps with Hessians that are computed only where the steps before have not told enough."""
     before = np.inf
     gradient = objective.gradient(coef, scores)
     for _ in range(MOST_STEPS):
         free = _free(coef, gradient, objective)
-        step, promised, enough = gradient, np.nan, CORRECTED_BELOW * LAST_STEP_BELOW
+        step, promised, enough = gradient, np.nan, CORRECTED_BELOW * within
         if hessian is not None:
             step, promised = _direction(hessian, gradient, free, most_damping=DAMPING)
         if hessian is None or not promised <= CORRECTED_BELOW * before:
-            hessian, enough = objective.hessian(scores, 0.0), LAST_STEP_BELOW
+            hessian, enough = objective.hessian(scores, 0.0), within
             step, promised = _sure_direction(hessian, gradient, free)
         if promised <= ROUNDING * value:
             ended = _ended(objective, coef, hessian)
@@ -135,7 +137,11 @@ def _on_curves(
             if promised <= ROUNDING * ended.value or value <= ended.value:
                 return ended
             value = ended.value
-        length, new, scores = _moved(objective, coef, scores, gradient, step, promised)
+        if promised <= enough * value and before < np.inf and objective.lower is None:
+            # After steps that went as promised there is no need to look where the last one leads.
+            length, new = 1.0, coef + step
+        else:
+            length, new, scores = _moved(objective, coef, scores, gradient, step, promised)
         if length == 0.0 or (length == 1.0 and promised <= enough * value):
             ended = _ended(objective, new, hessian)
             if length == 0.0 or promised <= enough * ended.value:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.objectives import Guess, SmoothObjective, guess_near
-from pauca.refit import Minimum
+from pauca.refit import LAST_STEP_BELOW, Minimum
 
 # Standardised columns kept at hand: this many bytes, or at least so many columns.
 POOL_BYTES = 1 << 27
@@ -17,6 +17,9 @@ LEAST_POOLED = 64
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are wanted again.
 KEPT_BYTES = 1 << 26
 LEAST_KEPT = 8
+
+# The last step towards a value that is shown and not built upon promises no more than this share of it.
+READ_WITHIN = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +93,12 @@ class Fits:
             found = self._known[support] = self._fit(tuple(sorted(support)), near)
         return found
 
+    def value_without(self, fit: Fit, unit: int) -> float:
+        """The least value on the units of a fit but one, as closely as anybody reads it."""
+        rest = tuple(other for other in fit.units if other != unit)
+        known = self._known.get(frozenset(rest))
+        return self._search(rest, fit, READ_WITHIN).value if known is None else known.value
+
     def scores(self, fit: Fit) -> np.ndarray:
         """Linear scores of a fit, shape (C, n)."""
         return self._minimum(fit).scores
@@ -121,6 +130,11 @@ class Fits:
             self._minima.pop(next(iter(self._minima)))
 
     def _fit(self, units: tuple[int, ...], near: Fit) -> Fit:
+        found = self._search(units, near, LAST_STEP_BELOW)
+        self._keep(frozenset(units), found)
+        return Fit(units, found.coef, found.value)
+
+    def _search(self, units: tuple[int, ...], near: Fit, within: float) -> Minimum:
         objective = self.objective
         features = objective.units.of(units)
         guess = guess_near(
@@ -131,6 +145,4 @@ class Fits:
             curved=not objective.smooth.flat,
             joint=objective.smooth.joint,
         )
-        found = objective.minimise(self.pool.gather(units), features, guess)
-        self._keep(frozenset(units), found)
-        return Fit(units, found.coef, found.value)
+        return objective.minimise(self.pool.gather(units), features, guess, within)

@@ -184,8 +184,7 @@ class SmoothSubset:
         models = self.objective.finish(snapshots)
         chosen = snapshots[answer]
         fit = self._ground.fits.of(frozenset(chosen.support), self._fit)
-        without = [self._ground.fits.of(frozenset(fit.units) - {unit}, fit) for unit in sorted(fit.units)]
-        worth = np.array([max(other.value - fit.value, 0.0) for other in without])
+        worth = np.array([max(self._ground.fits.value_without(fit, unit) - fit.value, 0.0) for unit in fit.units])
         models[answer] = replace(models[answer], worth=worth, worth_is_exact=True)
         return models
 
