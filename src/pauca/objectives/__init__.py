@@ -4,6 +4,15 @@ from pauca.objectives.gram import GramRows
 from pauca.objectives.guess import Guess, guess_near
 from pauca.objectives.least_squares import LeastSquares
 from pauca.objectives.restricted import Restricted, weighted_gram
-from pauca.objectives.smooth import SmoothObjective
+from pauca.objectives.smooth import Bounds, SmoothObjective
 
-__all__ = ["GramRows", "Guess", "LeastSquares", "Restricted", "SmoothObjective", "guess_near", "weighted_gram"]
+__all__ = [
+    "Bounds",
+    "GramRows",
+    "Guess",
+    "LeastSquares",
+    "Restricted",
+    "SmoothObjective",
+    "guess_near",
+    "weighted_gram",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +11,9 @@ from pauca.objectives import GramRows, weighted_gram
 from pauca.subset.base import DEPENDENT_BELOW
 from pauca.subset.fits import Fit, Fits
 from pauca.subset.unit_blocks import Blocks, UnitBlocks
+
+# Exchanges are looked at for so many pairs at a time, which stay in the cache.
+EXCHANGE_NUMBERS = 1 << 16
 
 
 class LocalQuadratic:
@@ -81,13 +85,33 @@ class LocalQuadratic:
         """What leaving out each chosen unit costs, in the order of the fit, shape (k,)."""
         return np.array([self._removal(unit)[0] for unit in self._fit.units])
 
-    def gains_after_removal(self, unit: int) -> tuple[float, np.ndarray]:
-        """What leaving out ``unit`` costs, and what each unit gains afterwards."""
-        cost, places, force, root = self._removal(unit)
-        shared = self._projected[:, places]
-        slope = self.slope + (force[:, None, :] @ shared)[:, 0]
-        left = self._blocks.reduce(self.left, root.transpose(0, 2, 1) @ shared, 1.0)
-        return cost, self._blocks.gains(slope, left, self.own, self._bounds)
+    def exchanges(self) -> Iterator[tuple[int, float, np.ndarray]]:
+        """For each chosen unit: what leaving it out costs, and what each unit gains afterwards, shape (U,)."""
+        if self._objective.units.single:
+            yield from self._line_exchanges()
+            return
+        for unit in self._fit.units:
+            cost, places, force, root = self._removal(unit)
+            shared = self._projected[:, places]
+            slope = self.slope + (force[:, None, :] @ shared)[:, 0]
+            left = self._blocks.reduce(self.left, root.transpose(0, 2, 1) @ shared, 1.0)
+            yield unit, cost, self._blocks.gains(slope, left, self.own, self._bounds)
+
+    def _line_exchanges(self) -> Iterator[tuple[int, float, np.ndarray]]:
+        """The same where every unit is a single column, for many chosen ones at a time."""
+        free = self._objective.free
+        coef = self._fit.coef[:, free:]
+        variance = np.einsum("cpi,cpi->ci", self._root, self._root)[:, free:]
+        force = coef / variance
+        costs = 0.5 * np.sum(coef * force, axis=0)
+        at_once = max(1, EXCHANGE_NUMBERS // self.slope.size)
+        for start in range(0, len(costs), at_once):
+            some = slice(start, start + at_once)
+            shared = self._projected[:, free:][:, some]
+            slope = self.slope[:, None] + force[:, some, None] * shared
+            given_back = shared * shared / variance[:, some, None]
+            gains = self._blocks.gains_on_lines(slope, self.left, given_back, self.own, self._bounds)
+            yield from zip(self._fit.units[some], costs[some].tolist(), gains, strict=True)
 
     def _removal(self, unit: int) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         """Cost of a removal, the places of its coefficients, ``(A_ii)^-1 w_i`` and a root of ``(A_ii)^-1``."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from pauca.objectives import Bounds
+
 # How many exchanges are looked at, and how many of them with one and the same incoming unit.
 TRUE_SWAPS = 6
 LOOKS_PER_UNIT = 2
 
 
-def towards(slope: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
+def towards(slope: np.ndarray, bounds: Bounds | None) -> np.ndarray:
     """Slopes with those set to zero along which a coefficient of zero may not move."""
     if bounds is None:
         return slope

@@ -298,12 +298,12 @@ class SmoothSubset:
             return None
         local, n_units = self._ground.local(self._fit), len(self.objective.units)
         pairs: list[tuple[float, int, int]] = []
-        for out in sorted(self.support):
-            allowed = self._ground.blocks.usable & self.limits.exchangeable(self.support, out, n_units)
-            if not allowed.any():
+        for out, cost, gains in local.exchanges():
+            gains[self.support] = -np.inf
+            if gains.max() <= WORTH_A_LOOK * cost:
                 continue
-            cost, gains = local.gains_after_removal(out)
-            gains = np.where(allowed, gains, -np.inf)
+            allowed = self._ground.blocks.usable & self.limits.exchangeable(self.support, out, n_units)
+            gains[~allowed] = -np.inf
             likely = [unit for unit in highest(gains, TRUE_SWAPS) if gains[unit] > WORTH_A_LOOK * cost]
             pairs += [(float(gains[unit]) - cost, out, unit) for unit in likely]
         for out, into in first_looks(pairs):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pauca.design import Design
+from pauca.objectives import Bounds
 from pauca.subset.base import DEPENDENT_BELOW
+from pauca.subset.ranking import towards
 from pauca.units import Units
 
 # Columns of units with several are gathered in batches of about this many numbers (32 MB).
@@ -61,35 +63,54 @@ class UnitBlocks:
             reduced.append(block + sign * change)
         return reduced
 
-    def gains(
-        self, num: np.ndarray, den: Blocks, own: Blocks, bounds: tuple[np.ndarray, np.ndarray] | None
-    ) -> np.ndarray:
+    def gains(self, num: np.ndarray, den: Blocks, own: Blocks, bounds: Bounds | None) -> np.ndarray:
         """What the best step in each unit gains by the quadratic, shape (U,); zero for dependent columns.
 
         ``own`` says what there was before others took their share. Bounds are kept exactly by units of one column; of
         larger units only columns that would move out of bounds at once are left out.
         """
         gains = np.zeros(self._n_units)
-        if bounds is not None:
-            num = np.where(((num > 0) & (bounds[1] <= 0)) | ((num < 0) & (bounds[0] >= 0)), 0.0, num)
+        num = towards(num, bounds)
         for (members, columns), block, before in zip(self._classes, den, own, strict=True):
             if columns.shape[1] == 1:
-                gains[members] = _line_gains(num, columns[:, 0], block, before, bounds)
+                lines = columns[:, 0]
+                gains[members] = _line_gains(num[:, lines], block[..., 0, 0], before[..., 0, 0], _of(bounds, lines))
             else:
                 gains[members] = _block_gains(num[:, columns], block, before)
         return gains
 
+    def gains_on_lines(
+        self, num: np.ndarray, den: Blocks, given_back: np.ndarray, own: Blocks, bounds: Bounds | None
+    ) -> np.ndarray:
+        """Gains of units of one column each for several cases at once, shape (cases, U).
 
-def _line_gains(
-    num: np.ndarray, columns: np.ndarray, den: np.ndarray, own: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None
-) -> np.ndarray:
-    slope, curvature, whole = num[:, columns], den[..., 0, 0], own[..., 0, 0]
+        ``num`` and ``given_back``, which is added to the curvature, have shape (C, cases, d).
+        """
+        gains = np.zeros((num.shape[1], self._n_units))
+        if not self._classes:
+            return gains
+        members, columns = self._classes[0][0], self._classes[0][1][:, 0]
+        if len(columns) < self._n_units:
+            num, given_back = num[:, :, columns], given_back[:, :, columns]
+        bounds = _of(bounds, columns)
+        num = towards(num, bounds)
+        curvature = den[0][:, None, :, 0, 0] + given_back
+        gains[:, members] = _line_gains(num, curvature, own[0][:, None, :, 0, 0], bounds)
+        return gains
+
+
+def _of(bounds: Bounds | None, columns: np.ndarray) -> Bounds | None:
+    return None if bounds is None else (bounds[0][columns], bounds[1][columns])
+
+
+def _line_gains(slope: np.ndarray, curvature: np.ndarray, whole: np.ndarray, bounds: Bounds | None) -> np.ndarray:
+    """Gains of single columns from arrays of shape (C, ..., columns), summed over the outputs."""
     usable = curvature > DEPENDENT_BELOW * whole
-    curvature = np.where(usable, curvature, 1.0)
-    step = slope / curvature
-    if bounds is not None:
-        step = np.clip(step, bounds[0][columns], bounds[1][columns])
-    return np.where(usable, step * (slope - 0.5 * curvature * step), 0.0).sum(axis=0)
+    curvature = np.where(usable, curvature, np.inf)
+    if bounds is None:
+        return 0.5 * (slope * slope / curvature).sum(axis=0)
+    step = np.clip(slope / curvature, *bounds)
+    return np.where(usable, step * (slope - 0.5 * np.where(usable, curvature, 0.0) * step), 0.0).sum(axis=0)
 
 
 def _block_gains(slope: np.ndarray, den: np.ndarray, own: np.ndarray) -> np.ndarray:
