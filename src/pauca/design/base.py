@@ -72,8 +72,11 @@ class Design(Protocol):
         """Products of ``left`` of shape (m, n) with every standardised column, as they are: shape (m, d)."""
         ...
 
-    def squares(self, weights: np.ndarray) -> np.ndarray:
-        """Sums of the squares of every standardised column with ``weights`` of shape (m, n): shape (m, d)."""
+    def squares(self, weights: np.ndarray, sums: np.ndarray | None = None) -> np.ndarray:
+        """Sums of the squares of every standardised column with ``weights`` of shape (m, n): shape (m, d).
+
+        ``sums`` are the ``products`` of the weights, where they are known already.
+        """
         ...
 
     def extent(self) -> np.ndarray:
@@ -122,12 +125,13 @@ class StandardisedColumns(ABC):
     def products(self, left: np.ndarray) -> np.ndarray:
         """Products of ``left`` with every standardised column."""
 
-    def _about_the_mean(self, squares: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def _about_the_mean(self, squares: np.ndarray, weights: np.ndarray, sums: np.ndarray | None) -> np.ndarray:
         """Weighted squares of standardised columns from those of the raw ones."""
         squares *= self._inverse_spread**2
         if self._center:
             shift = self.mean * self._inverse_spread
-            squares -= shift * (2.0 * self.products(weights) + weights.sum(axis=1)[:, None] * shift)
+            sums = self.products(weights) if sums is None else sums
+            squares -= shift * (2.0 * sums + weights.sum(axis=1)[:, None] * shift)
         return np.maximum(squares, 0.0, out=squares)
 
     def _weighted(self, target: np.ndarray) -> np.ndarray:

@@ -80,7 +80,7 @@ class DenseDesign(StandardisedColumns):
         product *= self._inverse_spread
         return product
 
-    def squares(self, weights: np.ndarray) -> np.ndarray:
+    def squares(self, weights: np.ndarray, sums: np.ndarray | None = None) -> np.ndarray:
         squares = np.zeros((len(weights), self.n_features))
         for rows in row_blocks(self.n_rows, self.n_features, MOMENT_BLOCK_NUMBERS):
             block = self._all_columns(rows)
@@ -88,7 +88,7 @@ class DenseDesign(StandardisedColumns):
         if self._means_dominate:
             squares *= self._inverse_spread**2
             return squares
-        return self._about_the_mean(squares, weights)
+        return self._about_the_mean(squares, weights, sums)
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
         rows = np.unique(np.linspace(0, self.n_rows - 1, SAMPLED_ROWS).astype(np.intp))

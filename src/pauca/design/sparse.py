@@ -64,7 +64,7 @@ class SparseDesign(StandardisedColumns):
         product *= self._inverse_spread
         return product
 
-    def squares(self, weights: np.ndarray) -> np.ndarray:
+    def squares(self, weights: np.ndarray, sums: np.ndarray | None = None) -> np.ndarray:
         X = self._X
         if self._means_dominate:
             at_once = max(1, DENSE_NUMBERS // self.n_rows)
@@ -72,7 +72,7 @@ class SparseDesign(StandardisedColumns):
             parts = (self.columns(np.arange(a, min(a + at_once, self.n_features))) for a in starts)
             return np.hstack([weights @ (part * part).T for part in parts])
         squared = type(X)((X.data.astype(np.float64) ** 2, X.indices, X.indptr), shape=X.shape)
-        return self._about_the_mean(np.ascontiguousarray((squared.T @ weights.T).T), weights)
+        return self._about_the_mean(np.ascontiguousarray((squared.T @ weights.T).T), weights, sums)
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
         # A sample of rows would miss most entries, and the product of sparse columns is cheap: no need to guess.

@@ -32,7 +32,6 @@ FLAT_SLOPE = 0.1
 
 # Keeps the scaled Hessian of dependent columns invertible; too small to slow down any other.
 DAMPING = 1e-15
-MOST_DAMPING = 1.0
 
 POLISHING_STEPS = 3
 
@@ -127,10 +126,10 @@ def _on_curves(
         free = _free(coef, gradient, objective)
         step, promised, enough = gradient, np.nan, CORRECTED_BELOW * within
         if hessian is not None:
-            step, promised = _direction(hessian, gradient, free, most_damping=DAMPING)
+            step, promised = _guessed_direction(hessian, gradient, free)
         if hessian is None or not promised <= CORRECTED_BELOW * before:
             hessian, enough = objective.hessian(scores, 0.0), within
-            step, promised = _sure_direction(hessian, gradient, free)
+            step, promised = _direction(hessian, gradient, free)
         if promised <= ROUNDING * value:
             ended = _ended(objective, coef, hessian)
             # The value may have fallen far since it was computed.
@@ -159,11 +158,11 @@ def _on_flat_pieces(objective: Smooth, coef: np.ndarray, scores: np.ndarray, val
     for _ in range(MOST_STEPS):
         gradient = objective.gradient(coef, scores)
         free = _free(coef, gradient, objective)
-        step, promised = _sure_direction(objective.hessian(scores, share), gradient, free)
+        step, promised = _direction(objective.hessian(scores, share), gradient, free)
         if promised <= LAST_FLAT_STEP_BELOW * value:
             value = objective.value(coef, scores)
             # A few rows at a kink make a Hessian so steep that it promises nothing; the broad one looks beyond them.
-            step, promised = _sure_direction(objective.hessian(scores, np.inf), gradient, free)
+            step, promised = _direction(objective.hessian(scores, np.inf), gradient, free)
             share = FIRST_SHARE
             if promised <= LAST_FLAT_STEP_BELOW * value:
                 return _polished(objective, coef, scores, value)
@@ -210,7 +209,7 @@ def _polished(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: fl
     """
     for _ in range(POLISHING_STEPS):
         gradient = objective.gradient(coef, scores)
-        step, _ = _sure_direction(objective.hessian(scores, 0.0), gradient, _free(coef, gradient, objective))
+        step, _ = _direction(objective.hessian(scores, 0.0), gradient, _free(coef, gradient, objective))
         new = _within(coef + step, objective)
         there = objective.scores(new)
         if not objective.value(new, there) <= value * (1 + ROUNDING):
@@ -233,15 +232,9 @@ def _free(coef: np.ndarray, gradient: np.ndarray, objective: Smooth) -> np.ndarr
     return ~held if held.any() else None
 
 
-def _direction(
-    hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None, most_damping: float = MOST_DAMPING
-) -> tuple[np.ndarray, float]:
-    """The Newton step, and the decrease of the value it promises; not a number if there is none."""
-    slope = -gradient.reshape(hessian.shape[0], -1)
-    if free is not None:
-        mask = free.reshape(slope.shape)
-        slope = slope * mask
-        hessian = hessian * (mask[:, :, None] & mask[:, None, :])
+def _direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """The Newton step, and the decrease of the value it promises."""
+    hessian, slope = _masked(hessian, gradient, free)
     diagonal = np.einsum("bii->bi", hessian)
     # Columns without curvature are scaled as if they had the smallest that can be told from none; where none has any,
     # the step is that of steepest descent.
@@ -250,25 +243,40 @@ def _direction(
     scaled = hessian * (scale[:, :, None] * scale[:, None, :])
     damping = DAMPING
     on_diagonal = np.einsum("bii->bi", scaled)
-    while damping <= most_damping:
+    while damping < 1.0:
         on_diagonal[...] = 1.0 + damping
-        try:
-            step = scale * np.linalg.solve(scaled, (scale * slope)[:, :, None])[:, :, 0]
-        except np.linalg.LinAlgError:
-            step = np.full_like(slope, np.nan)
-        promised = 0.5 * float(np.sum(slope * step))
-        if np.isfinite(promised) and promised >= 0:
-            return step.reshape(gradient.shape), promised
+        step, promised = _solved(scaled, scale * slope)
+        if promised >= 0:
+            return (scale * step).reshape(gradient.shape), promised
         # Rounding has made the Hessian of nearly dependent columns indefinite.
         damping *= 100.0
-    return gradient, np.nan
+    raise FloatingPointError("A refit met values that are not finite; rescale y, or look for extreme values in X.")
 
 
-def _sure_direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None) -> tuple[np.ndarray, float]:
-    step, promised = _direction(hessian, gradient, free)
-    if np.isnan(promised):
-        raise FloatingPointError("A refit met values that are not finite; rescale y, or look for extreme values in X.")
-    return step, promised
+def _guessed_direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """The same with a Hessian that may be wrong: if it is no good, what is promised is not a number."""
+    step, promised = _solved(*_masked(hessian, gradient, free))
+    return step.reshape(gradient.shape), promised if promised >= 0 else np.nan
+
+
+def _masked(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Hessian and slope by blocks, without what may not move."""
+    slope = -gradient.reshape(len(hessian), -1)
+    if free is None:
+        return hessian, slope
+    mask = free.reshape(slope.shape)
+    hessian = hessian * (mask[:, :, None] & mask[:, None, :])
+    np.einsum("bii->bi", hessian)[~mask] = 1.0
+    return hessian, slope * mask
+
+
+def _solved(hessian: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, float]:
+    try:
+        step = np.linalg.solve(hessian, slope[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        return slope, np.nan
+    promised = 0.5 * float(np.vdot(slope, step))
+    return step, promised if np.isfinite(promised) else np.nan
 
 
 def _straight(

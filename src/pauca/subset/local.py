@@ -43,10 +43,18 @@ class LocalQuadratic:
     @cached_property
     def slope(self) -> np.ndarray:
         """Minus the gradient, shape (C, d)."""
+        return self._slope_from(self._objective.design.products(self._force))
+
+    @property
+    def _force(self) -> np.ndarray:
+        """Derivatives of the weighted losses in the scores, shape (C, n)."""
         objective = self._objective
-        force = objective.smooth.derivative(objective.y, self.scores) * objective.design.weights
-        slope = -objective.design.products(force)
-        slope[:, self._features] -= objective.penalty[self._features] * self._fit.coef[:, objective.free :]
+        return objective.smooth.derivative(objective.y, self.scores) * objective.design.weights
+
+    def _slope_from(self, products: np.ndarray) -> np.ndarray:
+        slope = -products
+        penalty = self._objective.penalty[self._features]
+        slope[:, self._features] -= penalty * self._fit.coef[:, self._objective.free :]
         return slope
 
     @cached_property
@@ -66,12 +74,14 @@ class LocalQuadratic:
     def own(self) -> Blocks:
         """The Hessian within every unit."""
         objective = self._objective
-        return self._blocks.own(objective.design, self.weights, objective.penalty)
+        sums = self._rows[:, 0] if objective.free and "_rows" in vars(self) and not objective.smooth.quadratic else None
+        return self._blocks.own(objective.design, self.weights, sums, objective.penalty)
 
     @cached_property
     def left(self) -> Blocks:
         """What the chosen units leave of every unit."""
-        return self._blocks.reduce(self.own, self._root @ self._rows)
+        half = self._root @ self._rows
+        return self._blocks.reduce(self.own, half)
 
     def own_gains(self) -> np.ndarray:
         """What each unit gains if it alone moves, shape (U,)."""
@@ -130,10 +140,21 @@ class LocalQuadratic:
             rows = np.zeros((1, len(self._z), objective.design.n_features))
             rows[0, objective.free :] = self._gram.rows(self._features)
         else:
-            rows = np.stack([objective.design.products(self._z * row) for row in self.weights])
+            rows = self._rows_and_slope()
         for place, feature in enumerate(self._features, objective.free):
             rows[:, place, feature] += objective.penalty[feature]
         return rows * self._moving[:, :, None]
+
+    def _rows_and_slope(self) -> np.ndarray:
+        """The rows without penalty; slopes come along if they are not known yet, which saves a pass over X."""
+        left = [self._z * row for row in self.weights]
+        shape = len(left), len(self._z), self._objective.design.n_features
+        if "slope" in vars(self):
+            return self._objective.design.products(np.concatenate(left)).reshape(shape)
+        products = self._objective.design.products(np.concatenate([self._force, *left]))
+        outputs = len(products) - len(left) * len(self._z)
+        self.slope = self._slope_from(products[:outputs])
+        return products[outputs:].reshape(shape)
 
     @cached_property
     def _root(self) -> np.ndarray:

@@ -37,13 +37,13 @@ class UnitBlocks:
             members = np.flatnonzero(sizes == size)
             self._classes.append((members, units.of(members).reshape(len(members), size)))
 
-    def own(self, design: Design, weights: np.ndarray, penalty: np.ndarray) -> Blocks:
-        """Curvature within every unit for row weights of shape (C, n)."""
+    def own(self, design: Design, weights: np.ndarray, sums: np.ndarray | None, penalty: np.ndarray) -> Blocks:
+        """Curvature within every unit for row weights of shape (C, n); ``sums`` are their products, if known."""
         blocks = []
         for _, columns in self._classes:
             size = columns.shape[1]
             if size == 1:
-                block = design.squares(weights)[:, columns[:, 0], None, None]
+                block = design.squares(weights, sums)[:, columns[:, 0], None, None]
             else:
                 block = _gathered(design, weights, columns)
             block[..., range(size), range(size)] += penalty[columns]
