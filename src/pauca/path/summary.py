@@ -29,7 +29,9 @@ def summarize(path: Path, size: int) -> str:
         left_out = f"if the {noun} were left out and the others refitted"
         notes.append(f"worth: {about}what would be lost of the share explained {left_out}")
     if model.at_infinity:
-        notes.append("The optimum lies at infinite coefficients: some rows can be told apart without error.")
+        notes.append(
+            "Some coefficients would grow on, as where some rows can be told apart without error: their sizes say little."
+        )
     return "\n".join([head, "", *lines, "", *notes, path.stop.sentence])
 
 
