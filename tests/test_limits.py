@@ -422,14 +422,14 @@ def test_the_reason_is_the_limit(method):
     X, y, _ = uneven("squared", seed=12)
     prices, places = {"costs": [1] * 9, "budget": 2}, {"groups": [0] * 4 + [1] * 5, "max_per_group": 1}
     cases = [(prices, "budget=2"), (places, "max_per_group=1"), ({**prices, **places}, "budget=2 and max_per_group=1")]
-    for wish, words in cases:
-        words = f"k=5 features .* ended at 2: no other fits in {words}. Allow more or ask for fewer.$"
+    for wish, given in cases:
+        words = f"k=5 features .* ended at 2: no other fits in {given}. Allow more or ask for fewer.$"
         with pytest.warns(PaucaWarning, match=words) as caught:
             model = SparseRegressor(k=5, method=method, **wish).fit(X, y)
         assert len(caught) == 1
         assert model.k_ == 2
         assert model.stop_ is Stop.LIMITS
-        assert "No further feature or group fits in the budget" in model.summary()
+        assert "No further feature or group fits in the limits given: budget" in model.summary()
 
 
 @pytest.mark.parametrize("method", METHODS)

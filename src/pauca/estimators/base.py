@@ -160,6 +160,7 @@ class SparseModel(SelectorMixin, BaseEstimator):
             units.labels,
             None if units.single else units.owner,
             outputs,
+            limits.price,
         )
         self._resume_key, self._resume_tol = key, goal.tol
         self._choose(answer)
@@ -205,9 +206,12 @@ class SparseModel(SelectorMixin, BaseEstimator):
         self.objective_ = model.objective
         self.k_ = model.size
         self.stop_ = self.path_.stop
-        self.__dict__.pop("groups_", None)
+        for optional in ("groups_", "cost_"):
+            self.__dict__.pop(optional, None)
         if self.path_.group_labels is not None:
             self.groups_ = self.path_.group_labels[model.units]
+        if self.path_.prices is not None:
+            self.cost_ = self.path_.cost(size)
 
     def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         """Coefficients and intercept in the shapes that users of scikit-learn expect."""

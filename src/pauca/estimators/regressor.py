@@ -71,6 +71,8 @@ class SparseRegressor(RegressorMixin, SparseModel):
         Indices of the chosen features, ascending.
     groups_ : ndarray
         Labels of the chosen groups, where there are groups to choose.
+    cost_ : float
+        What the chosen features, or groups, cost in all, where there are ``costs``.
     k_ : int
         Number of features, or groups, of the model.
     objective_ : float
