@@ -287,7 +287,7 @@ def test_counts_that_do_not_count_are_refused():
     [
         (np.ones(50), "at least two classes; y holds the one class .*1"),
         (["yes"] * 50, "at least two classes; y holds the one class .*yes"),
-        (np.linspace(0, 1, 50), "Unknown label type: continuous"),
+        (np.linspace(0, 1, 50), "Unknown label type: continuous.*use SparseRegressor"),
         (np.where(np.arange(50) == 3, np.nan, 1.0), "Input y contains NaN"),
         (np.where(np.arange(50) == 3, np.inf, 1.0), "Input y contains infinity"),
         (np.array([None, *["a", "b"] * 24, "a"], dtype=object), "Unknown label type|contains (NaN|None)"),
@@ -305,7 +305,10 @@ def test_classes_are_refused(y, words):
         (np.where(np.arange(50) == 3, np.nan, 1.0), "Input y contains NaN"),
         (np.where(np.arange(50) == 3, -np.inf, 1.0), "Input y contains infinity"),
         (np.where(np.arange(100) == 73, np.nan, 1.0).reshape(50, 2), "Input y contains NaN"),
-        (["low"] * 50, "could not convert string to float"),
+        (["low"] * 50, "y holds text, such as 'low', .* use SparseClassifier"),
+        (pd.Series(["low", "high"] * 25, dtype="category"), "y holds text, such as 'low', .* use SparseClassifier"),
+        (np.array([1.0, "high"] * 25, dtype=object), "y holds text, such as 'high', .* use SparseClassifier"),
+        (pd.DataFrame({"a": [1.0] * 50, "b": ["low"] * 50}), "y holds text, such as 'low'"),
         (np.ones((50, 2, 2)), "dim 3"),
         (np.full(50, 1e200), "Input y has values of magnitude 1e\\+200"),
     ],
@@ -361,7 +364,8 @@ def test_margins_are_no_probabilities(loss):
     model = SparseClassifier(k=2, loss=loss).fit(X, score > 0)
     for name in ("predict_proba", "predict_log_proba"):
         assert not hasattr(model, name)
-        with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+        words = f"no attribute '{name}': loss=.*inge.* does not model probabilities. Use loss='logistic'"
+        with pytest.raises(AttributeError, match=words):
             getattr(model, name)(X)
     assert hasattr(SparseClassifier(), "predict_proba")
     assert not hasattr(SparseRegressor(), "predict_proba")
@@ -377,6 +381,12 @@ def test_margins_are_no_probabilities(loss):
 def test_options_of_both_estimators_are_refused_by_name(make, word, params, error):
     X, score = table()
     refused(error, f"The '{next(iter(params))}' parameter of {word} must be", make(**params), X, score > 0)
+
+
+def test_numbers_written_as_text_are_numbers():
+    X, y = table()
+    model = SparseRegressor(k=2).fit(X, [f"{value:.17g}" for value in y])
+    np.testing.assert_array_equal(model.coef_, SparseRegressor(k=2).fit(X, y).coef_)
 
 
 def test_messages_show_values_as_users_wrote_them():

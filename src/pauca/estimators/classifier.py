@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.estimators.base import SparseModel
@@ -18,8 +19,26 @@ from pauca.losses import Loss, resolve
 from pauca.path import Method, Progress
 
 
-def _has_probabilities(estimator: Any) -> bool:
-    return hasattr(resolve(estimator.loss, classes=True), "probabilities")
+class _WithProbabilities:
+    """A method that only estimators whose loss models probabilities have; to others its absence says why.
+
+    scikit-learn's ``available_if`` does the same, but keeps the reason out of the message.
+    """
+
+    def __init__(self, method: Callable[..., np.ndarray]) -> None:
+        self._method = method
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Callable[..., np.ndarray]:
+        if estimator is None:
+            return self._method
+        if not hasattr(resolve(estimator.loss, classes=True), "probabilities"):
+            raise AttributeError(
+                f"This {type(estimator).__name__!r} has no attribute {self._method.__name__!r}: "
+                f"loss={estimator.loss!r} does not model probabilities. Use loss='logistic', or decision_function, "
+                "whose scores are no probabilities."
+            )
+        return MethodType(self._method, estimator)
 
 
 class SparseClassifier(ClassifierMixin, SparseModel):
@@ -80,6 +99,8 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         Indices of the chosen features, ascending.
     groups_ : ndarray
         Labels of the chosen groups, where there are groups to choose.
+    cost_ : float
+        What the chosen features, or groups, cost in all, where there are ``costs``.
     k_ : int
         Number of features, or groups, of the model.
     objective_ : float
@@ -194,7 +215,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         loss = loss.for_classes(n_classes)
         target = _coded(codes, n_classes, joint=loss.joint)
         loss.check_target(target)
-        names = [str(label) for label in self.classes_] if n_classes > 2 else None
+        names = [str(label) for label in self.classes_]
         self._search(X, target, weights, loss, 1 if n_classes == 2 else n_classes, names)
         return self
 
@@ -228,7 +249,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @_WithProbabilities
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``; for losses that model them.
 
@@ -249,7 +270,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         claims = np.stack([loss.probabilities(row[None])[1] for row in scores])  # type: ignore[attr-defined]
         return (claims / claims.sum(axis=0)).T
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @_WithProbabilities
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of ``predict_proba``.
 
