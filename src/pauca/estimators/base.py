@@ -25,6 +25,7 @@ from pauca.estimators.checks import (
 from pauca.estimators.remarks import remarks
 from pauca.estimators.wishes import Wishes
 from pauca.losses import Loss
+from pauca.losses.inspection import inspect_loss
 from pauca.methods import resolve
 from pauca.path import Budget, Event, Goal, Method, Path, Progress, Trail, run
 from pauca.path.summary import summarize
@@ -124,6 +125,7 @@ class SparseModel(SelectorMixin, BaseEstimator):
         """Run the method on checked data and keep what came of it; ``y`` has shape (C, n), or (n,) for classes."""
         goal, budget = self._goal(), self._budget()
         method = resolve(self.method)
+        inspect_loss(loss, y, weights, n_outputs)
         names = getattr(self, "feature_names_in_", None)
         wishes = Wishes(self, X.shape[1], names)
         bounds = wishes.bounds()
