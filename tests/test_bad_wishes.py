@@ -407,3 +407,41 @@ def test_a_column_named_twice_is_refused():
     frame = pd.DataFrame(X, columns=NAMES)
     bounds = {"sex": (0, 1), 3: (-1, 0)}
     refused(ValueError, "'bounds' names the column 'sex' twice", SparseRegressor(k=2, bounds=bounds), frame, y)
+
+
+# With groups, integer keys of costs are labels.
+
+
+def prices(costs, groups):
+    X, y = table()
+    return SparseRegressor(k=1, groups=groups, costs=costs).fit(X, y).path_.prices.tolist()
+
+
+def test_integer_keys_are_labels_where_one_is_a_label_and_else_columns():
+    assert prices({1: 5, 0: 7, 2: 9}, [2, 2, 1, 1, 0, 0]) == [7, 5, 9]
+    assert prices(dict(enumerate([1, 2, 3, 4, 5, 6])), [12, 12, 11, 11, 10, 10]) == [11, 7, 3]
+    assert prices([1, 2, 3, 4, 5, 6], [2, 2, 1, 1, 0, 0]) == [11, 7, 3]
+    X, y = table()
+    by_column = SparseRegressor(
+        k=2, groups=[0, 0, 1, 1, 2, 2], max_per_group=1, costs=dict(enumerate([1, 2, 3, 4, 5, 6]))
+    )
+    assert by_column.fit(X, y).path_.prices.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_indices_among_integer_labels_are_refused():
+    X, y = table()
+    model = SparseRegressor(k=1, groups=[0, 0, 1, 1, 2, 2], costs=dict(enumerate([1] * 6)))
+    refused(ValueError, "'costs' names 3, which is not the label of a group .* write a list", model, X, y)
+
+
+def test_costs_that_can_be_read_in_two_ways_are_refused():
+    X, y = table()
+    words = "'costs' can be read in two ways: its keys are labels of groups, and columns too. Write a list"
+    costs = dict(enumerate([1, 2, 3, 4, 5, 6]))
+    refused(ValueError, words, SparseRegressor(k=1, groups=[5, 4, 3, 2, 1, 0], costs=costs), X, y)
+    by_name = dict(zip(NAMES, [1, 2, 3, 4, 5, 6], strict=True))
+    model = SparseRegressor(k=1, groups=[*NAMES[1:], NAMES[0]], costs=by_name)
+    refused(ValueError, words, model, pd.DataFrame(X, columns=NAMES), y)
+    # Where both readings say the same there is nothing to ask.
+    assert prices(costs, [0, 1, 2, 3, 4, 5]) == [1, 2, 3, 4, 5, 6]
+    assert prices(dict.fromkeys(range(6), 2), [5, 4, 3, 2, 1, 0]) == [2] * 6

@@ -60,7 +60,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
         ``FoBa(rule="gradient")``.
     ridge : float, default=0.0
-        Weight of the squared coefficients in the objective.
+        Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
     tol : float, default=0.0
         The least decrease of the objective that is worth a further feature.
     fit_intercept : bool, default=True
@@ -73,12 +73,14 @@ class SparseClassifier(ClassifierMixin, SparseModel):
     max_per_group : int or None, default=None
         The largest number of columns chosen from any group.
     always, never : list of column names or indices, default=None
-        Features that are in every model (and counted), or in none. With ``groups``, labels of groups.
+        Features that are in every model (and counted), or in none. With ``groups``, labels of groups; integers are
+        labels then, not indices.
     costs : array-like of shape (n_features,) or dict, default=None
-        Price of every column; a group costs the sum of its columns, unless a dict gives the prices of groups.
-        Candidates are ranked by gain per price.
+        Price of every column; a group costs the sum of its columns. The keys of a dict are columns, by name or index;
+        with ``groups`` (and no ``max_per_group``) they are labels of groups if any is one, integers too. Candidates
+        are ranked by gain per price.
     budget : float or None, default=None
-        The largest total price.
+        The largest total price. What is found within it is the best that exchanges come to; it is not proved best.
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. Zero must be
         allowed. With two classes they are about the coefficients of the second.
