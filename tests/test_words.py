@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pauca import SparseClassifier, SparseRegressor
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor, Stop
 
 NAMES = ["age", "bmi", "dose", "sex", "sugar", "weight"]
 PRICES = {"age": 0, "bmi": 1, "dose": 2.5, "sex": 0, "sugar": 7, "weight": 1}
@@ -100,3 +100,34 @@ def test_elsewhere_nothing_is_said_of_positive_coefficients(table):
     nothing = SparseClassifier(k=2, tol=1e9).fit(X, y > 0)
     for model in (many, two_outputs, one_column, nothing, SparseRegressor(k=2).fit(X, y)):
         assert "positive" not in model.summary()
+
+
+# Fewer than were asked for.
+
+
+@pytest.mark.parametrize("method", ["exchange", "forward", "foba"])
+def test_features_that_do_not_help_are_told_of_once_and_only_where_asked_for(method):
+    y = np.array([1.0, -1, 1, -1] * 4)
+    X = np.column_stack(
+        [np.repeat([1.0, -1], 8), np.tile([1.0, 1, -1, -1], 4), y + np.repeat([1.0, -1], 8), np.ones(16)]
+    )
+    words = (
+        "^Constant columns were left out: 'x3'. k=2 features were asked for, but the search ended at 0: "
+        "no other lowers the objective. Ask for fewer.$"
+    )
+    with pytest.warns(PaucaWarning, match=words) as caught:
+        model = SparseRegressor(k=2, never=[2], method=method).fit(X, y)
+    assert len(caught) == 1
+    assert model.stop_ is Stop.NO_GAIN
+    SparseRegressor(never=[2], method=method).fit(X[:, :3], y)
+    with pytest.warns(PaucaWarning, match="Constant columns were left out: 'x3'.$"):
+        SparseRegressor(never=[2], method=method).fit(X, y)
+
+
+def test_limits_of_groups_are_said_in_groups(table):
+    X, y = table
+    with pytest.warns(
+        PaucaWarning, match="k=3 groups were asked for, but the search ended at 2: no other fits in budget=5"
+    ):
+        model = SparseRegressor(k=3, groups=GROUPS, costs=[1] * 6, budget=5).fit(X, y)
+    assert "unit" not in model.stop_.sentence
