@@ -287,7 +287,7 @@ def test_counts_that_do_not_count_are_refused():
     [
         (np.ones(50), "at least two classes; y holds the one class .*1"),
         (["yes"] * 50, "at least two classes; y holds the one class .*yes"),
-        (np.linspace(0, 1, 50), "Unknown label type: continuous"),
+        (np.linspace(0, 1, 50), "Unknown label type: continuous.*use SparseRegressor"),
         (np.where(np.arange(50) == 3, np.nan, 1.0), "Input y contains NaN"),
         (np.where(np.arange(50) == 3, np.inf, 1.0), "Input y contains infinity"),
         (np.array([None, *["a", "b"] * 24, "a"], dtype=object), "Unknown label type|contains (NaN|None)"),
@@ -305,7 +305,11 @@ def test_classes_are_refused(y, words):
         (np.where(np.arange(50) == 3, np.nan, 1.0), "Input y contains NaN"),
         (np.where(np.arange(50) == 3, -np.inf, 1.0), "Input y contains infinity"),
         (np.where(np.arange(100) == 73, np.nan, 1.0).reshape(50, 2), "Input y contains NaN"),
-        (["low"] * 50, "could not convert string to float"),
+        (["low"] * 50, "y holds text, such as 'low', .* use SparseClassifier"),
+        (np.array([b"low"] * 50), "y holds text, such as b'low', .* use SparseClassifier"),
+        (pd.Series(["low", "high"] * 25, dtype="category"), "y holds text, such as 'low', .* use SparseClassifier"),
+        (np.array([1.0, "high"] * 25, dtype=object), "y holds text, such as 'high', .* use SparseClassifier"),
+        (pd.DataFrame({"a": [1.0] * 50, "b": ["low"] * 50}), "y holds text, such as 'low'"),
         (np.ones((50, 2, 2)), "dim 3"),
         (np.full(50, 1e200), "Input y has values of magnitude 1e\\+200"),
     ],
@@ -361,7 +365,8 @@ def test_margins_are_no_probabilities(loss):
     model = SparseClassifier(k=2, loss=loss).fit(X, score > 0)
     for name in ("predict_proba", "predict_log_proba"):
         assert not hasattr(model, name)
-        with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+        words = f"no attribute '{name}': loss=.*inge.* does not model probabilities. Use loss='logistic'"
+        with pytest.raises(AttributeError, match=words):
             getattr(model, name)(X)
     assert hasattr(SparseClassifier(), "predict_proba")
     assert not hasattr(SparseRegressor(), "predict_proba")
@@ -377,6 +382,12 @@ def test_margins_are_no_probabilities(loss):
 def test_options_of_both_estimators_are_refused_by_name(make, word, params, error):
     X, score = table()
     refused(error, f"The '{next(iter(params))}' parameter of {word} must be", make(**params), X, score > 0)
+
+
+def test_numbers_written_as_text_are_numbers():
+    X, y = table()
+    model = SparseRegressor(k=2).fit(X, [f"{value:.17g}" for value in y])
+    np.testing.assert_array_equal(model.coef_, SparseRegressor(k=2).fit(X, y).coef_)
 
 
 def test_messages_show_values_as_users_wrote_them():
@@ -397,3 +408,41 @@ def test_a_column_named_twice_is_refused():
     frame = pd.DataFrame(X, columns=NAMES)
     bounds = {"sex": (0, 1), 3: (-1, 0)}
     refused(ValueError, "'bounds' names the column 'sex' twice", SparseRegressor(k=2, bounds=bounds), frame, y)
+
+
+# With groups, integer keys of costs are labels.
+
+
+def prices(costs, groups):
+    X, y = table()
+    return SparseRegressor(k=1, groups=groups, costs=costs).fit(X, y).path_.prices.tolist()
+
+
+def test_integer_keys_are_labels_where_one_is_a_label_and_else_columns():
+    assert prices({1: 5, 0: 7, 2: 9}, [2, 2, 1, 1, 0, 0]) == [7, 5, 9]
+    assert prices(dict(enumerate([1, 2, 3, 4, 5, 6])), [12, 12, 11, 11, 10, 10]) == [11, 7, 3]
+    assert prices([1, 2, 3, 4, 5, 6], [2, 2, 1, 1, 0, 0]) == [11, 7, 3]
+    X, y = table()
+    by_column = SparseRegressor(
+        k=2, groups=[0, 0, 1, 1, 2, 2], max_per_group=1, costs=dict(enumerate([1, 2, 3, 4, 5, 6]))
+    )
+    assert by_column.fit(X, y).path_.prices.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_indices_among_integer_labels_are_refused():
+    X, y = table()
+    model = SparseRegressor(k=1, groups=[0, 0, 1, 1, 2, 2], costs=dict(enumerate([1] * 6)))
+    refused(ValueError, "'costs' names 3, which is not the label of a group .* write a list", model, X, y)
+
+
+def test_costs_that_can_be_read_in_two_ways_are_refused():
+    X, y = table()
+    words = "'costs' can be read in two ways: its keys are labels of groups, and columns too. Write a list"
+    costs = dict(enumerate([1, 2, 3, 4, 5, 6]))
+    refused(ValueError, words, SparseRegressor(k=1, groups=[5, 4, 3, 2, 1, 0], costs=costs), X, y)
+    by_name = dict(zip(NAMES, [1, 2, 3, 4, 5, 6], strict=True))
+    model = SparseRegressor(k=1, groups=[*NAMES[1:], NAMES[0]], costs=by_name)
+    refused(ValueError, words, model, pd.DataFrame(X, columns=NAMES), y)
+    # Where both readings say the same there is nothing to ask.
+    assert prices(costs, [0, 1, 2, 3, 4, 5]) == [1, 2, 3, 4, 5, 6]
+    assert prices(dict.fromkeys(range(6), 2), [5, 4, 3, 2, 1, 0]) == [2] * 6

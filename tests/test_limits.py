@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
-from pauca import SparseClassifier, SparseRegressor, Stop
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor, Stop
 from pauca.methods import Exchange, FoBa, Forward
 from problems import METHODS, ar_problem, objective
 from wish_judges import (
@@ -134,6 +134,7 @@ def test_every_model_of_a_path_keeps_the_wish(loss, wish, method, kind):
     assert model.k_ == model.path_.sizes[-1] == len(model.support_)
 
 
+@pytest.mark.filterwarnings("ignore:k=. features were asked for")
 @pytest.mark.parametrize("wish", ["always", "never", "budget", "per group"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_models_under_limits_are_the_best_on_their_supports(loss, wish):
@@ -152,6 +153,7 @@ def case_null(c):
 # Bounds: the conditions for an optimum, and SciPy's own.
 
 
+@pytest.mark.filterwarnings("ignore:k=. features were asked for")
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
@@ -186,6 +188,7 @@ def test_bounded_absolute_loss_is_within_its_accuracy_of_the_linear_program(meth
         assert best * (1 - 1e-9) <= one.objective <= best + 1e-3 * case_null(c)
 
 
+@pytest.mark.filterwarnings("ignore:k=. features were asked for")
 def test_coefficients_without_sign_equal_nnls():
     for seed in range(10):
         X, y = ar_problem(50, 8, 4, rho=0.5, seed=seed)
@@ -222,7 +225,11 @@ def test_bounds_of_zero_width_keep_a_column_out():
     model = SparseRegressor(k=3, bounds=dict.fromkeys(out, (0, 0))).fit(X, y)
     barred = SparseRegressor(k=3, never=out).fit(X, y)
     np.testing.assert_allclose(model.coef_, barred.coef_, rtol=1e-6)
-    nothing = SparseRegressor(k=3, bounds=(0, 0)).fit(X, y)
+    words = (
+        "k=3 features were asked for, but the search ended at 0: no other lowers .* Loosen the bounds or ask for fewer"
+    )
+    with pytest.warns(PaucaWarning, match=words):
+        nothing = SparseRegressor(k=3, bounds=(0, 0)).fit(X, y)
     assert nothing.k_ == 0
     assert nothing.stop_ is Stop.NO_GAIN
 
@@ -413,11 +420,25 @@ def test_units_dearer_than_the_budget_do_not_stand_in_the_way(method, loss, k):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_reason_is_the_limit(method):
     X, y, _ = uneven("squared", seed=12)
-    for wish in ({"costs": [1] * 9, "budget": 2}, {"groups": [0] * 4 + [1] * 5, "max_per_group": 1}):
-        model = SparseRegressor(k=5, method=method, **wish).fit(X, y)
+    prices, places = {"costs": [1] * 9, "budget": 2}, {"groups": [0] * 4 + [1] * 5, "max_per_group": 1}
+    cases = [(prices, "budget=2"), (places, "max_per_group=1"), ({**prices, **places}, "budget=2 and max_per_group=1")]
+    for wish, given in cases:
+        words = f"k=5 features .* ended at 2: no other fits in {given}. Allow more or ask for fewer.$"
+        with pytest.warns(PaucaWarning, match=words) as caught:
+            model = SparseRegressor(k=5, method=method, **wish).fit(X, y)
+        assert len(caught) == 1
         assert model.k_ == 2
         assert model.stop_ is Stop.LIMITS
-        assert "fits in the budget or the places left to its group" in model.summary()
+        assert "No further feature or group fits in the limits given: budget" in model.summary()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_limits_without_a_size_are_no_news(method):
+    """Who gives no k asks for what the budget holds, and gets it without a warning; so does who gives a k that fits."""
+    X, y, _ = uneven("squared", seed=12)
+    for k in (None, 2):
+        assert SparseRegressor(k=k, costs=[1] * 9, budget=2, method=method).fit(X, y).k_ == 2
+    assert SparseRegressor(tol=1e9, k=2, method="forward").fit(X, y).k_ == 0
 
 
 # Enumeration of all supports.
@@ -650,6 +671,7 @@ def cut_short(loss, wish, method):
     return part, whole, calls
 
 
+@pytest.mark.filterwarnings("ignore:k=. features were asked for")
 @pytest.mark.parametrize("method", ["forward", FoBa(nu=0.8), "exchange"], ids=["forward", "foba", "exchange"])
 @pytest.mark.parametrize("wish", WISHES)
 @pytest.mark.parametrize("loss", ["squared", "poisson"])
@@ -668,6 +690,7 @@ def test_a_backward_run_cut_short_goes_on(wish):
     assert part.path_.events == whole.path_.events
 
 
+@pytest.mark.filterwarnings("ignore:k=. features were asked for")
 def test_other_wishes_begin_afresh():
     c = case("squared")
     model = SparseRegressor(k=K, warm_start=True)
@@ -686,6 +709,7 @@ def test_other_wishes_begin_afresh():
     assert dearer.k_ == 2
 
 
+@pytest.mark.filterwarnings("ignore:k=. features were asked for")
 def test_a_larger_goal_goes_on_under_the_same_limits():
     c = case("squared")
     for wish in WISHES:

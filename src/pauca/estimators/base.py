@@ -21,12 +21,13 @@ from pauca.estimators.checks import (
     check_moments,
     check_number,
     check_rows,
-    listed,
 )
+from pauca.estimators.remarks import remarks
 from pauca.estimators.wishes import Wishes
 from pauca.losses import Loss
+from pauca.losses.inspection import inspect_loss
 from pauca.methods import resolve
-from pauca.path import Budget, Event, Goal, Method, Path, Progress, Stop, Trail, run
+from pauca.path import Budget, Event, Goal, Method, Path, Progress, Trail, run
 from pauca.path.summary import summarize
 from pauca.subset import start
 from pauca.warnings import PaucaWarning
@@ -124,6 +125,7 @@ class SparseModel(SelectorMixin, BaseEstimator):
         """Run the method on checked data and keep what came of it; ``y`` has shape (C, n), or (n,) for classes."""
         goal, budget = self._goal(), self._budget()
         method = resolve(self.method)
+        inspect_loss(loss, y, weights, n_outputs)
         names = getattr(self, "feature_names_in_", None)
         wishes = Wishes(self, X.shape[1], names)
         bounds = wishes.bounds()
@@ -160,6 +162,7 @@ class SparseModel(SelectorMixin, BaseEstimator):
             units.labels,
             None if units.single else units.owner,
             outputs,
+            limits.price,
         )
         self._resume_key, self._resume_tol = key, goal.tol
         self._choose(answer)
@@ -205,9 +208,12 @@ class SparseModel(SelectorMixin, BaseEstimator):
         self.objective_ = model.objective
         self.k_ = model.size
         self.stop_ = self.path_.stop
-        self.__dict__.pop("groups_", None)
+        for optional in ("groups_", "cost_"):
+            self.__dict__.pop(optional, None)
         if self.path_.group_labels is not None:
             self.groups_ = self.path_.group_labels[model.units]
+        if self.path_.prices is not None:
+            self.cost_ = self.path_.cost(size)
 
     def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         """Coefficients and intercept in the shapes that users of scikit-learn expect."""
@@ -224,25 +230,6 @@ class SparseModel(SelectorMixin, BaseEstimator):
 
     def _warn(self, trail: Trail, design: Design, wishes: Wishes) -> None:
         """One warning for all that was noteworthy."""
-        names, constant = self.path_.column_names, np.flatnonzero(~design.usable)
-        unit_names = names if wishes.units.single else wishes.units.labels
-        remarks = []
-        if len(constant):
-            remarks.append(f"Constant columns were left out: {listed(names, constant)}.")
-        if trail.dependent and trail.stop is not Stop.PERFECT:
-            remarks.append(
-                "Columns that are linear combinations of chosen ones were left out: "
-                f"{listed(unit_names, trail.dependent)}."
-            )
-        if trail.stop is Stop.EXHAUSTED and self.k is not None:
-            remarks.append(f"k={self.k} {wishes.noun} were asked for, but only {self.k_} can be used together.")
-        if trail.stop is Stop.INTERRUPTED:
-            remarks.append(f"The search was interrupted; the models up to size {max(self.path_.sizes)} were kept.")
-        if self.path_[self.k_].at_infinity:
-            remarks.append(
-                "The objective falls on and on towards infinite coefficients, as where classes can be told apart "
-                "without error; a ridge too small to be seen otherwise has kept them finite. A larger one (such as "
-                "ridge=1e-3) gives coefficients that mean something."
-            )
-        if remarks:
-            warnings.warn(" ".join(remarks), PaucaWarning, stacklevel=4)
+        noteworthy = " ".join(remarks(self, trail, design, wishes))
+        if noteworthy:
+            warnings.warn(noteworthy, PaucaWarning, stacklevel=4)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
 from pauca.design import Design
@@ -65,6 +65,7 @@ def check_data(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
 
     Whether X is finite shows in its moments, which are the first pass over it; ``check_moments`` looks there.
     """
+    _refuse_text(estimator, y)
     with _named_columns(X):
         X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=True, **AS_IT_IS)
         X = _as_numbers(X)
@@ -78,6 +79,12 @@ def check_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     with _named_columns(X):
         X, y = validate_data(estimator, X, y, **AS_IT_IS)
         X = _as_numbers(X)
+    if type_of_target(y, input_name="y").startswith("continuous"):
+        # scikit-learn's own words come first: its checks look for them.
+        raise ValueError(
+            f"Unknown label type: continuous. {type(estimator).__name__} tells classes apart, and y holds numbers with "
+            "fractions. To foretell numbers use SparseRegressor; to tell ranges of them apart, make classes of y first."
+        )
     check_classification_targets(y)
     return X, y
 
@@ -152,6 +159,26 @@ def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | N
             f"'always' holds columns that are linear combinations of others in it: {listed(names, dependent)}. "
             "Leave them out, or add a ridge."
         )
+
+
+def _refuse_text(estimator: Any, y: Any) -> None:
+    """Refuse a target of words; digits in text are numbers all the same."""
+    column = None if y is None or sparse.issparse(y) else _as_column(y)
+    if column is None or column.dtype.kind in "biuf" or _holds_numbers(column.astype(object)):
+        return
+    for value in column.ravel():
+        if isinstance(value, str | bytes) and not _holds_numbers(np.array([value], dtype=object)):
+            raise ValueError(
+                f"y holds text, such as {value.item() if isinstance(value, np.generic) else value!r}, and {type(estimator).__name__} foretells numbers. "
+                "To tell classes apart use SparseClassifier; for numbers written as text, turn them into floats first."
+            )
+
+
+def _as_column(y: Any) -> np.ndarray | None:
+    try:
+        return np.asarray(y)
+    except ValueError:  # rows of different lengths, which scikit-learn refuses with a sentence of its own
+        return None
 
 
 def _refuse_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:

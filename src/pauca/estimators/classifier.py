@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.estimators.base import SparseModel
@@ -18,8 +19,26 @@ from pauca.losses import Loss, resolve
 from pauca.path import Method, Progress
 
 
-def _has_probabilities(estimator: Any) -> bool:
-    return hasattr(resolve(estimator.loss, classes=True), "probabilities")
+class _WithProbabilities:
+    """A method that only estimators whose loss models probabilities have; to others its absence says why.
+
+    scikit-learn's ``available_if`` does the same, but keeps the reason out of the message.
+    """
+
+    def __init__(self, method: Callable[..., np.ndarray]) -> None:
+        self._method = method
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Callable[..., np.ndarray]:
+        if estimator is None:
+            return self._method
+        if not hasattr(resolve(estimator.loss, classes=True), "probabilities"):
+            raise AttributeError(
+                f"This {type(estimator).__name__!r} has no attribute {self._method.__name__!r}: "
+                f"loss={estimator.loss!r} does not model probabilities. Use loss='logistic', or decision_function, "
+                "whose scores are no probabilities."
+            )
+        return MethodType(self._method, estimator)
 
 
 class SparseClassifier(ClassifierMixin, SparseModel):
@@ -41,7 +60,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
         ``FoBa(rule="gradient")``.
     ridge : float, default=0.0
-        Weight of the squared coefficients in the objective.
+        Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
     tol : float, default=0.0
         The least decrease of the objective that is worth a further feature.
     fit_intercept : bool, default=True
@@ -54,12 +73,14 @@ class SparseClassifier(ClassifierMixin, SparseModel):
     max_per_group : int or None, default=None
         The largest number of columns chosen from any group.
     always, never : list of column names or indices, default=None
-        Features that are in every model (and counted), or in none. With ``groups``, labels of groups.
+        Features that are in every model (and counted), or in none. With ``groups``, labels of groups; integers are
+        labels then, not indices.
     costs : array-like of shape (n_features,) or dict, default=None
-        Price of every column; a group costs the sum of its columns, unless a dict gives the prices of groups.
-        Candidates are ranked by gain per price.
+        Price of every column; a group costs the sum of its columns. The keys of a dict are columns, by name or index;
+        with ``groups`` (and no ``max_per_group``) they are labels of groups if any is one, integers too. Candidates
+        are ranked by gain per price.
     budget : float or None, default=None
-        The largest total price.
+        The largest total price. What is found within it is the best that exchanges come to; it is not proved best.
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. Zero must be
         allowed. With two classes they are about the coefficients of the second.
@@ -80,6 +101,8 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         Indices of the chosen features, ascending.
     groups_ : ndarray
         Labels of the chosen groups, where there are groups to choose.
+    cost_ : float
+        What the chosen features, or groups, cost in all, where there are ``costs``.
     k_ : int
         Number of features, or groups, of the model.
     objective_ : float
@@ -194,7 +217,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         loss = loss.for_classes(n_classes)
         target = _coded(codes, n_classes, joint=loss.joint)
         loss.check_target(target)
-        names = [str(label) for label in self.classes_] if n_classes > 2 else None
+        names = [str(label) for label in self.classes_]
         self._search(X, target, weights, loss, 1 if n_classes == 2 else n_classes, names)
         return self
 
@@ -228,7 +251,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @_WithProbabilities
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``; for losses that model them.
 
@@ -249,7 +272,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         claims = np.stack([loss.probabilities(row[None])[1] for row in scores])  # type: ignore[attr-defined]
         return (claims / claims.sum(axis=0)).T
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @_WithProbabilities
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of ``predict_proba``.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,10 @@ class Columns:
     def has(self, name: object) -> bool:
         """Whether there is a column of this name."""
         return isinstance(name, str) and name in self._index
+
+    def covered_by(self, keys: Collection[Any]) -> bool:
+        """Whether keys name every column once, all by name or all by index, and nothing else."""
+        return set(keys) in (set(self._index), set(range(self.n_features)))
 
     def index(self, column: Any, wish: str) -> int:
         """Index of a column given by name or index."""

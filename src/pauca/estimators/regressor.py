@@ -33,7 +33,7 @@ class SparseRegressor(RegressorMixin, SparseModel):
         "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
         ``FoBa(nu=0.3)``.
     ridge : float, default=0.0
-        Weight of the squared coefficients in the objective.
+        Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
     tol : float, default=0.0
         The least decrease of the objective that is worth a further feature, in the units of the objective: for squared
         loss those of y squared.
@@ -45,12 +45,14 @@ class SparseRegressor(RegressorMixin, SparseModel):
     max_per_group : int or None, default=None
         The largest number of columns chosen from any group.
     always, never : list of column names or indices, default=None
-        Features that are in every model (and counted), or in none. With ``groups``, labels of groups.
+        Features that are in every model (and counted), or in none. With ``groups``, labels of groups; integers are
+        labels then, not indices.
     costs : array-like of shape (n_features,) or dict, default=None
-        Price of every column; a group costs the sum of its columns, unless a dict gives the prices of groups.
-        Candidates are ranked by gain per price.
+        Price of every column; a group costs the sum of its columns. The keys of a dict are columns, by name or index;
+        with ``groups`` (and no ``max_per_group``) they are labels of groups if any is one, integers too. Candidates
+        are ranked by gain per price.
     budget : float or None, default=None
-        The largest total price.
+        The largest total price. What is found within it is the best that exchanges come to; it is not proved best.
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. ``(0, None)``
         asks for coefficients that are not negative. Zero must be allowed.
@@ -71,6 +73,8 @@ class SparseRegressor(RegressorMixin, SparseModel):
         Indices of the chosen features, ascending.
     groups_ : ndarray
         Labels of the chosen groups, where there are groups to choose.
+    cost_ : float
+        What the chosen features, or groups, cost in all, where there are ``costs``.
     k_ : int
         Number of features, or groups, of the model.
     objective_ : float

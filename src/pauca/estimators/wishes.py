@@ -156,9 +156,13 @@ class Wishes:
         return [found[j] for j in range(self._columns.n_features)]
 
     def _price_by_group(self, costs: Mapping[Any, Any], groups: dict[int, Any]) -> np.ndarray:
+        """Prices from a dict with a key that is the label of a group: then all its keys must be."""
         if len(groups) < len(costs):
             stranger = next(one for one in costs if one not in groups.values())
-            raise ValueError(f"'costs' names {plain(stranger)!r}, which is not the label of a group as the others are.")
+            raise ValueError(
+                f"'costs' names {plain(stranger)!r}, which is not the label of a group as the others are. "
+                "To give the price of every column, write a list."
+            )
         missing = [unit for unit in range(len(self.units)) if unit not in groups]
         if missing:
             raise ValueError(f"'costs' must hold a price for all groups; missing: {self._named(missing)}.")
@@ -166,7 +170,17 @@ class Wishes:
         bad = [unit for unit, value in enumerate(values) if not (is_number(value) and 0 <= float(value) < np.inf)]
         if bad:
             raise ValueError(f"'costs' must be finite and not negative; those of {self._named(bad)} are not.")
-        return np.array(values, dtype=np.float64)
+        price = np.array(values, dtype=np.float64)
+        if self._columns.covered_by(costs) and not np.array_equal(price, self._totals_by_column(costs)):
+            raise ValueError(
+                "'costs' can be read in two ways: its keys are labels of groups, and columns too. "
+                "Write a list with the price of every column, or give the groups other labels."
+            )
+        return price
+
+    def _totals_by_column(self, costs: Mapping[Any, Any]) -> np.ndarray:
+        """What every group costs if keys are columns."""
+        return self.units.totals(np.array(self._prices_by_name(costs), dtype=np.float64))
 
     def _budget(self) -> float | None:
         budget = self._estimator.budget

@@ -40,7 +40,10 @@ class Path:
     owner : ndarray of shape (n_features,) or None
         Group of every column, where there are groups.
     output_names : list of str or None
-        Names of the outputs or classes, where a feature has a coefficient for each.
+        Names of the outputs or classes, where there are several. A feature has a coefficient for each, but a single one
+        for two classes: if positive, it speaks for the second.
+    prices : ndarray or None
+        What every feature, or group, costs, where costs were given.
     """
 
     models: dict[int, Model]
@@ -51,6 +54,7 @@ class Path:
     group_labels: np.ndarray | None = None
     owner: np.ndarray | None = None
     output_names: list[str] | None = None
+    prices: np.ndarray | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -110,6 +114,21 @@ class Path:
         support = self[size].support
         return [unit] if self.owner is None else support[self.owner[support] == unit].tolist()
 
+    def cost(self, size: int) -> float:
+        """What the model of one size costs in all; there must be costs.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        float
+        """
+        if self.prices is None:
+            raise ValueError("no costs were given to this fit")
+        return float(self.prices[self[size].units].sum())
+
     def explained(self, size: int) -> float:
         """Share of the empty model's objective that the model of ``size`` removes.
 
@@ -126,7 +145,8 @@ class Path:
         -------
         list of dict
             With the keys size, objective, explained, entered, left and features: which features are in, and which
-            features (or groups, if there are any) came in since the size before, and which went out.
+            features (or groups, if there are any) came in since the size before, and which went out. Where costs were
+            given, cost is what the model costs in all.
         """
         records = []
         before: set[str] = set()
@@ -137,6 +157,7 @@ class Path:
                     "size": size,
                     "objective": self[size].objective,
                     "explained": self.explained(size),
+                    **({} if self.prices is None else {"cost": self.cost(size)}),
                     "entered": [name for name in names if name not in before],
                     "left": sorted(before.difference(names)),
                     "features": self.names(size),
@@ -151,7 +172,7 @@ class Path:
         Returns
         -------
         pandas.DataFrame
-            With the columns objective, explained, entered, left and features.
+            With the columns objective, explained, entered, left and features, and cost where costs were given.
 
         Examples
         --------

@@ -40,7 +40,7 @@ _SENTENCES = {
     Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
     Stop.NO_GAIN: "No remaining feature lowers the objective.",
     Stop.EXHAUSTED: "Every remaining column is constant or a linear combination of chosen ones.",
-    Stop.LIMITS: "No further unit fits in the budget or the places left to its group.",
+    Stop.LIMITS: "No further feature or group fits in the limits given: budget, max_per_group, never.",
     Stop.STEPS: "The largest number of steps was reached.",
     Stop.TIME: "The time limit was reached.",
     Stop.CALLBACK: "The callback asked to stop.",

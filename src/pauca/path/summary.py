@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,48 +16,73 @@ MOST_OUTPUTS = 6
 
 def summarize(path: Path, size: int) -> str:
     """The model of ``size`` as text: its features, their coefficients and what each is worth."""
-    model = path[size]
-    null = path[0].objective
-    noun = "feature" if path.group_labels is None else "group"
-    of = path.n_features if path.group_labels is None else len(path.group_labels)
-    head = f"{size} {noun}{'' if size == 1 else 's'} of {of}, objective {model.objective:.6g}"
-    if null > 0:
-        head += f", {100 * path.explained(size):.2f} % explained"
     lines = _aligned(_rows(path, size), left=1 if path.group_labels is None else 2)
-    notes = []
+    return "\n".join([_head(path, size), "", *lines, "", *_notes(path, size), path.stop.sentence])
+
+
+def _head(path: Path, size: int) -> str:
+    """The line above the table: how many, at what price, how good."""
+    of = path.n_features if path.group_labels is None else len(path.group_labels)
+    words = [f"{size} {_noun(path)}{'' if size == 1 else 's'} of {of}"]
+    if path.prices is not None:
+        words.append(f"total cost {path.cost(size):.6g}")
+    words.append(f"objective {path[size].objective:.6g}")
+    if path[0].objective > 0:
+        words.append(f"{100 * path.explained(size):.2f} % explained")
+    return ", ".join(words)
+
+
+def _notes(path: Path, size: int) -> Iterator[str]:
+    """What must be known to read the table."""
+    model = path[size]
+    classes = _two_classes(path, size)
+    if size and classes:
+        yield f"positive coefficients speak for class {classes[1]!r}, negative ones for {classes[0]!r}"
     if size:
         about = "" if model.worth_is_exact else "about "
-        left_out = f"if the {noun} were left out and the others refitted"
-        notes.append(f"worth: {about}what would be lost of the share explained {left_out}")
+        left_out = f"if the {_noun(path)} were left out and the others refitted"
+        yield f"worth: {about}what would be lost of the share explained {left_out}"
     if model.at_infinity:
-        notes.append("The optimum lies at infinite coefficients: some rows can be told apart without error.")
-    return "\n".join([head, "", *lines, "", *notes, path.stop.sentence])
+        yield "Some coefficients would grow on, as where rows can be told apart without error: their sizes say little."
 
 
 def _rows(path: Path, size: int) -> list[list[str]]:
     """The table's cells: the head, a row for each feature, the most valuable first, and the intercept."""
     model = path[size]
     null = path[0].objective
-    outputs = path.output_names or ["coefficient"]
+    outputs = ["coefficient"] if path.output_names is None or _two_classes(path, size) else path.output_names
     shown = outputs[:MOST_OUTPUTS]
     coef = np.atleast_2d(model.coef)[: len(shown)]
     intercept = np.atleast_1d(model.intercept)[: len(shown)]
     grouped = path.group_labels is not None
     blank = [""] if grouped else []
-    rows = [[*(["group"] if grouped else []), "feature", *shown, "worth"]]
+    priced = [] if path.prices is None else ["cost"]
+    rows = [[*(["group"] if grouped else []), "feature", *shown, "worth", *priced]]
     names = dict(zip(model.support.tolist(), path.names(size), strict=True))
     places = {column: place for place, column in enumerate(model.support.tolist())}
     for position in np.argsort(-model.worth, kind="stable"):
         worth = f"{100 * model.worth[position] / null:.2f} %" if null > 0 else "0.00 %"
         unit = int(model.units[position])
+        price = [] if path.prices is None else [f"{path.prices[unit]:.6g}"]
         label = [str(path.group_labels[unit])] if path.group_labels is not None else []
         columns = path.columns_of(size, unit)
         for column in columns:
             numbers = [f"{value:.6g}" for value in coef[:, places[column]]]
-            rows.append([*label, names[column], *numbers, worth])
-            label, worth = blank, ""
-    rows.append([*blank, "(intercept)", *(f"{value:.6g}" for value in intercept), ""])
+            rows.append([*label, names[column], *numbers, worth, *price])
+            label, worth, price = blank, "", [""] * len(priced)
+    rows.append([*blank, "(intercept)", *(f"{value:.6g}" for value in intercept), "", *([""] * len(priced))])
     return rows
+
+
+def _noun(path: Path) -> str:
+    """What a size counts."""
+    return "feature" if path.group_labels is None else "group"
+
+
+def _two_classes(path: Path, size: int) -> list[str] | None:
+    """The classes, where one coefficient tells two of them apart."""
+    names = path.output_names
+    return names if names is not None and len(names) > np.size(path[size].intercept) else None
 
 
 def _aligned(rows: list[list[str]], left: int) -> list[str]:

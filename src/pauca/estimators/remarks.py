@@ -1,0 +1,50 @@
+"""What was noteworthy about a fit, in sentences for the one warning that tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pauca.design import Design
+from pauca.estimators.checks import listed
+from pauca.estimators.wishes import Wishes
+from pauca.path import Stop, Trail
+
+
+def remarks(estimator: Any, trail: Trail, design: Design, wishes: Wishes) -> Iterator[str]:
+    """What the user should know of a fit and cannot see from its numbers; as a rule nothing."""
+    path = estimator.path_
+    names, constant = path.column_names, np.flatnonzero(~design.usable)
+    if len(constant):
+        yield f"Constant columns were left out: {listed(names, constant)}."
+    if trail.dependent and trail.stop is not Stop.PERFECT:
+        unit_names = names if wishes.units.single else wishes.units.labels
+        yield (
+            f"Columns that are linear combinations of chosen ones were left out: {listed(unit_names, trail.dependent)}."
+        )
+    if estimator.k is not None and estimator.k_ < estimator.k:
+        yield from _fewer(estimator, trail.stop, wishes)
+    if trail.stop is Stop.INTERRUPTED:
+        yield f"The search was interrupted; the models up to size {max(path.sizes)} were kept."
+    if path[estimator.k_].at_infinity:
+        yield (
+            "Some coefficients have grown large and would grow on, as where some rows can be told apart without error. "
+            "Predictions can be used, but the sizes of coefficients, and probabilities near 0 or 1, say little. "
+            "For coefficients that can be read set a ridge, such as ridge=1e-3 on standardised columns."
+        )
+
+
+def _fewer(estimator: Any, stop: Stop | None, wishes: Wishes) -> Iterator[str]:
+    """Why there are fewer features than were asked for; nothing where the user has asked for that too."""
+    asked = f"k={estimator.k} {wishes.noun} were asked for, but"
+    limits = [name for name in ("budget", "max_per_group") if getattr(estimator, name) is not None]
+    if stop is Stop.LIMITS and limits:
+        given = " and ".join(f"{name}={getattr(estimator, name)}" for name in limits)
+        yield f"{asked} the search ended at {estimator.k_}: no other fits in {given}. Allow more or ask for fewer."
+    elif stop in {Stop.LIMITS, Stop.EXHAUSTED}:
+        yield f"{asked} only {estimator.k_} can be used together."
+    elif stop is Stop.NO_GAIN:
+        do = "Ask for fewer" if estimator.bounds is None else "Loosen the bounds or ask for fewer"
+        yield f"{asked} the search ended at {estimator.k_}: no other lowers the objective. {do}."
