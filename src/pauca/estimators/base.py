@@ -185,9 +185,9 @@ class SparseModel(SelectorMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         """Linear scores of rows, shape (n, C)."""
         check_is_fitted(self)
-        X = check_rows(self, X)
+        used = check_rows(self, X, self.support_)
         coef = np.atleast_2d(self.coef_)[:, self.support_]
-        return np.asarray(X[:, self.support_] @ coef.T + np.atleast_1d(self.intercept_))
+        return np.asarray(used @ coef.T + np.atleast_1d(self.intercept_))
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)

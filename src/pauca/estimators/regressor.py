@@ -198,7 +198,8 @@ class SparseRegressor(RegressorMixin, SparseModel):
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            All columns of the fit, in the same order.
+            All columns of the fit, in the same order; or a frame with the chosen columns, in any order and with any
+            others, where the fit had names. Columns that were not chosen may hold missing values.
 
         Returns
         -------
