@@ -23,6 +23,7 @@ from pauca.estimators.checks import (
     check_rows,
     listed,
 )
+from pauca.estimators.portable import Portable
 from pauca.estimators.wishes import Wishes
 from pauca.losses import Loss
 from pauca.methods import resolve
@@ -32,7 +33,7 @@ from pauca.subset import start
 from pauca.warnings import PaucaWarning
 
 
-class SparseModel(SelectorMixin, BaseEstimator):
+class SparseModel(Portable, SelectorMixin, BaseEstimator):
     """A linear model with few features: all that does not depend on what the target is."""
 
     def __init__(

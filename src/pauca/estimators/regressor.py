@@ -10,10 +10,12 @@ from sklearn.base import RegressorMixin
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.checks import check_data, check_target, check_weights
+from pauca.export import register_kind
 from pauca.losses import Loss, resolve
 from pauca.path import Method, Progress
 
 
+@register_kind("SparseRegressor")
 class SparseRegressor(RegressorMixin, SparseModel):
     """The best linear model of numbers with few features.
 
@@ -219,6 +221,11 @@ class SparseRegressor(RegressorMixin, SparseModel):
         if self._several_outputs:
             return np.atleast_2d(coef), np.atleast_1d(intercept)
         return coef, intercept
+
+    def _restored(self) -> None:
+        super()._restored()
+        resolve(self.loss, classes=False)
+        self._several_outputs = self.path_.output_names is not None
 
 
 def _output_names(y: Any) -> list[str] | None:
