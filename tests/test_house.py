@@ -26,7 +26,11 @@ MAY_IMPORT = {
         *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings")
     },
 }
-OPTIONAL = {"path/plot.py": {"matplotlib"}, "path/path.py": {"pandas", "matplotlib"}}
+OPTIONAL = {
+    "path/plot.py": {"matplotlib"},
+    "path/path.py": {"pandas", "matplotlib"},
+    "export/onnx.py": {"onnx", "skl2onnx"},
+}
 
 
 def imported(file):
