@@ -17,6 +17,9 @@ UNSAFE = re.compile(r"""\\(["']|\Z)""")
 
 def to_sql(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[str]) -> str:
     """A SELECT from ``table``, or without one the expressions alone."""
+    if keep and table is None:
+        raise ValueError("Columns to keep need a table: give to_sql(table=..., keep=...).")
+    keep = [keep] if isinstance(keep, str) else list(keep)
     if formula.classes is None:
         return _numbers(formula, table, keep)
     if table is None and len(formula.classes) > 2:
@@ -129,8 +132,6 @@ def _column(name: str, table: Any) -> str:
 
 
 def _kept(keep: Sequence[str], table: Any) -> list[str]:
-    if keep and table is None:
-        raise ValueError("Columns to keep need a table: give to_sql(table=..., keep=...).")
     return [_column(name, table) for name in keep]
 
 
