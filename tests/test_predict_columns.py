@@ -141,3 +141,8 @@ def test_no_rows_are_refused_in_scikit_learns_words(table, regressor):
     X, _ = table
     with pytest.raises(ValueError, match="Found array with 0 sample"):
         regressor.predict(X[["bmi", "sugar"]][:0])
+
+
+def test_lazy_frames_are_refused(table, regressor):
+    with pytest.raises(TypeError, match=r"call its collect\(\) first"):
+        regressor.predict(as_polars(table[0]).lazy())

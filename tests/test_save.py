@@ -3,7 +3,10 @@
 import json
 import os
 import stat
+import tempfile
 from copy import deepcopy
+from functools import cache
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -24,6 +27,14 @@ from pauca.export.registry import PARTS
 from pauca.losses import Huber, Squared
 
 VERBS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")
+
+
+@cache
+def file_of(name):
+    """The content of a model's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        fitted(name).save(os.path.join(folder, "model.json"))
+        return Path(folder, "model.json").read_bytes()
 
 
 def reloaded(model, folder):
@@ -439,9 +450,8 @@ def _mutated(document, data):
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_file_changed_anywhere_loads_or_is_refused(checked, tmp_path, data):
-    model = fitted(data.draw(st.sampled_from(["huber", "outputs", "groups", "wishes", "multinomial", "words"])))
-    model.save(tmp_path / "model.json")
-    document = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    name = data.draw(st.sampled_from(["huber", "outputs", "groups", "wishes", "multinomial", "words"]))
+    model, document = fitted(name), json.loads(file_of(name))
     if not checked:
         del document["checksum"]
     (tmp_path / "model.json").write_text(json.dumps(_mutated(document, data)))
@@ -462,9 +472,7 @@ def test_a_file_changed_anywhere_loads_or_is_refused(checked, tmp_path, data):
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_file_with_other_bytes_anywhere_loads_or_is_refused(tmp_path, data):
-    model = fitted("groups")
-    model.save(tmp_path / "model.json")
-    content = bytearray((tmp_path / "model.json").read_bytes())
+    content = bytearray(file_of("groups"))
     place = data.draw(st.integers(0, len(content) - 1))
     content[place : place + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
     (tmp_path / "model.json").write_bytes(content)
@@ -472,7 +480,7 @@ def test_a_file_with_other_bytes_anywhere_loads_or_is_refused(tmp_path, data):
         again = pauca.load(tmp_path / "model.json")
     except ModelFileError:
         return
-    assert_same_model(model, again)
+    assert_same_model(fitted("groups"), again)
 
 
 @settings(max_examples=100, deadline=None)

@@ -88,6 +88,7 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     A frame is read by name where the fit had names, and need not hold more than the used columns. An array must hold
     all columns of the fit: of fewer nobody could say which they are.
     """
+    _refuse_lazy(X)
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and _can_be_named(X, names, used):
         chosen = _by_name(estimator, X, names, used)
@@ -230,8 +231,7 @@ def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
 @contextmanager
 def _named_columns(X: Any) -> Iterator[None]:
     """What goes wrong with the columns of a frame is said with their names."""
-    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
-        raise TypeError("X is a lazy frame; call its collect() first.")
+    _refuse_lazy(X)
     dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
     if dates:
         raise ValueError(
@@ -248,6 +248,11 @@ def _named_columns(X: Any) -> Iterator[None]:
             f"{error}\nColumns that do not hold numbers: {listed(np.array(text), range(len(text)))}. "
             "Encode them as numbers or leave them out."
         ) from error
+
+
+def _refuse_lazy(X: Any) -> None:
+    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
+        raise TypeError("X is a lazy frame; call its collect() first.")
 
 
 def _dtypes(X: Any) -> list[tuple[str, str]]:
