@@ -11,6 +11,7 @@ ROOT = Path(pauca.__file__).parent
 LIBRARIES = {"numpy", "scipy"}
 MAY_IMPORT = {
     "model": set(),
+    "version": set(),
     "warnings": set(),
     "design": {"design"},
     "losses": {"losses"},
@@ -20,9 +21,16 @@ MAY_IMPORT = {
     "subset": {"subset", "objectives", "design", "losses", "refit", "units", "model"},
     "path": {"path", "subset", "model"},
     "methods": {"methods", "path", "subset"},
-    "estimators": {"estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "warnings"},
+    "export": {"export", "losses", "methods", "path", "model", "version"},
+    "estimators": {
+        *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings")
+    },
 }
-OPTIONAL = {"path/plot.py": {"matplotlib"}, "path/path.py": {"pandas", "matplotlib"}}
+OPTIONAL = {
+    "path/plot.py": {"matplotlib"},
+    "path/path.py": {"pandas", "matplotlib"},
+    "export/onnx.py": {"onnx", "skl2onnx"},
+}
 
 
 def imported(file):

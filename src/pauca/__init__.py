@@ -3,14 +3,15 @@
 Pauca sed matura: few, but ripe.
 """
 
-from pauca import losses, methods
+from pauca import export, losses, methods
 from pauca.estimators import SparseClassifier, SparseRegressor
+from pauca.export import ModelFileError, load
 from pauca.path import Path, Progress, Stop
+from pauca.version import __version__
 from pauca.warnings import PaucaWarning
 
-__version__ = "0.1.0"
-
 __all__ = [
+    "ModelFileError",
     "Path",
     "PaucaWarning",
     "Progress",
@@ -18,6 +19,8 @@ __all__ = [
     "SparseRegressor",
     "Stop",
     "__version__",
+    "export",
+    "load",
     "losses",
     "methods",
 ]

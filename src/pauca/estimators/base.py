@@ -22,6 +22,7 @@ from pauca.estimators.checks import (
     check_number,
     check_rows,
 )
+from pauca.estimators.portable import Portable
 from pauca.estimators.remarks import remarks
 from pauca.estimators.wishes import Wishes
 from pauca.losses import Loss
@@ -33,7 +34,7 @@ from pauca.subset import start
 from pauca.warnings import PaucaWarning
 
 
-class SparseModel(SelectorMixin, BaseEstimator):
+class SparseModel(Portable, SelectorMixin, BaseEstimator):
     """A linear model with few features: all that does not depend on what the target is."""
 
     def __init__(
@@ -188,9 +189,9 @@ class SparseModel(SelectorMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         """Linear scores of rows, shape (n, C)."""
         check_is_fitted(self)
-        X = check_rows(self, X)
+        used = check_rows(self, X, self.support_)
         coef = np.atleast_2d(self.coef_)[:, self.support_]
-        return np.asarray(X[:, self.support_] @ coef.T + np.atleast_1d(self.intercept_))
+        return np.asarray(used @ coef.T + np.atleast_1d(self.intercept_))
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)

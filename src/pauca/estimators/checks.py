@@ -89,15 +89,26 @@ def check_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     return X, y
 
 
-def check_rows(estimator: Any, X: Any) -> Any:
-    """X for prediction: the columns of the fit, numbers all of them."""
-    with _named_columns(X):
-        X = _as_numbers(validate_data(estimator, X, reset=False, **AS_IT_IS))
-    bad = ~np.isfinite(X.data if sparse.issparse(X) else X)
+def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
+    """The columns ``used`` of X, for prediction: numbers all of them. What other columns hold does not matter.
+
+    A frame is read by name where the fit had names, and need not hold more than the used columns. An array must hold
+    all columns of the fit: of fewer nobody could say which they are.
+    """
+    _refuse_lazy(X)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and _can_be_named(X, names, used):
+        chosen = _by_name(estimator, X, names, used)
+        with _named_columns(chosen):
+            rows = _as_numbers(check_array(chosen, estimator=estimator, **AS_IT_IS))
+    else:
+        with _named_columns(X), _fewer_columns(X, used):
+            rows = _as_numbers(validate_data(estimator, X, reset=False, **AS_IT_IS))[:, used]
+    bad = ~np.isfinite(rows.data if sparse.issparse(rows) else rows)
     if bad.any():
-        columns = X.tocoo().col[bad] if sparse.issparse(X) else np.nonzero(bad)[1]
-        _refuse_values(estimator, X, np.unique(columns), getattr(estimator, "feature_names_in_", None))
-    return X
+        places = np.unique(rows.tocoo().col[bad] if sparse.issparse(rows) else np.nonzero(bad)[1])
+        _refuse_values(estimator, rows, places, np.array(column_names(names, used), dtype=object))
+    return rows
 
 
 def check_target(y: np.ndarray) -> None:
@@ -204,11 +215,50 @@ def listed(names: np.ndarray | None, columns: Any) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+def _can_be_named(X: Any, names: np.ndarray, used: np.ndarray) -> bool:
+    """Whether X is a frame, and a name stands for one used column; a model of no columns has nothing to look up."""
+    known, wanted = names.tolist(), names[used].tolist()
+    return bool(_dtypes(X)) and bool(wanted) and all(known.count(name) == 1 for name in wanted)
+
+
+def _by_name(estimator: Any, X: Any, names: np.ndarray, used: np.ndarray) -> Any:
+    """The used columns of a frame, in the order of the fit."""
+    held, wanted = list(X.columns), names[used].tolist()
+    missing = [name for name in wanted if name not in held]
+    # All columns of the fit and no others are expected in the order of the fit: so scikit-learn has it everywhere.
+    if missing or set(held) == set(names):
+        try:
+            validate_data(estimator, X, reset=False, skip_check_array=True)
+        except ValueError as error:
+            if not missing:
+                raise
+            lacking = listed(np.array(missing, dtype=object), range(len(missing)))
+            raise ValueError(f"{error}\nThe model needs columns that X does not have: {lacking}.") from error
+    twice = np.array([name for name in wanted if held.count(name) > 1], dtype=object)
+    if len(twice):
+        raise ValueError(f"X has several columns of one name: {listed(twice, range(len(twice)))}.")
+    return X[wanted]
+
+
+@contextmanager
+def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
+    """Where somebody gives the chosen columns alone, without names, say what to do instead."""
+    try:
+        yield
+    except ValueError as error:
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        if len(shape) != 2 or shape[1] != len(used) or "features" not in str(error):
+            raise
+        raise ValueError(
+            f"{error} The chosen columns alone can be told apart by name only: fit and predict with frames, or give "
+            "all columns."
+        ) from error
+
+
 @contextmanager
 def _named_columns(X: Any) -> Iterator[None]:
     """What goes wrong with the columns of a frame is said with their names."""
-    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
-        raise TypeError("X is a lazy frame; call its collect() first.")
+    _refuse_lazy(X)
     dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
     if dates:
         raise ValueError(
@@ -225,6 +275,11 @@ def _named_columns(X: Any) -> Iterator[None]:
             f"{error}\nColumns that do not hold numbers: {listed(np.array(text), range(len(text)))}. "
             "Encode them as numbers or leave them out."
         ) from error
+
+
+def _refuse_lazy(X: Any) -> None:
+    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
+        raise TypeError("X is a lazy frame; call its collect() first.")
 
 
 def _dtypes(X: Any) -> list[tuple[str, str]]:

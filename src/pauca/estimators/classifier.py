@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.estimators.base import SparseModel
 from pauca.estimators.checks import check_class_weight, check_classes, check_weights
 from pauca.estimators.columns import plain
+from pauca.export import register_kind
 from pauca.losses import Loss, resolve
 from pauca.path import Method, Progress
 
@@ -41,6 +42,7 @@ class _WithProbabilities:
         return MethodType(self._method, estimator)
 
 
+@register_kind("SparseClassifier", labels=("classes_",))
 class SparseClassifier(ClassifierMixin, SparseModel):
     """The best linear classifier with few features.
 
@@ -227,7 +229,8 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            All columns of the fit, in the same order.
+            All columns of the fit, in the same order; or a frame with the chosen columns, in any order and with any
+            others, where the fit had names. Columns that were not chosen may hold missing values.
 
         Returns
         -------
@@ -289,6 +292,15 @@ class SparseClassifier(ClassifierMixin, SparseModel):
 
     def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         return np.atleast_2d(coef), np.atleast_1d(intercept)
+
+    def _restored(self) -> None:
+        super()._restored()
+        resolve(self.loss, classes=True)
+        check_class_weight(self.class_weight)
+        n_classes, outputs = len(np.unique(self.classes_)), self.path_.output_names
+        expected = None if n_classes == 2 else [str(label) for label in self.classes_]
+        if n_classes < 2 or n_classes < len(self.classes_) or outputs != expected:
+            raise ValueError("the classes must be two or more, no two the same, and the outputs their names")
 
 
 def _coded(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndarray:

@@ -10,10 +10,12 @@ from sklearn.base import RegressorMixin
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.checks import check_data, check_target, check_weights
+from pauca.export import register_kind
 from pauca.losses import Loss, resolve
 from pauca.path import Method, Progress
 
 
+@register_kind("SparseRegressor")
 class SparseRegressor(RegressorMixin, SparseModel):
     """The best linear model of numbers with few features.
 
@@ -202,7 +204,8 @@ class SparseRegressor(RegressorMixin, SparseModel):
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            All columns of the fit, in the same order.
+            All columns of the fit, in the same order; or a frame with the chosen columns, in any order and with any
+            others, where the fit had names. Columns that were not chosen may hold missing values.
 
         Returns
         -------
@@ -222,6 +225,11 @@ class SparseRegressor(RegressorMixin, SparseModel):
         if self._several_outputs:
             return np.atleast_2d(coef), np.atleast_1d(intercept)
         return coef, intercept
+
+    def _restored(self) -> None:
+        super()._restored()
+        resolve(self.loss, classes=False)
+        self._several_outputs = self.path_.output_names is not None
 
 
 def _output_names(y: Any) -> list[str] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -57,6 +58,9 @@ class Loss(ABC):
     """Whether the curvature is zero over whole intervals, so that it says little of longer steps."""
     quadratic: ClassVar[bool] = False
     """Whether this is squared loss, for which there are closed forms."""
+    link: ClassVar[str | None] = "identity"
+    """What ``prediction`` makes of a score, or ``probabilities`` of scores, for those who write it in other languages:
+    "identity", "exp", "logistic" or "softmax". It counts where it stands in the same class as that method."""
 
     @abstractmethod
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -120,6 +124,12 @@ class Loss(ABC):
     def easier(self) -> Loss | None:
         """A smoother loss whose minimiser is a good start for this one, if refits may need it."""
         return None
+
+    def link_of(self, verb: str) -> str | None:
+        """The link of ``prediction`` or ``probabilities``; None where it is not stated beside that method."""
+        # A class that says anew what a score stands for does not inherit what was said of another formula.
+        said: Mapping[str, Any] = next((vars(one) for one in type(self).__mro__ if verb in vars(one)), {})
+        return said.get("link")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)

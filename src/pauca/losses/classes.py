@@ -22,6 +22,7 @@ class Logistic(Loss):
     lipschitz = 1.0
     steepness = 1.0
     may_diverge = True
+    link = "logistic"
 
     def check_target(self, y: np.ndarray) -> None:
         check_signs(y)
@@ -105,6 +106,7 @@ class Multinomial(Loss):
     smoothness = 0.5
     lipschitz = float(np.sqrt(2.0))
     may_diverge = True
+    link = "softmax"
 
     def check_target(self, y: np.ndarray) -> None:
         if np.any(y < 0) or np.any(y != np.floor(y)):

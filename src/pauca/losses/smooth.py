@@ -105,6 +105,7 @@ class Poisson(Loss):
 
     steepness = 1.0
     may_diverge = True
+    link = "exp"
 
     def check_target(self, y: np.ndarray) -> None:
         if np.any(y < 0):

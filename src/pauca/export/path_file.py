@@ -1,0 +1,141 @@
+"""A path as plain JSON, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pauca.export.place import Place, written
+from pauca.export.values import read_array, write_array
+from pauca.model import Model
+from pauca.path import Event, Path, Stop
+
+FIELDS = ("features", "outputs", "groups", "stop", "events", "models")
+
+# A model has a coefficient, mostly zero, for every column. More columns than this no memory would hold.
+MOST_FEATURES = 2**31 - 1
+
+# Names of events, and how many units each names.
+EVENTS = [("add", 1), ("drop", 1), ("swap", 2)]
+
+STOPS = {stop.value: stop for stop in Stop}
+
+
+def write_path(path: Path) -> dict[str, Any]:
+    """The fields of a file that hold the path."""
+    names, labels, owner = path.column_names, path.group_labels, path.owner
+    return {
+        "features": {"count": path.n_features, "names": None if names is None else [str(name) for name in names]},
+        "outputs": path.output_names,
+        "groups": None
+        if labels is None or owner is None
+        else {"labels": write_array(labels, "groups"), "owner": owner.tolist()},
+        "stop": path.stop.value,
+        "events": [_plain(event) for event in path.events],
+        "models": [_write_model(model) for model in path],
+    }
+
+
+def read_path(fields: dict[str, Place]) -> Path:
+    """The path from these fields; whatever does not go together is refused."""
+    n_features, names = _read_features(fields["features"])
+    outputs = _read_outputs(fields["outputs"])
+    labels, owner = _read_groups(fields["groups"], n_features)
+    n_units = n_features if labels is None else len(labels)
+    n_outputs = 1 if outputs is None else len(outputs)
+    events = [_read_event(event, n_units - 1) for event in fields["events"].items()]
+    stop = fields["stop"].one_of(STOPS)
+    models: dict[int, Model] = {}
+    for place in fields["models"].items():
+        model = _read_model(place, n_features, n_outputs, n_units, owner)
+        if model.size <= max(models, default=-1):
+            place.refuse("the models must be in the order of their sizes, one of each size")
+        models[model.size] = model
+    if 0 not in models:
+        fields["models"].refuse("the model of size 0 is missing")
+    return Path(models, events, stop, n_features, names, labels, owner, outputs)
+
+
+def _write_model(model: Model) -> dict[str, Any]:
+    return {
+        "units": model.units.tolist(),
+        "support": model.support.tolist(),
+        "coef": model.coef.tolist(),
+        "intercept": np.asarray(model.intercept).tolist(),
+        "objective": float(model.objective),
+        "worth": [written(worth) for worth in model.worth.tolist()],
+        "worth_is_exact": bool(model.worth_is_exact),
+        "at_infinity": bool(model.at_infinity),
+    }
+
+
+def _read_model(place: Place, n_features: int, n_outputs: int, n_units: int, owner: np.ndarray | None) -> Model:
+    fields = place.fields(
+        ["units", "support", "coef", "intercept", "objective", "worth", "worth_is_exact", "at_infinity"]
+    )
+    units = fields["units"].ascending(n_units - 1)
+    support = fields["support"].ascending(n_features - 1)
+    if not set(support if owner is None else owner[support].tolist()) <= set(units):
+        fields["support"].refuse("there is a column of a unit that was not chosen")
+    if owner is None and support != units:
+        fields["support"].refuse("where there are no groups, the units are the columns themselves")
+    return Model(
+        support=np.array(support, dtype=np.intp),
+        coef=_read_coef(fields["coef"], n_outputs, len(support)),
+        intercept=_read_intercept(fields["intercept"], n_outputs),
+        objective=fields["objective"].number(),
+        worth=np.array([worth.real() for worth in fields["worth"].items(len(units))], dtype=np.float64),
+        units=np.array(units, dtype=np.intp),
+        at_infinity=fields["at_infinity"].flag(),
+        worth_is_exact=fields["worth_is_exact"].flag(),
+    )
+
+
+def _read_coef(place: Place, n_outputs: int, n_columns: int) -> np.ndarray:
+    if n_outputs == 1:
+        return np.array(place.numbers(n_columns), dtype=np.float64)
+    rows = [row.numbers(n_columns) for row in place.items(n_outputs)]
+    return np.array(rows, dtype=np.float64).reshape(n_outputs, n_columns)
+
+
+def _read_intercept(place: Place, n_outputs: int) -> float | np.ndarray:
+    return place.number() if n_outputs == 1 else np.array(place.numbers(n_outputs), dtype=np.float64)
+
+
+def _read_features(place: Place) -> tuple[int, np.ndarray | None]:
+    fields = place.fields(["count", "names"])
+    count = fields["count"].integer(1, MOST_FEATURES)
+    if fields["names"].value is None:
+        return count, None
+    return count, np.array(fields["names"].texts(count), dtype=object)
+
+
+def _read_outputs(place: Place) -> list[str] | None:
+    if place.value is None:
+        return None
+    return place.texts() or place.refuse("the list is empty; a single output without a name is null")
+
+
+def _read_groups(place: Place, n_features: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    if place.value is None:
+        return None, None
+    fields = place.fields(["labels", "owner"])
+    labels = read_array(fields["labels"])
+    owner = [item.integer(0, len(labels) - 1) for item in fields["owner"].items(n_features)]
+    return labels, np.array(owner, dtype=np.intp)
+
+
+def _read_event(place: Place, most: int) -> Event:
+    action, *features = place.items() or [place]
+    if (action.value, len(features)) not in EVENTS:
+        place.refuse('an event is ["add", j], ["drop", i] or ["swap", i, j]')
+    name = action.text()
+    if name == "swap" and isinstance(features[0].value, list):
+        out, into = (tuple(one.integer(0, most) for one in side.items()) for side in features)
+        return (name, out, into)
+    return (name, *(feature.integer(0, most) for feature in features))  # type: ignore[return-value]
+
+
+def _plain(event: Event) -> list[Any]:
+    return [np.asarray(part).tolist() if not isinstance(part, str) else part for part in event]

@@ -1,0 +1,121 @@
+"""A model as a Python module that needs nothing but Python."""
+
+from __future__ import annotations
+
+from pauca.export.form import Formula
+from pauca.version import __version__
+
+HEAD = '''"""A linear model of {size}, written by pauca {version}.
+
+A row is a mapping from the names in FEATURES to numbers.
+"""
+
+import math
+
+FEATURES = {features}
+INTERCEPTS = {intercepts}
+COEFFICIENTS = {coefficients}
+'''
+
+SCORES = '''
+
+def scores(row):
+    """The linear scores of a row."""
+    values = [_number(row, name) for name in FEATURES]
+    return [
+        intercept + sum(weight * value for weight, value in zip(weights, values))
+        for intercept, weights in zip(INTERCEPTS, COEFFICIENTS)
+    ]
+
+
+def _number(row, name):
+    value = float(row[name])
+    if not math.isfinite(value):
+        raise ValueError("the column %r must hold a finite number; got %r" % (name, value))
+    return value
+'''
+
+# Beyond this the exponential is no longer a number, and math.exp fails where NumPy answers with infinity.
+EXPONENTIAL = """
+
+def _exp(score):
+    return math.exp(score) if score < 709.78 else math.inf
+"""
+
+PREDICTIONS = {
+    "one": '''
+
+def predict(row):
+    """The prediction for a row."""
+    return {made}
+''',
+    "several": '''
+
+def predict(row):
+    """The predictions for a row, in the order of OUTPUTS."""
+    return [{made} for score in scores(row)]
+''',
+    "two classes": '''
+
+def predict(row):
+    """The likeliest class of a row."""
+    return CLASSES[1 if scores(row)[0] > 0 else 0]
+''',
+    "many classes": '''
+
+def predict(row):
+    """The likeliest class of a row."""
+    found = scores(row)
+    return CLASSES[found.index(max(found))]
+''',
+}
+
+PROBABILITIES = {
+    "logistic": '''
+
+def predict_proba(row):
+    """The probabilities of a row, in the order of CLASSES."""
+    score = min(max(scores(row)[0], -700.0), 700.0)
+    upper = 1.0 / (1.0 + math.exp(-score))
+    return [1.0 - upper, upper]
+''',
+    "softmax": '''
+
+def predict_proba(row):
+    """The probabilities of a row, in the order of CLASSES."""
+    found = scores(row)
+    largest = max(found)
+    powers = [math.exp(score - largest) for score in found]
+    total = sum(powers)
+    return [power / total for power in powers]
+''',
+}
+
+
+def to_python(formula: Formula) -> str:
+    """The source of the module. Whatever comes from data goes through ``repr``, and is never part of a comment."""
+    size = len(formula.names)
+    parts = [
+        HEAD.format(
+            size=f"{size} feature{'' if size == 1 else 's'}",
+            version=__version__,
+            features=repr(tuple(formula.names)),
+            intercepts=repr(tuple(formula.intercept.tolist())),
+            coefficients=repr(tuple(map(tuple, formula.coef.tolist()))),
+        )
+    ]
+    if formula.classes is not None:
+        parts += [f"CLASSES = {tuple(formula.classes)!r}\n", SCORES]
+        parts += [PREDICTIONS["two classes" if len(formula.classes) == 2 else "many classes"]]
+        parts += [PROBABILITIES[formula.link]] if formula.link else []
+        return "".join(parts)
+    if formula.outputs is not None:
+        parts += [f"OUTPUTS = {tuple(formula.outputs)!r}\n"]
+    parts += [SCORES, *([EXPONENTIAL] if formula.link == "exp" else []), _prediction(formula)]
+    return "".join(parts)
+
+
+def _prediction(formula: Formula) -> str:
+    score = "scores(row)[0]" if formula.outputs is None else "score"
+    made = f"_exp({score})" if formula.link == "exp" else score
+    return PREDICTIONS["one" if formula.outputs is None else "several"].format(made=made)
