@@ -120,9 +120,7 @@ class SparseModel(Portable, SelectorMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _search(
-        self, X: Any, y: np.ndarray, weights: np.ndarray, loss: Loss, n_outputs: int, outputs: list[str] | None
-    ) -> None:
+    def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, loss: Loss, n_outputs: int) -> None:
         """Run the method on checked data and keep what came of it; ``y`` has shape (C, n), or (n,) for classes."""
         goal, budget = self._goal(), self._budget()
         method = resolve(self.method)
@@ -162,7 +160,7 @@ class SparseModel(Portable, SelectorMixin, BaseEstimator):
             names,
             units.labels,
             None if units.single else units.owner,
-            outputs,
+            *self._words(),
             limits.price,
         )
         self._resume_key, self._resume_tol = key, goal.tol
@@ -215,6 +213,10 @@ class SparseModel(Portable, SelectorMixin, BaseEstimator):
             self.groups_ = self.path_.group_labels[model.units]
         if self.path_.prices is not None:
             self.cost_ = self.path_.cost(size)
+
+    def _words(self) -> tuple[list[str] | None, list[str] | None]:
+        """Names of several outputs, and of two classes that a single one tells apart."""
+        return None, None
 
     def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         """Coefficients and intercept in the shapes that users of scikit-learn expect."""

@@ -179,8 +179,9 @@ def _refuse_text(estimator: Any, y: Any) -> None:
         return
     for value in column.ravel():
         if isinstance(value, str | bytes) and not _holds_numbers(np.array([value], dtype=object)):
+            text = value.item() if isinstance(value, np.generic) else value
             raise ValueError(
-                f"y holds text, such as {value.item() if isinstance(value, np.generic) else value!r}, and {type(estimator).__name__} foretells numbers. "
+                f"y holds text, such as {text!r}, and {type(estimator).__name__} foretells numbers. "
                 "To tell classes apart use SparseClassifier; for numbers written as text, turn them into floats first."
             )
 

@@ -219,8 +219,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         loss = loss.for_classes(n_classes)
         target = _coded(codes, n_classes, joint=loss.joint)
         loss.check_target(target)
-        names = [str(label) for label in self.classes_]
-        self._search(X, target, weights, loss, 1 if n_classes == 2 else n_classes, names)
+        self._search(X, target, weights, loss, 1 if n_classes == 2 else n_classes)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -297,10 +296,13 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         super()._restored()
         resolve(self.loss, classes=True)
         check_class_weight(self.class_weight)
-        n_classes, outputs = len(np.unique(self.classes_)), self.path_.output_names
-        expected = None if n_classes == 2 else [str(label) for label in self.classes_]
-        if n_classes < 2 or n_classes < len(self.classes_) or outputs != expected:
+        n_classes, found = len(np.unique(self.classes_)), (self.path_.output_names, self.path_.two_classes)
+        if n_classes < 2 or n_classes < len(self.classes_) or found != self._words():
             raise ValueError("the classes must be two or more, no two the same, and the outputs their names")
+
+    def _words(self) -> tuple[list[str] | None, list[str] | None]:
+        names = [str(label) for label in self.classes_]
+        return (None, names) if len(names) == 2 else (names, None)
 
 
 def _coded(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndarray:

@@ -193,9 +193,8 @@ class SparseRegressor(RegressorMixin, SparseModel):
         self._several_outputs = y.ndim == 2
         outputs = np.ascontiguousarray(y.T) if y.ndim == 2 else y[None]
         loss.check_target(outputs[:, weights > 0])
-        if self._several_outputs and names is None:
-            names = [f"y{c}" for c in range(len(outputs))]
-        self._search(X, outputs, weights, loss, len(outputs), names if self._several_outputs else None)
+        self._output_names = names or [f"y{c}" for c in range(len(outputs))]
+        self._search(X, outputs, weights, loss, len(outputs))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -230,6 +229,10 @@ class SparseRegressor(RegressorMixin, SparseModel):
         super()._restored()
         resolve(self.loss, classes=False)
         self._several_outputs = self.path_.output_names is not None
+        self._output_names = self.path_.output_names or []
+
+    def _words(self) -> tuple[list[str] | None, list[str] | None]:
+        return (self._output_names if self._several_outputs else None), None
 
 
 def _output_names(y: Any) -> list[str] | None:

@@ -11,7 +11,7 @@ from pauca.export.values import read_array, write_array
 from pauca.model import Model
 from pauca.path import Event, Path, Stop
 
-FIELDS = ("features", "outputs", "groups", "stop", "events", "models")
+FIELDS = ("features", "outputs", "classes", "groups", "prices", "stop", "events", "models")
 
 # A model has a coefficient, mostly zero, for every column. More columns than this no memory would hold.
 MOST_FEATURES = 2**31 - 1
@@ -28,9 +28,11 @@ def write_path(path: Path) -> dict[str, Any]:
     return {
         "features": {"count": path.n_features, "names": None if names is None else [str(name) for name in names]},
         "outputs": path.output_names,
+        "classes": path.two_classes,
         "groups": None
         if labels is None or owner is None
         else {"labels": write_array(labels, "groups"), "owner": owner.tolist()},
+        "prices": None if path.prices is None else path.prices.tolist(),
         "stop": path.stop.value,
         "events": [_plain(event) for event in path.events],
         "models": [_write_model(model) for model in path],
@@ -40,10 +42,13 @@ def write_path(path: Path) -> dict[str, Any]:
 def read_path(fields: dict[str, Place]) -> Path:
     """The path from these fields; whatever does not go together is refused."""
     n_features, names = _read_features(fields["features"])
-    outputs = _read_outputs(fields["outputs"])
+    outputs, classes = _read_outputs(fields["outputs"]), _read_classes(fields["classes"])
+    if outputs is not None and classes is not None:
+        fields["classes"].refuse("two classes are told apart by a single output")
     labels, owner = _read_groups(fields["groups"], n_features)
     n_units = n_features if labels is None else len(labels)
     n_outputs = 1 if outputs is None else len(outputs)
+    prices = _read_prices(fields["prices"], n_units)
     events = [_read_event(event, n_units - 1) for event in fields["events"].items()]
     stop = fields["stop"].one_of(STOPS)
     models: dict[int, Model] = {}
@@ -54,7 +59,7 @@ def read_path(fields: dict[str, Place]) -> Path:
         models[model.size] = model
     if 0 not in models:
         fields["models"].refuse("the model of size 0 is missing")
-    return Path(models, events, stop, n_features, names, labels, owner, outputs)
+    return Path(models, events, stop, n_features, names, labels, owner, outputs, classes, prices)
 
 
 def _write_model(model: Model) -> dict[str, Any]:
@@ -117,6 +122,10 @@ def _read_outputs(place: Place) -> list[str] | None:
     return place.texts() or place.refuse("the list is empty; a single output without a name is null")
 
 
+def _read_classes(place: Place) -> list[str] | None:
+    return None if place.value is None else place.texts(2)
+
+
 def _read_groups(place: Place, n_features: int) -> tuple[np.ndarray | None, np.ndarray | None]:
     if place.value is None:
         return None, None
@@ -124,6 +133,10 @@ def _read_groups(place: Place, n_features: int) -> tuple[np.ndarray | None, np.n
     labels = read_array(fields["labels"])
     owner = [item.integer(0, len(labels) - 1) for item in fields["owner"].items(n_features)]
     return labels, np.array(owner, dtype=np.intp)
+
+
+def _read_prices(place: Place, n_units: int) -> np.ndarray | None:
+    return None if place.value is None else np.array(place.numbers(n_units), dtype=np.float64)
 
 
 def _read_event(place: Place, most: int) -> Event:

@@ -40,8 +40,9 @@ class Path:
     owner : ndarray of shape (n_features,) or None
         Group of every column, where there are groups.
     output_names : list of str or None
-        Names of the outputs or classes, where there are several. A feature has a coefficient for each, but a single one
-        for two classes: if positive, it speaks for the second.
+        Names of the outputs or classes, where a feature has a coefficient for each.
+    two_classes : list of str or None
+        The two classes that a single coefficient tells apart: if positive, it speaks for the second.
     prices : ndarray or None
         What every feature, or group, costs, where costs were given.
     """
@@ -54,6 +55,7 @@ class Path:
     group_labels: np.ndarray | None = None
     owner: np.ndarray | None = None
     output_names: list[str] | None = None
+    two_classes: list[str] | None = None
     prices: np.ndarray | None = None
 
     @property

@@ -35,8 +35,8 @@ def _head(path: Path, size: int) -> str:
 def _notes(path: Path, size: int) -> Iterator[str]:
     """What must be known to read the table."""
     model = path[size]
-    classes = _two_classes(path, size)
-    if size and classes:
+    classes = path.two_classes
+    if size and classes is not None:
         yield f"positive coefficients speak for class {classes[1]!r}, negative ones for {classes[0]!r}"
     if size:
         about = "" if model.worth_is_exact else "about "
@@ -50,7 +50,7 @@ def _rows(path: Path, size: int) -> list[list[str]]:
     """The table's cells: the head, a row for each feature, the most valuable first, and the intercept."""
     model = path[size]
     null = path[0].objective
-    outputs = ["coefficient"] if path.output_names is None or _two_classes(path, size) else path.output_names
+    outputs = path.output_names or ["coefficient"]
     shown = outputs[:MOST_OUTPUTS]
     coef = np.atleast_2d(model.coef)[: len(shown)]
     intercept = np.atleast_1d(model.intercept)[: len(shown)]
@@ -61,7 +61,7 @@ def _rows(path: Path, size: int) -> list[list[str]]:
     names = dict(zip(model.support.tolist(), path.names(size), strict=True))
     places = {column: place for place, column in enumerate(model.support.tolist())}
     for position in np.argsort(-model.worth, kind="stable"):
-        worth = f"{100 * model.worth[position] / null:.2f} %" if null > 0 else "0.00 %"
+        worth = f"{100 * float(model.worth[position]) / null:.2f} %" if null > 0 else "0.00 %"
         unit = int(model.units[position])
         price = [] if path.prices is None else [f"{path.prices[unit]:.6g}"]
         label = [str(path.group_labels[unit])] if path.group_labels is not None else []
@@ -77,12 +77,6 @@ def _rows(path: Path, size: int) -> list[list[str]]:
 def _noun(path: Path) -> str:
     """What a size counts."""
     return "feature" if path.group_labels is None else "group"
-
-
-def _two_classes(path: Path, size: int) -> list[str] | None:
-    """The classes, where one coefficient tells two of them apart."""
-    names = path.output_names
-    return names if names is not None and len(names) > np.size(path[size].intercept) else None
 
 
 def _aligned(rows: list[list[str]], left: int) -> list[str]:
