@@ -306,6 +306,7 @@ def test_classes_are_refused(y, words):
         (np.where(np.arange(50) == 3, -np.inf, 1.0), "Input y contains infinity"),
         (np.where(np.arange(100) == 73, np.nan, 1.0).reshape(50, 2), "Input y contains NaN"),
         (["low"] * 50, "y holds text, such as 'low', .* use SparseClassifier"),
+        (np.array([b"low"] * 50), "y holds text, such as b'low', .* use SparseClassifier"),
         (pd.Series(["low", "high"] * 25, dtype="category"), "y holds text, such as 'low', .* use SparseClassifier"),
         (np.array([1.0, "high"] * 25, dtype=object), "y holds text, such as 'high', .* use SparseClassifier"),
         (pd.DataFrame({"a": [1.0] * 50, "b": ["low"] * 50}), "y holds text, such as 'low'"),

@@ -166,10 +166,10 @@ def _refuse_text(estimator: Any, y: Any) -> None:
     column = None if y is None or sparse.issparse(y) else _as_column(y)
     if column is None or column.dtype.kind in "biuf" or _holds_numbers(column.astype(object)):
         return
-    for value in column.ravel():
-        if isinstance(value, str) and not _holds_numbers(np.array([value], dtype=object)):
+    for value in column.ravel().tolist():
+        if isinstance(value, str | bytes) and not _holds_numbers(np.array([value], dtype=object)):
             raise ValueError(
-                f"y holds text, such as {str(value)!r}, and {type(estimator).__name__} foretells numbers. "
+                f"y holds text, such as {value!r}, and {type(estimator).__name__} foretells numbers. "
                 "To tell classes apart use SparseClassifier; for numbers written as text, turn them into floats first."
             )
 
