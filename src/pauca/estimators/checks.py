@@ -177,11 +177,10 @@ def _refuse_text(estimator: Any, y: Any) -> None:
     column = None if y is None or sparse.issparse(y) else _as_column(y)
     if column is None or column.dtype.kind in "biuf" or _holds_numbers(column.astype(object)):
         return
-    for value in column.ravel():
+    for value in column.ravel().tolist():
         if isinstance(value, str | bytes) and not _holds_numbers(np.array([value], dtype=object)):
-            text = value.item() if isinstance(value, np.generic) else value
             raise ValueError(
-                f"y holds text, such as {text!r}, and {type(estimator).__name__} foretells numbers. "
+                f"y holds text, such as {value!r}, and {type(estimator).__name__} foretells numbers. "
                 "To tell classes apart use SparseClassifier; for numbers written as text, turn them into floats first."
             )
 
