@@ -38,15 +38,15 @@ class Logistic(Loss):
         return self.slopes(y, a).curvature
 
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
-        margin = y * a
-        # In place: at this size making arrays costs as much as filling them. e^-|m| never overflows.
-        less = np.abs(margin)
-        np.exp(np.negative(less, out=less), out=less)
-        less /= 1.0 + less
-        more = 1.0 - less
-        derivative = np.where(margin >= 0, less, more)
-        derivative *= -y
-        return Slopes(derivative, np.multiply(less, more, out=less))
+        # In place: at this size making arrays costs as much as filling them. Beyond 700 there is nothing left to tell.
+        odds = y * a
+        np.exp(np.minimum(odds, 700.0, out=odds), out=odds)
+        wrong = 1.0 + odds
+        np.divide(1.0, wrong, out=wrong)
+        odds *= wrong
+        curvature = np.multiply(odds, wrong, out=odds)
+        wrong *= y
+        return Slopes(np.negative(wrong, out=wrong), curvature)
 
     def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
         p = -t * y

@@ -47,6 +47,7 @@ class Restricted:
         self.flat = loss.flat
         self._slopes: Slopes | None = None
         self._at: np.ndarray | None = None
+        self._force: np.ndarray | None = None
         self._constant_hessian: np.ndarray | None = None
 
     def with_loss(self, loss: Loss) -> Restricted:
@@ -78,15 +79,14 @@ class Restricted:
 
     def gradient(self, coef: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """The gradient; what else is asked for next refers to the same point."""
-        gradient = (self._slopes_at(scores).derivative * self._weights) @ self._columns.T
+        gradient = self._force_at(scores) @ self._columns.T
         gradient += self._penalty * coef
         return gradient
 
     def slope_along(self, coef: np.ndarray, scores: np.ndarray, step: np.ndarray, change: np.ndarray) -> float:
         """Derivative along a step of the coefficients that changes the scores by ``change``."""
         with np.errstate(over="ignore", invalid="ignore"):
-            slope = self._slopes_at(scores).derivative
-            along = float(np.sum((slope * change) @ self._weights)) + float(np.sum(self._penalty * coef * step))
+            along = float(np.vdot(self._force_at(scores), change) + np.vdot(self._penalty * coef, step))
         return np.inf if np.isnan(along) else along
 
     def hessian(self, scores: np.ndarray, share: float) -> np.ndarray:
@@ -144,7 +144,15 @@ class Restricted:
         """Slopes of the loss; those of the last point are remembered."""
         if self._slopes is None or scores is not self._at:
             self._at, self._slopes = scores, self._loss.slopes(self._y, self._shifted(scores))
+            self._force = None
         return self._slopes
+
+    def _force_at(self, scores: np.ndarray) -> np.ndarray:
+        """Weighted derivatives of the losses; those of the last point are remembered."""
+        slopes = self._slopes_at(scores)
+        if self._force is None:
+            self._force = slopes.derivative * self._weights
+        return self._force
 
     def _mean(self, losses: np.ndarray) -> float:
         return float(np.sum(losses @ self._weights))
