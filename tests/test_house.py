@@ -20,10 +20,12 @@ MAY_IMPORT = {
     "objectives": {"objectives", "design", "losses", "units", "refit", "model"},
     "subset": {"subset", "objectives", "design", "losses", "refit", "units", "model"},
     "path": {"path", "subset", "model"},
+    "choice": {"choice", "path", "losses"},
     "methods": {"methods", "path", "subset"},
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {
-        *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings")
+        *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings"),
+        *("choice", "model"),
     },
 }
 OPTIONAL = {
@@ -46,7 +48,8 @@ def imported(file):
 def test_rooms(file):
     name = file.relative_to(ROOT).as_posix()
     room = name.removesuffix(".py").split("/")[0]
-    allowed = LIBRARIES | OPTIONAL.get(name, set()) | ({"sklearn"} if room == "estimators" else set())
+    allowed = LIBRARIES | OPTIONAL.get(name, set())
+    allowed |= {"sklearn", "joblib", "threadpoolctl"} if room == "estimators" else set()
     for module in imported(file):
         top, *rest = module.split(".")
         if top == "pauca":

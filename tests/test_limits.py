@@ -302,7 +302,7 @@ def test_never_leaves_no_choice(method):
     X, y, _ = uneven("squared", seed=5)
     model = SparseRegressor(k=2, never=range(7), method=method).fit(X, y)
     assert model.support_.tolist() == [7, 8]
-    assert SparseRegressor(never=range(9), method=method).fit(X, y).k_ == 0
+    assert SparseRegressor(k=None, never=range(9), method=method).fit(X, y).k_ == 0
 
 
 def test_names_indices_and_labels_mean_the_same():
@@ -318,8 +318,8 @@ def test_names_indices_and_labels_mean_the_same():
     assert by_label.groups_.tolist() == by_column.groups_.tolist() == ["v", "w", "x"]
     np.testing.assert_allclose(by_label.coef_, by_column.coef_, rtol=1e-6)
     prices = dict(zip("abcdefghi", range(1, 10), strict=True))
-    listed = SparseRegressor(costs=list(prices.values()), budget=12).fit(X, y)
-    named = SparseRegressor(costs=prices, budget=12).fit(frame, y)
+    listed = SparseRegressor(k=None, costs=list(prices.values()), budget=12).fit(X, y)
+    named = SparseRegressor(k=None, costs=prices, budget=12).fit(frame, y)
     np.testing.assert_allclose(named.coef_, listed.coef_, rtol=1e-9)
 
 
@@ -343,10 +343,10 @@ def test_tenths_add_up_as_people_expect(method):
     X, y, _ = uneven("squared", seed=7)
     assert 0.3 - 0.1 - 0.1 < 0.1
     for unit, budget in ((0.1, 0.3), (1e-7, 3e-7), (1e9, 3e9)):
-        model = SparseRegressor(costs=[unit] * 9, budget=budget, method=method).fit(X, y)
+        model = SparseRegressor(k=None, costs=[unit] * 9, budget=budget, method=method).fit(X, y)
         assert model.k_ == 3
         assert SparseRegressor(k=3, always=[1, 2, 3], costs=[unit] * 9, budget=budget, method=method).fit(X, y).k_ == 3
-    dear = SparseRegressor(costs=[0.1 + 1e-6] * 9, budget=0.3, method=method).fit(X, y)
+    dear = SparseRegressor(k=None, costs=[0.1 + 1e-6] * 9, budget=0.3, method=method).fit(X, y)
     assert dear.k_ == 2
 
 
@@ -354,9 +354,9 @@ def test_tenths_add_up_as_people_expect(method):
 def test_columns_without_a_price_are_always_payable(method):
     X, y, _ = uneven("squared", seed=8)
     costs = [0, 5, 0, 5, 0, 5, 5, 5, 5]
-    model = SparseRegressor(costs=costs, budget=0, method=method).fit(X, y)
+    model = SparseRegressor(k=None, costs=costs, budget=0, method=method).fit(X, y)
     assert set(model.support_) == {0, 2, 4}
-    paid = SparseRegressor(costs=costs, budget=5, method=method).fit(X, y)
+    paid = SparseRegressor(k=None, costs=costs, budget=5, method=method).fit(X, y)
     assert sum(costs[j] for j in paid.support_) <= 5
     assert {0, 2, 4} < set(paid.support_)
     free = SparseRegressor(k=4, costs=[0] * 9, budget=0, method=method).fit(X, y)
@@ -391,7 +391,7 @@ def test_a_group_costs_what_its_columns_cost_unless_a_dict_says_otherwise():
     sums = np.array([6.0, 9, 13, 17])
     for costs, price in ((range(1, 10), sums), ({"a": 5, "b": 1, "c": 2, "d": 1}, np.array([5, 1, 2, 1.0]))):
         budget = price.sum() / 2
-        model = SparseRegressor(groups=labels, costs=costs, budget=budget).fit(X, y)
+        model = SparseRegressor(k=None, groups=labels, costs=costs, budget=budget).fit(X, y)
         codes = [list("abcd").index(g) for g in model.groups_]
         assert price[codes].sum() <= budget
         assert model.objective_ >= optimum(values, lambda S, p=price, b=budget: p[list(S)].sum() <= b) * (1 - 1e-7)
@@ -402,7 +402,7 @@ def test_prices_of_columns_by_name_add_up_to_those_of_groups():
     frame = pd.DataFrame(X, columns=list("abcdefghi"))
     groups = dict(zip("abcdefghi", [*"pppqqqrrr"], strict=True))
     costs = dict.fromkeys("abcdefghi", 1.0)
-    model = SparseRegressor(groups=groups, costs=costs, budget=3).fit(frame, y)
+    model = SparseRegressor(k=None, groups=groups, costs=costs, budget=3).fit(frame, y)
     assert sum(costs[name] for name in model.get_feature_names_out()) <= 3
 
 
@@ -530,7 +530,7 @@ def test_enumeration_of_all_supports(kind):
         values = {S: q for S, q in values.items() if S and allowed(S)}
         best = optimum(values)
         for method in METHODS:
-            model = SparseRegressor(method=method, **wishes).fit(X, y)
+            model = SparseRegressor(**{"k": None, "method": method, **wishes}).fit(X, y)
             for one in model.path_:
                 if one.size:
                     # What is not allowed is not among the values.
@@ -562,9 +562,11 @@ def test_exchange_trades_one_dear_column_for_two_cheap_ones(loss, k):
 @pytest.mark.parametrize(("kind", "seed"), [("group prices", 6), ("dear or two cheap", 7)])
 def test_exchange_is_never_above_its_scouts_under_a_budget(kind, seed):
     X, y, wishes, _, _ = enumerated(kind, seed)
-    exchange = SparseRegressor(**wishes).fit(X, y)
+    exchange = SparseRegressor(**{"k": None, **wishes}).fit(X, y)
     for scout in Exchange().scouts:
-        assert exchange.objective_ <= SparseRegressor(method=scout, **wishes).fit(X, y).objective_ * (1 + 1e-9)
+        assert exchange.objective_ <= SparseRegressor(**{"k": None, "method": scout, **wishes}).fit(X, y).objective_ * (
+            1 + 1e-9
+        )
 
 
 @pytest.mark.parametrize("loss", ["logistic", "poisson"])
@@ -726,7 +728,7 @@ def test_several_classes_under_limits(method):
     X = rng.standard_normal((120, 6))
     y = np.argmax(X @ rng.normal(0, 1, (6, 3)) + rng.gumbel(size=(120, 3)), axis=1)
     costs = np.array([1, 2, 3, 1, 2, 3.0])
-    model = SparseClassifier(costs=costs, budget=6, always=[2], never=[0], method=method).fit(X, y)
+    model = SparseClassifier(k=None, costs=costs, budget=6, always=[2], never=[0], method=method).fit(X, y)
     for one in model.path_:
         if one.size:
             assert costs[one.support].sum() <= 6

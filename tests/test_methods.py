@@ -85,7 +85,7 @@ MODELS = [
 
 @pytest.mark.parametrize(("case", "compare"), PATHS)
 def test_foba_takes_the_authors_path(case, compare):
-    model = SparseRegressor(method=FoBa(compare=compare)).fit(*load(case))
+    model = SparseRegressor(k=None, method=FoBa(compare=compare)).fit(*load(case))
     assert signed(model.path_.events) == [int(step) for step in PATHS[case, compare].split()]
 
 
@@ -149,7 +149,9 @@ def decoy():
 
 def test_forward_keeps_the_decoy_and_the_others_drop_it():
     X, y = decoy()
-    fits = {m: SparseRegressor(method=m, fit_intercept=False).fit(X, y) for m in ("forward", "foba", "exchange")}
+    fits = {
+        m: SparseRegressor(k=None, method=m, fit_intercept=False).fit(X, y) for m in ("forward", "foba", "exchange")
+    }
     assert 2 in fits["forward"].support_
     assert fits["forward"].path_[2].objective > 1e-3
     for method in ("foba", "exchange"):
@@ -168,7 +170,7 @@ def test_foba_ends_within_its_bound(nu, removal, compare):
         X, y = ar_problem(40, 30, 6, rho=0.95, seed=seed)
         tol = 1e-3 * objective(X, y, [])
         method = FoBa(nu=nu, removal=removal, compare=compare)
-        events = SparseRegressor(method=method, tol=tol).fit(X, y).path_.events
+        events = SparseRegressor(k=None, method=method, tol=tol).fit(X, y).path_.events
         adds = sum(event[0] == "add" for event in events)
         assert adds <= 1 + objective(X, y, []) / ((1 - nu) * tol)
         assert len(events) - adds <= adds
@@ -220,7 +222,7 @@ def test_tolerance_ends_growth_before_a_gain_below_it(method):
     full = SparseRegressor(k=12, method=method).fit(X, y).path_
     gains = [full[s - 1].objective - full[s].objective for s in range(1, 13)]
     tol = 0.5 * (gains[3] + gains[4])
-    model = SparseRegressor(method=method, tol=tol).fit(X, y)
+    model = SparseRegressor(k=None, method=method, tol=tol).fit(X, y)
     assert model.stop_ is Stop.TOLERANCE
     assert model.k_ == 4
 
@@ -228,10 +230,10 @@ def test_tolerance_ends_growth_before_a_gain_below_it(method):
 def test_backward_without_a_size_removes_what_costs_no_more_than_the_tolerance():
     X, y = ar_problem(100, 12, 4, rho=0.3, seed=0)
     tol = 0.01 * objective(X, y, [])
-    model = SparseRegressor(method="backward", tol=tol).fit(X, y)
+    model = SparseRegressor(k=None, method="backward", tol=tol).fit(X, y)
     assert 0 < model.k_ < 12
     assert model.path_[model.k_].worth.min() > tol
-    assert SparseRegressor(method="backward").fit(X, y).k_ == 12
+    assert SparseRegressor(k=None, method="backward").fit(X, y).k_ == 12
 
 
 def test_backward_equals_enumeration_of_each_removal():
@@ -323,8 +325,8 @@ def test_ill_conditioned_models_have_the_coefficients_of_a_qr(method):
 
 def test_a_gain_that_equals_the_tolerance_is_worth_it():
     X, y = np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([2.0, -2.0, 2.0, -2.0])
-    assert SparseRegressor(tol=2.0).fit(X, y).k_ == 1
-    assert SparseRegressor(tol=2.0000001).fit(X, y).k_ == 0
+    assert SparseRegressor(k=None, tol=2.0).fit(X, y).k_ == 1
+    assert SparseRegressor(k=None, tol=2.0000001).fit(X, y).k_ == 0
 
 
 def test_with_a_ridge_combinations_may_be_chosen_but_copies_may_not():

@@ -91,9 +91,9 @@ def test_a_lesser_goal_starts_afresh(hard, method):
     if method != "backward":
         model.set_params(k=None, tol=tol / 4).fit(*hard)
         model.set_params(tol=tol).fit(*hard)
-        same(model, SparseRegressor(method=method, tol=tol).fit(*hard))
+        same(model, SparseRegressor(k=None, method=method, tol=tol).fit(*hard))
         model.set_params(tol=tol / 4).fit(*hard)
-        same(model, SparseRegressor(method=method, tol=tol / 4).fit(*hard))
+        same(model, SparseRegressor(k=None, method=method, tol=tol / 4).fit(*hard))
 
 
 def test_other_data_start_afresh(hard):

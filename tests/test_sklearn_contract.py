@@ -20,22 +20,25 @@ from pauca.methods import FoBa
 
 
 # The checks fit constant columns, single rows and more features than rows on purpose.
-@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
 @parametrize_with_checks(
     [
         SparseRegressor(),
+        SparseRegressor(k=None),
+        SparseRegressor(k=range(1, 4), n_jobs=2),
         SparseRegressor(k=2),
         SparseRegressor(k=3, method="forward", ridge=0.1),
         SparseRegressor(k=2, method=FoBa(nu=0.3)),
-        SparseRegressor(method="backward"),
+        SparseRegressor(k=None, method="backward"),
         SparseRegressor(k=2, fit_intercept=False),
         SparseRegressor(k=2, loss="huber"),
         SparseRegressor(k=2, loss="absolute", method="foba"),
         SparseClassifier(),
+        SparseClassifier(k=None),
         SparseClassifier(k=2, method="forward", ridge=0.1),
         SparseClassifier(k=2, loss="hinge", method="foba"),
         SparseClassifier(k=3, loss="squared_hinge"),
-        SparseClassifier(method="backward", ridge=1e-3),
+        SparseClassifier(k=None, method="backward", ridge=1e-3),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

@@ -119,9 +119,9 @@ def test_features_that_do_not_help_are_told_of_once_and_only_where_asked_for(met
         model = SparseRegressor(k=2, never=[2], method=method).fit(X, y)
     assert len(caught) == 1
     assert model.stop_ is Stop.NO_GAIN
-    SparseRegressor(never=[2], method=method).fit(X[:, :3], y)
+    SparseRegressor(k=None, never=[2], method=method).fit(X[:, :3], y)
     with pytest.warns(PaucaWarning, match="Constant columns were left out: 'x3'.$"):
-        SparseRegressor(never=[2], method=method).fit(X, y)
+        SparseRegressor(k=None, never=[2], method=method).fit(X, y)
 
 
 def test_limits_of_groups_are_said_in_groups(table):

@@ -48,6 +48,12 @@ def check_number(estimator: Any, name: str, value: Any, *, positive: bool = Fals
     return float(value)
 
 
+def one_of(estimator: Any, name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """One of a few words."""
+    if value not in allowed:
+        raise ValueError(_refusal(estimator, name, f"one of {', '.join(map(repr, allowed))}", value))
+
+
 def check_flag(estimator: Any, name: str, value: Any) -> None:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
@@ -90,10 +96,11 @@ def check_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
 
 
 def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
-    """The columns ``used`` of X, for prediction: numbers all of them. What other columns hold does not matter.
+    """The columns ``used`` of X, for prediction: numbers all of them.
 
-    A frame is read by name where the fit had names, and need not hold more than the used columns. An array must hold
-    all columns of the fit: of fewer nobody could say which they are.
+    A frame is read by name where the fit had names, and need not hold more than the used columns; what others hold does
+    not matter. An array must hold all columns of the fit, since of fewer nobody could say which they are, and
+    scikit-learn wants numbers in all of them.
     """
     _refuse_lazy(X)
     names = getattr(estimator, "feature_names_in_", None)
@@ -103,12 +110,18 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
             rows = _as_numbers(check_array(chosen, estimator=estimator, **AS_IT_IS))
     else:
         with _named_columns(X), _fewer_columns(X, used):
-            rows = _as_numbers(validate_data(estimator, X, reset=False, **AS_IT_IS))[:, used]
+            X = _as_numbers(validate_data(estimator, X, reset=False, **AS_IT_IS))
+        _refuse_not_finite(estimator, X, names)
+        return X[:, used]
+    _refuse_not_finite(estimator, rows, np.array(column_names(names, used), dtype=object))
+    return rows
+
+
+def _refuse_not_finite(estimator: Any, rows: Any, names: np.ndarray | None) -> None:
     bad = ~np.isfinite(rows.data if sparse.issparse(rows) else rows)
     if bad.any():
         places = np.unique(rows.tocoo().col[bad] if sparse.issparse(rows) else np.nonzero(bad)[1])
-        _refuse_values(estimator, rows, places, np.array(column_names(names, used), dtype=object))
-    return rows
+        _refuse_values(estimator, rows, places, names)
 
 
 def check_target(y: np.ndarray) -> None:

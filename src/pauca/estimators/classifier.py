@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.estimators.base import SparseModel
 from pauca.estimators.checks import check_class_weight, check_classes, check_weights
 from pauca.estimators.columns import plain
+from pauca.estimators.task import Target
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
 from pauca.path import Method, Progress
@@ -143,10 +144,15 @@ class SparseClassifier(ClassifierMixin, SparseModel):
 
     def __init__(
         self,
-        k: int | None = None,
+        k: int | str | Iterable[int] | None = "auto",
         *,
         loss: str | Loss = "logistic",
         method: str | Method = "exchange",
+        cv: Any = None,
+        scoring: Any = None,
+        choose: str = "1se",
+        criterion: str | None = None,
+        n_jobs: int | None = None,
         ridge: float = 0.0,
         tol: float = 0.0,
         fit_intercept: bool = True,
@@ -166,6 +172,11 @@ class SparseClassifier(ClassifierMixin, SparseModel):
             k,
             loss=loss,
             method=method,
+            cv=cv,
+            scoring=scoring,
+            choose=choose,
+            criterion=criterion,
+            n_jobs=n_jobs,
             ridge=ridge,
             tol=tol,
             fit_intercept=fit_intercept,
@@ -182,7 +193,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         )
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseClassifier:
         """Find the models of every size up to ``k``.
 
         Parameters
@@ -192,6 +203,8 @@ class SparseClassifier(ClassifierMixin, SparseModel):
             Classes of any kind; at least two.
         sample_weight : array-like of shape (n_samples,), default=None
             Row weights, at least one of them positive.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of rows that folds keep together, such as the rows of one patient; for choosing ``k``.
 
         Returns
         -------
@@ -219,7 +232,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         loss = loss.for_classes(n_classes)
         target = _coded(codes, n_classes, joint=loss.joint)
         loss.check_target(target)
-        self._search(X, target, weights, loss, 1 if n_classes == 2 else n_classes)
+        self._search(X, y, weights, Target(target, loss, 1 if n_classes == 2 else n_classes), groups)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

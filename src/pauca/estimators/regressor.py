@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.checks import check_data, check_target, check_weights
+from pauca.estimators.task import Target
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
 from pauca.path import Method, Progress
@@ -133,10 +134,15 @@ class SparseRegressor(RegressorMixin, SparseModel):
 
     def __init__(
         self,
-        k: int | None = None,
+        k: int | str | Iterable[int] | None = "auto",
         *,
         loss: str | Loss = "squared",
         method: str | Method = "exchange",
+        cv: Any = None,
+        scoring: Any = None,
+        choose: str = "1se",
+        criterion: str | None = None,
+        n_jobs: int | None = None,
         ridge: float = 0.0,
         tol: float = 0.0,
         fit_intercept: bool = True,
@@ -155,6 +161,11 @@ class SparseRegressor(RegressorMixin, SparseModel):
             k,
             loss=loss,
             method=method,
+            cv=cv,
+            scoring=scoring,
+            choose=choose,
+            criterion=criterion,
+            n_jobs=n_jobs,
             ridge=ridge,
             tol=tol,
             fit_intercept=fit_intercept,
@@ -170,7 +181,7 @@ class SparseRegressor(RegressorMixin, SparseModel):
             warm_start=warm_start,
         )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseRegressor:
         """Find the models of every size up to ``k``.
 
         Parameters
@@ -179,6 +190,8 @@ class SparseRegressor(RegressorMixin, SparseModel):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
             Row weights, at least one of them positive.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of rows that folds keep together, such as the rows of one patient; for choosing ``k``.
 
         Returns
         -------
@@ -194,7 +207,7 @@ class SparseRegressor(RegressorMixin, SparseModel):
         outputs = np.ascontiguousarray(y.T) if y.ndim == 2 else y[None]
         loss.check_target(outputs[:, weights > 0])
         self._output_names = names or [f"y{c}" for c in range(len(outputs))]
-        self._search(X, outputs, weights, loss, len(outputs))
+        self._search(X, y, weights, Target(outputs, loss, len(outputs)), groups)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

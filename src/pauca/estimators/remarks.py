@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from pauca.design import Design
 from pauca.estimators.checks import listed
 from pauca.estimators.wishes import Wishes
-from pauca.path import Stop, Trail
+from pauca.path import Choice, Stop, Trail
 
 
 def remarks(estimator: Any, trail: Trail, design: Design, wishes: Wishes) -> Iterator[str]:
@@ -24,8 +25,10 @@ def remarks(estimator: Any, trail: Trail, design: Design, wishes: Wishes) -> Ite
         yield (
             f"Columns that are linear combinations of chosen ones were left out: {listed(unit_names, trail.dependent)}."
         )
-    if estimator.k is not None and estimator.k_ < estimator.k:
+    if isinstance(estimator.k, numbers.Integral) and estimator.k_ < estimator.k:
         yield from _fewer(estimator, trail.stop, wishes)
+    if path.choice is not None:
+        yield from _chosen(path.choice, path.stop)
     if trail.stop is Stop.INTERRUPTED:
         yield f"The search was interrupted; the models up to size {max(path.sizes)} were kept."
     if path[estimator.k_].at_infinity:
@@ -34,6 +37,15 @@ def remarks(estimator: Any, trail: Trail, design: Design, wishes: Wishes) -> Ite
             "Predictions can be used, but the sizes of coefficients, and probabilities near 0 or 1, say little. "
             "For coefficients that can be read set a ridge, such as ridge=1e-3 on standardised columns."
         )
+
+
+def _chosen(choice: Choice, stop: Stop) -> Iterator[str]:
+    """What is odd about a choice of size."""
+    largest = int(choice.sizes.max())
+    if choice.chosen == 0:
+        yield choice.sentence
+    elif choice.best == largest and stop is Stop.SIZE and len(choice.sizes) > 1:
+        yield f"The largest size that was compared, {largest}, scored best; a range of larger ones may score better."
 
 
 def _fewer(estimator: Any, stop: Stop | None, wishes: Wishes) -> Iterator[str]:

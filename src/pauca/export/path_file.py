@@ -9,15 +9,18 @@ import numpy as np
 from pauca.export.place import Place, written
 from pauca.export.values import read_array, write_array
 from pauca.model import Model
-from pauca.path import Event, Path, Stop
+from pauca.path import Choice, Event, Path, Stop
 
-FIELDS = ("features", "outputs", "classes", "groups", "prices", "stop", "events", "models")
+FIELDS = ("features", "outputs", "classes", "groups", "prices", "choice", "stop", "events", "models")
 
 # A model has a coefficient, mostly zero, for every column. More columns than this no memory would hold.
 MOST_FEATURES = 2**31 - 1
 
 # Names of events, and how many units each names.
 EVENTS = [("add", 1), ("drop", 1), ("swap", 2)]
+
+FOLD_RULES = {rule: rule for rule in ("1se", "best")}
+CRITERION_RULES = {rule: rule for rule in ("aic", "bic", "ebic")}
 
 STOPS = {stop.value: stop for stop in Stop}
 
@@ -33,6 +36,7 @@ def write_path(path: Path) -> dict[str, Any]:
         if labels is None or owner is None
         else {"labels": write_array(labels, "groups"), "owner": owner.tolist()},
         "prices": None if path.prices is None else path.prices.tolist(),
+        "choice": None if path.choice is None else _write_choice(path.choice),
         "stop": path.stop.value,
         "events": [_plain(event) for event in path.events],
         "models": [_write_model(model) for model in path],
@@ -59,7 +63,8 @@ def read_path(fields: dict[str, Place]) -> Path:
         models[model.size] = model
     if 0 not in models:
         fields["models"].refuse("the model of size 0 is missing")
-    return Path(models, events, stop, n_features, names, labels, owner, outputs, classes, prices)
+    choice = _read_choice(fields["choice"], models)
+    return Path(models, events, stop, n_features, names, labels, owner, outputs, classes, prices, choice)
 
 
 def _write_model(model: Model) -> dict[str, Any]:
@@ -137,6 +142,46 @@ def _read_groups(place: Place, n_features: int) -> tuple[np.ndarray | None, np.n
 
 def _read_prices(place: Place, n_units: int) -> np.ndarray | None:
     return None if place.value is None else np.array(place.numbers(n_units), dtype=np.float64)
+
+
+def _write_choice(choice: Choice) -> dict[str, Any]:
+    folds, error = choice.fold_scores, choice.standard_error
+    return {
+        "rule": choice.rule,
+        "scoring": choice.scoring,
+        "sizes": choice.sizes.tolist(),
+        "mean": [written(value) for value in choice.mean.tolist()],
+        "standard_error": None if error is None else [written(value) for value in error.tolist()],
+        "folds": None if folds is None else [[written(value) for value in row] for row in folds.tolist()],
+        "chosen": choice.chosen,
+    }
+
+
+def _read_choice(place: Place, models: dict[int, Model]) -> Choice | None:
+    if place.value is None:
+        return None
+    fields = place.fields(["rule", "scoring", "sizes", "mean", "standard_error", "folds", "chosen"])
+    sizes = fields["sizes"].ascending(max(models))
+    if not sizes or not set(sizes) <= set(models):
+        fields["sizes"].refuse("there must be sizes, and a model of each")
+    by_folds = fields["folds"].value is not None
+    rule = fields["rule"].one_of(FOLD_RULES if by_folds else CRITERION_RULES)
+    chosen = fields["chosen"].integer(0, max(models))
+    if chosen not in sizes:
+        fields["chosen"].refuse("the size chosen is not among those compared")
+    return Choice(
+        rule,
+        fields["scoring"].text(),
+        np.array(sizes),
+        _reals(fields["mean"], len(sizes)),
+        _reals(fields["standard_error"], len(sizes)) if by_folds else None,
+        np.array([_reals(row, len(sizes)) for row in fields["folds"].items()]) if by_folds else None,
+        chosen,
+    )
+
+
+def _reals(place: Place, length: int) -> np.ndarray:
+    return np.array([item.real() for item in place.items(length)], dtype=np.float64)
 
 
 def _read_event(place: Place, most: int) -> Event:

@@ -98,6 +98,13 @@ class Loss(ABC):
         """``sup_a t a - L(y, a)``, infinite outside its domain."""
         raise NotImplementedError(f"{type(self).__name__} does not say what its conjugate is.")
 
+    def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
+        """``-2 log L`` up to a constant, from the mean losses of all outputs; for losses that are a likelihood."""
+        raise ValueError(
+            f"{type(self).__name__} is not a likelihood, so there is no information criterion for it; leave out "
+            "criterion to choose by cross-validation."
+        )
+
     def check_target(self, y: np.ndarray) -> None:  # noqa: B027 - every y will do unless a loss says otherwise
         """Raise ``ValueError`` with a sentence if the loss has no meaning for some y."""
 

@@ -60,6 +60,9 @@ class Logistic(Loss):
             return np.inf if share else -np.inf
         return float(np.log(share) - np.log1p(-share))
 
+    def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
+        return 2.0 * n_rows * float(np.sum(losses))
+
     def for_classes(self, n_classes: int) -> Loss:
         return self if n_classes == 2 else Multinomial()
 
@@ -146,6 +149,9 @@ class Multinomial(Loss):
         shares = np.bincount(y.astype(np.intp), weights=weights, minlength=n_outputs)
         logs = np.log(shares, out=np.full(n_outputs, -np.inf), where=shares > 0)
         return logs - logs[shares > 0].mean()
+
+    def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
+        return 2.0 * n_rows * float(np.sum(losses))
 
     def for_classes(self, n_classes: int) -> Loss:
         return self if n_classes > 2 else Logistic()

@@ -103,6 +103,10 @@ class Absolute(PiecewiseLinear):
         """The share of targets that lie below the score at the optimum."""
         return -self.lowest / (self.highest - self.lowest)
 
+    def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
+        # Laplace's noise (for quantiles a lopsided one) of whatever scale fits best, one for each output.
+        return 2.0 * n_rows * float(np.sum(np.log(np.maximum(losses, np.finfo(float).tiny))))
+
 
 class Quantile(Absolute):
     """``max(level (y - a), (level - 1) (y - a))``: the score models a quantile of y.

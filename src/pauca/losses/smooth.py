@@ -37,6 +37,10 @@ class Squared(Loss):
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
         return float(weights @ y)
 
+    def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
+        # Normal noise of whatever scale fits best, one for each output.
+        return n_rows * float(np.sum(np.log(np.maximum(losses, np.finfo(float).tiny))))
+
 
 class Huber(Loss):
     """Squares for small residuals, absolute values for large ones: outliers pull with a bounded force.
@@ -139,3 +143,6 @@ class Poisson(Loss):
 
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
         return float(np.log(weights @ y))
+
+    def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
+        return 2.0 * n_rows * float(np.sum(losses))

@@ -1,8 +1,23 @@
 """Running a method and what comes of it: goal and budget in, trail and path out."""
 
-from pauca.path.driver import Budget, Goal, Method, Progress, run
+from pauca.path.choice import EXPLAINED, Choice
+from pauca.path.driver import Budget, Goal, Method, Progress, interrupted_once, run
 from pauca.path.path import Path, column_names
 from pauca.path.stop import Stop
 from pauca.path.trail import Event, Trail
 
-__all__ = ["Budget", "Event", "Goal", "Method", "Path", "Progress", "Stop", "Trail", "column_names", "run"]
+__all__ = [
+    "EXPLAINED",
+    "Budget",
+    "Choice",
+    "Event",
+    "Goal",
+    "Method",
+    "Path",
+    "Progress",
+    "Stop",
+    "Trail",
+    "column_names",
+    "interrupted_once",
+    "run",
+]

@@ -44,6 +44,10 @@ class Progress:
         Value of the empty model.
     elapsed : float
         Seconds since the run began.
+    fold : int or None
+        The fold this run is for, counted from 0; None for the run on all rows.
+    n_folds : int
+        Number of folds; 0 where ``k`` was given.
     """
 
     event: Event
@@ -52,6 +56,8 @@ class Progress:
     objective: float
     null_objective: float
     elapsed: float
+    fold: int | None = None
+    n_folds: int = 0
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ def run(
         trail.keep_last(subset)
         trail.dependent = sorted({*trail.dependent, *subset.dependent().tolist()})
     except KeyboardInterrupt:
-        _interrupts.once_or_raise()
+        interrupted_once()
         # The trail is written after each move is complete, so it is whole whenever the interrupt came.
         trail.stop = Stop.INTERRUPTED
     return trail
@@ -123,6 +129,11 @@ class _Interrupts:
 
 
 _interrupts = _Interrupts()
+
+
+def interrupted_once() -> None:
+    """To be called where an interrupt was caught; raises it again if there was one just before."""
+    _interrupts.once_or_raise()
 
 
 def _drive(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pauca.model import Model
+from pauca.path.choice import Choice
 from pauca.path.stop import Stop
 from pauca.path.trail import Event
 
@@ -45,6 +46,8 @@ class Path:
         The two classes that a single coefficient tells apart: if positive, it speaks for the second.
     prices : ndarray or None
         What every feature, or group, costs, where costs were given.
+    choice : Choice or None
+        How the sizes compare, where the size was chosen by cross-validation or a criterion.
     """
 
     models: dict[int, Model]
@@ -57,6 +60,7 @@ class Path:
     output_names: list[str] | None = None
     two_classes: list[str] | None = None
     prices: np.ndarray | None = None
+    choice: Choice | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -148,7 +152,9 @@ class Path:
         list of dict
             With the keys size, objective, explained, entered, left and features: which features are in, and which
             features (or groups, if there are any) came in since the size before, and which went out. Where costs were
-            given, cost is what the model costs in all.
+            given, cost is what the model costs in all. Where the size was chosen by cross-validation, score and
+            standard_error are the mean score on rows held out and its error (NaN for sizes that were not compared);
+            where by a criterion, there is a key of its name.
         """
         records = []
         before: set[str] = set()
@@ -160,6 +166,7 @@ class Path:
                     "objective": self[size].objective,
                     "explained": self.explained(size),
                     **({} if self.prices is None else {"cost": self.cost(size)}),
+                    **({} if self.choice is None else self.choice.record(size)),
                     "entered": [name for name in names if name not in before],
                     "left": sorted(before.difference(names)),
                     "features": self.names(size),
@@ -174,7 +181,7 @@ class Path:
         Returns
         -------
         pandas.DataFrame
-            With the columns objective, explained, entered, left and features, and cost where costs were given.
+            With the keys of ``table`` as columns.
 
         Examples
         --------

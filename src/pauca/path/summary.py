@@ -35,6 +35,8 @@ def _head(path: Path, size: int) -> str:
 def _notes(path: Path, size: int) -> Iterator[str]:
     """What must be known to read the table."""
     model = path[size]
+    if path.choice is not None and size == path.choice.chosen:
+        yield path.choice.sentence
     classes = path.two_classes
     if size and classes is not None:
         yield f"positive coefficients speak for class {classes[1]!r}, negative ones for {classes[0]!r}"

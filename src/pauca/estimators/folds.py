@@ -1,0 +1,75 @@
+"""Folds for cross-validation: any splitter of scikit-learn, turned into row weights."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
+
+DEFAULT_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Rows to fit and rows to score."""
+
+    weights: np.ndarray
+    """Row weights that sum to one; zero for all rows that the fit must not see."""
+    test: np.ndarray
+    """Indices of the rows held out."""
+
+
+def make_folds(cv: Any, y: np.ndarray, groups: Any, weights: np.ndarray, *, classifies: bool) -> list[Fold]:
+    """Folds of a splitter, an iterable of splits, or a number of folds."""
+    n_rows = len(y)
+    if groups is not None and len(groups) != n_rows:
+        raise ValueError(f"groups must name the group of every row: there are {n_rows} rows and {len(groups)} groups.")
+    if cv is None or isinstance(cv, numbers.Integral):
+        splitter = _default(int(cv or DEFAULT_FOLDS), y, groups, classifies)
+    else:
+        splitter = check_cv(cv, y, classifier=classifies)
+    folds = [_fold(train, test, weights) for train, test in splitter.split(np.zeros((n_rows, 1)), y, groups)]
+    if not folds:
+        raise ValueError(f"cv={cv!r} makes no folds.")
+    return folds
+
+
+def check_folds(cv: Any) -> None:
+    """Refuse what is neither a number of folds, a splitter nor splits."""
+    if cv is None or hasattr(cv, "split"):
+        return
+    if isinstance(cv, bool) or not (isinstance(cv, numbers.Integral) or hasattr(cv, "__iter__")) or isinstance(cv, str):
+        raise TypeError(f"cv must be an integer, a splitter such as KFold, or an iterable of splits; got {cv!r}.")
+    if isinstance(cv, numbers.Integral) and cv < 2:
+        raise ValueError(f"cv must be at least 2 folds; got {cv!r}.")
+
+
+def _default(count: int, y: np.ndarray, groups: Any, classifies: bool) -> Any:
+    """So many folds, fewer if there are too few rows; rows are shuffled, always alike, as tables are often sorted."""
+    if groups is not None:
+        count = min(count, len(np.unique(groups)))
+        return GroupKFold(_enough(count, "groups of rows"))
+    if classifies:
+        rarest = int(np.unique(y, return_counts=True)[1].min())
+        if rarest > 1:
+            return StratifiedKFold(min(count, rarest), shuffle=True, random_state=0)
+    return KFold(_enough(min(count, len(y)), "rows"), shuffle=True, random_state=0)
+
+
+def _enough(count: int, what: str) -> int:
+    if count < 2:
+        raise ValueError(
+            f"Choosing k by cross-validation needs at least two {what}, found n_samples=1; give k as a number."
+        )
+    return count
+
+
+def _fold(train: np.ndarray, test: np.ndarray, weights: np.ndarray) -> Fold:
+    # Splitters that draw with replacement name a row several times.
+    fit = weights * np.bincount(np.asarray(train, dtype=np.intp), minlength=len(weights))
+    if fit.sum() <= 0 or weights[test].sum() <= 0:
+        raise ValueError("cv makes a fold in which no row to fit, or no row to score, has weight.")
+    return Fold(fit / fit.sum(), np.asarray(test, dtype=np.intp))
