@@ -30,6 +30,8 @@ MAY_IMPORT = {
 }
 OPTIONAL = {
     "path/plot.py": {"matplotlib"},
+    "path/stability.py": {"matplotlib"},
+    "path/stability_plot.py": {"matplotlib"},
     "path/path.py": {"pandas", "matplotlib"},
     "export/onnx.py": {"onnx", "skl2onnx"},
 }

@@ -24,6 +24,7 @@ from pauca.estimators.checks import (
     check_number,
     check_rows,
 )
+from pauca.estimators.doubt import Doubtful, Evidence
 from pauca.estimators.folds import Fold, make_folds
 from pauca.estimators.portable import Portable
 from pauca.estimators.remarks import remarks
@@ -40,7 +41,7 @@ from pauca.path.summary import summarize
 from pauca.warnings import PaucaWarning
 
 
-class SparseModel(Portable, SelectorMixin, BaseEstimator):
+class SparseModel(Doubtful, Portable, SelectorMixin, BaseEstimator):
     """A linear model with few features: all that does not depend on what the target is."""
 
     def __init__(
@@ -115,6 +116,7 @@ class SparseModel(Portable, SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         other = copy.copy(self)
         other.k = size
+        other._evidence = getattr(self, "_evidence", None)
         other._choose(size)
         return other
 
@@ -154,6 +156,7 @@ class SparseModel(Portable, SelectorMixin, BaseEstimator):
             attempt, choice = self._to_choice(task, weights, design, asked, y, rows)
             answer = choice.chosen
         self._keep(attempt, answer, choice, task, names)
+        self._evidence = Evidence(task, weights, y)
         self._warn(attempt, wishes)
 
     def _task(self, X: Any, target: Target, weights: np.ndarray, wishes: Wishes, design: Design) -> Task:
@@ -250,7 +253,7 @@ class SparseModel(Portable, SelectorMixin, BaseEstimator):
         model = self.path_[size]
         self._put(model)
         self.stop_ = self.path_.stop
-        for optional in ("groups_", "cost_"):
+        for optional in ("groups_", "cost_", "alternatives_", "stability_"):
             self.__dict__.pop(optional, None)
         if self.path_.group_labels is not None:
             self.groups_ = self.path_.group_labels[model.units]

@@ -44,8 +44,8 @@ def _chosen(choice: Choice, stop: Stop) -> Iterator[str]:
     largest = int(choice.sizes.max())
     if choice.chosen == 0:
         yield choice.sentence
-    elif choice.best == largest and stop is Stop.SIZE and len(choice.sizes) > 1:
-        yield f"The largest size that was compared, {largest}, scored best; a range of larger ones may score better."
+    elif choice.chosen == largest and stop is Stop.SIZE and len(choice.sizes) > 1:
+        yield f"The largest size that was compared, {largest}, was chosen; a range of larger ones may score better."
 
 
 def _fewer(estimator: Any, stop: Stop | None, wishes: Wishes) -> Iterator[str]:

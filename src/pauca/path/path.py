@@ -115,6 +115,12 @@ class Path:
             raise ValueError("no groups were given to this fit; names(size) says which features were chosen")
         return list(self.group_labels[self[size].units])
 
+    def unit_name(self, unit: int) -> str:
+        """Name of a feature, or of a group where whole groups are chosen."""
+        if self.group_labels is not None:
+            return str(self.group_labels[unit])
+        return column_names(self.column_names, [unit])[0]
+
     def columns_of(self, size: int, unit: int) -> list[int]:
         """Columns of one chosen unit in the model of one size."""
         support = self[size].support

@@ -89,6 +89,10 @@ class Subset(Protocol):
         """The exchange of one unit that lowers the value most, or None if none does beyond rounding."""
         ...
 
+    def replacements(self, count: int) -> dict[int, list[Swap]]:
+        """For every chosen unit the ``count`` best others in its place, best first; a cost is a negative decrease."""
+        ...
+
     def add(self, unit: int) -> None:
         """Take a unit in and refit."""
         ...

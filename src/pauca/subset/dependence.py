@@ -11,6 +11,15 @@ from pauca.subset.fits import Fits
 TWIN_ABOVE = 1 - 1e-10
 
 
+def says_nothing_new(fits: Fits, unit: int, others: list[int]) -> bool:
+    """Whether a unit is a combination of others or, with a ridge, a copy of one."""
+    if not others:
+        return False
+    if fits.objective.ridge:
+        return fits.objective.units.single and is_copy(fits, unit, others)
+    return depends(fits, unit, others)
+
+
 def is_copy(fits: Fits, unit: int, others: list[int]) -> bool:
     """Whether a unit of one column has the same column as another, up to its sign."""
     z = _scaled(fits, [*others, unit])

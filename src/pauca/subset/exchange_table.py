@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from pauca.subset.base import TIED_WITHIN
@@ -28,29 +30,54 @@ def best_exchange(
     Barred columns are passed over. A column in the span of the chosen ones is among them rightly: no exchange of it
     for one of them widens the span.
     """
-    own = np.diag(inverse)
-    cost = coef * coef / own
-    slope, residual = candidates.slope, candidates.residual
-    columns = np.flatnonzero(_may_help(candidates, cost.min(initial=np.inf)))
+    columns = np.flatnonzero(_may_help(candidates, (coef * coef / np.diag(inverse)).min(initial=np.inf)))
     best: tuple[int, int, float] | None = None
-    width = max(1, TABLE_NUMBERS // len(coef))
-    for start in range(0, len(columns), width):
-        part = columns[start : start + width]
-        shared = inverse @ rows[:, part]
-        numerator = (slope[part] + shared * (coef / own)[:, None]) ** 2
-        shared *= shared
-        shared /= own[:, None]
-        shared += residual[part]
-        numerator /= shared
-        numerator -= cost[:, None]
+    for part, twice, _ in _tables(inverse, rows, coef, candidates, columns):
         if allowed is not None:
-            numerator[~allowed[:, part]] = -np.inf
-        position, column, decrease = _first_best(numerator)
+            twice[~allowed[:, part]] = -np.inf
+        position, column, decrease = _first_best(twice)
         if best is None or decrease > best[2] * (1 + TIED_WITHIN):
             best = (position, int(part[column]), decrease)
     if best is None or best[2] <= 0:
         return None
     return best[0], best[1], 0.5 * best[2]
+
+
+def best_replacements(
+    inverse: np.ndarray, rows: np.ndarray, coef: np.ndarray, candidates: Candidates, allowed: np.ndarray, count: int
+) -> list[list[tuple[int, float]]]:
+    """For every chosen feature its best replacements and by how much each lowers Q, which is not above zero as a rule.
+
+    A copy of a chosen feature is dependent on them all, and yet can take its place. What may not come in, or would
+    depend on the others even then, is left out.
+    """
+    found: list[list[tuple[int, float]]] = [[] for _ in coef]
+    for part, twice, left in _tables(inverse, rows, coef, candidates, np.arange(rows.shape[1])):
+        twice[~allowed[:, part] | (left <= candidates.thresholds()[part])] = -np.inf
+        for position, line in enumerate(twice):
+            some = np.argsort(-line, kind="stable")[:count]
+            found[position] += [(int(part[j]), 0.5 * float(line[j])) for j in some if np.isfinite(line[j])]
+    return [sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:count] for pairs in found]
+
+
+def _tables(
+    inverse: np.ndarray, rows: np.ndarray, coef: np.ndarray, candidates: Candidates, columns: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Blocks of columns: which they are, twice the decrease for every pair, and what is left of the column then."""
+    own = np.diag(inverse)
+    cost = coef * coef / own
+    width = max(1, TABLE_NUMBERS // len(coef))
+    for start in range(0, len(columns), width):
+        part = columns[start : start + width]
+        shared = inverse @ rows[:, part]
+        numerator = (candidates.slope[part] + shared * (coef / own)[:, None]) ** 2
+        shared *= shared
+        shared /= own[:, None]
+        shared += np.maximum(candidates.residual[part], 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            numerator /= shared
+        numerator -= cost[:, None]
+        yield part, numerator, shared
 
 
 def _may_help(candidates: Candidates, cheapest: float) -> np.ndarray:

@@ -13,7 +13,7 @@ from pauca.objectives import GramRows, LeastSquares
 from pauca.refit import InverseFactor
 from pauca.subset.base import DEPENDENT_BELOW, NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subset.candidates import Candidates
-from pauca.subset.exchange_table import best_exchange
+from pauca.subset.exchange_table import best_exchange, best_replacements
 from pauca.subset.memory import require_memory
 from pauca.subset.speculation import largest, rehearse
 from pauca.units import Limits
@@ -99,15 +99,23 @@ class LeastSquaresSubset:
     def best_swap(self) -> Swap | None:
         if not self.support:
             return None
-        allowed = None
-        if not self.limits.trivial:
-            n_features = self.objective.design.n_features
-            allowed = np.stack([self.limits.exchangeable(self.support, i, n_features) for i in self.support])
+        n_features = self.objective.design.n_features
+        allowed = None if self.limits.trivial else self.limits.exchanges(self.support, n_features)
         found = best_exchange(self._factor.inverse(), self._rows(), self.coef, self._made_candidates(), allowed)
         if found is None or not is_lower(self.value - found[2], self.value, self.negligible):
             return None
         position, into, decrease = found
         return Swap(self.support[position], into, decrease)
+
+    def replacements(self, count: int) -> dict[int, list[Swap]]:
+        usable = self.objective.design.usable
+        allowed = self.limits.exchanges(self.support, len(usable)) & usable
+        candidates = self._made_candidates()
+        found = best_replacements(self._factor.inverse(), self._rows(), self.coef, candidates, allowed, count)
+        return {
+            out: [Swap(out, into, decrease) for into, decrease in pairs]
+            for out, pairs in zip(self.support, found, strict=True)
+        }
 
     def add(self, feature: int) -> None:
         row = self.gram.row(feature, self._likely_after)

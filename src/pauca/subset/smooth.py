@@ -13,7 +13,7 @@ from pauca.objectives import SmoothObjective
 from pauca.refit import minimise
 from pauca.subset.along import best_along_one
 from pauca.subset.base import Swap, digest, first_largest, first_smallest, is_lower
-from pauca.subset.dependence import depends, independent, is_copy, without_copies
+from pauca.subset.dependence import independent, says_nothing_new, without_copies
 from pauca.subset.fits import Fit
 from pauca.subset.ground import Ground
 from pauca.subset.memory import require_memory
@@ -29,6 +29,9 @@ MOST_LOOKS = 32
 
 # A candidate that the quadratic puts below this share of the best found in truth is not looked at.
 WORTH_A_LOOK = 0.5
+
+# How many replacements are looked at in truth beyond those that are wanted.
+MORE_REPLACEMENTS = 2
 
 # A filled subset holds the columns of X twice: pooled, and gathered for the refit.
 FILLED_ARRAYS = 2
@@ -117,6 +120,15 @@ class SmoothSubset:
             self._ground.swaps[key] = self._best_swap()
         return self._ground.swaps[key]
 
+    def replacements(self, count: int) -> dict[int, list[Swap]]:
+        found: dict[int, list[Swap]] = {}
+        for out, _, gains in self._ground.local(self._fit).exchanges():
+            allowed = self._ground.blocks.usable & self.limits.exchangeable(self.support, out, len(gains))
+            gains[~allowed] = -np.inf
+            swaps = [self._swapped(out, into) for into in highest(gains, count + MORE_REPLACEMENTS)]
+            found[out] = sorted(swaps, key=lambda swap: (-swap.decrease, swap.into))[:count]
+        return found
+
     def add(self, unit: int) -> None:
         self._fit = self._with(unit)
         self.support.append(unit)
@@ -203,7 +215,13 @@ class SmoothSubset:
     def dependent(self) -> np.ndarray:
         # What was barred on the way need not depend on where the way has led to.
         met = sorted(self._ground.copies - set(self.support))
-        return np.array([unit for unit in met if self._says_nothing_new(unit, self.support)], dtype=np.intp)
+        return np.array(
+            [unit for unit in met if says_nothing_new(self._ground.fits, unit, self.support)], dtype=np.intp
+        )
+
+    def _swapped(self, out: int, into: int) -> Swap:
+        fit = self._ground.fits.of(frozenset(self.support) - {out} | {into}, self._fit)
+        return Swap(out, into, self.value - fit.value)
 
     def _with(self, unit: int) -> Fit:
         return self._ground.fits.of(frozenset([*self.support, unit]), self._fit)
@@ -307,9 +325,9 @@ class SmoothSubset:
             likely = [unit for unit in highest(gains, TRUE_SWAPS) if gains[unit] > WORTH_A_LOOK * cost]
             pairs += [(float(gains[unit]) - cost, out, unit) for unit in likely]
         for out, into in first_looks(pairs):
-            fit = self._ground.fits.of(frozenset(self.support) - {out} | {into}, self._fit)
-            if is_lower(fit.value, self.value, self.negligible) and not self._is_barred(into, out):
-                return Swap(out, into, self.value - fit.value)
+            swap = self._swapped(out, into)
+            if is_lower(self.value - swap.decrease, self.value, self.negligible) and not self._is_barred(into, out):
+                return swap
         return None
 
     def _is_barred(self, unit: int, leaving: int | None = None) -> bool:
@@ -323,13 +341,4 @@ class SmoothSubset:
         # Close to a perfect fit even a copy may lower what little is left.
         nearly_perfect = self.value <= NEARLY_PERFECT * self.null_value
         small = leaving is not None or nearly_perfect or self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
-        return (small or bool(self.objective.ridge)) and self._says_nothing_new(unit, others)
-
-    def _says_nothing_new(self, unit: int, others: list[int]) -> bool:
-        """Whether a unit is a combination of others or, with a ridge, a copy of one."""
-        fits = self._ground.fits
-        if not others:
-            return False
-        if self.objective.ridge:
-            return self.objective.units.single and is_copy(fits, unit, others)
-        return depends(fits, unit, others)
+        return (small or bool(self.objective.ridge)) and says_nothing_new(self._ground.fits, unit, others)

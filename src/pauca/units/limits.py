@@ -64,6 +64,13 @@ class Limits:
         mask[out] = False
         return mask
 
+    def exchanges(self, support: Sequence[int], n_units: int) -> np.ndarray:
+        """Mask of all exchanges that are allowed: a line for each unit of ``support``, shape (k, n_units)."""
+        mask = np.zeros((len(support), n_units), dtype=bool)
+        for line, out in zip(mask, support, strict=True):
+            line[:] = self.exchangeable(support, out, n_units)
+        return mask
+
     def removable(self, support: Sequence[int]) -> np.ndarray:
         """Mask over ``support`` of what may be removed; while a kind has too many units, only those of such kinds."""
         mask = np.array([unit not in self.always for unit in support], dtype=bool)
