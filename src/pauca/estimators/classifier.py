@@ -52,9 +52,10 @@ class SparseClassifier(ClassifierMixin, SparseModel):
 
     Parameters
     ----------
-    k : int or None, default=None
-        Number of features (of groups, if there are ``groups``). None: as many as lower the objective by at least
-        ``tol``, within the ``budget`` if there is one.
+    k : int, "auto", iterable of int or None, default="auto"
+        Number of features (of groups, if there are ``groups``). "auto" finds it by cross-validation, from 0 up to as
+        many as it takes, at most 100; a range or list names the sizes to choose from. None: as many as lower the
+        objective by at least ``tol``, within the ``budget`` if there is one.
     loss : str or Loss, default="logistic"
         "logistic", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded
         as -1 and 1. With more than two classes, "logistic" is the multinomial likelihood; other losses tell each class
@@ -62,6 +63,18 @@ class SparseClassifier(ClassifierMixin, SparseModel):
     method : str or object, default="exchange"
         "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
         ``FoBa(rule="gradient")``.
+    cv : int, splitter, iterable or None, default=None
+        Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits. Folds by
+        number are shuffled, always alike, and keep the shares of classes, or the ``groups`` given to ``fit``.
+    scoring : str, callable or None, default=None
+        What folds are scored by: a scorer of scikit-learn such as "roc_auc". None: the share of the constant model's
+        loss that is gone on the rows held out.
+    choose : {"1se", "best"}, default="1se"
+        The smallest size within one standard error of the best mean score, or the best itself.
+    criterion : {"aic", "bic", "ebic"} or None, default=None
+        Choose ``k`` by an information criterion on all rows, without folds; for losses that are a likelihood.
+    n_jobs : int or None, default=None
+        How many folds run at a time, in threads that share X, as in scikit-learn; it pays where X is large.
     ridge : float, default=0.0
         Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
     tol : float, default=0.0

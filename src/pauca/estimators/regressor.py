@@ -25,9 +25,10 @@ class SparseRegressor(RegressorMixin, SparseModel):
 
     Parameters
     ----------
-    k : int or None, default=None
-        Number of features (of groups, if there are ``groups``). None: as many as lower the objective by at least
-        ``tol``, within the ``budget`` if there is one.
+    k : int, "auto", iterable of int or None, default="auto"
+        Number of features (of groups, if there are ``groups``). "auto" finds it by cross-validation, from 0 up to as
+        many as it takes, at most 100; a range or list names the sizes to choose from. None: as many as lower the
+        objective by at least ``tol``, within the ``budget`` if there is one.
     loss : str or Loss, default="squared"
         "squared" (half the squared error), "huber", "absolute", "quantile", "poisson", or an object from
         ``pauca.losses`` such as ``Quantile(0.9)``, or a loss of your own. For "poisson" the score is the logarithm of
@@ -35,6 +36,18 @@ class SparseRegressor(RegressorMixin, SparseModel):
     method : str or object, default="exchange"
         "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
         ``FoBa(nu=0.3)``.
+    cv : int, splitter, iterable or None, default=None
+        Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits. Folds by
+        number are shuffled, always alike, and keep the shares of classes, or the ``groups`` given to ``fit``.
+    scoring : str, callable or None, default=None
+        What folds are scored by: a scorer of scikit-learn such as "r2". None: the share of the constant model's loss
+        that is gone on the rows held out.
+    choose : {"1se", "best"}, default="1se"
+        The smallest size within one standard error of the best mean score, or the best itself.
+    criterion : {"aic", "bic", "ebic"} or None, default=None
+        Choose ``k`` by an information criterion on all rows, without folds; for losses that are a likelihood.
+    n_jobs : int or None, default=None
+        How many folds run at a time, in threads that share X, as in scikit-learn; it pays where X is large.
     ridge : float, default=0.0
         Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
     tol : float, default=0.0
