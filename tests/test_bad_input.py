@@ -178,7 +178,9 @@ def test_weights_are_refused(data, weights, words):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_more_features_than_there_are(data, method):
-    with pytest.warns(PaucaWarning, match="k=9 features were asked for, but only 5 can be used together") as caught:
+    with pytest.warns(
+        PaucaWarning, match="k=9 features were asked for, but only 5 of [0-9]+ can be used together"
+    ) as caught:
         model = SparseRegressor(k=9, method=method).fit(*data)
     assert len(caught) == 1
     assert model.k_ == 5
@@ -212,7 +214,7 @@ def test_linear_dependence_without_copies(method):
     X = rng.standard_normal((40, 4))
     X = np.column_stack([X, X[:, 0] + X[:, 1], X[:, 1] - X[:, 2] + X[:, 3]])
     y = X @ rng.standard_normal(6) + 0.1 * rng.standard_normal(40)
-    with pytest.warns(PaucaWarning, match="only 4 can be used together"):
+    with pytest.warns(PaucaWarning, match="only 4 of [0-9]+ can be used together"):
         model = SparseRegressor(k=6, method=method).fit(X, y)
     assert np.linalg.matrix_rank(X[:, model.support_]) == model.k_ == 4
     assert max(m.size for m in model.path_) == 4

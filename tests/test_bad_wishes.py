@@ -237,7 +237,7 @@ def test_columns_that_cannot_be_fitted_are_not_forced_in(method):
         ),
         (SparseClassifier, "cubed", "loss must be one of 'hinge', 'logistic', 'squared_hinge'.*got 'cubed'"),
         (SparseRegressor, None, "loss must be one of.*got None"),
-        (SparseRegressor, Huber, "loss must be one of.*got <class"),
+        (SparseRegressor, Huber, "loss must be an object, not a class: write Huber"),
         (SparseRegressor, "logistic", "loss='logistic' is for targets that are classes; use SparseClassifier"),
         (SparseRegressor, "hinge", "loss='hinge' is for targets that are classes; use SparseClassifier"),
         (SparseRegressor, Multinomial(), r"loss=Multinomial\(\) is for targets that are classes; use SparseClassifier"),

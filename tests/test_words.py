@@ -131,3 +131,30 @@ def test_limits_of_groups_are_said_in_groups(table):
     ):
         model = SparseRegressor(k=3, groups=GROUPS, costs=[1] * 6, budget=5).fit(X, y)
     assert "unit" not in model.stop_.sentence
+
+
+def test_numbers_that_are_hardly_classes_are_doubted():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 3))
+    with pytest.warns(PaucaWarning, match=r"y holds 40 different numbers.*use SparseRegressor"):
+        SparseClassifier(k=1, method="forward", ridge=1.0).fit(X, np.arange(90) % 40)
+
+
+def test_names_of_several_kinds_have_scikit_learns_message():
+    X = pd.DataFrame(np.eye(4), columns=["a", "b", 3, "c"])
+    with pytest.raises(TypeError, match="all input features have string names"):
+        SparseRegressor(k=1).fit(X, [1, 2, 3, 4])
+
+
+def test_a_name_that_is_nearly_right_is_proposed():
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((20, 3)), columns=["bmi", "age", "dose"])
+    with pytest.raises(ValueError, match=r"'BMI', which X does not have. Did you mean 'bmi'"):
+        SparseRegressor(k=1, always=["BMI"]).fit(X, X["age"])
+
+
+def test_the_summary_of_another_size_does_not_say_that_it_was_asked_for():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    model = SparseRegressor(k=3).fit(X, X @ np.arange(5) + rng.standard_normal(40))
+    assert "size asked for" in model.summary()
+    assert "size asked for" not in model.at(2).summary()

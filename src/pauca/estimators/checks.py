@@ -281,7 +281,9 @@ def _named_columns(X: Any) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
-        text = [name for name, _ in _dtypes(X) if not _holds_numbers(np.asarray(X[name]))]
+        # Names of several kinds, and those that stand for several columns, have a message of their own.
+        names = [name for name in getattr(X, "columns", []) if isinstance(name, str)]
+        text = [name for name in names if not _holds_numbers(np.asarray(X[name]))]
         if not text:
             raise
         raise type(error)(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
-from functools import update_wrapper
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -15,32 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.estimators.base import SparseModel
 from pauca.estimators.checks import check_class_weight, check_classes, check_weights
 from pauca.estimators.columns import plain
+from pauca.estimators.probabilities import WithProbabilities
 from pauca.estimators.task import Target
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
 from pauca.path import Method, Progress
+from pauca.warnings import PaucaWarning
 
-
-class _WithProbabilities:
-    """A method that only estimators whose loss models probabilities have; to others its absence says why.
-
-    scikit-learn's ``available_if`` does the same, but keeps the reason out of the message.
-    """
-
-    def __init__(self, method: Callable[..., np.ndarray]) -> None:
-        self._method = method
-        update_wrapper(self, method)  # type: ignore[arg-type]
-
-    def __get__(self, estimator: Any, owner: type | None = None) -> Callable[..., np.ndarray]:
-        if estimator is None:
-            return self._method
-        if not hasattr(resolve(estimator.loss, classes=True), "probabilities"):
-            raise AttributeError(
-                f"This {type(estimator).__name__!r} has no attribute {self._method.__name__!r}: "
-                f"loss={estimator.loss!r} does not model probabilities. Use loss='logistic', or decision_function, "
-                "whose scores are no probabilities."
-            )
-        return MethodType(self._method, estimator)
+# More different numbers than this, and fewer rows than so many for each, are hardly classes.
+MANY_CLASSES = 20
 
 
 @register_kind("SparseClassifier", labels=("classes_",))
@@ -232,6 +214,13 @@ class SparseClassifier(ClassifierMixin, SparseModel):
                 f"{type(self).__name__} needs at least two classes; y holds the one class "
                 f"{plain(self.classes_[0])!r} alone."
             )
+        if self.classes_.dtype.kind in "iuf" and len(self.classes_) > max(MANY_CLASSES, len(y) / MANY_CLASSES):
+            warnings.warn(
+                f"y holds {len(self.classes_)} different numbers, and each is taken for a class. If they are amounts, "
+                "use SparseRegressor.",
+                PaucaWarning,
+                stacklevel=2,
+            )
         weights = check_weights(sample_weight, len(y))
         check_class_weight(self.class_weight)
         if self.class_weight is not None:
@@ -279,7 +268,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
-    @_WithProbabilities
+    @WithProbabilities
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``; for losses that model them.
 
@@ -300,7 +289,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         claims = np.stack([loss.probabilities(row[None])[1] for row in scores])  # type: ignore[attr-defined]
         return (claims / claims.sum(axis=0)).T
 
-    @_WithProbabilities
+    @WithProbabilities
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of ``predict_proba``.
 

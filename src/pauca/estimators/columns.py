@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,12 @@ class Columns:
         """Whether keys name every column once, all by name or all by index, and nothing else."""
         return set(keys) in (set(self._index), set(range(self.n_features)))
 
+    def _like(self, name: str) -> str:
+        """The name that was meant, perhaps."""
+        by_letters = {known.casefold(): known for known in self._index}
+        near = get_close_matches(name.casefold(), by_letters, n=1)
+        return f" Did you mean {by_letters[near[0]]!r}?" if near else ""
+
     def index(self, column: Any, wish: str) -> int:
         """Index of a column given by name or index."""
         if isinstance(column, str):
@@ -34,7 +41,7 @@ class Columns:
                 return self._index[column]
             if self.names is None:
                 raise ValueError(f"{wish!r} names the column {column!r}, but X has no column names; give its index.")
-            raise ValueError(f"{wish!r} names the column {column!r}, which X does not have.")
+            raise ValueError(f"{wish!r} names the column {column!r}, which X does not have.{self._like(column)}")
         if isinstance(column, bool | np.bool_) or not isinstance(column, numbers.Integral):
             raise TypeError(f"{wish!r} must name columns by name or index; got {plain(column)!r}.")
         if not 0 <= int(column) < self.n_features:

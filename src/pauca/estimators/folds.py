@@ -39,9 +39,10 @@ def make_folds(cv: Any, y: np.ndarray, groups: Any, weights: np.ndarray, *, clas
 
 def check_folds(cv: Any) -> None:
     """Refuse what is neither a number of folds, a splitter nor splits."""
-    if cv is None or hasattr(cv, "split"):
+    if cv is None:
         return
-    if isinstance(cv, bool) or not (isinstance(cv, numbers.Integral) or hasattr(cv, "__iter__")) or isinstance(cv, str):
+    is_one = isinstance(cv, numbers.Integral) or hasattr(cv, "split") or hasattr(cv, "__iter__")
+    if isinstance(cv, bool | str) or not is_one:
         raise TypeError(f"cv must be an integer, a splitter such as KFold, or an iterable of splits; got {cv!r}.")
     if isinstance(cv, numbers.Integral) and cv < 2:
         raise ValueError(f"cv must be at least 2 folds; got {cv!r}.")

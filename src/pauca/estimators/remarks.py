@@ -56,7 +56,8 @@ def _fewer(estimator: Any, stop: Stop | None, wishes: Wishes) -> Iterator[str]:
         given = " and ".join(f"{name}={getattr(estimator, name)}" for name in limits)
         yield f"{asked} the search ended at {estimator.k_}: no other fits in {given}. Allow more or ask for fewer."
     elif stop in {Stop.LIMITS, Stop.EXHAUSTED}:
-        yield f"{asked} only {estimator.k_} can be used together."
+        left_out = "" if estimator.never is None else " 'never' leaves out the others."
+        yield f"{asked} only {estimator.k_} of {len(wishes.units)} can be used together.{left_out}"
     elif stop is Stop.NO_GAIN:
         do = "Ask for fewer" if estimator.bounds is None else "Loosen the bounds or ask for fewer"
         yield f"{asked} the search ended at {estimator.k_}: no other lowers the objective. {do}."

@@ -238,7 +238,8 @@ def _pair(pair: Any, name: str) -> tuple[float, float]:
     """A lower and an upper bound; None stands for no bound."""
     ends = list(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else []
     if len(ends) != 2 or not all(end is None or is_number(end) for end in ends):
-        raise TypeError(f"{name} must be a pair (lower, upper) of numbers, None for no bound; got {pair!r}.")
+        hint = " Bounds by column are a dict, such as {'dose': (0, 3)}." if name == "bounds" else ""
+        raise TypeError(f"{name} must be a pair (lower, upper) of numbers, None for no bound; got {pair!r}.{hint}")
     low, high = (infinite if end is None else float(end) for end, infinite in zip(ends, (-np.inf, np.inf), strict=True))
     if np.isnan(low) or np.isnan(high):
         raise ValueError(f"{name} holds a bound that is not a number; got {pair!r}.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pauca.losses.base import Loss, Slopes
 from pauca.losses.classes import Logistic, Multinomial, SquaredHinge
 from pauca.losses.piecewise import Absolute, Envelope, Hinge, PiecewiseLinear, Quantile
@@ -34,7 +36,7 @@ FOR_NUMBERS = {
 FOR_CLASSES = {"hinge": Hinge, "logistic": Logistic, "squared_hinge": SquaredHinge}
 
 
-def resolve(loss: str | Loss, *, classes: bool) -> Loss:
+def resolve(loss: Any, *, classes: bool) -> Loss:
     """A loss from its name or an object, for targets that are classes or numbers.
 
     Examples
@@ -52,5 +54,7 @@ def resolve(loss: str | Loss, *, classes: bool) -> Loss:
         raise ValueError(f"loss={loss!r} is for targets that are {kind}; use {where}.")
     if isinstance(loss, Loss):
         return loss
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        raise ValueError(f"loss must be an object, not a class: write {loss.__name__}().")
     names = ", ".join(repr(name) for name in sorted(fitting))
     raise ValueError(f"loss must be one of {names} or an object with the methods of pauca.losses.Loss; got {loss!r}.")

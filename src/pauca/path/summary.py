@@ -17,7 +17,7 @@ MOST_OUTPUTS = 6
 def summarize(path: Path, size: int) -> str:
     """The model of ``size`` as text: its features, their coefficients and what each is worth."""
     lines = _aligned(_rows(path, size), left=1 if path.group_labels is None else 2)
-    return "\n".join([_head(path, size), "", *lines, "", *_notes(path, size), path.stop.sentence])
+    return "\n".join([_head(path, size), "", *lines, "", *_notes(path, size), *_end(path, size)])
 
 
 def _head(path: Path, size: int) -> str:
@@ -46,6 +46,12 @@ def _notes(path: Path, size: int) -> Iterator[str]:
         yield f"worth: {about}what would be lost of the share explained {left_out}"
     if model.at_infinity:
         yield "Some coefficients would grow on, as where rows can be told apart without error: their sizes say little."
+
+
+def _end(path: Path, size: int) -> Iterator[str]:
+    """Why the search ended, where that is why the model has its size."""
+    if path.choice is None and size == max(path.sizes):
+        yield path.stop.sentence
 
 
 def _rows(path: Path, size: int) -> list[list[str]]:
