@@ -12,6 +12,7 @@ from time import perf_counter
 
 from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
 
+from benchmarks.choosing import choosing
 from benchmarks.digits import digits
 from benchmarks.imports import import_time
 from benchmarks.logistic import correlated_logistic, logistic
@@ -36,6 +37,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "synthetic": synthetic,
     "lp": lp,
     "digits": digits,
+    "choosing": choosing,
     "memory": memory,
     "import": import_time,
 }

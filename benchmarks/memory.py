@@ -30,8 +30,11 @@ def memory(quick: bool) -> Iterator[Figure]:
             yield Figure(f"dense {shape}, {method}", "peak above X", above, max(size / 4, 200), unit=" MB", digits=0)
 
 
-def peak_above_X(problem: Problem, k: int, method: str) -> int:  # noqa: N802
-    """Highest memory of a process that fits, less what it held with X in memory before the fit, in bytes."""
+def peak_above_X(problem: Problem, k: int | str, method: str) -> int:  # noqa: N802
+    """Highest memory of a process that fits, less what it held with X in memory before the fit, in bytes.
+
+    ``k`` may be a range such as "1-30", from which the size is chosen in two threads.
+    """
     with TemporaryDirectory() as folder:
         save(problem, Path(folder))
         command = [sys.executable, "-m", "benchmarks.memory_probe", folder, str(k), method]

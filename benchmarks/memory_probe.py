@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import resource
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.fits import pauca_fit
 from benchmarks.memory import load
+from benchmarks.problems import Problem
+from pauca import SparseRegressor
 
 STATUS = Path("/proc/self/status")
 
@@ -26,10 +29,18 @@ def memory_peak() -> int:
 
 
 def main(folder: str, k: str, method: str) -> None:
-    fit = pauca_fit(load(Path(folder)), int(k), method)
+    fit = _fit(load(Path(folder)), k, method)
     before = memory_now()
     fit()
     print(memory_peak() - before)
+
+
+def _fit(problem: Problem, k: str, method: str) -> Callable[[], object]:
+    if "-" not in k:
+        return pauca_fit(problem, int(k), method)
+    first, last = k.split("-")
+    sizes = range(int(first), int(last) + 1)
+    return lambda: SparseRegressor(k=sizes, method=method, n_jobs=2).fit(problem.X, problem.y)
 
 
 def _from_status(field: str) -> int:

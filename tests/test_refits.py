@@ -23,7 +23,11 @@ from judges import (
     target,
 )
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
-from pauca.losses import Absolute, Hinge, Huber, Logistic, Loss, Multinomial, Poisson, Quantile, SquaredHinge
+from pauca.design import make_design
+from pauca.losses import Absolute, Hinge, Huber, Logistic, Loss, Multinomial, Poisson, Quantile, Squared, SquaredHinge
+from pauca.objectives import Restricted, SmoothObjective, guess_near
+from pauca.refit import minimise
+from pauca.subset import SmoothSubset
 from problems import DESIGNS
 
 SUPPORT = [1, 3, 4]
@@ -531,3 +535,128 @@ def test_poisson_rates_with_exposures_as_weights():
         tol=1e-9,
     )
     np.testing.assert_allclose([*model.coef_[SUPPORT], model.intercept_], judge.x, atol=1e-4)
+
+
+# Faults that steps with guessed Hessians and bounds have had.
+
+
+def zero_one_columns(seed):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.random((100, 2)) < 0.15, rng.standard_normal((100, 2))]).astype(float)
+    y = X @ [4.0, -3.0, 1.5, 1.0] + rng.logistic(size=100) > 0
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore:Some coefficients")
+def test_what_is_called_exact_is_the_difference_of_two_fits():
+    """Rows that are nearly certain have next to no curvature: a step that promises nothing may go far."""
+    for seed in range(40):
+        X, y = zero_one_columns(seed)
+        model = SparseClassifier(k=4, always=[0, 1, 2, 3]).fit(X, y)
+        assert model.path_[4].worth_is_exact
+        for j, worth in enumerate(model.path_[4].worth):
+            kept = [i for i in range(4) if i != j]
+            without = SparseClassifier(k=3, always=[0, 1, 2]).fit(X[:, kept], y)
+            assert worth == pytest.approx(without.objective_ - model.objective_, abs=2e-6)
+
+
+@pytest.mark.parametrize("start", [-10.0, -3.0, 3.0, 10.0])
+@pytest.mark.parametrize("loss", [Logistic(), Poisson(), Huber(1.0)])
+def test_values_never_rise_from_step_to_step(loss, start):
+    rng = np.random.default_rng(0)
+    columns = np.vstack([np.ones(40), rng.standard_normal((2, 40))])
+    y = np.where(rng.random(40) < 0.55, 1.0, -1.0) if loss.classifies else rng.poisson(2.0, 40).astype(float)
+    problem = Restricted(loss, y[None], np.full(40, 1 / 40), columns, np.full(3, 1e-8))
+    values = []
+
+    class Watched(Restricted):
+        def gradient(self, coef, scores):
+            values.append(self.value(coef, scores))
+            return super().gradient(coef, scores)
+
+    watched = Watched(loss, y[None], np.full(40, 1 / 40), columns, np.full(3, 1e-8))
+    found = minimise(watched, np.array([[start, 0.0, 0.0]]))
+    assert found.converged
+    assert np.all(np.diff(values) <= 1e-12 * values[0])
+    assert found.value == pytest.approx(minimise(problem, np.zeros((1, 3))).value, rel=1e-9)
+
+
+def test_a_border_completes_a_hessian():
+    rng = np.random.default_rng(0)
+    columns, y = rng.standard_normal((5, 30)), np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    problem = Restricted(Logistic(), y[None], np.full(30, 1 / 30), columns, np.full(5, 0.1))
+    scores = rng.standard_normal((1, 30))
+    problem.gradient(np.zeros((1, 5)), scores)
+    whole = problem.hessian(scores, 0.0)
+    places = np.array([0, 2, 3])
+    np.testing.assert_allclose(problem.bordered(scores, whole[:, places[:, None], places], places), whole, rtol=1e-12)
+
+
+def test_the_guess_after_a_drop_is_the_minimum_of_squares():
+    rng = np.random.default_rng(0)
+    columns, y = rng.standard_normal((4, 30)), rng.standard_normal((2, 30))
+    problem = Restricted(Squared(), y, np.full(30, 1 / 30), columns, np.zeros(4))
+    found = minimise(problem, np.zeros((2, 4)))
+    for kept in ([0, 1, 3], [1, 2]):
+        guess = guess_near(found, np.arange(4), np.array(kept), free=0, curved=True, joint=False)
+        rest = minimise(
+            Restricted(Squared(), y, np.full(30, 1 / 30), columns[kept], np.zeros(len(kept))), guess.coef * 0
+        )
+        np.testing.assert_allclose(guess.coef, rest.coef, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+@pytest.mark.parametrize("method", ["forward", "foba", "backward", "exchange"])
+def test_within_bounds_a_mirror_image_says_something_new(method, ridge):
+    rng = np.random.default_rng(0)
+    x, other = rng.standard_normal((2, 60))
+    X, y = np.column_stack([x, -x, other]), -2 * x + 0.1 * rng.standard_normal(60)
+    model = SparseRegressor(k=1, bounds=(0, None), method=method, ridge=ridge).fit(X, y)
+    assert model.support_.tolist() == [1]
+
+
+def test_within_bounds_two_copies_reach_further_than_one():
+    rng = np.random.default_rng(0)
+    x, other = rng.standard_normal((2, 60))
+    X, y = np.column_stack([x, other, x]), 2 * x + 0.1 * rng.standard_normal(60)
+    model = SparseRegressor(k=2, bounds=(-1, 1)).fit(X, y)
+    assert model.support_.tolist() == [0, 2]
+
+
+def test_removals_do_not_depend_on_the_order_of_additions():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((60, 6)) + rng.standard_normal((60, 1))
+        y = np.where(X[:, 0] - X[:, 1] + rng.logistic(size=60) > 0, 1.0, -1.0)
+        found = []
+        for order in ([0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4], [2, 4, 0, 5, 1, 3]):
+            design = make_design(X, np.full(60, 1 / 60), center=True)
+            subset = SmoothSubset.start(SmoothObjective.of(design, y[None], Logistic()))
+            for unit in order:
+                subset.add(unit)
+            found.append(subset.cheapest_removal("refit"))
+        assert len({unit for unit, _ in found}) == 1
+        np.testing.assert_allclose([cost for _, cost in found], found[0][1], rtol=1e-6, atol=1e-12)
+
+
+def test_a_refit_that_ends_early_is_told_of(monkeypatch):
+    monkeypatch.setattr("pauca.refit.newton.MOST_STEPS", 1)
+    X, y = zero_one_columns(0)
+    with pytest.warns(PaucaWarning, match="did not come to its end"):
+        SparseClassifier(k=2, method="forward").fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:Some coefficients")
+def test_multinomial_within_bounds_against_a_general_solver():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((80, 2))
+        y = np.argmax(X @ rng.standard_normal((2, 3)) + rng.gumbel(size=(80, 3)), axis=1)
+        model = SparseClassifier(k=2, bounds=(-0.3, 0.5)).fit(X, y)
+
+        def value(w, X=X, y=y):
+            scores = X @ w[:6].reshape(2, 3) + w[6:]
+            return float(np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(80), y]))
+
+        judge = minimize(value, np.zeros(9), bounds=[(-0.3, 0.5)] * 6 + [(None, None)] * 3, tol=1e-12)
+        assert model.objective_ == pytest.approx(judge.fun, abs=1e-6)

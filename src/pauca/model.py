@@ -24,6 +24,8 @@ class Snapshot:
     """The objective as the user means it, where the search minimises something smoother."""
     at_infinity: bool = False
     """Whether the optimum lies at infinite coefficients."""
+    converged: bool = True
+    """Whether the refit came to its end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,8 @@ class Model:
     at_infinity : bool
         Whether the optimum lies at infinite coefficients, as with classes that can be separated; those here are where
         there was next to nothing left to gain.
+    converged : bool
+        Whether the last steps of the refit had nothing left to gain.
     """
 
     support: np.ndarray
@@ -60,6 +64,7 @@ class Model:
     units: np.ndarray
     at_infinity: bool = False
     worth_is_exact: bool = True
+    converged: bool = True
 
     @property
     def size(self) -> int:

@@ -32,7 +32,11 @@ class DenseDesign(StandardisedColumns):
         self._X = X
         self._uniform = bool(np.all(weights == weights[0]))
         readable = X.dtype == np.float64 and _blas_reads(X)
-        super().__init__(*_moments(X, weights, center, plain=readable and self._uniform), weights, center=center)
+        super().__init__(
+            *_moments(X, weights, center, plain=readable and (self._uniform or not X.flags.f_contiguous)),
+            weights,
+            center=center,
+        )
         self._raw = readable and not self._means_dominate
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
@@ -129,8 +133,7 @@ def _blas_reads(X: np.ndarray) -> bool:
 def _moments(X: np.ndarray, weights: np.ndarray, center: bool, plain: bool) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances (second moments where columns are not centred), by the cheapest way that keeps the digits."""
     if plain:
-        second = np.einsum("ij,ij->j", X, X)
-        second *= weights[0]
+        second = _weighted_squares(X, weights)
         if not center:
             return np.zeros(X.shape[1]), second
         mean = weights @ X
@@ -141,6 +144,16 @@ def _moments(X: np.ndarray, weights: np.ndarray, center: bool, plain: bool) -> t
     if X.flags.f_contiguous:
         return _moments_by_columns(X, weights, center)
     return _moments_by_rows(X, weights, center)
+
+
+def _weighted_squares(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Sums of squares of the columns."""
+    if np.all(weights == weights[0]):
+        return weights[0] * np.einsum("ij,ij->j", X, X)
+    squares = np.zeros(X.shape[1])
+    for rows in row_blocks(X.shape[0], X.shape[1], MOMENT_BLOCK_NUMBERS):
+        squares += weights[rows] @ (X[rows] * X[rows])
+    return squares
 
 
 def _moments_by_rows(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:

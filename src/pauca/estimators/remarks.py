@@ -31,6 +31,11 @@ def remarks(estimator: Any, trail: Trail, design: Design, wishes: Wishes) -> Ite
         yield from _chosen(path.choice, path.stop)
     if trail.stop is Stop.INTERRUPTED:
         yield f"The search was interrupted; the models up to size {max(path.sizes)} were kept."
+    if not path[estimator.k_].converged:
+        yield (
+            "The refit did not come to its end: the coefficients may be off. Standardise the columns, leave out those "
+            "that are nearly alike, or set a ridge."
+        )
     if path[estimator.k_].at_infinity:
         yield (
             "Some coefficients have grown large and would grow on, as where some rows can be told apart without error. "

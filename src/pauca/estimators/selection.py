@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,7 +102,7 @@ def by_criterion(criterion: str) -> Weigh:
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
         task, models = selection.task, selection.whole.models(0)
         rows = np.flatnonzero(selection.weights > 0)
-        losses = np.array([_losses(task, models[size], rows, selection.weights) for size in sizes])
+        losses = _fold_losses(task, models, sizes, rows, selection.weights)
         values = criterion_values(
             criterion,
             task.target.loss,
@@ -138,7 +138,7 @@ def _explained(selection: Selection, found: list[tuple[Fold, Models]], sizes: li
     """One minus the loss on rows held out over that of the constants, which all folds share as their measure."""
     task, weights = selection.task, selection.weights
     losses = np.array(
-        [[_losses(task, _at_most(models, s), fold.test, weights).sum() for s in (0, *sizes)] for fold, models in found]
+        [_fold_losses(task, models, (0, *sizes), fold.test, weights).sum(axis=1) for fold, models in found]
     )
     constant = losses[:, 0].mean()
     if not constant > 0:
@@ -167,15 +167,22 @@ def _at_most(models: Models, size: int) -> Model:
     return models[max(known for known in models if known <= size)]
 
 
-def _losses(task: Task, model: Model, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Weighted mean losses of a model on some rows, one for each output; a single one where they share a loss."""
-    coef = np.atleast_2d(model.coef)
-    scores = np.atleast_1d(model.intercept)[:, None] + np.asarray(coef @ _columns(task.X, model.support, rows).T)
+def _fold_losses(task: Task, models: Models, sizes: Sequence[int], rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted mean losses on some rows, shape (sizes, C), or (sizes, 1) where outputs share a loss."""
+    chosen = [_at_most(models, size) for size in sizes]
+    columns = np.unique(np.concatenate([model.support for model in chosen])).astype(np.intp)
+    block = _columns(task.X, columns, rows)
     target = task.target
     y = target.y[rows] if target.loss.joint else target.y[:, rows]
     share = weights[rows] / weights[rows].sum()
-    with np.errstate(over="ignore"):
-        return np.atleast_1d(task.measure.value(y, scores) @ share)
+    found = []
+    for model in chosen:
+        coef = np.zeros((target.n_outputs, len(columns)))
+        coef[:, np.searchsorted(columns, model.support)] = model.coef
+        scores = np.atleast_1d(model.intercept)[:, None] + coef @ block.T
+        with np.errstate(over="ignore"):
+            found.append(np.atleast_1d(task.measure.value(y, scores) @ share))
+    return np.array(found)
 
 
 def _columns(X: Any, support: np.ndarray, rows: np.ndarray) -> np.ndarray:

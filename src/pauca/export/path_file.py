@@ -77,12 +77,13 @@ def _write_model(model: Model) -> dict[str, Any]:
         "worth": [written(worth) for worth in model.worth.tolist()],
         "worth_is_exact": bool(model.worth_is_exact),
         "at_infinity": bool(model.at_infinity),
+        "converged": bool(model.converged),
     }
 
 
 def _read_model(place: Place, n_features: int, n_outputs: int, n_units: int, owner: np.ndarray | None) -> Model:
     fields = place.fields(
-        ["units", "support", "coef", "intercept", "objective", "worth", "worth_is_exact", "at_infinity"]
+        ["units", "support", "coef", "intercept", "objective", "worth", "worth_is_exact", "at_infinity", "converged"]
     )
     units = fields["units"].ascending(n_units - 1)
     support = fields["support"].ascending(n_features - 1)
@@ -99,6 +100,7 @@ def _read_model(place: Place, n_features: int, n_outputs: int, n_units: int, own
         units=np.array(units, dtype=np.intp),
         at_infinity=fields["at_infinity"].flag(),
         worth_is_exact=fields["worth_is_exact"].flag(),
+        converged=fields["converged"].flag(),
     )
 
 

@@ -45,6 +45,7 @@ class Restricted:
         if bounds is not None:
             self.lower, self.upper = bounds
         self.flat = loss.flat
+        self.shared: np.ndarray | None = None
         self._slopes: Slopes | None = None
         self._at: np.ndarray | None = None
         self._force: np.ndarray | None = None
@@ -132,9 +133,9 @@ class Restricted:
             root = np.sqrt(self._weights[rows])
             part = (coupling[:, None, rows] * (self._columns[:, rows] * root)).reshape(outputs * size, len(root))
             whole -= part @ part.T
-        if self.lower is None:
-            # Within bounds some outputs are held and the others do have a component there.
-            whole += np.tile(weighted_gram(self._columns, self._weights) / outputs, (outputs, outputs))
+        if self.shared is None:
+            self.shared = weighted_gram(self._columns, self._weights) / outputs
+        whole += np.tile(self.shared, (outputs, outputs))
         for output in range(outputs):
             own = slice(output * size, (output + 1) * size)
             whole[own, own] += blocks[output]

@@ -146,7 +146,8 @@ class SmoothObjective:
         if easier is None:
             return found
         smoother = self._minimise(problem.with_loss(easier), easier, Guess(guess.coef), Guess(plain.coef), within)
-        return minimise(problem, smoother.coef)
+        again = minimise(problem, smoother.coef, within=within)
+        return again if again.value <= found.value else found
 
     def _plain(self, n_features: int) -> Guess:
         """The model that makes nothing of its features."""
@@ -236,11 +237,15 @@ class SmoothObjective:
             self.y if y is None else y,
             self.design.weights,
             columns,
-            np.concatenate([self.free_penalty[:free], self.penalty[features] if len(features) else features]),
+            np.concatenate([self.free_penalty[:free], self._penalty_of(features)]),
             idle=self.idle,
             bounds=bounds,
             offset=offset,
         )
+
+    def _penalty_of(self, features: np.ndarray) -> np.ndarray:
+        # The penalty is set from the empty model, which must be fitted without knowing it.
+        return self.penalty[features] if len(features) else np.zeros(0)
 
     def reported(self, minimum: Minimum, features: np.ndarray) -> float:
         """Q by the loss as the user means it, and with no ridge but the user's."""
@@ -275,4 +280,5 @@ class SmoothObjective:
             units=units[by_unit],
             at_infinity=snapshot.at_infinity,
             worth_is_exact=False,
+            converged=snapshot.converged,
         )

@@ -23,11 +23,16 @@ CORRECTED_BELOW = 0.1
 # What a line search must not mistake for a rise of the value: the rounding of a sum.
 ROUNDING = 4e-15
 
+# A line search that finds nothing has met rounding, unless the step promised more than this share of the value.
+STUCK_ABOVE = 1e-6
+
 # The decrease a step along bounds must bring, as a share of what its slope promises.
 SUFFICIENT = 1e-4
 
-# How much of the slope along a step may be left at its end: of smooth losses, and of those with flat pieces.
+# How much of the slope along a step may be left at its end: of smooth losses, and of those with flat pieces. Where it
+# has turned to a rise, the step may have gone too far, and less is allowed.
 SMOOTH_SLOPE = 0.9
+SMOOTH_RISE = 0.25
 FLAT_SLOPE = 0.1
 
 # Keeps the scaled Hessian of dependent columns invertible; too small to slow down any other.
@@ -49,6 +54,8 @@ class Smooth(Protocol):
     lower: np.ndarray | None
     upper: np.ndarray | None
     flat: bool
+    shared: np.ndarray | None
+    """Where outputs are coupled, what the Hessian holds for each pair of them along what they share, shape (q, q)."""
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """The linear scores, shape (C, n)."""
@@ -100,9 +107,9 @@ def minimise(
 ) -> Minimum:
     """The minimum of ``objective`` within its bounds, from ``start`` of shape (C, q).
 
-    Steps are judged by the slope they end at: for a convex function it says as much as the value, and it has to be
-    computed anyway. Coordinates at a bound that the gradient pushes against stay there; the others take a Newton step,
-    which is projected onto the bounds (Bertsekas 1982).
+    Steps are judged by the slope they end at, which has to be computed anyway: where a convex function still falls it
+    has fallen all the way, and where it rises but little it has not risen far. Coordinates at a bound that the gradient
+    pushes against stay there; the others take a Newton step, which is projected onto the bounds (Bertsekas 1982).
 
     What is known of the start may be given: its ``scores``, ``about`` its value, about its ``hessian``. The last step
     promises no more than the share ``within`` of the value, and leaves far less.
@@ -126,24 +133,23 @@ def _on_curves(
         free = _free(coef, gradient, objective)
         step, promised, enough = gradient, np.nan, CORRECTED_BELOW * within
         if hessian is not None:
-            step, promised = _guessed_direction(hessian, gradient, free)
+            step, promised = _guessed_direction(hessian, gradient, free, objective.shared)
         if hessian is None or not promised <= CORRECTED_BELOW * before:
             hessian, enough = objective.hessian(scores, 0.0), within
-            step, promised = _direction(hessian, gradient, free)
+            step, promised = _direction(hessian, gradient, free, objective.shared)
         if promised <= ROUNDING * value:
             ended = _ended(objective, coef, hessian)
             # The value may have fallen far since it was computed.
             if promised <= ROUNDING * ended.value or value <= ended.value:
                 return ended
             value = ended.value
-        if promised <= enough * value and before < np.inf and objective.lower is None:
-            # After steps that went as promised there is no need to look where the last one leads.
-            length, new = 1.0, coef + step
-        else:
-            length, new, scores = _moved(objective, coef, scores, gradient, step, promised)
-        if length == 0.0 or (length == 1.0 and promised <= enough * value):
+        length, new, scores = _moved(objective, coef, scores, gradient, step, promised)
+        if length == 0.0:
+            # Rounding leaves nothing to gain, or so little that nobody could tell.
+            return _ended(objective, new, hessian, converged=promised <= STUCK_ABOVE * value)
+        if length == 1.0 and promised <= enough * value:
             ended = _ended(objective, new, hessian)
-            if length == 0.0 or promised <= enough * ended.value:
+            if promised <= enough * ended.value:
                 return ended
             scores, value = ended.scores, ended.value
         slope = objective.gradient(new, scores)
@@ -168,7 +174,7 @@ def _on_flat_pieces(objective: Smooth, coef: np.ndarray, scores: np.ndarray, val
                 return _polished(objective, coef, scores, value)
         length, coef, scores = _moved(objective, coef, scores, gradient, step, promised)
         if length == 0.0:
-            return _ended(objective, coef, objective.hessian(scores, 0.0))
+            return _ended(objective, coef, objective.hessian(scores, 0.0), converged=promised <= STUCK_ABOVE * value)
         share = float(np.clip(share * (4.0 if length < 0.3 else 0.1), *SHARES))
     return _ended(objective, coef, objective.hessian(scores, 0.0), converged=False)
 
@@ -232,9 +238,11 @@ def _free(coef: np.ndarray, gradient: np.ndarray, objective: Smooth) -> np.ndarr
     return ~held if held.any() else None
 
 
-def _direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None) -> tuple[np.ndarray, float]:
+def _direction(
+    hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None, shared: np.ndarray | None = None
+) -> tuple[np.ndarray, float]:
     """The Newton step, and the decrease of the value it promises."""
-    hessian, slope = _masked(hessian, gradient, free)
+    hessian, slope = _masked(hessian, gradient, free, shared)
     diagonal = np.einsum("bii->bi", hessian)
     # Columns without curvature are scaled as if they had the smallest that can be told from none; where none has any,
     # the step is that of steepest descent.
@@ -253,17 +261,25 @@ def _direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | Non
     raise FloatingPointError("A refit met values that are not finite; rescale y, or look for extreme values in X.")
 
 
-def _guessed_direction(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None) -> tuple[np.ndarray, float]:
+def _guessed_direction(
+    hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None, shared: np.ndarray | None
+) -> tuple[np.ndarray, float]:
     """The same with a Hessian that may be wrong: if it is no good, what is promised is not a number."""
-    step, promised = _solved(*_masked(hessian, gradient, free))
+    step, promised = _solved(*_masked(hessian, gradient, free, shared))
     return step.reshape(gradient.shape), promised if promised >= 0 else np.nan
 
 
-def _masked(hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _masked(
+    hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None, shared: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Hessian and slope by blocks, without what may not move."""
     slope = -gradient.reshape(len(hessian), -1)
     if free is None:
         return hessian, slope
+    if shared is not None:
+        # Where a bound holds one output of a column, the others have a true curvature along what they share.
+        held = np.any(~free, axis=0)
+        hessian = hessian - np.tile(shared * np.logical_or.outer(held, held), (len(free), len(free)))
     mask = free.reshape(slope.shape)
     hessian = hessian * (mask[:, :, None] & mask[:, None, :])
     np.einsum("bii->bi", hessian)[~mask] = 1.0
@@ -289,13 +305,13 @@ def _straight(
     right one, and it pays to look closer.
     """
     change = objective.scores(step)
-    enough = (FLAT_SLOPE if objective.flat else SMOOTH_SLOPE) * 2 * promised
+    fall, rise = (FLAT_SLOPE, FLAT_SLOPE) if objective.flat else (SMOOTH_SLOPE, SMOOTH_RISE)
     length, low, high = 1.0, 0.0, 0.0
     slope_low, slope_high = -2 * promised, 0.0
     for attempt in range(1, 60):
         new, there = coef + length * step, scores + length * change
         slope = objective.slope_along(new, there, step, change)
-        if abs(slope) <= enough:
+        if -fall * 2 * promised <= slope <= rise * 2 * promised:
             break
         if slope < 0:
             low, slope_low = length, slope

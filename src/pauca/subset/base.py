@@ -27,6 +27,9 @@ LEAST_SHARE = 1e-10
 # A column is a linear combination of chosen ones if they leave less than this share of its variance.
 DEPENDENT_BELOW = 1e-10
 
+# With a ridge a copy of a chosen column would still lower the value; this correlation makes it a copy.
+TWIN_ABOVE = 1 - 1e-10
+
 # Scores closer than this are the same number to all but rounding; the lowest index wins.
 TIED_WITHIN = 1e-9
 
@@ -147,7 +150,7 @@ class Subset(Protocol):
         ...
 
     def dependent(self) -> np.ndarray:
-        """Units that vary but depend linearly on the chosen ones, ascending indices."""
+        """Units that vary but depend linearly on the chosen ones, as far as they were met; ascending indices."""
         ...
 
 

@@ -7,13 +7,10 @@ from copy import copy
 import numpy as np
 
 from pauca.objectives import LeastSquares
-from pauca.subset.base import DEPENDENT_BELOW
+from pauca.subset.base import DEPENDENT_BELOW, TWIN_ABOVE
 
 # Slopes and residuals are carried along by rank-one changes; after this many they are made anew.
 CHANGES_BEFORE_RENEWAL = 100
-
-# With a ridge a copy of a chosen column would still lower the value; this correlation makes it a copy.
-TWIN_ABOVE = 1 - 1e-10
 
 # A column that leaves less than this share of the current value completes a perfect fit, to rounding.
 COMPLETES_WITHIN = 1e-9

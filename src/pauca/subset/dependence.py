@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.subset.base import DEPENDENT_BELOW
+from pauca.subset.base import DEPENDENT_BELOW, TWIN_ABOVE
 from pauca.subset.fits import Fits
-
-# With a ridge a copy of a chosen column would still lower the value; this correlation makes it a copy.
-TWIN_ABOVE = 1 - 1e-10
 
 
 def says_nothing_new(fits: Fits, unit: int, others: list[int]) -> bool:

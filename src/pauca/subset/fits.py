@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ KEPT_BYTES = 1 << 26
 LEAST_KEPT = 8
 
 # The last step towards a value that is shown and not built upon promises no more than this share of it.
-READ_WITHIN = 1e-5
+READ_WITHIN = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,8 @@ class Fit:
     coef: np.ndarray
     """Shape (C, q), that of the intercept first."""
     value: float
+    converged: bool = True
+    """Whether the refit came to its end."""
 
 
 class ColumnPool:
@@ -79,6 +81,8 @@ class Fits:
         null = objective.null
         self._known = {frozenset[int](): Fit((), null.coef, null.value)}
         self._minima = {frozenset[int](): null}
+        self._exact: set[frozenset[int]] = set()
+        """Whose Hessian has been computed to rounding."""
         self._most_kept = max(LEAST_KEPT, KEPT_BYTES // null.scores.nbytes)
 
     @property
@@ -103,14 +107,18 @@ class Fits:
         """Linear scores of a fit, shape (C, n)."""
         return self._minimum(fit).scores
 
-    def hessian(self, fit: Fit) -> np.ndarray:
-        """About the Hessian at a fit, blocks (C, q, q), or (1, C q, C q) where outputs share a loss."""
-        return self._minimum(fit).hessian
-
     def exact_hessian(self, fit: Fit) -> np.ndarray:
-        """The same to rounding."""
-        features = self.objective.units.of(fit.units)
-        return self.objective.restricted(self.pool.gather(fit.units), features).hessian(self.scores(fit), 0.0)
+        """Hessian at a fit, blocks (C, q, q), or (1, C q, C q) where outputs share a loss.
+
+        Computed once; it is a good start for the fits around.
+        """
+        key, minimum = frozenset(fit.units), self._minimum(fit)
+        if key not in self._exact:
+            features = self.objective.units.of(fit.units)
+            problem = self.objective.restricted(self.pool.gather(fit.units), features)
+            self._minima[key] = replace(minimum, hessian=problem.hessian(minimum.scores, 0.0))
+            self._exact.add(key)
+        return self._minima[key].hessian
 
     def reported(self, fit: Fit) -> float:
         """The objective of a fit as the user means it."""
@@ -127,12 +135,14 @@ class Fits:
     def _keep(self, key: frozenset[int], minimum: Minimum) -> None:
         self._minima[key] = minimum
         if len(self._minima) > self._most_kept:
-            self._minima.pop(next(iter(self._minima)))
+            oldest = next(iter(self._minima))
+            self._minima.pop(oldest)
+            self._exact.discard(oldest)
 
     def _fit(self, units: tuple[int, ...], near: Fit) -> Fit:
         found = self._search(units, near, LAST_STEP_BELOW)
         self._keep(frozenset(units), found)
-        return Fit(units, found.coef, found.value)
+        return Fit(units, found.coef, found.value, found.converged)
 
     def _search(self, units: tuple[int, ...], near: Fit, within: float) -> Minimum:
         objective = self.objective

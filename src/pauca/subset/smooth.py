@@ -153,7 +153,8 @@ class SmoothSubset:
         numbers = len(self.objective.units.of(units)) * self.objective.design.n_rows
         require_memory(FILLED_ARRAYS * 8 * numbers, f"Starting from all {len(units)} columns or groups")
         says_more = without_copies if self.objective.ridge else independent
-        if self.objective.units.single or not self.objective.ridge:
+        # Within bounds a combination of columns may do what they cannot.
+        if self.objective.bounds is None and (self.objective.units.single or not self.objective.ridge):
             # What must be in stays in.
             kept = set(says_more(self._ground.fits, units)) | set(self.limits.always)
             self._ground.copies.update(set(units) - kept)
@@ -190,6 +191,7 @@ class SmoothSubset:
             np.array(list(self._removal_estimates().values())),
             fits.reported(fit),
             at_infinity(fits, fit),
+            fit.converged,
         )
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
@@ -336,7 +338,8 @@ class SmoothSubset:
         Combinations gain next to nothing without a ridge, so only such units are looked at.
         """
         others = [other for other in self.support if other != leaving]
-        if not others:
+        if not others or self.objective.bounds is not None:
+            # Within bounds a combination of columns may do what they cannot.
             return False
         # Close to a perfect fit even a copy may lower what little is left.
         nearly_perfect = self.value <= NEARLY_PERFECT * self.null_value

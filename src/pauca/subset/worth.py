@@ -13,9 +13,6 @@ RUNAWAY_STEP = 0.1
 # Standardised entries beyond this are not reckoned with when scores need not be looked at.
 FAR_OUT = 1e3
 
-# What a Hessian that is only about right may make of such a step.
-WORTH_A_LOOK = 0.1
-
 
 def worth(fits: Fits, fit: Fit) -> np.ndarray:
     """By how much the value would rise without each unit, to second order, in the order of the fit.
@@ -23,9 +20,9 @@ def worth(fits: Fits, fit: Fit) -> np.ndarray:
     That is ``w_u' (A_uu)^-1 w_u / 2`` with A the inverse Hessian on the model.
     """
     try:
-        inverse = np.linalg.inv(fits.hessian(fit))
+        inverse = np.linalg.inv(fits.exact_hessian(fit))
     except np.linalg.LinAlgError:
-        inverse = np.linalg.pinv(fits.hessian(fit), hermitian=True)
+        inverse = np.linalg.pinv(fits.exact_hessian(fit), hermitian=True)
     objective = fits.objective
     if objective.units.single and len(inverse) == objective.n_outputs:
         variance = np.einsum("cii->ci", inverse)[:, objective.free :]
@@ -38,14 +35,21 @@ def at_infinity(fits: Fits, fit: Fit) -> bool:
     objective = fits.objective
     if objective.ridge or not objective.smooth.may_diverge or not fit.units:
         return False
-    if objective.bounds is not None and objective.smooth.joint:
-        # There is no curvature along what all classes share, and bounds may hold it.
-        return False
-    step = _runaway_step(objective, fit, fits.hessian(fit))
-    if np.abs(step).max() < WORTH_A_LOOK * RUNAWAY_STEP / FAR_OUT:
+    if objective.smooth.joint and _at_a_bound(objective, fit):
+        # There is curvature along what all classes share only as long as no bound holds it.
         return False
     step = _runaway_step(objective, fit, fits.exact_hessian(fit))
+    if np.abs(step).max() < RUNAWAY_STEP / FAR_OUT:
+        return False
     return bool(np.abs(step @ fits.pool.gather(fit.units)).max() > RUNAWAY_STEP)
+
+
+def _at_a_bound(objective: SmoothObjective, fit: Fit) -> bool:
+    if objective.bounds is None:
+        return False
+    lower, upper = (bound[objective.units.of(fit.units)] for bound in objective.bounds)
+    coef = fit.coef[:, objective.free :]
+    return bool(np.any((coef <= lower) | (coef >= upper)))
 
 
 def _runaway_step(objective: SmoothObjective, fit: Fit, hessian: np.ndarray) -> np.ndarray:
