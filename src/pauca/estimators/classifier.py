@@ -52,9 +52,10 @@ class SparseClassifier(ClassifierMixin, SparseModel):
 
     Parameters
     ----------
-    k : int or None, default=None
-        Number of features (of groups, if there are ``groups``). None: as many as lower the objective by at least
-        ``tol``, within the ``budget`` if there is one.
+    k : int, "auto", iterable of int or None, default="auto"
+        Number of features (of groups, if there are ``groups``). "auto": the size that cross-validation finds. Several
+        sizes, such as ``range(1, 31)``: the best of them, found in the same way. None: as many as lower the objective
+        by at least ``tol``, within the ``budget`` if there is one.
     loss : str or Loss, default="logistic"
         "logistic", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded
         as -1 and 1. With more than two classes, "logistic" is the multinomial likelihood; other losses tell each class
@@ -62,6 +63,19 @@ class SparseClassifier(ClassifierMixin, SparseModel):
     method : str or object, default="exchange"
         "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
         ``FoBa(rule="gradient")``.
+    cv : int, splitter, iterable of splits or None, default=None
+        Folds for choosing ``k``. A number: so many folds of shuffled rows, always shuffled alike, with classes spread
+        evenly; None: 5. Where ``fit`` is given ``groups`` of rows, folds keep them whole.
+    scoring : str, callable or None, default=None
+        What sizes are scored by on rows held out, as in scikit-learn, without sample weights. None: the share of the
+        constant model's loss that is gone, with weights.
+    choose : {"1se", "best"}, default="1se"
+        "best" takes the size with the highest mean score, "1se" the smallest one within one standard error of it.
+    criterion : {"aic", "bic", "ebic"} or None, default=None
+        Choose ``k`` by an information criterion on the rows of the fit instead of folds; for losses that are
+        likelihoods.
+    n_jobs : int or None, default=None
+        How many folds are searched at a time, in threads; -1 for one per core.
     ridge : float, default=0.0
         Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
     tol : float, default=0.0
@@ -97,7 +111,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features_in_) for two classes, else (n_classes, n_features_in_)
+    coef_ : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
         Coefficients; zero for features that were not chosen.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     support_ : ndarray
@@ -113,9 +127,9 @@ class SparseClassifier(ClassifierMixin, SparseModel):
     stop_ : Stop
         Why the search ended; ``stop_.sentence`` says it in words.
     path_ : Path
-        The model of every size, and every move of the search.
+        The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X has column names.
 
     Notes
@@ -194,7 +208,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseClassifier:
-        """Find the models of every size up to ``k``.
+        """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
         Parameters
         ----------

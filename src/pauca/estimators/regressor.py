@@ -25,9 +25,10 @@ class SparseRegressor(RegressorMixin, SparseModel):
 
     Parameters
     ----------
-    k : int or None, default=None
-        Number of features (of groups, if there are ``groups``). None: as many as lower the objective by at least
-        ``tol``, within the ``budget`` if there is one.
+    k : int, "auto", iterable of int or None, default="auto"
+        Number of features (of groups, if there are ``groups``). "auto": the size that cross-validation finds. Several
+        sizes, such as ``range(1, 31)``: the best of them, found in the same way. None: as many as lower the objective
+        by at least ``tol``, within the ``budget`` if there is one.
     loss : str or Loss, default="squared"
         "squared" (half the squared error), "huber", "absolute", "quantile", "poisson", or an object from
         ``pauca.losses`` such as ``Quantile(0.9)``, or a loss of your own. For "poisson" the score is the logarithm of
@@ -35,6 +36,19 @@ class SparseRegressor(RegressorMixin, SparseModel):
     method : str or object, default="exchange"
         "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
         ``FoBa(nu=0.3)``.
+    cv : int, splitter, iterable of splits or None, default=None
+        Folds for choosing ``k``. A number: so many folds of shuffled rows, always shuffled alike; None: 5.
+        Where ``fit`` is given ``groups`` of rows, folds keep them whole.
+    scoring : str, callable or None, default=None
+        What sizes are scored by on rows held out, as in scikit-learn, without sample weights. None: the share of the
+        constant model's loss that is gone, with weights.
+    choose : {"1se", "best"}, default="1se"
+        "best" takes the size with the highest mean score, "1se" the smallest one within one standard error of it.
+    criterion : {"aic", "bic", "ebic"} or None, default=None
+        Choose ``k`` by an information criterion on the rows of the fit instead of folds; for losses that are
+        likelihoods.
+    n_jobs : int or None, default=None
+        How many folds are searched at a time, in threads; -1 for one per core.
     ridge : float, default=0.0
         Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
     tol : float, default=0.0
@@ -69,7 +83,7 @@ class SparseRegressor(RegressorMixin, SparseModel):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,), or (n_outputs, n_features_in_) for y of two dimensions
+    coef_ : ndarray of shape (n_features,), or (n_outputs, n_features) for y of two dimensions
         Coefficients; zero for features that were not chosen.
     intercept_ : float, or ndarray of shape (n_outputs,)
     support_ : ndarray
@@ -85,9 +99,9 @@ class SparseRegressor(RegressorMixin, SparseModel):
     stop_ : Stop
         Why the search ended; ``stop_.sentence`` says it in words.
     path_ : Path
-        The model of every size, and every move of the search.
+        The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X has column names.
 
     Notes
@@ -182,7 +196,7 @@ class SparseRegressor(RegressorMixin, SparseModel):
         )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseRegressor:
-        """Find the models of every size up to ``k``.
+        """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
         Parameters
         ----------
