@@ -12,6 +12,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 exclude_patterns = ["_build"]
 
 myst_heading_anchors = 3
+highlight_language = "none"  # formulas and commands; examples say that they are Python
 
 autodoc_default_options = {"member-order": "bysource"}
 autodoc_typehints = "none"
