@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint benchmarks clean
+.PHONY: demo test lint docs benchmarks clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -17,6 +17,11 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The pages, in site/index.html; a broken link or a page left out of the list is an error.
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
+
 benchmarks: $(STAMP)
 	$(BIN)/python -m pip install --quiet -e ".[benchmarks]"
 	$(BIN)/python -m benchmarks
@@ -28,4 +33,4 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -92,7 +92,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features_in_) for two classes, else (n_classes, n_features_in_)
+    coef_ : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
         Coefficients; zero for features that were not chosen.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     support_ : ndarray
@@ -108,9 +108,9 @@ class SparseClassifier(ClassifierMixin, SparseModel):
     stop_ : Stop
         Why the search ended; ``stop_.sentence`` says it in words.
     path_ : Path
-        The model of every size, and every move of the search.
+        The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X has column names.
 
     Notes
@@ -189,7 +189,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseClassifier:
-        """Find the models of every size up to ``k``.
+        """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
         Parameters
         ----------

@@ -82,7 +82,7 @@ class SparseRegressor(RegressorMixin, SparseModel):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features_in_,), or (n_outputs, n_features_in_) for y of two dimensions
+    coef_ : ndarray of shape (n_features,), or (n_outputs, n_features) for y of two dimensions
         Coefficients; zero for features that were not chosen.
     intercept_ : float, or ndarray of shape (n_outputs,)
     support_ : ndarray
@@ -98,9 +98,9 @@ class SparseRegressor(RegressorMixin, SparseModel):
     stop_ : Stop
         Why the search ended; ``stop_.sentence`` says it in words.
     path_ : Path
-        The model of every size, and every move of the search.
+        The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X has column names.
 
     Notes
@@ -195,7 +195,7 @@ class SparseRegressor(RegressorMixin, SparseModel):
         )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseRegressor:
-        """Find the models of every size up to ``k``.
+        """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
         Parameters
         ----------
