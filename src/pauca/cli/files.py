@@ -30,8 +30,9 @@ LONGEST_HEADER = 2**24
 # What stands for a value that is not there. "None" and "?" do not: they may well be values of a column of text.
 MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 
-# Types are guessed from so many rows first; if one further down is of another type, from all.
-ROWS_TO_GUESS_FROM = 10_000
+# Types are guessed from so many rows first; if one further down is of another type, from all. More rows here take
+# longer to guess from than all rows take to read.
+ROWS_TO_GUESS_FROM = 500
 
 LIBSVM_LINE = re.compile(rb"\s*[-+0-9.eE]+(\s+(qid:)?\d+:[-+0-9.eE]+)+\s*(#.*)?$")
 

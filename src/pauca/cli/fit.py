@@ -107,9 +107,11 @@ def _document(
     names = path.names(size)
     coef = fitted.coef.tolist()
     outputs = path.output_names
-    coefficients: Any = dict(zip(names, coef, strict=True))
-    intercept: Any = fitted.intercept
-    if outputs is not None:
+    coefficients: Any
+    intercept: Any
+    if outputs is None:
+        coefficients, intercept = dict(zip(names, coef, strict=True)), fitted.intercept
+    else:
         coefficients = {out: dict(zip(names, row, strict=True)) for out, row in zip(outputs, coef, strict=True)}
         intercept = dict(zip(outputs, fitted.intercept, strict=True))
     return plain(

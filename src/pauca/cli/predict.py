@@ -169,26 +169,22 @@ def _rows(model: Any, frame: pl.DataFrame, parts: list[Part]) -> Any:
 def _predictions(model: Any, rows: Any, whole: np.ndarray, *, proba: bool) -> pl.DataFrame:
     """Predictions for all rows; blank where a row lacks something."""
     pl = polars()
-    n_whole = int(whole.sum())
-    columns: dict[str, Any] = {}
-    if n_whole:
-        found = np.asarray(model.predict(rows))
-        several = found.ndim == 2
-        names = model.path_.output_names if several else ["prediction"]
-        columns = dict(zip(names, found.T if several else [found], strict=True))
-        if proba:
-            shares = model.predict_proba(rows).T
-            columns |= {f"probability of {c}": share for c, share in zip(model.classes_.tolist(), shares, strict=True)}
-    else:
-        columns = {"prediction": np.zeros(0)}
-    places = pl.Series(
-        [place if here else None for place, here in zip((whole.cumsum() - 1).tolist(), whole, strict=True)]
-    )
-    series = []
-    for name, values in columns.items():
-        full = pl.Series(name, np.resize(values, n_whole).tolist() if len(values) == 1 else values.tolist())
-        series.append(full if n_whole == len(whole) else full.gather(places))
-    return pl.DataFrame(series)
+    classes = model.classes_.tolist() if hasattr(model, "classes_") else None
+    names = (None if classes else model.path_.output_names) or ["prediction"]
+    names = [*names, *(f"probability of {label}" for label in classes or [] if proba)]
+    found: list[np.ndarray] = [np.zeros(0)] * len(names)
+    if whole.any():
+        made = np.asarray(model.predict(rows))
+        found = [*np.atleast_2d(made.T), *(model.predict_proba(rows).T if proba else ())]
+    return pl.DataFrame([_blanked(name, values, whole) for name, values in zip(names, found, strict=True)])
+
+
+def _blanked(name: str, values: np.ndarray, whole: np.ndarray) -> pl.Series:
+    """A column with its values where rows are whole; a constant comes once, for all rows."""
+    count = int(whole.sum())
+    full = np.full(len(whole), None, dtype=object)
+    full[whole] = np.repeat(values, count).tolist() if len(values) == 1 else values.tolist()
+    return polars().Series(name, full.tolist())
 
 
 def _write(frame: pl.DataFrame, path: str | None) -> None:

@@ -77,10 +77,10 @@ def _from_frame(table: TableFile, options: Namespace, voice: Voice) -> Problem:
     codes = split_names(options.categories, table.columns)
     for name in codes:
         table.require(name, "for --categories")
+    polars()
     began = time.perf_counter()
     wanted = [*features, options.target, *extra.values()]
     frame = read_frame(table, wanted, [name for name in codes if name in features])
-    seconds = time.perf_counter() - began
     height = frame.height
     given = frame.select([options.target, *extra.values()])
     frame = tidied(frame.select(features), table.path, codes)
@@ -93,15 +93,16 @@ def _from_frame(table: TableFile, options: Namespace, voice: Voice) -> Problem:
         raise BadData(f"{table.path} has no column to choose from beside the target")
     target = make_target(given[options.target], options, voice)
     settings = ColumnWishes(options, parts, table.columns).settings()
+    X = built(frame, parts)
     return Problem(
-        built(frame, parts),
+        X,
         target,
         settings,
         RawTable({column: found[0] for column, found in levels.items()}, medians),
         _weights(given, extra.get("weights")),
         _rows(given, extra.get("rows_of")),
         height - frame.height,
-        seconds,
+        time.perf_counter() - began,
         parts,
     )
 
