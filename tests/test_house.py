@@ -1,4 +1,4 @@
-"""Imports go one way through the rooms of the house, and only the estimators know scikit-learn."""
+"""Imports go one way through the rooms of the house, and only the estimators do anything with scikit-learn."""
 
 import ast
 from pathlib import Path
@@ -27,6 +27,8 @@ MAY_IMPORT = {
         *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings"),
         *("choice", "model"),
     },
+    "cli": {"cli", "estimators", "export", "path", "version"},
+    "__main__": {"cli"},
 }
 OPTIONAL = {
     "path/plot.py": {"matplotlib"},
@@ -34,6 +36,9 @@ OPTIONAL = {
     "path/stability_plot.py": {"matplotlib"},
     "path/path.py": {"pandas", "matplotlib"},
     "export/onnx.py": {"onnx", "skl2onnx"},
+    "cli/files.py": {"polars", "sklearn"},
+    "cli/demo.py": {"sklearn"},
+    **{f"cli/{name}.py": {"polars"} for name in ("predict", "problem", "tables", "target")},
 }
 
 

@@ -3,12 +3,17 @@
 Pauca sed matura: few, but ripe.
 """
 
-from pauca import export, losses, methods
-from pauca.estimators import SparseClassifier, SparseRegressor
-from pauca.export import ModelFileError, load
-from pauca.path import Path, Progress, Stop
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from pauca.version import __version__
-from pauca.warnings import PaucaWarning
+
+if TYPE_CHECKING:
+    from pauca import export, losses, methods
+    from pauca.estimators import SparseClassifier, SparseRegressor
+    from pauca.export import ModelFileError, load
+    from pauca.path import Path, Progress, Stop
+    from pauca.warnings import PaucaWarning
 
 __all__ = [
     "ModelFileError",
@@ -24,3 +29,36 @@ __all__ = [
     "losses",
     "methods",
 ]
+
+# Where each name lives. They are imported when first asked for, since scikit-learn takes a second or more to import:
+# too long for a command line that is only asked for its help.
+_HOMES = {
+    "ModelFileError": "export",
+    "Path": "path",
+    "PaucaWarning": "warnings",
+    "Progress": "path",
+    "SparseClassifier": "estimators",
+    "SparseRegressor": "estimators",
+    "Stop": "path",
+    "load": "export",
+}
+
+_ROOMS = (
+    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
+    *("subset", "units", "warnings"),
+)
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first asked for."""
+    if name not in _HOMES and name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    importlib.import_module("pauca.estimators")  # brings all rooms along, so that `pauca.export.onnx` is there too
+    room = importlib.import_module(f"pauca.{_HOMES.get(name, name)}")
+    value = getattr(room, name) if name in _HOMES else room
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -217,6 +217,7 @@ class SparseModel(Doubtful, Portable, SelectorMixin, BaseEstimator):
             task.limits.price,
             choice,
         )
+        self.__dict__.pop("raw_table_", None)  # what a table of an earlier fit was like
         self._choose(answer)
 
     def _check_options(self) -> None:

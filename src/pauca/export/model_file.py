@@ -11,7 +11,8 @@ from pauca.export.errors import ModelFileError
 from pauca.export.files import write_whole
 from pauca.export.path_file import FIELDS, read_path, write_path
 from pauca.export.place import Place
-from pauca.export.registry import KINDS, Kind, kind_of
+from pauca.export.raw_table import read_raw_table, write_raw_table
+from pauca.export.registry import Kind, kind_of, known_kinds
 from pauca.export.values import read_array, read_value, write_array, write_value
 from pauca.version import __version__
 
@@ -93,6 +94,7 @@ def write_document(estimator: Any) -> dict[str, Any]:
         "labels": {name: write_array(getattr(estimator, name), name) for name in kind.labels},
         "size": int(estimator.k_),
         **write_path(estimator.path_),
+        **({"raw_table": write_raw_table(estimator.raw_table_)} if hasattr(estimator, "raw_table_") else {}),
     }
 
 
@@ -103,16 +105,19 @@ def read_document(document: Any) -> Any:
         top.refuse(f"this is not a model file: it does not begin with the format {FORMAT!r}")
     _check_version(Place(document.get("version"), "version"))
     fields = top.fields(
-        ["format", "version", "pauca", "kind", "settings", "labels", "size", *FIELDS], optional=["checksum"]
+        ["format", "version", "pauca", "kind", "settings", "labels", "size", *FIELDS],
+        optional=["raw_table", "checksum"],
     )
     fields["pauca"].text()
     if "checksum" in fields:
         _check_checksum(fields["checksum"], document)
-    kind = fields["kind"].one_of(KINDS)
+    kind = fields["kind"].one_of(known_kinds())
     estimator = _with_settings(kind, fields["settings"])
     for name, place in fields["labels"].fields(kind.labels).items():
         setattr(estimator, name, read_array(place))
     estimator.path_ = read_path(fields)
+    if "raw_table" in fields:
+        estimator.raw_table_ = read_raw_table(fields["raw_table"])
     return _restored(estimator, fields["size"])
 
 

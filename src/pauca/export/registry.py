@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -73,6 +74,12 @@ def register_part(part: C) -> C:
         raise ValueError(f"The name {part.__name__!r} is taken by {known.__module__}.{known.__qualname__}.")
     PARTS[part.__name__] = part
     return part
+
+
+def known_kinds() -> dict[str, Kind]:
+    """All kinds, by name. pauca's own make themselves known when they are imported, which may not have happened yet."""
+    importlib.import_module("pauca.estimators")
+    return KINDS
 
 
 def kind_of(estimator: Any) -> Kind:

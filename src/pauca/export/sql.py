@@ -42,7 +42,7 @@ def _two_classes(formula: Formula, table: str | Sequence[str] | None, keep: Sequ
     kept = _kept(keep, table)
     if table is not None:
         source, kept, score = _nested([*kept, score], [*_inner(keep), "s0"], source), _handed_on(keep), "s0"
-    lower, upper = map(_literal, formula.classes or [])
+    lower, upper = map(literal, formula.classes or [])
     # A missing value makes the score NULL, for which neither holds: the answer is NULL.
     label = f"CASE WHEN {score} > 0 THEN {upper} WHEN {score} <= 0 THEN {lower} END"
     if formula.link == "logistic":
@@ -61,7 +61,7 @@ def _many_classes(formula: Formula, table: Any, keep: Sequence[str]) -> str:
     every = range(len(classes))
     inner, scores = _inner(keep), [f"s{c}" for c in every]
     source = _nested([*_kept(keep, table), *_scores(formula, table)], [*inner, *scores], _source(table))
-    label = _first_largest(scores, [_literal(label) for label in classes])
+    label = _first_largest(scores, [literal(label) for label in classes])
     if formula.link != "softmax":
         columns = _aliased([label, *scores], ["prediction", *(f"score of {name}" for name in classes)], keep)
         return _select([*_handed_on(keep), *columns], source)
@@ -105,7 +105,7 @@ def _aliased(expressions: Sequence[str], names: Sequence[str], keep: Sequence[st
     both = sorted(set(names) & set(keep))
     if both:
         raise ValueError(f"A column to keep has the name of a result: {', '.join(map(repr, both))}.")
-    return [f"{made} AS {_identifier(name)}" for made, name in zip(expressions, names, strict=True)]
+    return [f"{made} AS {identifier(name)}" for made, name in zip(expressions, names, strict=True)]
 
 
 def _select(columns: Sequence[str], source: str | None) -> str:
@@ -123,12 +123,12 @@ def _source(table: str | Sequence[str] | None) -> str | None:
     if table is None:
         return None
     parts = [table] if isinstance(table, str) else list(table)
-    return ".".join(map(_identifier, parts)) + " t"
+    return ".".join(map(identifier, parts)) + " t"
 
 
 def _column(name: str, table: Any) -> str:
     # With the table before it, no database takes the name of a missing column for a text.
-    return _identifier(name) if table is None else f"t.{_identifier(name)}"
+    return identifier(name) if table is None else f"t.{identifier(name)}"
 
 
 def _kept(keep: Sequence[str], table: Any) -> list[str]:
@@ -140,15 +140,16 @@ def _inner(keep: Sequence[str]) -> list[str]:
 
 
 def _handed_on(keep: Sequence[str]) -> list[str]:
-    return [f"k{i} AS {_identifier(name)}" for i, name in enumerate(keep)]
+    return [f"k{i} AS {identifier(name)}" for i, name in enumerate(keep)]
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
+    """A name in SQL."""
     return _quoted(name, '"', "The name")
 
 
-def _literal(label: Any) -> str:
-    """A class in SQL."""
+def literal(label: Any) -> str:
+    """A class, or a value of text, in SQL."""
     if isinstance(label, bool):
         return "TRUE" if label else "FALSE"
     if isinstance(label, str):

@@ -1,0 +1,144 @@
+"""``pauca fit``: from a table to a model, its summary and its file."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from argparse import Namespace
+from dataclasses import replace
+from typing import Any
+
+from pauca.cli.errors import BadData
+from pauca.cli.problem import Problem, make_problem
+from pauca.cli.progress import Watcher
+from pauca.cli.show import path_records, plain
+from pauca.cli.voice import Voice
+from pauca.estimators import SparseClassifier, SparseRegressor
+
+INTERRUPTED = 130
+
+
+def fit(options: Namespace, voice: Voice) -> int:
+    """Read, fit, write, and print the summary."""
+    for path in (options.out, options.report):
+        check_writable(path)
+    problem = make_problem(options, voice)
+    model = _estimator(options, problem)
+    watcher = Watcher(draws=not (options.quiet or options.json), time_limit=options.time_limit)
+    model.set_params(callback=watcher)
+    began = time.perf_counter()
+    with voice.over_warnings(), watcher.watching():
+        model.fit(problem.X, problem.target.y, problem.weights, groups=problem.rows)
+    seconds = time.perf_counter() - began
+    model.set_params(callback=None)
+    model.raw_table_ = _remembered(problem, model)
+    if watcher.interrupted:
+        voice.note("interrupted: what was found until then is kept")
+    if options.out is not None:
+        model.save(options.out)
+    if options.report is not None:
+        _report(model, options.report)
+    if options.json:
+        print(json.dumps(_document(options, problem, model, voice, seconds, watcher.interrupted), allow_nan=False))
+    else:
+        print(model.summary())
+        for path in filter(None, (options.out, options.report)):
+            voice.note(f"wrote {path}")
+    return INTERRUPTED if watcher.interrupted else 0
+
+
+def check_writable(path: str | None) -> None:
+    """Refuse a file that could not be written, before any work."""
+    if path is None:
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        raise BadData(f"{path} is a folder and cannot be written to")
+    if not os.path.isdir(folder):
+        raise BadData(f"{path} cannot be written: there is no folder {os.path.dirname(path) or folder}")
+    if not os.access(folder, os.W_OK):
+        raise BadData(f"{path} cannot be written: its folder is read-only")
+
+
+def _estimator(options: Namespace, problem: Problem) -> Any:
+    settings: dict[str, Any] = {
+        "method": options.method,
+        "cv": options.cv,
+        "scoring": options.scoring,
+        "choose": options.choose,
+        "criterion": options.criterion,
+        "n_jobs": options.jobs,
+        "ridge": options.ridge,
+        "fit_intercept": not options.no_intercept,
+        "time_limit": options.time_limit,
+        **problem.settings,
+    }
+    if options.loss is not None:
+        settings["loss"] = options.loss
+    if problem.target.classifies:
+        return SparseClassifier(options.k, class_weight="balanced" if options.balanced else None, **settings)
+    if options.balanced:
+        raise BadData(f"--balanced is for classes, and the target {problem.target.name!r} holds numbers")
+    return SparseRegressor(options.k, **settings)
+
+
+def _remembered(problem: Problem, model: Any) -> Any:
+    """What predictions need to know of the raw table: of medians those of columns that some model uses."""
+    raw = problem.raw
+    if raw.medians is None:
+        return raw
+    used = {name for size in model.path_.sizes for name in model.path_.names(size)}
+    return replace(raw, medians={name: value for name, value in raw.medians.items() if name in used})
+
+
+def _report(model: Any, path: str) -> None:
+    if not hasattr(model, "report"):
+        raise BadData("this version of pauca writes no reports")
+    model.report(path)
+
+
+def _document(
+    options: Namespace, problem: Problem, model: Any, voice: Voice, seconds: float, interrupted: bool
+) -> dict[str, Any]:
+    """All that a program may want to know of a fit."""
+    path, size = model.path_, model.k_
+    fitted = path[size]
+    names = path.names(size)
+    coef = fitted.coef.tolist()
+    outputs = path.output_names
+    coefficients: Any
+    intercept: Any
+    if outputs is None:
+        coefficients, intercept = dict(zip(names, coef, strict=True)), fitted.intercept
+    else:
+        coefficients = {out: dict(zip(names, row, strict=True)) for out, row in zip(outputs, coef, strict=True)}
+        intercept = dict(zip(outputs, fitted.intercept, strict=True))
+    return plain(
+        {
+            "table": options.table,
+            "target": problem.target.name,
+            "task": "classification" if problem.target.classifies else "regression",
+            "rows": problem.X.shape[0],
+            "rows_left_out": problem.n_dropped,
+            "columns": problem.X.shape[1],
+            "size": size,
+            "features": names,
+            "groups": None if path.group_labels is None else [str(label) for label in path.groups(size)],
+            "classes": model.classes_.tolist() if problem.target.classifies else None,
+            "coefficients": coefficients,
+            "intercept": intercept,
+            "objective": fitted.objective,
+            "explained": path.explained(size),
+            "cost": None if path.prices is None else path.cost(size),
+            "baselines": problem.raw.baselines,
+            "choice": None if path.choice is None else path.choice.sentence,
+            "stop": path.stop.value,
+            "interrupted": interrupted,
+            "path": path_records(path),
+            "model": options.out,
+            "report": options.report,
+            "seconds": {"reading": problem.read_seconds, "fitting": seconds},
+            "notes": voice.notes,
+        }
+    )
