@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from pauca.choice import CRITERIA, RULES, Reach
-from pauca.estimators.checks import check_integer, one_of
+from pauca.estimators.checks import one_of
 from pauca.estimators.folds import check_folds
 
 AUTO = "auto"
@@ -23,14 +23,20 @@ def asked_sizes(estimator: Any) -> int | tuple[int, ...] | str | None:
         if k != AUTO:
             raise ValueError(f"The 'k' parameter of {type(estimator).__name__} must be {WANTED}. Got {k!r} instead.")
         return AUTO
-    if isinstance(k, Iterable):
+    if isinstance(k, Iterable) and not isinstance(k, Iterator):
         sizes = tuple(k)
         if not sizes or any(isinstance(s, bool) or not isinstance(s, numbers.Integral) or s < 0 for s in sizes):
             raise ValueError(f"The 'k' parameter of {type(estimator).__name__} must be {WANTED}. Got {k!r} instead.")
         if max(sizes) < 1:
             raise ValueError("'k' must hold a size of at least 1.")
         return tuple(sorted({int(size) for size in sizes}))
-    return check_integer(estimator, "k", k, 1)
+    if k is None:
+        return None
+    if isinstance(k, bool) or not isinstance(k, numbers.Integral):
+        raise TypeError(f"The 'k' parameter of {type(estimator).__name__} must be {WANTED}. Got {k!r} instead.")
+    if k < 1:
+        raise ValueError(f"The 'k' parameter of {type(estimator).__name__} must be {WANTED}. Got {k!r} instead.")
+    return int(k)
 
 
 def reach_for(asked: tuple[int, ...] | str, n_units: int) -> Reach:

@@ -49,8 +49,8 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits. Folds by
         number are shuffled, always alike, and keep the shares of classes, or the ``groups`` given to ``fit``.
     scoring : str, callable or None, default=None
-        What folds are scored by: a scorer of scikit-learn such as "roc_auc". None: the share of the constant model's
-        loss that is gone on the rows held out.
+        What folds are scored by: a scorer of scikit-learn such as "roc_auc", without sample weights. None: the share
+        of the constant model's loss that is gone on the rows held out, where no probability counts as less than 0.001.
     choose : {"1se", "best"}, default="1se"
         The smallest size within one standard error of the best mean score, or the best itself.
     criterion : {"aic", "bic", "ebic"} or None, default=None

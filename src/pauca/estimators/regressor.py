@@ -40,8 +40,8 @@ class SparseRegressor(RegressorMixin, SparseModel):
         Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits. Folds by
         number are shuffled, always alike, and keep the shares of classes, or the ``groups`` given to ``fit``.
     scoring : str, callable or None, default=None
-        What folds are scored by: a scorer of scikit-learn such as "r2". None: the share of the constant model's loss
-        that is gone on the rows held out.
+        What folds are scored by: a scorer of scikit-learn such as "r2", without sample weights. None: the share of the
+        constant model's loss that is gone on the rows held out.
     choose : {"1se", "best"}, default="1se"
         The smallest size within one standard error of the best mean score, or the best itself.
     criterion : {"aic", "bic", "ebic"} or None, default=None

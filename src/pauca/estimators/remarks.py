@@ -28,7 +28,7 @@ def remarks(estimator: Any, trail: Trail, design: Design, wishes: Wishes) -> Ite
     if isinstance(estimator.k, numbers.Integral) and estimator.k_ < estimator.k:
         yield from _fewer(estimator, trail.stop, wishes)
     if path.choice is not None:
-        yield from _chosen(path.choice, path.stop)
+        yield from _chosen(path.choice, path.stop, int(wishes.units.any(design.usable).sum()))
     if trail.stop is Stop.INTERRUPTED:
         yield f"The search was interrupted; the models up to size {max(path.sizes)} were kept."
     if not path[estimator.k_].converged:
@@ -44,12 +44,12 @@ def remarks(estimator: Any, trail: Trail, design: Design, wishes: Wishes) -> Ite
         )
 
 
-def _chosen(choice: Choice, stop: Stop) -> Iterator[str]:
+def _chosen(choice: Choice, stop: Stop, n_usable: int) -> Iterator[str]:
     """What is odd about a choice of size."""
     largest = int(choice.sizes.max())
     if choice.chosen == 0:
         yield choice.sentence
-    elif choice.chosen == largest and stop is Stop.SIZE and len(choice.sizes) > 1:
+    elif choice.chosen == largest < n_usable and stop is Stop.SIZE and len(choice.sizes) > 1:
         yield f"The largest size that was compared, {largest}, was chosen; a range of larger ones may score better."
 
 

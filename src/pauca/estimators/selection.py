@@ -102,7 +102,7 @@ def by_criterion(criterion: str) -> Weigh:
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
         task, models = selection.task, selection.whole.models(0)
         rows = np.flatnonzero(selection.weights > 0)
-        losses = _fold_losses(task, models, sizes, rows, selection.weights)
+        losses = _mean_losses(task, models, sizes, rows, selection.weights, held_out=False)
         values = criterion_values(
             criterion,
             task.target.loss,
@@ -138,7 +138,10 @@ def _explained(selection: Selection, found: list[tuple[Fold, Models]], sizes: li
     """One minus the loss on rows held out over that of the constants, which all folds share as their measure."""
     task, weights = selection.task, selection.weights
     losses = np.array(
-        [_fold_losses(task, models, (0, *sizes), fold.test, weights).sum(axis=1) for fold, models in found]
+        [
+            _mean_losses(task, models, (0, *sizes), fold.test, weights, held_out=True).sum(axis=1)
+            for fold, models in found
+        ]
     )
     constant = losses[:, 0].mean()
     if not constant > 0:
@@ -167,7 +170,9 @@ def _at_most(models: Models, size: int) -> Model:
     return models[max(known for known in models if known <= size)]
 
 
-def _fold_losses(task: Task, models: Models, sizes: Sequence[int], rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _mean_losses(
+    task: Task, models: Models, sizes: Sequence[int], rows: np.ndarray, weights: np.ndarray, *, held_out: bool
+) -> np.ndarray:
     """Weighted mean losses on some rows, shape (sizes, C), or (sizes, 1) where outputs share a loss."""
     chosen = [_at_most(models, size) for size in sizes]
     columns = np.unique(np.concatenate([model.support for model in chosen])).astype(np.intp)
@@ -175,13 +180,14 @@ def _fold_losses(task: Task, models: Models, sizes: Sequence[int], rows: np.ndar
     target = task.target
     y = target.y[rows] if target.loss.joint else target.y[:, rows]
     share = weights[rows] / weights[rows].sum()
+    value = task.measure.held_out if held_out else task.measure.value
     found = []
     for model in chosen:
         coef = np.zeros((target.n_outputs, len(columns)))
         coef[:, np.searchsorted(columns, model.support)] = model.coef
         scores = np.atleast_1d(model.intercept)[:, None] + coef @ block.T
         with np.errstate(over="ignore"):
-            found.append(np.atleast_1d(task.measure.value(y, scores) @ share))
+            found.append(np.atleast_1d(value(y, scores) @ share))
     return np.array(found)
 
 

@@ -25,6 +25,9 @@ VERSION = 1
 # Code that only matters while fitting: it is left out of files and comes back as None.
 LEFT_OUT = ("callback",)
 
+# The same where it is code, such as a splitter, and not a number or a name.
+LEFT_OUT_AS_CODE = ("cv", "scoring")
+
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a file; what was there is replaced once the new file is whole."""
@@ -81,7 +84,7 @@ def write_document(estimator: Any) -> dict[str, Any]:
     """A fitted estimator as lists, dicts, strings and numbers."""
     kind = kind_of(estimator)
     settings = {
-        name: write_value(value, name)
+        name: write_value(None if name in LEFT_OUT_AS_CODE and not isinstance(value, int | str) else value, name)
         for name, value in estimator.get_params(deep=False).items()
         if name not in LEFT_OUT
     }

@@ -98,6 +98,10 @@ class Loss(ABC):
         """``sup_a t a - L(y, a)``, infinite outside its domain."""
         raise NotImplementedError(f"{type(self).__name__} does not say what its conjugate is.")
 
+    def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """The loss by which models are scored on rows they have not seen."""
+        return self.value(y, a)
+
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         """``-2 log L`` up to a constant, from the mean losses of all outputs; for losses that are a likelihood."""
         raise ValueError(

@@ -7,6 +7,10 @@ from scipy.special import xlogy
 
 from pauca.losses.base import Loss, Slopes
 
+# On rows held out nobody is taken to be surer than this: where classes can be separated, probabilities of zero and one
+# are claimed without reason, and a single row would outweigh all others.
+LEAST_PROBABILITY = 1e-3
+
 
 def check_signs(y: np.ndarray) -> None:
     """Refuse classes that are not coded as -1 and 1."""
@@ -59,6 +63,9 @@ class Logistic(Loss):
         if share in {0.0, 1.0}:
             return np.inf if share else -np.inf
         return float(np.log(share) - np.log1p(-share))
+
+    def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return np.minimum(self.value(y, a), -np.log(LEAST_PROBABILITY))
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))
@@ -149,6 +156,9 @@ class Multinomial(Loss):
         shares = np.bincount(y.astype(np.intp), weights=weights, minlength=n_outputs)
         logs = np.log(shares, out=np.full(n_outputs, -np.inf), where=shares > 0)
         return logs - logs[shares > 0].mean()
+
+    def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return np.minimum(self.value(y, a), -np.log(LEAST_PROBABILITY))
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))

@@ -79,14 +79,18 @@ class Choice:
             return f"{self.chosen} is best by {folds}: {score}."
         return (
             f"{self.chosen} is the smallest size within one standard error of the best by {folds}: {score}; "
-            f"{self.best} scores {self._scored(self.best)}."
+            f"the best, {self.best}, has {self._number(self.best)}."
         )
 
     def _scored(self, size: int) -> str:
+        number = self._number(size)
+        return f"{number} explained on rows held out" if self.scoring == EXPLAINED else f"{self.scoring} {number}"
+
+    def _number(self, size: int) -> str:
         place = self.place(size)
         assert place is not None
         assert self.standard_error is not None
         mean, error = self.mean[place], self.standard_error[place]
-        if self.scoring == EXPLAINED:
-            return f"{100 * mean:.2f} % (± {100 * error:.2f}) explained on rows held out"
-        return f"{self.scoring} {mean:.6g} (± {error:.2g})"
+        return (
+            f"{100 * mean:.2f} % (± {100 * error:.2f})" if self.scoring == EXPLAINED else f"{mean:.6g} (± {error:.2g})"
+        )

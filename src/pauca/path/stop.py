@@ -39,7 +39,7 @@ _SENTENCES = {
     Stop.TOLERANCE: "No further feature is worth the tolerance asked for.",
     Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
     Stop.NO_GAIN: "No remaining feature lowers the objective.",
-    Stop.EXHAUSTED: "Every remaining column is constant or a linear combination of chosen ones.",
+    Stop.EXHAUSTED: "Every remaining column is constant, a linear combination of chosen ones, or left out.",
     Stop.LIMITS: "No further feature or group fits in the limits given: budget, max_per_group, never.",
     Stop.STEPS: "The largest number of steps was reached.",
     Stop.TIME: "The time limit was reached.",
