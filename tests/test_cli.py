@@ -775,8 +775,11 @@ def test_a_fit_that_fails_to_write_leaves_nothing(table, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
 
     Path("m.json").write_text("old")
-    monkeypatch.setattr("os.replace", fail)
-    assert "No space left" in refused(capsys, "fit", "houses.csv", "--target", "price", "--k", "1", "--out", "m.json")
+    monkeypatch.setattr("pauca.export.files.os.replace", fail)
+    code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "1", "--out", "m.json")
+    assert code == 1
+    assert out.startswith("1 group of 5")
+    assert err.endswith("pauca: error: m.json cannot be written: No space left on device\n")
     assert Path("m.json").read_text() == "old"
     assert sorted(file.name for file in table.iterdir()) == ["houses.csv", "m.json"]
 
@@ -803,3 +806,19 @@ def test_a_closed_pipe_is_no_error(model):
     assert process.wait() == 0
     assert "Traceback" not in error
     assert "Exception" not in error
+
+
+def test_keys_are_handed_on_as_they_are_written(model, capsys):
+    houses()[:3].with_columns(key=pl.Series(["007", "1e3", "08"])).write_csv("t.csv")
+    out = run(capsys, "predict", model, "t.csv", "--keep", "key")[1]
+    assert [line.split(",")[0] for line in out.splitlines()] == ["key", "007", "1e3", "08"]
+
+
+def test_libsvm_files_that_count_otherwise(table, capsys):
+    rows = "".join(f"{i % 3}.5 1:{i % 5} 2:{i % 7}\n" for i in range(30))
+    Path("one.svm").write_text(rows)
+    Path("zero.svm").write_text("1.5 0:1 1:2\n")
+    fitted(capsys, "one.svm", "--k", "1", "--out", "m.json")
+    assert "counts its columns from 0" in refused(capsys, "predict", "m.json", "zero.svm")
+    Path("bad.svm").write_text("1.5 a:b\n")
+    assert "LIBSVM" in refused(capsys, "fit", "bad.svm", "--k", "1")

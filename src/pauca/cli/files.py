@@ -39,7 +39,7 @@ LIBSVM_LINE = re.compile(rb"\s*[-+0-9.eE]+(\s+(qid:)?\d+:[-+0-9.eE]+)+\s*(#.*)?$
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table on disk. ``header`` is as it stands there, ``columns`` are the names without spaces around them."""
+    """A table on disk. ``header`` is as polars reads it, ``columns`` are the names without spaces around them."""
 
     path: str
     kind: str
@@ -77,10 +77,13 @@ def look_at(path: str, delimiter: str | None = None) -> TableFile:
     else:
         delimiter = delimiter or _sniffed(path)
         header = _csv_header(path, delimiter)
+    names = header
+    if kind == "csv" and any('"' in name for name in header):  # polars leaves quotes within names as they are written
+        with _polars_words(path):
+            header = polars().read_csv(path, separator=delimiter, n_rows=0).columns
     # Data frames are often written with their row numbers before, under no name.
-    numbered = kind == "csv" and len(header) > 1 and not header[0].strip()
-    header = header[1:] if numbered else header
-    return TableFile(path, kind, header, _checked_names(path, header), delimiter or ",", numbered)
+    numbered = kind == "csv" and len(names) > 1 and not names[0].strip()
+    return TableFile(path, kind, header[numbered:], _checked_names(path, names[numbered:]), delimiter or ",", numbered)
 
 
 def read_frame(table: TableFile, columns: Sequence[str] | None = None, texts: Sequence[str] = ()) -> pl.DataFrame:
@@ -100,22 +103,28 @@ def read_frame(table: TableFile, columns: Sequence[str] | None = None, texts: Se
     return frame
 
 
-def read_libsvm(
-    table: TableFile, n_features: int | None = None, first_index: int | None = None
-) -> tuple[Any, Any, int]:
-    """The matrix, the labels, and whether columns are counted from 0 or 1."""
+def read_libsvm(table: TableFile, first_index: int | None = None) -> tuple[Any, Any, int]:
+    """The matrix, the labels, and whether columns are counted from 0 or 1.
+
+    Files do not say from where they count: a column 0 tells, and where none is seen it is 1, as the format has it. For
+    predictions ``first_index`` says what the file of the fit had.
+    """
+    from scipy import sparse
     from sklearn.datasets import load_svmlight_file
 
-    zero_based = "auto" if first_index is None else first_index == 0
     try:
-        X, y = load_svmlight_file(table.path, n_features=n_features, zero_based=zero_based)
+        X, y = load_svmlight_file(table.path, zero_based=True)
     except (ValueError, OverflowError) as error:
         raise BadData(f"{table.path} cannot be read as LIBSVM: {error}") from error
     if X.shape[0] == 0:
         raise BadData(f"{table.path} has no rows")
-    if first_index is None:
-        first_index = _first_index(table.path)
-    return X, y, first_index
+    has_zero = bool((X.indices == 0).any())
+    if has_zero and first_index == 1:
+        raise BadData(f"{table.path} counts its columns from 0, and the table of the fit from 1")
+    first = first_index if first_index is not None else 0 if has_zero else 1
+    if first == 1:
+        X = sparse.csr_matrix((X.data, X.indices - 1, X.indptr), shape=(X.shape[0], max(1, X.shape[1] - 1)))
+    return X, y, first
 
 
 def polars() -> Any:
@@ -184,12 +193,6 @@ def _kind_by_content(path: str) -> str:
     if first.startswith(b"PAR1"):
         return "parquet"
     return "libsvm" if LIBSVM_LINE.match(first.rstrip(b"\r\n")) else "csv"
-
-
-def _first_index(path: str) -> int:
-    with _opened(path) as file:
-        zero = any(re.search(rb"\s0+:", line.split(b"#")[0]) for line in file)
-    return 0 if zero else 1
 
 
 @contextmanager

@@ -35,16 +35,15 @@ def fit(options: Namespace, voice: Voice) -> int:
     model.raw_table_ = _remembered(problem, model)
     if watcher.interrupted:
         voice.note("interrupted: what was found until then is kept")
-    if options.out is not None:
-        model.save(options.out)
-    if options.report is not None:
-        _report(model, options.report)
+    failed = _written(options, model)
     if options.json:
         print(json.dumps(_document(options, problem, model, voice, seconds, watcher.interrupted), allow_nan=False))
     else:
         print(model.summary())
-        for path in filter(None, (options.out, options.report)):
-            voice.note(f"wrote {path}")
+    if failed is not None:  # the answer of a long fit is told all the same
+        raise failed
+    for path in filter(None, (options.out, options.report)):
+        voice.note(f"wrote {path}")
     return INTERRUPTED if watcher.interrupted else 0
 
 
@@ -92,10 +91,18 @@ def _remembered(problem: Problem, model: Any) -> Any:
     return replace(raw, medians={name: value for name, value in raw.medians.items() if name in used})
 
 
-def _report(model: Any, path: str) -> None:
-    if not hasattr(model, "report"):
-        raise BadData("this version of pauca writes no reports")
-    model.report(path)
+def _written(options: Namespace, model: Any) -> Exception | None:
+    """Write the model and the report; what went wrong with that, if anything."""
+    for path, write in ((options.out, "save"), (options.report, "report")):
+        if path is None:
+            continue
+        try:
+            getattr(model, write)(path)
+        except OSError as error:
+            return BadData(f"{path} cannot be written: {error.strerror or error}")
+        except (ValueError, ImportError, AttributeError) as error:
+            return BadData(f"{path} was not written: {error}")
+    return None
 
 
 def _document(

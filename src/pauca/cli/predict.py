@@ -57,7 +57,7 @@ def _libsvm_rows(model: Any, table: TableFile, options: Namespace) -> Any:
     if options.keep:
         raise BadData("--keep does not go with a LIBSVM file, which has no names")
     notes = getattr(model, "raw_table_", None)
-    rows, _, _ = read_libsvm(table, None, 1 if notes is None else notes.first_index)
+    rows, _, _ = read_libsvm(table, 1 if notes is None else notes.first_index)
     more = rows.shape[1] - model.n_features_in_
     if more > 0:
         rows = rows[:, : model.n_features_in_]  # columns that the fit has not seen have no coefficient
@@ -81,8 +81,10 @@ def _needed(model: Any, table: TableFile, options: Namespace) -> tuple[pl.DataFr
         hint = table.one_column_hint() or (did_you_mean(missing[0], table.columns) if len(missing) == 1 else "")
         raise BadData(f"the model needs columns that {table.path} does not have: {listed(missing)}{hint}")
     texts = list(dict.fromkeys(part.column for part in parts if part.level is not None))
-    # A table of no needed columns still has rows.
-    return read_frame(table, [*wanted, *_kept(options, table)] or table.columns[:1], texts), parts
+    kept = _kept(options, table)
+    # What is handed on stays as it is written, and a table of no needed columns still has rows.
+    texts += [name for name in kept if name not in wanted]
+    return read_frame(table, [*wanted, *kept] or table.columns[:1], texts), parts
 
 
 def _tidied_for(frame: pl.DataFrame, parts: list[Part], table: TableFile) -> pl.DataFrame:

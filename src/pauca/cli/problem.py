@@ -161,7 +161,7 @@ def _without_missing(
                 f"{role} {column!r} has {counted(count, 'missing value')} in {counted(frame.height, 'row')}; "
                 "--missing drop-rows leaves out those rows"
             )
-    lacking = {column: count for column in frame.columns if (count := frame[column].null_count())}
+    lacking = {column.name: count for column in frame.get_columns() if (count := column.null_count())}
     if options.missing == "median":
         filled, medians = _filled(frame)
         if lacking:
@@ -180,7 +180,7 @@ def _without_missing(
 
 def _filled(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, float]]:
     pl = polars()
-    empty = [column for column in frame.columns if frame[column].null_count() == frame.height]
+    empty = [column.name for column in frame.get_columns() if column.null_count() == frame.height]
     if empty:
         raise BadData(
             f"columns without any value have no median: {listed(empty)}; leave them out: --drop {','.join(empty)}"

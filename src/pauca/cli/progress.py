@@ -36,7 +36,8 @@ class Watcher:
     def __call__(self, progress: Progress) -> bool:
         """Be told of a move; True ends the search."""
         now = time.monotonic()
-        self._done[progress.fold] = progress.size / progress.k if progress.k else 0.0
+        # Of a search that begins with all columns nobody knows how far it is.
+        self._done[progress.fold] = progress.size / progress.k if progress.k and progress.size <= progress.k else 0.0
         if self._draws and now - self._began > PATIENCE and now - self._drawn > BETWEEN:
             self._drawn, self._shown = now, True
             sys.stderr.write(f"\r{self.line(progress, now - self._began)}\x1b[K")

@@ -7,6 +7,7 @@ import fnmatch
 import json
 import os
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,8 +65,9 @@ class ColumnWishes:
         if given is None:
             return {}
         found = self._groups_from_file(given) if os.path.isfile(given) else self._groups_from_patterns(given)
+        labels = set(found.values())
         for column in self._raw:
-            if column not in found and column in found.values():
+            if column not in found and column in labels:
                 raise BadData(
                     f"--groups: a group is called {column!r}, as is a column that is not in it; rename the group"
                 )
@@ -95,7 +97,7 @@ class ColumnWishes:
     def _check_limit(self, given: dict[str, str]) -> None:
         if not given:
             raise BadUsage("--max-per-group needs --groups, which says the group of every column")
-        whole = [c for c in self._raw if sum(part.column == c for part in self._parts) > 1]
+        whole = [column for column, count in Counter(part.column for part in self._parts).items() if count > 1]
         if whole:
             raise BadData(f"columns of text with more than two values cannot go with --max-per-group: {listed(whole)}")
 
