@@ -22,15 +22,18 @@ MAY_IMPORT = {
     "path": {"path", "subset", "model"},
     "choice": {"choice", "path", "losses"},
     "methods": {"methods", "path", "subset"},
+    "report": {"report", "export", "path", "model", "version"},
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {
         *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings"),
-        *("choice", "model"),
+        *("choice", "model", "report"),
     },
 }
 OPTIONAL = {
-    "path/plot.py": {"matplotlib"},
+    "path/plots/figure.py": {"matplotlib"},
+    "path/plots/panels.py": {"matplotlib"},
     "path/path.py": {"pandas", "matplotlib"},
+    "report/figures.py": {"plotly"},
     "export/onnx.py": {"onnx", "skl2onnx"},
 }
 
