@@ -13,7 +13,7 @@ import pauca
 from fitted import MAKERS, fitted
 from pauca import SparseRegressor
 from pauca.path.curves import by_worth, coefficient_curves, score_range
-from pauca.path.plots.panels import NAMED_LINES, _apart
+from pauca.path.plots.looks import NAMED_LINES, apart
 
 mpl.use("Agg")
 
@@ -136,7 +136,7 @@ def test_a_fall_beyond_the_best_size_leaves_the_picture():
 
 @pytest.mark.parametrize("wished", [[0.0] * 5, [0, 0.05, 0.9, 0.95, 1.0], [0.5], [], [-1.0, 2.0]])
 def test_names_stand_apart_in_order(wished):
-    heights = _apart(sorted(wished), 0.1, 0.0, 1.0)
+    heights = apart(sorted(wished), 0.1, 0.0, 1.0)
     assert len(heights) == len(wished)
     assert all(b - a > 0.1 - 1e-9 for a, b in itertools.pairwise(heights))
     assert all(-1e-9 <= height <= 1 + 1e-9 for height in heights)

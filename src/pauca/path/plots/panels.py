@@ -9,6 +9,7 @@ import numpy as np
 from pauca.path.choice import EXPLAINED
 from pauca.path.curves import coefficient_curves, score_range
 from pauca.path.path import Path, column_names
+from pauca.path.plots.looks import BLUE, COLOURS, GREY, INK, NAMED_LINES, apart
 from pauca.path.plots.words import change, short
 
 if TYPE_CHECKING:
@@ -16,11 +17,6 @@ if TYPE_CHECKING:
 
 # Beyond this many sizes the names would overlap; the curve alone is drawn.
 NAMED_UP_TO = 15
-NAMED_LINES = 12
-
-BLUE, GREY, INK = "#1f5a99", "#c4c9cf", "#444444"
-# Told apart by those who see no red or green, and with their two kinds of line in print without colours.
-COLOURS = ("#1f5a99", "#b3480f", "#2e7d4f", "#8a3a8f", "#6b5a00", "#3d3d3d")
 
 
 def draw_explained(path: Path, ax: Axes) -> None:
@@ -126,7 +122,7 @@ def _name_ends(ax: Axes, ends: list[tuple[float, int, str, str]], last_size: int
                 name, (size, height), (4, 3), textcoords="offset points", fontsize=8, color=colour, bbox=backing
             )
     staying = sorted(end for end in ends if end[1] == last_size)
-    heights = _apart([height for height, *_ in staying], 0.075 * (top - bottom), bottom, top)
+    heights = apart([height for height, *_ in staying], 0.075 * (top - bottom), bottom, top)
     for (end, size, name, colour), height in zip(staying, heights, strict=True):
         ax.annotate(
             name,
@@ -139,22 +135,3 @@ def _name_ends(ax: Axes, ends: list[tuple[float, int, str, str]], last_size: int
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "relpos": (0, 0.5), "shrinkB": 2},
         )
-
-
-def _apart(wished: list[float], gap: float, bottom: float, top: float) -> list[float]:
-    """Heights in the same order, at least ``gap`` apart and within the panel, near those that are wished for.
-
-    Runs that are too close spread about their middle, and take in what they then touch.
-    """
-    runs: list[tuple[float, int]] = []  # the middle of a run, and how many it holds
-    for height in wished:
-        middle, many = height, 1
-        while True:
-            half = gap * (many - 1) / 2
-            middle = min(max(middle, bottom + half), top - half)
-            if not runs or runs[-1][0] + gap * (runs[-1][1] - 1) / 2 + gap <= middle - half + 1e-12:
-                break
-            before, count = runs.pop()
-            middle, many = (middle * many + before * count) / (many + count), many + count
-        runs.append((middle, many))
-    return [middle + gap * (place - (many - 1) / 2) for middle, many in runs for place in range(many)]

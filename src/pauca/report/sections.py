@@ -1,0 +1,250 @@
+"""The sections of the page, in the order in which a reader asks: what, how good, why, how sure, from what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pauca.path import EXPLAINED
+from pauca.report.facts import Facts
+from pauca.report.markup import Markup, joined, name_of, table, tag
+from pauca.report.rows import MOST_OUTPUTS, layout, rows
+from pauca.report.sizes import score_head, score_text
+from pauca.report.words import count, listed, percent, short_number
+from pauca.version import __version__
+
+MOST_STABLE = 30
+CHARTS = {
+    "accuracy": "Accuracy against size",
+    "score": "Score against size",
+    "coefficients": "Coefficients against size",
+}
+EXPLAINED_MEANS = (
+    "Explained is the share of a constant prediction's error that the model removes: "
+    "100\N{NO-BREAK SPACE}% is perfect, 0\N{NO-BREAK SPACE}% is no better than a constant."
+)
+
+
+def header(facts: Facts, title: str) -> Markup:
+    """Title, the answer in plain words, and the few numbers that matter."""
+    figures = [(f"{facts.noun}s chosen", f"{facts.size} of {facts.candidates}"), *_goodness(facts)]
+    if facts.path.prices is not None:
+        figures.append(("total price", short_number(facts.path.cost(facts.size))))
+    cards = joined(tag("div", tag("dt", name), tag("dd", value)) for name, value in figures)
+    known = [] if title == facts.task else [tag("p", f"{facts.task}.", class_="task")]
+    return tag(
+        "header", tag("h1", name_of(title)), *known, *(tag("p", text, class_="lead") for text in _lead(facts)),
+        tag("dl", cards, class_="cards"),
+    )  # fmt: skip
+
+
+def _goodness(facts: Facts) -> list[tuple[str, str]]:
+    choice = facts.path.choice
+    fit = ("explained on the data of the fit", percent(facts.path.explained(facts.size)))
+    scored = None if choice is None or not choice.by_folds else choice.place(facts.size)
+    if choice is None or scored is None:
+        return [fit]
+    text = score_text(choice, facts.size) or ""
+    head = score_head(choice)
+    return [(head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head, text), fit]
+
+
+def _lead(facts: Facts) -> list[str]:
+    path, choice = facts.path, facts.path.choice
+    names = path.names(facts.size) if path.group_labels is None else [str(label) for label in path.groups(facts.size)]
+    first = f"The model uses {listed(names)}." if names else "The model uses no feature: it always predicts the same."
+    if choice is None:
+        unseen = "How good it is on rows it has not seen was not measured; it will be somewhat less good there."
+        return [f"{first} {unseen}" if names else first]
+    if facts.size != choice.chosen:
+        return [f"{first} This size was taken by hand; of those compared: {choice.sentence}"]
+    if not choice.by_folds:
+        return [f"{first} {choice.sentence} How good it is on rows it has not seen was not measured."]
+    return [f"{first} {choice.sentence}"]
+
+
+def the_model(facts: Facts) -> Markup:
+    """The table of chosen features, and how to read it."""
+    path, model = facts.path, facts.path[facts.size]
+    about = "" if model.worth_is_exact else "about "
+    notes = []
+    if facts.size:
+        notes.append(
+            f"Worth is {about}how much of the share explained would be lost if the {facts.noun} were left out and the "
+            "others fitted again."
+        )
+    if facts.size and path.two_classes is not None:
+        notes.append(f"Positive coefficients speak for {path.two_classes[1]}, negative ones for {path.two_classes[0]}.")
+    if path.output_names is not None and len(path.output_names) > MOST_OUTPUTS:
+        notes.append(f"The coefficients of the first {MOST_OUTPUTS} of {len(path.output_names)} outputs are shown.")
+    notes.append("Coefficients are in the units of the data: they say by how much the score rises with one unit more.")
+    if model.at_infinity:
+        notes.append(
+            "Some coefficients would grow on, as where rows can be told apart without error: their sizes say little."
+        )
+    caption = f"The chosen model: {count(facts.size, facts.noun)} of {facts.candidates}"
+    shape = layout(path)
+    return tag(
+        "section",
+        tag("h2", "The model"),
+        table(caption, shape.heads, rows(path, facts.size), shape.n_names),
+        tag("p", " ".join(notes), class_="note"),
+    )
+
+
+def which_size(facts: Facts, found: Sequence[dict[str, Any]], charts: Sequence[str]) -> Markup:
+    """The slider over the sizes, what the size it stands at is like, and the curves."""
+    start = [record["size"] for record in found].index(facts.size)
+    slider = Markup(
+        f'<input type="range" id="size" min="0" max="{len(found) - 1}" step="1" value="{start}" '
+        'aria-describedby="size-help">'
+    )
+    facts_here = [("On the data of the fit", "explained")]
+    if facts.path.choice is not None:
+        facts_here.insert(0, (score_head(facts.path.choice), "score"))
+    if facts.path.prices is not None:
+        facts_here.append(("Total price", "price"))
+    lines = joined(
+        tag("div", tag("dt", name), tag("dd", "", id=f"here-{key}"))
+        for name, key in [*facts_here, ("Came in", "entered"), ("Went out", "left")]
+    )
+    control = tag(
+        "div",
+        tag("label", f"Number of {facts.noun}s", for_="size"),
+        tag("output", facts_label(found, start), for_="size", id="size-now"),
+        tag("button", "\N{MINUS SIGN}", type="button", id="fewer", aria_label="One size smaller"),
+        slider,
+        tag("button", "+", type="button", id="more", aria_label="One size larger"),
+        tag("button", "Back to the chosen size", type="button", id="back"),
+        class_="control",
+    )
+    help_text = "Move the slider, or use the arrow keys, to see the best model found of every size."
+    here = tag(
+        "div",
+        tag("p", "", id="here-compared", aria_live="polite", class_="compared"),
+        tag("dl", lines, class_="here"),
+        tag("div", "", id="here-table"),
+        class_="panel",
+    )
+    drawn = joined(
+        tag(
+            "figure",
+            tag("figcaption", CHARTS[name]),
+            tag("div", "", id=f"chart-{name}", class_="chart", role="img", aria_label=f"{CHARTS[name]}. {_INSTEAD}"),
+        )
+        for name in charts
+    )
+    return tag(
+        "section",
+        tag("h2", f"How many {facts.noun}s?"),
+        tag("noscript", tag("p", "The slider and the curves need JavaScript; the tables on this page do not.")),
+        tag("p", help_text, id="size-help", class_="screen"),
+        control,
+        tag("div", here, tag("div", drawn, class_="charts"), class_="beside"),
+        tag("p", f"{EXPLAINED_MEANS} {_HELD_OUT} {_PARTS}", class_="note"),
+        class_="explorer",
+    )
+
+
+_INSTEAD = "The numbers are in the table of all sizes below."
+_HELD_OUT = (
+    "On the data of the fit it always rises with size; held-out rows were not used for the fit and tell the truth."
+)
+_PARTS = "Units differ, so every curve of coefficients is drawn in parts of the largest value it has at any size."
+
+
+def facts_label(found: Sequence[dict[str, Any]], place: int) -> str:
+    """What the slider says of where it stands."""
+    return str(found[place]["label"])
+
+
+def all_sizes(facts: Facts, found: Sequence[dict[str, Any]]) -> Markup:
+    """A row for every size."""
+    choice, priced = facts.path.choice, facts.path.prices is not None
+    heads = ["Size", *([] if choice is None else [score_head(choice)]), "Explained on the data of the fit"]
+    heads += [*(["Price"] if priced else []), "Came in", "Went out"]
+    body = []
+    for record in found:
+        size = f"{record['size']} (chosen)" if record["size"] == facts.size else str(record["size"])
+        numbers = [*([] if choice is None else [record["score"]]), record["explained"]]
+        numbers += [record["price"]] if priced else []
+        body.append([size, *numbers, _names(record["entered"]), _names(record["left"])])
+    caption = "Every size" if len(found) == len(facts.path.sizes) else f"{len(found)} of {len(facts.path.sizes)} sizes"
+    return tag(
+        "section",
+        tag("h2", "All sizes at a glance"),
+        table(f"{caption}: how good it is, and what comes in and goes out", heads, body),
+        class_="sizes",
+    )
+
+
+def _names(names: list[str]) -> Markup:
+    most = 12
+    pieces = [name_of(name) for name in names[:most]]
+    more = [f"and {len(names) - most} more"] if len(names) > most else []
+    return Markup(", ".join([*pieces, *more]))
+
+
+def stability(facts: Facts) -> Markup:
+    """How often each feature was chosen when rows were drawn anew."""
+    found = facts.stability
+    if found is None:
+        return Markup("")
+    order = sorted(found.frequency.items(), key=lambda item: (-item[1], item[0]))[:MOST_STABLE]
+    chosen = set(facts.path.names(facts.size))
+    if facts.path.group_labels is not None:
+        chosen |= {str(label) for label in facts.path.groups(facts.size)}
+    body = [[name, _bar(share), "yes" if name in chosen else "no"] for name, share in order]
+    of = count(found.size, facts.noun)
+    text = (
+        f"The search for {of} was repeated on {found.n_resamples} samples of the rows. A {facts.noun} that is chosen "
+        "nearly always is there for a reason; one that comes and goes has others that can take its place."
+    )
+    return tag(
+        "section",
+        tag("h2", "How sure is the choice?"),
+        tag("p", text),
+        table(f"How often each {facts.noun} was chosen", [facts.noun.capitalize(), "Chosen", "In the model"], body),
+    )
+
+
+def _bar(share: float) -> Markup:
+    width = f"width:{100 * min(max(share, 0.0), 1.0):.0f}%"
+    return joined([tag("span", tag("span", "", style=width), class_="bar", aria_hidden="true"), percent(share, 0)])
+
+
+def alternatives(facts: Facts) -> Markup:
+    """What could stand in for the chosen features."""
+    found = facts.alternatives
+    if not found:
+        return Markup("")
+    body = [[one.feature, name_of(one.replacement), percent(one.explained_lost, 2)] for one in found]
+    return tag(
+        "section",
+        tag("h2", "What could stand in?"),
+        tag("p", "If a chosen feature cannot be had, these could be measured in its place, at a small loss."),
+        table("Replacements and what they cost", ["Feature", "Replacement", "Explained lost"], body),
+        class_="alternatives",
+    )
+
+
+def settings(facts: Facts) -> Markup:
+    """What the model was made from, and how."""
+    path = facts.path
+    known: list[tuple[str, str | Markup]] = [("Kind of model", facts.kind)]
+    known += [("Features to choose from", str(path.n_features))]
+    if path.group_labels is not None:
+        known.append(("Groups to choose from", str(len(path.group_labels))))
+    if facts.classes is not None:
+        known.append(("Classes", name_of(listed(facts.classes, 20))))
+    elif path.output_names is not None:
+        known.append(("Predicted", name_of(listed(path.output_names, 20))))
+    if path.column_names is None:
+        known.append(("Names", "the table had no names; x3 is its fourth column, counting from x0"))
+    known += [(name, tag("code", text)) for name, text in facts.settings.items()]
+    known += [("Why the search ended", path.stop.sentence), ("pauca", __version__)]
+    lines = joined(tag("div", tag("dt", name), tag("dd", value)) for name, value in known)
+    text = "The rows themselves are not in this file. Settings that are not listed are the usual ones."
+    return tag(
+        "section", tag("h2", "Data and settings"), tag("dl", lines, class_="settings"), tag("p", text, class_="note")
+    )
