@@ -14,6 +14,7 @@ import numpy as np
 from pauca.path import EXPLAINED, column_names
 from pauca.path.curves import coefficient_curves, score_range
 from pauca.path.plots.looks import BLUE, COLOURS, GREY, INK, NAMED_LINES, apart
+from pauca.path.plots.words import short, short_names
 from pauca.report.facts import Facts
 from pauca.report.sizes import score_head, shown_sizes
 from pauca.report.words import number, percent, points
@@ -23,6 +24,7 @@ BAND = "rgba(31, 90, 153, 0.16)"
 LONGEST_NAME = 16
 # More lines than these are a grey haze that only makes the page slow.
 MOST_LINES = 60
+MOST_DOTS = 30
 
 
 def plotly_script() -> str:
@@ -64,7 +66,7 @@ def _accuracy(go: Any, facts: Facts) -> Any:
         x=sizes,
         y=fit,
         name="data of the fit",
-        mode="lines+markers",
+        mode=_mode(len(sizes)),
         line={"color": INK if both else BLUE, "dash": "dot" if both else "solid", "width": 2},
         marker={"size": 5, "symbol": "square" if both else "circle"},
         text=[f"{_size_text(facts, size)}: {percent(share / 100)}" for size, share in zip(sizes, fit, strict=True)],
@@ -77,10 +79,9 @@ def _accuracy(go: Any, facts: Facts) -> Any:
 def _score(go: Any, facts: Facts) -> Any:
     choice = facts.path.choice
     assert choice is not None
-    figure = _figure(go, facts, _text(choice.criterion_name))
+    figure = _figure(go, facts, _text(short(choice.criterion_name, 30)))
     _add_scores(go, figure, facts, 1.0)
     figure.update_yaxes(range=list(score_range(choice)))
-    figure.update_layout(showlegend=False)
     return figure
 
 
@@ -109,8 +110,8 @@ def _add_scores(go: Any, figure: Any, facts: Facts, unit: float) -> None:
     figure.add_scatter(
         x=sizes,
         y=mean,
-        name="held-out rows" if choice.by_folds else _text(score_head(choice)),
-        mode="lines+markers",
+        name="held-out rows" if choice.by_folds else _text(short(score_head(choice), 40)),
+        mode=_mode(len(sizes)),
         line={"color": BLUE, "width": 2.5},
         marker={"size": 6},
         text=[f"{_size_text(facts, size)}: {words}" for size, words in zip(sizes, said, strict=True)],
@@ -126,6 +127,7 @@ def _coefficients(go: Any, facts: Facts) -> Any:
     title = "coefficient / its largest" if curves.signed else "norm over outputs / its largest"
     figure = _figure(go, facts, title)
     names = column_names(path.column_names, curves.columns[:MOST_LINES])
+    short_forms = short_names(names[:NAMED_LINES], LONGEST_NAME)
     ends = []
     for row in reversed(range(len(names))):
         line = curves.relative[row, keep]
@@ -133,19 +135,19 @@ def _coefficients(go: Any, facts: Facts) -> Any:
             continue
         named = row < NAMED_LINES
         colour = COLOURS[row % len(COLOURS)] if named else GREY
-        text = _text(names[row], 60)
+        text = _text(short(names[row], 60))
         figure.add_scatter(
             x=sizes,
             y=[None if np.isnan(value) else round(value, 4) for value in line.tolist()],
             name=text,
-            mode="lines+markers" if named else "lines",
+            mode=_mode(len(sizes), int(np.isfinite(line).sum())) if named else "lines",
             line={"color": colour, "width": 2 if named else 1, "dash": "solid" if row < len(COLOURS) else "dash"},
             marker={"size": 5},
             text=[f"{_size_text(facts, size)}: {text}" for size in sizes],
             hoverinfo="text" if named else "skip",
         )
         if named and np.isfinite(line[-1]):
-            ends.append((float(line[-1]), _text(names[row]), colour))
+            ends.append((float(line[-1]), _text(short_forms[names[row]]), colour))
     bottom = -1.12 if np.nanmin(curves.relative, initial=0) < 0 else -0.06
     ends.sort()
     heights = apart([end for end, *_ in ends], 0.075 * (1.12 - bottom), bottom, 1.12)
@@ -160,7 +162,7 @@ def _coefficients(go: Any, facts: Facts) -> Any:
             font={"color": colour, "size": 12},
         )
     figure.update_yaxes(range=[bottom, 1.12], zeroline=True, zerolinecolor=INK)
-    figure.update_layout(showlegend=False, margin={"r": 118 if ends else 16})
+    figure.update_layout(margin={"r": 118 if ends else 16})
     return figure
 
 
@@ -176,19 +178,18 @@ def _figure(go: Any, facts: Facts, y_title: str) -> Any:
         font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif", "size": 13},
         font_color=INK,
         height=360,
-        margin={"l": 58, "r": 16, "t": 46, "b": 48},
+        margin={"l": 58, "r": 16, "t": 46, "b": 52},
         paper_bgcolor="white",
         plot_bgcolor="white",
         dragmode=False,
         hovermode="closest",
-        showlegend=True,
-        legend={"orientation": "h", "y": -0.18, "x": 0, "yanchor": "top", "itemclick": False, "itemdoubleclick": False},
+        showlegend=False,
         shapes=[
             {**line, "y1": 1.0, "line": {"color": SLIDER, "width": 1.5}},
             {**line, "y1": 1.07, "line": {"color": CHOSEN, "width": 1.5, "dash": "dash"}},
         ],
         annotations=[
-            {**word, "y": 0.995, "text": f"shown: {facts.size}", "font": {"color": SLIDER}, "xanchor": "left"},
+            {**word, "y": 0.995, "text": "", "font": {"color": SLIDER}, "xanchor": "left"},
             {
                 **word,
                 "y": 1.06,
@@ -221,13 +222,15 @@ def _figure(go: Any, facts: Facts, y_title: str) -> Any:
     return figure
 
 
+def _mode(many: int, present: int = 2) -> str:
+    """Dots where there is room for them; a line of a single place needs one to be seen."""
+    return "lines+markers" if many <= MOST_DOTS or present < 2 else "lines"
+
+
 def _size_text(facts: Facts, size: int) -> str:
     return f"{size} {facts.noun}{'' if size == 1 else 's'}"
 
 
-def _text(name: str, longest: int = LONGEST_NAME) -> str:
-    """A name in one line, short, and free of what plotly would read as HTML."""
-    line = " ".join(name.split())
-    half = longest // 2
-    cut = line if len(line) <= longest else f"{line[:half]}\N{HORIZONTAL ELLIPSIS}{line[-half:]}"
-    return html.escape(cut, quote=False)
+def _text(words: str) -> str:
+    """Words free of what plotly would read as HTML."""
+    return html.escape(words, quote=False)

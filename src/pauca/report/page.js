@@ -3,7 +3,6 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const slider = byId("size");
-  const charts = Object.keys(data.figures).map((name) => [byId("chart-" + name), data.figures[name]]);
 
   // Text becomes text and nothing else: no name is ever read as HTML.
   const element = (name, text, attributes = {}) => {
@@ -47,19 +46,6 @@
     return list.flatMap((name, place) => (place ? [", ", nameOf(name)] : [nameOf(name)]));
   };
 
-  const mark = (size) => {
-    const late = size > (data.sizes[0].size + data.sizes[data.sizes.length - 1].size) / 2;
-    for (const [place] of charts) {
-      Plotly.relayout(place, {
-        "shapes[0].x0": size,
-        "shapes[0].x1": size,
-        "annotations[0].x": size,
-        "annotations[0].text": "shown: " + size,
-        "annotations[0].xanchor": late ? "right" : "left",
-      });
-    }
-  };
-
   const show = () => {
     const place = Number(slider.value);
     const record = data.sizes[place];
@@ -76,21 +62,14 @@
     byId("fewer").disabled = place === 0;
     byId("more").disabled = place === data.sizes.length - 1;
     byId("back").disabled = place === data.start;
-    mark(record.size);
+    slider.closest("section").classList.toggle("at-chosen", place === data.start);
   };
 
   const goTo = (place) => {
     slider.value = place;
-    show();
+    slider.dispatchEvent(new Event("input"));
   };
 
-  for (const [place, figure] of charts) {
-    Plotly.newPlot(place, figure.data, figure.layout, { displayModeBar: false, responsive: true });
-    place.on("plotly_click", (event) => {
-      const found = data.sizes.findIndex((record) => record.size === event.points[0].x);
-      if (found >= 0) goTo(found);
-    });
-  }
   slider.addEventListener("input", show);
   byId("fewer").addEventListener("click", () => goTo(Number(slider.value) - 1));
   byId("more").addEventListener("click", () => goTo(Number(slider.value) + 1));

@@ -35,7 +35,8 @@ def page(facts: Facts, title: str | None, plotly: str) -> str:
         "sizes": found,
         "figures": figures(facts),
     }
-    scripts = [plotly.replace("\r\n", "\n").replace("\r", "\n"), _part("page.js")]
+    # Plotly takes its time to be read: all but the curves is there before it.
+    scripts = [_part("page.js"), plotly.replace("\r\n", "\n").replace("\r", "\n"), _part("charts.js")]
     parts = [
         header(facts, title),
         tag(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pauca.path import EXPLAINED
 from pauca.report.facts import Facts
 from pauca.report.markup import Markup, joined, name_of, table, tag
 from pauca.report.rows import MOST_OUTPUTS, layout, rows
 from pauca.report.sizes import score_head, score_text
-from pauca.report.words import count, listed, percent, short_number
+from pauca.report.words import count, listed, percent, short_number, unbroken
 from pauca.version import __version__
 
 MOST_STABLE = 30
@@ -31,10 +33,11 @@ def header(facts: Facts, title: str) -> Markup:
     if facts.path.prices is not None:
         figures.append(("total price", short_number(facts.path.cost(facts.size))))
     cards = joined(tag("div", tag("dt", name), tag("dd", value)) for name, value in figures)
+    lead, *why = _lead(facts)
     known = [] if title == facts.task else [tag("p", f"{facts.task}.", class_="task")]
     return tag(
-        "header", tag("h1", name_of(title)), *known, *(tag("p", text, class_="lead") for text in _lead(facts)),
-        tag("dl", cards, class_="cards"),
+        "header", tag("h1", name_of(title)), *known, tag("p", lead, class_="lead"), tag("dl", cards, class_="cards"),
+        *(tag("p", text) for text in why),
     )  # fmt: skip
 
 
@@ -50,17 +53,26 @@ def _goodness(facts: Facts) -> list[tuple[str, str]]:
 
 
 def _lead(facts: Facts) -> list[str]:
-    path, choice = facts.path, facts.path.choice
-    names = path.names(facts.size) if path.group_labels is None else [str(label) for label in path.groups(facts.size)]
-    first = f"The model uses {listed(names)}." if names else "The model uses no feature: it always predicts the same."
+    choice = facts.path.choice
+    names = _most_valuable_first(facts)
+    most = 12 if sum(map(len, names)) <= 150 else 5
+    order = ", the most valuable first" if len(names) > 1 else ""
+    first = f"The model uses {listed(names, most)}{order}." if names else "The model always predicts the same."
+    sentence = "" if choice is None else unbroken(choice.sentence)
     if choice is None:
         unseen = "How good it is on rows it has not seen was not measured; it will be somewhat less good there."
-        return [f"{first} {unseen}" if names else first]
+        return [first, unseen] if names else [first]
     if facts.size != choice.chosen:
-        return [f"{first} This size was taken by hand; of those compared: {choice.sentence}"]
+        return [first, f"This size was taken by hand. Of the sizes compared, {sentence}"]
     if not choice.by_folds:
-        return [f"{first} {choice.sentence} How good it is on rows it has not seen was not measured."]
-    return [f"{first} {choice.sentence}"]
+        return [first, f"{sentence} How good it is on rows it has not seen was not measured."]
+    return [first, sentence]
+
+
+def _most_valuable_first(facts: Facts) -> list[str]:
+    path, model = facts.path, facts.path[facts.size]
+    names = path.names(facts.size) if path.group_labels is None else [str(label) for label in path.groups(facts.size)]
+    return [names[place] for place in np.argsort(-model.worth, kind="stable")]
 
 
 def the_model(facts: Facts) -> Markup:
@@ -77,19 +89,27 @@ def the_model(facts: Facts) -> Markup:
         notes.append(f"Positive coefficients speak for {path.two_classes[1]}, negative ones for {path.two_classes[0]}.")
     if path.output_names is not None and len(path.output_names) > MOST_OUTPUTS:
         notes.append(f"The coefficients of the first {MOST_OUTPUTS} of {len(path.output_names)} outputs are shown.")
-    notes.append("Coefficients are in the units of the data: they say by how much the score rises with one unit more.")
+    what = (
+        "the prediction" if facts.classes is None and facts.settings.get("loss") != "poisson" else "the model's score"
+    )
+    if facts.size:
+        notes.append(
+            f"A coefficient says by how much {what} changes when the feature rises by one unit and the others stay."
+        )
     if model.at_infinity:
         notes.append(
             "Some coefficients would grow on, as where rows can be told apart without error: their sizes say little."
         )
     caption = f"The chosen model: {count(facts.size, facts.noun)} of {facts.candidates}"
     shape = layout(path)
-    return tag(
-        "section",
-        tag("h2", "The model"),
-        table(caption, shape.heads, rows(path, facts.size), shape.n_names),
-        tag("p", " ".join(notes), class_="note"),
-    )
+    content = table(caption, shape.heads, rows(path, facts.size), shape.n_names)
+    return _section("The model", notes, content)
+
+
+def _section(title: str, notes: Sequence[str], content: Markup, **attributes: str) -> Markup:
+    """A heading and what to know, with the content beside it where there is room."""
+    words = tag("div", tag("h2", title), *(tag("p", note, class_="note") for note in notes))
+    return tag("section", words, tag("div", content), class_=" ".join(["split", *attributes.values()]))
 
 
 def which_size(facts: Facts, found: Sequence[dict[str, Any]], charts: Sequence[str]) -> Markup:
@@ -129,7 +149,7 @@ def which_size(facts: Facts, found: Sequence[dict[str, Any]], charts: Sequence[s
     drawn = joined(
         tag(
             "figure",
-            tag("figcaption", CHARTS[name]),
+            tag("figcaption", tag("span", CHARTS[name]), *_key(facts, name)),
             tag("div", "", id=f"chart-{name}", class_="chart", role="img", aria_label=f"{CHARTS[name]}. {_INSTEAD}"),
         )
         for name in charts
@@ -141,15 +161,22 @@ def which_size(facts: Facts, found: Sequence[dict[str, Any]], charts: Sequence[s
         tag("p", help_text, id="size-help", class_="screen"),
         control,
         tag("div", here, tag("div", drawn, class_="charts"), class_="beside"),
-        tag("p", f"{EXPLAINED_MEANS} {_HELD_OUT} {_PARTS}", class_="note"),
+        tag("p", f"{EXPLAINED_MEANS} {_RISES} {_PARTS}", class_="note"),
         class_="explorer",
     )
 
 
+def _key(facts: Facts, chart: str) -> list[Markup]:
+    """What the lines of a chart are, where they are not named in it."""
+    choice = facts.path.choice
+    if chart != "accuracy" or choice is None or choice.scoring != EXPLAINED:
+        return []
+    lines = [("held", "held-out rows, ± one standard error"), ("fit", "data of the fit")]
+    return [tag("span", tag("span", "", class_=f"line {kind}", aria_hidden="true"), words) for kind, words in lines]
+
+
 _INSTEAD = "The numbers are in the table of all sizes below."
-_HELD_OUT = (
-    "On the data of the fit it always rises with size; held-out rows were not used for the fit and tell the truth."
-)
+_RISES = "On the data of the fit it always rises with size; rows held out from the fit are the honest measure."
 _PARTS = "Units differ, so every curve of coefficients is drawn in parts of the largest value it has at any size."
 
 
@@ -170,12 +197,9 @@ def all_sizes(facts: Facts, found: Sequence[dict[str, Any]]) -> Markup:
         numbers += [record["price"]] if priced else []
         body.append([size, *numbers, _names(record["entered"]), _names(record["left"])])
     caption = "Every size" if len(found) == len(facts.path.sizes) else f"{len(found)} of {len(facts.path.sizes)} sizes"
-    return tag(
-        "section",
-        tag("h2", "All sizes at a glance"),
-        table(f"{caption}: how good it is, and what comes in and goes out", heads, body),
-        class_="sizes",
-    )
+    notes = [f"{facts.noun.capitalize()}s that come in and go out do so as against the size above."]
+    content = table(f"{caption}: how good it is, and what comes in and goes out", heads, body)
+    return _section("All sizes at a glance", notes, content, kind="sizes")
 
 
 def _names(names: list[str]) -> Markup:
@@ -200,17 +224,18 @@ def stability(facts: Facts) -> Markup:
         f"The search for {of} was repeated on {found.n_resamples} samples of the rows. A {facts.noun} that is chosen "
         "nearly always is there for a reason; one that comes and goes has others that can take its place."
     )
-    return tag(
-        "section",
-        tag("h2", "How sure is the choice?"),
-        tag("p", text),
-        table(f"How often each {facts.noun} was chosen", [facts.noun.capitalize(), "Chosen", "In the model"], body),
-    )
+    heads = [facts.noun.capitalize(), "Chosen", "In the model"]
+    return _section("How sure is the choice?", [text], table(f"How often each {facts.noun} was chosen", heads, body))
 
 
 def _bar(share: float) -> Markup:
     width = f"width:{100 * min(max(share, 0.0), 1.0):.0f}%"
-    return joined([tag("span", tag("span", "", style=width), class_="bar", aria_hidden="true"), percent(share, 0)])
+    return joined(
+        [
+            tag("span", tag("span", "", style=width), class_="bar", aria_hidden="true"),
+            tag("span", percent(share, 0), class_="share"),
+        ]
+    )
 
 
 def alternatives(facts: Facts) -> Markup:
@@ -219,13 +244,9 @@ def alternatives(facts: Facts) -> Markup:
     if not found:
         return Markup("")
     body = [[one.feature, name_of(one.replacement), percent(one.explained_lost, 2)] for one in found]
-    return tag(
-        "section",
-        tag("h2", "What could stand in?"),
-        tag("p", "If a chosen feature cannot be had, these could be measured in its place, at a small loss."),
-        table("Replacements and what they cost", ["Feature", "Replacement", "Explained lost"], body),
-        class_="alternatives",
-    )
+    text = "If a chosen feature cannot be had, these could be measured in its place, at some loss of accuracy."
+    content = table("Replacements and what they cost", ["Feature", "Replacement", "Explained lost"], body)
+    return _section("What could stand in?", [text], content, kind="alternatives")
 
 
 def settings(facts: Facts) -> Markup:
@@ -244,7 +265,5 @@ def settings(facts: Facts) -> Markup:
     known += [(name, tag("code", text)) for name, text in facts.settings.items()]
     known += [("Why the search ended", path.stop.sentence), ("pauca", __version__)]
     lines = joined(tag("div", tag("dt", name), tag("dd", value)) for name, value in known)
-    text = "The rows themselves are not in this file. Settings that are not listed are the usual ones."
-    return tag(
-        "section", tag("h2", "Data and settings"), tag("dl", lines, class_="settings"), tag("p", text, class_="note")
-    )
+    notes = ["The rows themselves are not in this file.", "Settings that are not listed are the usual ones."]
+    return _section("Data and settings", notes, tag("dl", lines, class_="settings"))

@@ -9,7 +9,7 @@ import numpy as np
 from pauca.path import EXPLAINED, Choice, Path
 from pauca.report.facts import Facts
 from pauca.report.rows import layout, rows
-from pauca.report.words import NONE, count, number, percent, points, short_number
+from pauca.report.words import NONE, SPACE, count, number, percent, points, short_number
 
 # A page of ten thousand sizes would be as long to load as to read: of more than these, some are shown.
 MOST_SIZES = 300
@@ -76,8 +76,8 @@ def score_text(choice: Choice | None, size: int) -> str | None:
         return number(mean)
     error = float(choice.standard_error[place])
     if choice.scoring == EXPLAINED:
-        return f"{percent(mean)} (± {points(error)})"
-    return f"{number(mean, 4)} (± {number(error, 2)})"
+        return f"{percent(mean)} (±{SPACE}{points(error)})"
+    return f"{number(mean, 4)} (±{SPACE}{number(error, 2)})"
 
 
 def compared(facts: Facts, size: int) -> str:

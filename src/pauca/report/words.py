@@ -38,6 +38,11 @@ def points(share: float, digits: int = 1) -> str:
     return ("0.0" if float(text) == 0 and digits == 1 else text).replace("-", MINUS)
 
 
+def unbroken(text: str) -> str:
+    """Text whose percentages and errors stay on one line."""
+    return text.replace(" %", f"{SPACE}%").replace("± ", f"±{SPACE}")
+
+
 def count(many: int, noun: str) -> str:
     """``1 feature``, ``2 features``, ``no features``."""
     return f"{many or 'no'} {noun}{'' if many == 1 else 's'}"

@@ -10,7 +10,7 @@ from pauca.path.choice import EXPLAINED
 from pauca.path.curves import coefficient_curves, score_range
 from pauca.path.path import Path, column_names
 from pauca.path.plots.looks import BLUE, COLOURS, GREY, INK, NAMED_LINES, apart
-from pauca.path.plots.words import change, short
+from pauca.path.plots.words import change, plain, short, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,9 +26,11 @@ def draw_explained(path: Path, ax: Axes) -> None:
     explained = [100 * record["explained"] for record in table]
     ax.plot(sizes, explained, marker="o", markersize=4, color=BLUE)
     if len(sizes) <= NAMED_UP_TO:
+        names = short_names([name for record in table for name in record["entered"]])
         for record, height in zip(table[1:], explained[1:], strict=True):
+            came, went = ([names[name] for name in record[key]] for key in ("entered", "left"))
             ax.annotate(
-                change(record["entered"], record["left"]),
+                plain(change(came, went)),
                 (record["size"], height),
                 xytext=(4, -6),
                 textcoords="offset points",
@@ -57,7 +59,7 @@ def draw_score(path: Path, ax: Axes) -> None:
         error = unit * choice.standard_error
         ax.fill_between(choice.sizes, mean - error, mean + error, color=BLUE, alpha=0.18, linewidth=0)
         ax.set_title("Score on rows held out (mean of the folds, \N{PLUS-MINUS SIGN} one standard error)", loc="left")
-        ax.set_ylabel("explained (%)" if percent else short(choice.scoring))
+        ax.set_ylabel("explained (%)" if percent else plain(short(choice.scoring)))
     else:
         ax.set_title(f"{choice.criterion_name} (lower is better)", loc="left")
         ax.set_ylabel(choice.criterion_name)
@@ -91,7 +93,9 @@ def draw_coefficients(path: Path, ax: Axes) -> None:
     """Coefficients over the sizes, each in parts of its own largest; the names of those worth most stand beside."""
     curves = coefficient_curves(path)
     ends = []
-    for row, (column, line) in reversed(list(enumerate(zip(curves.columns, curves.relative, strict=True)))):
+    names = column_names(path.column_names, curves.columns[:NAMED_LINES])
+    short_forms = short_names(names)
+    for row, line in reversed(list(enumerate(curves.relative))):
         named = row < NAMED_LINES
         colour = COLOURS[row % len(COLOURS)] if named else GREY
         style = "-" if row < len(COLOURS) or not named else "--"
@@ -99,8 +103,7 @@ def draw_coefficients(path: Path, ax: Axes) -> None:
         ax.plot(curves.sizes, line, style, color=colour, marker=marker, markersize=3, linewidth=1.6 if named else 0.8)
         if named:
             last = int(np.flatnonzero(np.isfinite(line))[-1])
-            name = short(column_names(path.column_names, [column])[0])
-            ends.append((float(line[last]), curves.sizes[last], name, colour))
+            ends.append((float(line[last]), curves.sizes[last], plain(short_forms[names[row]]), colour))
     ax.axhline(0, color=INK, linewidth=0.6)
     ax.set_ylim(-1.12 if np.nanmin(curves.relative, initial=0) < 0 else -0.06, 1.12)
     _name_ends(ax, ends, curves.sizes[-1])
