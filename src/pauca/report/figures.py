@@ -21,7 +21,7 @@ from pauca.report.words import number, percent, points
 
 SLIDER, CHOSEN = "#1d1d1f", COLOURS[1]
 BAND = "rgba(31, 90, 153, 0.16)"
-LONGEST_NAME = 16
+LONGEST_NAME = 15
 # More lines than these are a grey haze that only makes the page slow.
 MOST_LINES = 60
 MOST_DOTS = 30
@@ -162,7 +162,7 @@ def _coefficients(go: Any, facts: Facts) -> Any:
             font={"color": colour, "size": 12},
         )
     figure.update_yaxes(range=[bottom, 1.12], zeroline=True, zerolinecolor=INK)
-    figure.update_layout(margin={"r": 118 if ends else 16})
+    figure.update_layout(margin={"r": 128 if ends else 16})
     return figure
 
 

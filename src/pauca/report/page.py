@@ -9,11 +9,12 @@ from importlib.resources import files
 from typing import Any
 
 from pauca.export.files import write_whole
+from pauca.report.explorer import which_size
 from pauca.report.facts import Facts, facts_of
 from pauca.report.figures import figures, plotly_script
 from pauca.report.markup import Markup, data_block, escaped, joined, tag
 from pauca.report.rows import layout
-from pauca.report.sections import all_sizes, alternatives, header, settings, stability, the_model, which_size
+from pauca.report.sections import all_sizes, alternatives, header, settings, stability, the_model
 from pauca.report.sizes import records
 
 
