@@ -232,7 +232,8 @@ def test_the_file_is_whole_small_and_closed(chosen, tmp_path):
 def test_a_loaded_model_has_the_same_report(chosen, tmp_path):
     chosen.save(tmp_path / "model.json")
     again = pauca.load(tmp_path / "model.json")
-    assert page(facts_of(again), None, "") == page(facts_of(chosen), None, "")
+    before = dataclasses.replace(facts_of(chosen), alternatives=None)  # they need the rows, which no file holds
+    assert page(facts_of(again), None, "") == page(before, None, "")
 
 
 def test_sizes_with_gaps(chosen):
