@@ -66,7 +66,13 @@ class Reader(html.parser.HTMLParser):
 
     @property
     def data(self):
-        return json.loads(self.blocks["data"])
+        found = json.loads(self.blocks["data"])
+        for record in found["sizes"]:  # names are numbers there
+            for key in ("entered", "left"):
+                record[key] = [found["words"][place] for place in record[key]]
+            for cells in record["rows"]:
+                cells[: found["names"]] = [found["words"][place] for place in cells[: found["names"]]]
+        return found
 
 
 def read(model, title=None):
@@ -268,6 +274,16 @@ def test_a_long_path_is_thinned_and_its_tables_are_cut(monkeypatch):
         assert inside >= set(record["left"])
         inside = (inside - set(record["left"])) | set(record["entered"])
         assert inside == set(model.path_.names(record["size"]))
+
+
+def test_a_page_of_many_sizes_and_long_names_stays_small():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        rng.standard_normal((250, 200)), columns=[f"a name as long as they come, {j}" * 3 for j in range(200)]
+    )
+    model = SparseRegressor(k=200).fit(X, X @ rng.standard_normal(200) + rng.standard_normal(250))
+    assert model.path_.sizes[-1] == 200
+    assert len(page(facts_of(model), None, "")) < 1e6
 
 
 def test_stability_and_alternatives_show_where_there_are_any(chosen):

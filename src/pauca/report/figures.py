@@ -143,8 +143,8 @@ def _coefficients(go: Any, facts: Facts) -> Any:
             mode=_mode(len(sizes), int(np.isfinite(line).sum())) if named else "lines",
             line={"color": colour, "width": 2 if named else 1, "dash": "solid" if row < len(COLOURS) else "dash"},
             marker={"size": 5},
-            text=[f"{_size_text(facts, size)}: {text}" for size in sizes],
             hoverinfo="text" if named else "skip",
+            **({"text": text} if named else {}),
         )
         if named and np.isfinite(line[-1]):
             ends.append((float(line[-1]), _text(short_forms[names[row]]), colour))

@@ -13,7 +13,9 @@
   };
   const nameOf = (text) => element("bdi", text.split(/\s+/).join(" ").trim() || "(no name)");
 
-  const cell = (text, place, scope) => {
+  // Names are numbers here: each is in the page once.
+  const cell = (given, place, scope) => {
+    const text = typeof given === "number" ? data.words[given] : given;
     const isName = place < data.names;
     const isHead = scope === "col" || place === data.names - 1;
     const made = element(isHead ? "th" : "td", undefined, { class: isName ? "name" : "number" });
@@ -43,7 +45,7 @@
 
   const names = (list) => {
     if (!list.length) return ["nothing"];
-    return list.flatMap((name, place) => (place ? [", ", nameOf(name)] : [nameOf(name)]));
+    return list.flatMap((word, place) => [...(place ? [", "] : []), nameOf(data.words[word])]);
   };
 
   const show = () => {

@@ -15,7 +15,7 @@ from pauca.report.figures import figures, plotly_script
 from pauca.report.markup import Markup, data_block, escaped, joined, tag
 from pauca.report.rows import layout
 from pauca.report.sections import all_sizes, alternatives, header, settings, stability, the_model
-from pauca.report.sizes import records
+from pauca.report.sizes import numbered, records
 
 
 def write_report(model: Any, path: str | os.PathLike[str], title: str | None = None) -> None:
@@ -29,11 +29,13 @@ def page(facts: Facts, title: str | None, plotly: str) -> str:
     """The page as text."""
     found = records(facts)
     title = facts.task if title is None else str(title)
+    words: list[str] = []
     data: dict[str, Any] = {
         "start": [record["size"] for record in found].index(facts.size),
         "heads": layout(facts.path).heads,
         "names": layout(facts.path).n_names,
-        "sizes": found,
+        "sizes": numbered(found, layout(facts.path).n_names, words),
+        "words": words,
         "figures": figures(facts),
     }
     # Plotly takes its time to be read: all but the curves is there before it.

@@ -57,6 +57,27 @@ def records(facts: Facts) -> list[dict[str, Any]]:
     return found
 
 
+def numbered(found: list[dict[str, Any]], n_names: int, words: list[str]) -> list[dict[str, Any]]:
+    """The records with numbers in place of names, which are appended to ``words``: a name is in the page once."""
+    place = {word: number for number, word in enumerate(words)}
+
+    def number_of(word: str) -> int:
+        if word not in place:
+            place[word] = len(words)
+            words.append(word)
+        return place[word]
+
+    return [
+        {
+            **record,
+            "entered": [number_of(name) for name in record["entered"]],
+            "left": [number_of(name) for name in record["left"]],
+            "rows": [[*map(number_of, cells[:n_names]), *cells[n_names:]] for cells in record["rows"]],
+        }
+        for record in found
+    ]
+
+
 def score_head(choice: Choice) -> str:
     """What the scores are called."""
     if not choice.by_folds:
