@@ -2,7 +2,8 @@
 
 The table comes with scikit-learn: 442 patients, ten measurements, and how far the disease went within a year. With all
 squares and products there are 64 columns. The demo fits the path of models with 1 to 10 of them, prints which terms
-each size uses and how well it does on patients it has not seen, and saves the curve of accuracy against size.
+each size uses and how well it does on patients it has not seen, saves the curves over the sizes, and writes a report
+for people without Python, in which the size is chosen by cross-validation.
 """
 
 from pathlib import Path
@@ -18,7 +19,7 @@ OUTPUT = Path("demo_output")
 
 
 def main() -> None:
-    """Fit, print, plot."""
+    """Fit, print, plot, report."""
     mpl.use("Agg")
     measurements, y = load_diabetes(return_X_y=True, as_frame=True)
     terms = PolynomialFeatures(degree=2, include_bias=False).set_output(transform="pandas")
@@ -39,7 +40,12 @@ def main() -> None:
     OUTPUT.mkdir(exist_ok=True)
     file = OUTPUT / "accuracy_against_size.png"
     model.path_.plot().figure.savefig(file, dpi=150)
-    print(f"The curve of accuracy against size is in {file}")
+    print(f"The curves over the sizes are in {file}")
+
+    page = OUTPUT / "report.html"
+    chosen = SparseRegressor(k=range(11)).fit(X_train, y_train)
+    chosen.report(page, title="Progression of diabetes after a year")
+    print(f"A report for people without Python is in {page}: open it in a browser")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from pauca.estimators.doubt import Doubtful, Evidence
 from pauca.estimators.folds import Fold, make_folds
 from pauca.estimators.portable import Portable
 from pauca.estimators.remarks import remarks
+from pauca.estimators.seen import Seen
 from pauca.estimators.selection import Selection, by_criterion, by_folds, choose_size
 from pauca.estimators.task import Attempt, Target, Task
 from pauca.estimators.watch import Watch
@@ -41,7 +42,7 @@ from pauca.path.summary import summarize
 from pauca.warnings import PaucaWarning
 
 
-class SparseModel(Doubtful, Portable, SelectorMixin, BaseEstimator):
+class SparseModel(Doubtful, Portable, Seen, SelectorMixin, BaseEstimator):
     """A linear model with few features: all that does not depend on what the target is."""
 
     def __init__(

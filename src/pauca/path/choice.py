@@ -48,6 +48,11 @@ class Choice:
         return self.fold_scores is not None
 
     @property
+    def criterion_name(self) -> str:
+        """What people call the criterion; for cross-validation, the name of the score."""
+        return _CRITERIA.get(self.rule, self.scoring)
+
+    @property
     def best(self) -> int:
         """The size with the best mean score, or the lowest criterion."""
         place = np.argmax(self.mean) if self.by_folds else np.argmin(self.mean)
@@ -70,7 +75,7 @@ class Choice:
     def sentence(self) -> str:
         """The choice in words."""
         if self.fold_scores is None or self.standard_error is None:
-            return f"{self.chosen} has the lowest {_CRITERIA[self.rule]} of the sizes tried."
+            return f"{self.chosen} has the lowest {self.criterion_name} of the sizes tried."
         folds = f"{len(self.fold_scores)}-fold cross-validation"
         if self.chosen == 0:
             return f"No feature helps on rows held out ({folds}): a constant predicts as well as can be told."

@@ -204,21 +204,26 @@ class Path:
         return pd.DataFrame(self.table()).set_index("size")
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the share explained against size, with the features that came (+) and went (-).
+        """Draw the path in up to three panels over the same sizes.
 
-        Names are drawn for up to 15 sizes. What is drawn is the fit on the data of the fit, which always rises.
+        The first is the share explained on the data of the fit, which always rises, with the features that came (+) and
+        went (-) where there are at most 15 sizes. Where the size was chosen, the second is what the sizes score on rows
+        held out, give or take a standard error, or what the criterion says of them. The last shows the coefficients,
+        each in parts of the largest it has at any size, since their units differ; with several outputs their norm over
+        the outputs. The twelve features worth most are named.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a new figure.
+            Where to draw a single panel: the scores where the size was chosen, otherwise the share explained. None
+            draws all panels in a new figure.
 
         Returns
         -------
         matplotlib.axes.Axes
-            ``path.plot().figure.savefig("path.png")`` saves the picture.
+            The first panel; ``path.plot().figure.savefig("path.png")`` saves the picture.
         """
-        from pauca.path.plot import plot_path
+        from pauca.path.plots import plot_path
 
         return plot_path(self, ax)
 

@@ -60,7 +60,7 @@ class Stability:
         -------
         matplotlib.axes.Axes
         """
-        from pauca.path.stability_plot import plot_stability
+        from pauca.path.plots.stability import plot_stability
 
         return plot_stability(self, ax, most)
 
