@@ -592,6 +592,8 @@ def test_sql_and_python_take_raw_rows(model, capsys):
     database.close()
     assert found[-1] is None
     assert found[:-1] == pytest.approx(expected.tolist())
+    assert 'FROM "clinic"."encoded" r' in run(capsys, "explain", model, "--sql", "clinic.encoded")[1]
+    assert 'WITH "encoded_rows" AS' in run(capsys, "explain", model, "--sql", "encoded")[1]
     module = {}
     exec(run(capsys, "explain", model, "--python")[1], module)
     rows = [module["predict"](module["encoded"](row)) for row in raw.to_dicts()]
@@ -630,6 +632,7 @@ def wrong_tables():
     yield "constant", good.with_columns(price=pl.lit(3)).write_csv(), "nothing to foretell"
     yield "target missing", text + "1,2,3,Paris,true,\n", "the target 'price' has 1 missing value"
     yield "dates", good.with_columns(when=pl.lit("2024-02-03")).write_csv(), "dates or times: 'when'"
+    yield "times", good.with_columns(when=pl.lit("10:30")).write_csv(), "dates or times: 'when'"
     yield "ids", good.with_columns(who=pl.Series([f"a{i}" for i in range(120)])).write_csv(), "--drop who"
     yield "equals", good.rename({"city": "a=b"}).write_csv(), "holds '='"
     yield "clash", good.rename({"noise": "city=Lyon"}).write_csv(), "'city=Lyon'"

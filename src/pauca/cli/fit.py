@@ -143,8 +143,7 @@ def _document(
             "stop": path.stop.value,
             "interrupted": interrupted,
             "path": path_records(path),
-            "model": options.out,
-            "report": options.report,
+            "written": [path for path in (options.out, options.report) if path is not None and os.path.exists(path)],
             "seconds": {"reading": problem.read_seconds, "fitting": seconds},
             "notes": voice.notes,
         }
