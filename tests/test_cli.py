@@ -147,6 +147,16 @@ def test_fit_prints_the_summary(table, capsys):
     assert "wrote model.json" in err
 
 
+def test_json_tells_all(table, capsys):
+    found = fitted(capsys, "houses.csv", "--target", "price", "--k", "1-3", "--out", "m.json")
+    assert found["written"] == ["m.json"]
+    assert found["interrupted"] is False
+    assert [record["size"] for record in found["path"]] == [0, 1, 2, 3]
+    assert found["path"][0]["score"] is None  # a size that was not compared
+    assert set(found["seconds"]) == {"reading", "fitting"}
+    assert "regression, since 'price' holds numbers" in found["notes"]
+
+
 def test_quiet(table, capsys):
     _, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "3", "--quiet")
     assert out.startswith("3 groups of 5")
