@@ -835,3 +835,12 @@ def test_libsvm_files_that_count_otherwise(table, capsys):
     assert "counts its columns from 0" in refused(capsys, "predict", "m.json", "zero.svm")
     Path("bad.svm").write_text("1.5 a:b\n")
     assert "LIBSVM" in refused(capsys, "fit", "bad.svm", "--k", "1")
+
+
+def test_tabs_are_tabs_in_tsv(table, capsys):
+    rows = "".join(f"{i % 7}\t{i % 5},{i % 3},x\t{i % 7 + 0.5 * (i % 2)}\n" for i in range(60))
+    Path("t.tsv").write_text(f"a\tb,c,d,e\ty\n{rows}")
+    assert (
+        fitted(capsys, "t.tsv", "--target", "y", "--k", "1", "--task", "regression", "--drop", "b,c,d,e")["columns"]
+        == 1
+    )
