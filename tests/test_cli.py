@@ -147,6 +147,16 @@ def test_fit_prints_the_summary(table, capsys):
     assert "wrote model.json" in err
 
 
+def test_json_tells_all(table, capsys):
+    found = fitted(capsys, "houses.csv", "--target", "price", "--k", "1-3", "--out", "m.json")
+    assert found["written"] == ["m.json"]
+    assert found["interrupted"] is False
+    assert [record["size"] for record in found["path"]] == [0, 1, 2, 3]
+    assert found["path"][0]["score"] is None  # a size that was not compared
+    assert set(found["seconds"]) == {"reading", "fitting"}
+    assert "regression, since 'price' holds numbers" in found["notes"]
+
+
 def test_quiet(table, capsys):
     _, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "3", "--quiet")
     assert out.startswith("3 groups of 5")
@@ -592,6 +602,8 @@ def test_sql_and_python_take_raw_rows(model, capsys):
     database.close()
     assert found[-1] is None
     assert found[:-1] == pytest.approx(expected.tolist())
+    assert 'FROM "clinic"."encoded" r' in run(capsys, "explain", model, "--sql", "clinic.encoded")[1]
+    assert 'WITH "encoded_rows" AS' in run(capsys, "explain", model, "--sql", "encoded")[1]
     module = {}
     exec(run(capsys, "explain", model, "--python")[1], module)
     rows = [module["predict"](module["encoded"](row)) for row in raw.to_dicts()]
@@ -630,6 +642,7 @@ def wrong_tables():
     yield "constant", good.with_columns(price=pl.lit(3)).write_csv(), "nothing to foretell"
     yield "target missing", text + "1,2,3,Paris,true,\n", "the target 'price' has 1 missing value"
     yield "dates", good.with_columns(when=pl.lit("2024-02-03")).write_csv(), "dates or times: 'when'"
+    yield "times", good.with_columns(when=pl.lit("10:30")).write_csv(), "dates or times: 'when'"
     yield "ids", good.with_columns(who=pl.Series([f"a{i}" for i in range(120)])).write_csv(), "--drop who"
     yield "equals", good.rename({"city": "a=b"}).write_csv(), "holds '='"
     yield "clash", good.rename({"noise": "city=Lyon"}).write_csv(), "'city=Lyon'"
@@ -822,3 +835,12 @@ def test_libsvm_files_that_count_otherwise(table, capsys):
     assert "counts its columns from 0" in refused(capsys, "predict", "m.json", "zero.svm")
     Path("bad.svm").write_text("1.5 a:b\n")
     assert "LIBSVM" in refused(capsys, "fit", "bad.svm", "--k", "1")
+
+
+def test_tabs_are_tabs_in_tsv(table, capsys):
+    rows = "".join(f"{i % 7}\t{i % 5},{i % 3},x\t{i % 7 + 0.5 * (i % 2)}\n" for i in range(60))
+    Path("t.tsv").write_text(f"a\tb,c,d,e\ty\n{rows}")
+    assert (
+        fitted(capsys, "t.tsv", "--target", "y", "--k", "1", "--task", "regression", "--drop", "b,c,d,e")["columns"]
+        == 1
+    )

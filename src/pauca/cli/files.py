@@ -75,7 +75,8 @@ def look_at(path: str, delimiter: str | None = None) -> TableFile:
         with _polars_words(path):
             header = list(polars().read_parquet_schema(_plain(path)))
     else:
-        delimiter = delimiter or _sniffed(path)
+        tabs = path.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
+        delimiter = delimiter or ("\t" if tabs else _sniffed(path))
         header = _csv_header(path, delimiter)
     names = header
     if kind == "csv" and any('"' in name for name in header):  # polars leaves quotes within names as they are written

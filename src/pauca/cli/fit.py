@@ -35,14 +35,16 @@ def fit(options: Namespace, voice: Voice) -> int:
     model.raw_table_ = _remembered(problem, model)
     if watcher.interrupted:
         voice.note("interrupted: what was found until then is kept")
-    failed = _written(options, model)
+    written, failed = _written(options, model)
     if options.json:
-        print(json.dumps(_document(options, problem, model, voice, seconds, watcher.interrupted), allow_nan=False))
+        document = _document(problem, model, seconds)
+        told = {"table": options.table, **document, "interrupted": watcher.interrupted, "written": written}
+        print(json.dumps({**told, "notes": voice.notes}, allow_nan=False))
     else:
         print(model.summary())
     if failed is not None:  # the answer of a long fit is told all the same
         raise failed
-    for path in filter(None, (options.out, options.report)):
+    for path in written:
         voice.note(f"wrote {path}")
     return INTERRUPTED if watcher.interrupted else 0
 
@@ -91,24 +93,24 @@ def _remembered(problem: Problem, model: Any) -> Any:
     return replace(raw, medians={name: value for name, value in raw.medians.items() if name in used})
 
 
-def _written(options: Namespace, model: Any) -> Exception | None:
-    """Write the model and the report; what went wrong with that, if anything."""
+def _written(options: Namespace, model: Any) -> tuple[list[str], Exception | None]:
+    """Write the model and the report; which files were written, and what went wrong, if anything."""
+    written: list[str] = []
     for path, write in ((options.out, "save"), (options.report, "report")):
         if path is None:
             continue
         try:
             getattr(model, write)(path)
         except OSError as error:
-            return BadData(f"{path} cannot be written: {error.strerror or error}")
+            return written, BadData(f"{path} cannot be written: {error.strerror or error}")
         except (ValueError, ImportError, AttributeError) as error:
-            return BadData(f"{path} was not written: {error}")
-    return None
+            return written, BadData(f"{path} was not written: {error}")
+        written.append(path)
+    return written, None
 
 
-def _document(
-    options: Namespace, problem: Problem, model: Any, voice: Voice, seconds: float, interrupted: bool
-) -> dict[str, Any]:
-    """All that a program may want to know of a fit."""
+def _document(problem: Problem, model: Any, seconds: float) -> Any:
+    """All that a program may want to know of a fitted model."""
     path, size = model.path_, model.k_
     fitted = path[size]
     names = path.names(size)
@@ -123,7 +125,6 @@ def _document(
         intercept = dict(zip(outputs, fitted.intercept, strict=True))
     return plain(
         {
-            "table": options.table,
             "target": problem.target.name,
             "task": "classification" if problem.target.classifies else "regression",
             "rows": problem.X.shape[0],
@@ -141,11 +142,7 @@ def _document(
             "baselines": problem.raw.baselines,
             "choice": None if path.choice is None else path.choice.sentence,
             "stop": path.stop.value,
-            "interrupted": interrupted,
             "path": path_records(path),
-            "model": options.out,
-            "report": options.report,
             "seconds": {"reading": problem.read_seconds, "fitting": seconds},
-            "notes": voice.notes,
         }
     )

@@ -152,7 +152,7 @@ def _explain(explain: argparse.ArgumentParser) -> None:
     explain.add_argument("model", help="a model file")
     explain.add_argument("--size", type=_whole(0), metavar="K", help="the model of another size")
     form = explain.add_mutually_exclusive_group()
-    form.add_argument("--sql", metavar="TABLE", help="the model as SQL that selects from this table")
+    form.add_argument("--sql", metavar="TABLE", help="the model as SQL that selects from TABLE or SCHEMA.TABLE")
     form.add_argument(
         "--python", action="store_true", help="the model as a Python module that imports nothing but math"
     )

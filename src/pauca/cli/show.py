@@ -41,7 +41,9 @@ def explain(options: Namespace, voice: Voice) -> int:
     model = load_model(options.model, options.size)
     parts = [part for part in needed_parts(model) if part.level is not None]
     if options.sql is not None:
-        print(_encoding_sql(parts, options.sql) + model.to_sql("encoded" if parts else options.sql))
+        table = options.sql.split(".")
+        name = "encoded" if table != ["encoded"] else "encoded_rows"
+        print(_encoding_sql(parts, table, name) + model.to_sql(name if parts else table))
     elif options.python:
         print(model.to_python() + _encoding_python(parts), end="")
     else:
@@ -149,7 +151,7 @@ def _exponential(score: float) -> str:
     return f"{math.exp(score):.6g}" if score < 700 else f"exp({score:.6g})"
 
 
-def _encoding_sql(parts: list[Part], table: str) -> str:
+def _encoding_sql(parts: list[Part], table: list[str], name: str) -> str:
     """A table with the columns of text split as the model wants them; NULL stays NULL."""
     if not parts:
         return ""
@@ -159,7 +161,8 @@ def _encoding_sql(parts: list[Part], table: str) -> str:
         for part in parts
     ]
     columns = ",\n    ".join(["r.*", *made])
-    return f'WITH "encoded" AS (\n  SELECT\n    {columns}\n  FROM {identifier(table)} r\n)\n'
+    source = ".".join(map(identifier, table))
+    return f"WITH {identifier(name)} AS (\n  SELECT\n    {columns}\n  FROM {source} r\n)\n"
 
 
 def _encoding_python(parts: list[Part]) -> str:

@@ -25,7 +25,11 @@ MOST_LEVELS = 50
 # A column with more values than this, and more than half as many as there are rows, is taken for names of rows.
 FEW_LEVELS = 10
 
-DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d.*)?|\d{4}/\d\d?/\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}( \d\d?:\d\d.*)?")
+DATE = re.compile(
+    r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d.*)?"  # 2024-02-29, 2024-02-29T10:30
+    r"|\d{4}/\d\d?/\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}( \d\d?:\d\d.*)?"  # 2024/02/29, 29.02.2024 10:30
+    r"|\d\d?:\d\d(:\d\d(\.\d+)?)?"  # 10:30:00
+)
 DATES_LOOKED_AT = 20
 
 
