@@ -143,7 +143,8 @@ def stability(facts: Facts) -> Markup:
         "nearly always is there for a reason; one that comes and goes has others that can take its place."
     )
     heads = [facts.noun.capitalize(), "Chosen", "In the model"]
-    return _section("How sure is the choice?", [text], table(f"How often each {facts.noun} was chosen", heads, body))
+    content = table(f"How often each {facts.noun} was chosen", heads, body)
+    return _section("How sure is the choice?", [text], content, kind="stability")
 
 
 def _bar(share: float) -> Markup:
@@ -162,9 +163,13 @@ def alternatives(facts: Facts) -> Markup:
     if not found:
         return Markup("")
     body = [[one.feature, name_of(one.replacement), percent(one.explained_lost, 2)] for one in found]
-    text = "If a chosen feature cannot be had, these could be measured in its place, at some loss of accuracy."
-    content = table("Replacements and what they cost", ["Feature", "Replacement", "Explained lost"], body)
-    return _section("What could stand in?", [text], content, kind="alternatives")
+    notes = [
+        f"If a chosen {facts.noun} cannot be had, these are the best in its place, and what is lost of the share "
+        "explained on the data of the fit.",
+        f"Where that is nearly all the {facts.noun} is worth, nothing can stand in for it.",
+    ]
+    content = table("Replacements and what they cost", [facts.noun.capitalize(), "Replacement", "Explained lost"], body)
+    return _section("What could stand in?", notes, content, kind="alternatives")
 
 
 def settings(facts: Facts) -> Markup:
