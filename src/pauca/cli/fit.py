@@ -35,6 +35,7 @@ def fit(options: Namespace, voice: Voice) -> int:
     model.raw_table_ = _remembered(problem, model)
     if watcher.interrupted:
         voice.note("interrupted: what was found until then is kept")
+    _questioned(options, model, watcher.interrupted)
     written, failed = _written(options, model)
     if options.json:
         document = _document(problem, model, seconds)
@@ -91,6 +92,12 @@ def _remembered(problem: Problem, model: Any) -> Any:
         return raw
     used = {name for size in model.path_.sizes for name in model.path_.names(size)}
     return replace(raw, medians={name: value for name, value in raw.medians.items() if name in used})
+
+
+def _questioned(options: Namespace, model: Any, interrupted: bool) -> None:
+    """Find out how sure the choice is, for those who read the report."""
+    if options.report is not None and options.stability and model.k_ and not interrupted:
+        model.stability(n_resamples=options.stability, n_jobs=options.jobs)
 
 
 def _written(options: Namespace, model: Any) -> tuple[list[str], Exception | None]:

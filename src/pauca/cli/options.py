@@ -75,6 +75,13 @@ def _fit(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--balanced", action="store_true", help="give all classes the same weight")
     fit.add_argument("--out", metavar="MODEL.json", help="write the model here, for pauca predict and pauca.load")
     fit.add_argument("--report", metavar="REPORT.html", help="write a report here; needs the extra [report]")
+    fit.add_argument(
+        "--stability",
+        type=_whole(0),
+        default=20,
+        metavar="N",
+        help="searches on N random halves of the rows, for the report (default 20; 0 for none)",
+    )
     fit.add_argument("--json", action="store_true", help="print one JSON object instead of the summary")
 
     table = fit.add_argument_group("the table")
