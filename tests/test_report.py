@@ -303,6 +303,18 @@ def test_stability_and_alternatives_show_where_there_are_any(chosen):
     assert "stand in" not in read(model).text
 
 
+def test_a_report_leaves_the_model_as_it_is(diabetes):
+    class Talkative(SparseRegressor):
+        def alternatives(self):
+            self.alternatives_ = [{"feature": "bmi", "replacement": "s3", "explained_lost": 0.07}]
+            return self.alternatives_
+
+    model = Talkative(k=2).fit(*diabetes)
+    before = dict(vars(model))
+    assert "bmi s3 7.00 %" in read(model).text
+    assert vars(model) == before
+
+
 def test_prices_and_groups_have_columns():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     model = SparseClassifier(k=2, groups=[name.split()[-1] for name in X], costs=np.arange(1.0, 31.0)).fit(X, y)

@@ -113,8 +113,12 @@ def _stability(model: Any) -> Stability | None:
 def _alternatives(model: Any) -> list[Alternative] | None:
     if not hasattr(model, "alternatives"):
         return None
+    # A twin is asked, since an estimator keeps what it has found, and a report leaves the model as it is. Not a copy:
+    # copies leave the data of the fit behind.
+    twin = object.__new__(type(model))
+    vars(twin).update(vars(model))
     try:
-        found = model.alternatives()
+        found = twin.alternatives()
     except (AttributeError, RuntimeError, ValueError):  # what was kept of the fit does not suffice, as after loading
         return None
     return [Alternative(str(one["feature"]), str(one["replacement"]), float(one["explained_lost"])) for one in found]
