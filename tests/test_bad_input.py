@@ -42,6 +42,7 @@ def data():
         ({"ridge": -1}, ValueError, "'ridge' parameter"),
         ({"ridge": np.nan}, ValueError, "'ridge' parameter"),
         ({"ridge": "a"}, TypeError, "'ridge' parameter"),
+        ({"ridge": 10**400}, ValueError, "'ridge' parameter.*Got inf"),
         ({"tol": -1e-3}, ValueError, "'tol' parameter"),
         ({"time_limit": 0}, ValueError, "'time_limit' parameter"),
         ({"method": "lasso"}, ValueError, "method must be one of 'backward', 'exchange', 'foba', 'forward'"),
