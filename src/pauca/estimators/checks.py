@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -44,8 +43,10 @@ def check_number(estimator: Any, name: str, value: Any, *, positive: bool = Fals
     wanted = f"a float in the range {'(0' if positive else '[0'}, inf)"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(_refusal(estimator, name, wanted, value))
-    # An integer of hundreds of digits is no float.
-    number = float(value) if abs(value) <= sys.float_info.max else math.inf
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        number = math.inf
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
         raise ValueError(_refusal(estimator, name, wanted, number))
     return number
