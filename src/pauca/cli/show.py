@@ -179,5 +179,8 @@ CATEGORIES = {recipe!r}
 
 def encoded(row):
     """A raw row with the columns that stand for values of text: predict(encoded(row))."""
+    for column, _ in CATEGORIES.values():
+        if row[column] is None or row[column] != row[column]:
+            raise ValueError(f"{{column!r}} is missing")
     return {{**row, **{{name: float(str(row[column]) == value) for name, (column, value) in CATEGORIES.items()}}}}
 '''

@@ -147,7 +147,7 @@ def _explained(selection: Selection, found: list[tuple[Fold, Models]], sizes: li
     if not constant > 0:
         return np.zeros((len(found), len(sizes)))
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = 1.0 - losses[:, 1:] / constant
+        scores = (constant - losses[:, 1:]) / constant
     return np.where(np.isfinite(scores), scores, -np.finfo(float).max / len(found))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.path import EXPLAINED
+from pauca.path import EXPLAINED, Stop
 from pauca.report.facts import Facts
 from pauca.report.markup import Markup, joined, name_of, table, tag
 from pauca.report.rows import MOST_OUTPUTS, layout, rows
@@ -186,7 +186,8 @@ def settings(facts: Facts) -> Markup:
     if path.column_names is None:
         known.append(("Names", "the table had no names; x3 is its fourth column, counting from x0"))
     known += [(name, tag("code", text)) for name, text in facts.settings.items()]
-    known += [("Why the search ended", path.stop.sentence), ("pauca", __version__)]
+    ended = "All sizes to be compared were reached." if path.choice and path.stop is Stop.SIZE else path.stop.sentence
+    known += [("Why the search ended", ended), ("pauca", __version__)]
     lines = joined(tag("div", tag("dt", name), tag("dd", value)) for name, value in known)
     notes = ["The rows themselves are not in this file.", "Settings that are not listed are the usual ones."]
     return _section("Data and settings", notes, tag("dl", lines, class_="settings"))
