@@ -298,10 +298,10 @@ def test_medians_are_of_the_fit(table, capsys):
 
 
 def test_report(table, capsys, monkeypatch):
-    monkeypatch.setattr(SparseModel, "report", lambda self, path: Path(path).write_text("report"), raising=False)
+    monkeypatch.setattr(SparseModel, "report", lambda self, path, title: Path(path).write_text(title))
     code, _, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "1", "--report", "r.html")
     assert code == 0
-    assert Path("r.html").read_text() == "report"
+    assert Path("r.html").read_text() == "What foretells price"
     assert "wrote r.html" in err
 
 

@@ -7,6 +7,7 @@ import os
 import time
 from argparse import Namespace
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pauca.cli.errors import BadData
@@ -103,11 +104,12 @@ def _questioned(options: Namespace, model: Any, interrupted: bool) -> None:
 def _written(options: Namespace, model: Any) -> tuple[list[str], Exception | None]:
     """Write the model and the report; which files were written, and what went wrong, if anything."""
     written: list[str] = []
-    for path, write in ((options.out, "save"), (options.report, "report")):
+    title = None if options.target is None else f"What foretells {options.target}"
+    for path, write in ((options.out, model.save), (options.report, partial(model.report, title=title))):
         if path is None:
             continue
         try:
-            getattr(model, write)(path)
+            write(path)
         except OSError as error:
             return written, BadData(f"{path} cannot be written: {error.strerror or error}")
         except (ValueError, ImportError, AttributeError) as error:
