@@ -1,5 +1,7 @@
 """Choosing k: folds against fits on their own rows, rules by hand, and what must not change the answer."""
 
+import signal
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,6 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeri
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.choice import Reach, choose_by_criterion, choose_by_folds
 from pauca.losses import Huber, Logistic, Multinomial, Poisson, Squared
+from pauca.path import driver
 
 
 def table(n=120, d=12, k=3, seed=0, noise=1.0):
@@ -311,3 +314,25 @@ def test_folds_without_weight_are_refused():
         SparseRegressor(cv=KFold(2)).fit(X, y, sample_weight=weights)
     with pytest.raises(ValueError, match="at least two rows"):
         SparseRegressor().fit(X[:1], y[:1])
+
+
+def test_ctrl_c_ends_all_folds(monkeypatch):
+    monkeypatch.setattr("pauca.path.driver._interrupts", driver._Interrupts())
+    X, y = table()
+    told = []
+
+    def press(progress):
+        told.append(progress.fold)
+        if progress.fold == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    with _quiet():
+        model = SparseRegressor(k=range(1, 6), callback=press).fit(X, y)
+    assert set(told) == {None, 0, 1}
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_callback_may_answer_with_a_bool_of_numpy():
+    X, y = table()
+    model = SparseRegressor(k=range(1, 6), callback=lambda progress: np.bool_(progress.size >= 2)).fit(X, y)
+    assert model.stop_ == "callback"

@@ -19,14 +19,13 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 import pauca
-from pauca.choice import CRITERIA, RULES
 from pauca.cli import main, options
 from pauca.cli.progress import Watcher
 from pauca.cli.tables import encode
 from pauca.estimators.base import SparseModel
 from pauca.losses import FOR_CLASSES, FOR_NUMBERS
 from pauca.methods import BY_NAME
-from pauca.path import Progress, driver
+from pauca.path import CRITERIA, FOLD_RULES, Progress, driver
 
 # The package under test, also where a test is in another folder.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pauca.__file__).parents[1])}
@@ -96,7 +95,7 @@ def test_choices_are_those_of_the_library():
     assert set(options.LOSSES_FOR_NUMBERS) == set(FOR_NUMBERS)
     assert set(options.LOSSES_FOR_CLASSES) == set(FOR_CLASSES)
     assert set(options.METHODS) == set(BY_NAME)
-    assert (options.CRITERIA, options.RULES) == (CRITERIA, RULES)
+    assert (tuple(CRITERIA), FOLD_RULES) == (options.CRITERIA, options.RULES)
 
 
 @pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["path"], ["explain"], ["demo"]])

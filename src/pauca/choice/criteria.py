@@ -9,8 +9,6 @@ from scipy.special import gammaln
 
 from pauca.losses import Loss
 
-CRITERIA = ("aic", "bic", "ebic")
-
 
 def criterion_values(
     criterion: str,

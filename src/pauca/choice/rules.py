@@ -6,8 +6,6 @@ import numpy as np
 
 from pauca.path import Choice
 
-RULES = ("1se", "best")
-
 # Scores that differ by less are the same, and the smaller size is taken.
 SAME_WITHIN = 1e-12
 

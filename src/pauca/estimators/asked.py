@@ -8,9 +8,10 @@ from typing import Any
 
 from sklearn.metrics import check_scoring, get_scorer_names
 
-from pauca.choice import CRITERIA, RULES, Reach
-from pauca.estimators.checks import one_of
+from pauca.choice import Reach
+from pauca.estimators.checks import one_of, refusal
 from pauca.estimators.folds import check_folds
+from pauca.path import CRITERIA, FOLD_RULES
 
 AUTO = "auto"
 WANTED = "an int in the range [1, inf), 'auto', None, or sizes such as range(1, 31)"
@@ -21,21 +22,21 @@ def asked_sizes(estimator: Any) -> int | tuple[int, ...] | str | None:
     k = estimator.k
     if isinstance(k, str):
         if k != AUTO:
-            raise ValueError(f"The 'k' parameter of {type(estimator).__name__} must be {WANTED}. Got {k!r} instead.")
+            raise ValueError(refusal(estimator, "k", WANTED, k))
         return AUTO
     if isinstance(k, Iterable) and not isinstance(k, Iterator):
         sizes = tuple(k)
         if not sizes or any(isinstance(s, bool) or not isinstance(s, numbers.Integral) or s < 0 for s in sizes):
-            raise ValueError(f"The 'k' parameter of {type(estimator).__name__} must be {WANTED}. Got {k!r} instead.")
+            raise ValueError(refusal(estimator, "k", WANTED, k))
         if max(sizes) < 1:
             raise ValueError("'k' must hold a size of at least 1.")
         return tuple(sorted({int(size) for size in sizes}))
     if k is None:
         return None
     if isinstance(k, bool) or not isinstance(k, numbers.Integral):
-        raise TypeError(f"The 'k' parameter of {type(estimator).__name__} must be {WANTED}. Got {k!r} instead.")
+        raise TypeError(refusal(estimator, "k", WANTED, k))
     if k < 1:
-        raise ValueError(f"The 'k' parameter of {type(estimator).__name__} must be {WANTED}. Got {k!r} instead.")
+        raise ValueError(refusal(estimator, "k", WANTED, k))
     return int(k)
 
 
@@ -46,10 +47,10 @@ def reach_for(asked: tuple[int, ...] | str, n_units: int) -> Reach:
 
 def check_choice(estimator: Any) -> None:
     """Refuse options of choosing a size that cannot be meant, or that do not go together."""
-    one_of(estimator, "choose", estimator.choose, RULES)
+    one_of(estimator, "choose", estimator.choose, FOLD_RULES)
     check_folds(estimator.cv)
     if estimator.criterion is not None:
-        one_of(estimator, "criterion", estimator.criterion, CRITERIA)
+        one_of(estimator, "criterion", estimator.criterion, tuple(CRITERIA))
         given = [name for name in ("cv", "scoring") if getattr(estimator, name) is not None]
         if given:
             raise ValueError(f"'criterion' needs no folds: leave out {' and '.join(given)}, or criterion.")

@@ -27,47 +27,36 @@ DEPENDENT_BELOW = 1e-10
 AS_IT_IS: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
 
 
-def check_integer(estimator: Any, name: str, value: Any, least: int) -> int | None:
-    """An integer of at least ``least``, or None."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(_refusal(estimator, name, f"an int in the range [{least}, inf) or None", value))
-    if value < least:
-        raise ValueError(_refusal(estimator, name, f"an int in the range [{least}, inf) or None", value))
-    return int(value)
-
-
 def check_number(estimator: Any, name: str, value: Any, *, positive: bool = False) -> float:
     """A finite number that is not negative, or positive if asked."""
     wanted = f"a float in the range {'(0' if positive else '[0'}, inf)"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(_refusal(estimator, name, wanted, value))
+        raise TypeError(refusal(estimator, name, wanted, value))
     try:
         number = float(value)
     except OverflowError:  # an integer of hundreds of digits
         number = math.inf
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
-        raise ValueError(_refusal(estimator, name, wanted, number))
+        raise ValueError(refusal(estimator, name, wanted, number))
     return number
 
 
 def one_of(estimator: Any, name: str, value: Any, allowed: tuple[str, ...]) -> None:
     """One of a few words."""
     if value not in allowed:
-        raise ValueError(_refusal(estimator, name, f"one of {', '.join(map(repr, allowed))}", value))
+        raise ValueError(refusal(estimator, name, f"one of {', '.join(map(repr, allowed))}", value))
 
 
 def check_flag(estimator: Any, name: str, value: Any) -> None:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(_refusal(estimator, name, "a bool", value))
+        raise TypeError(refusal(estimator, name, "a bool", value))
 
 
 def check_callable(estimator: Any, name: str, value: Any) -> None:
     """Something that can be called, or None."""
     if value is not None and not callable(value):
-        raise TypeError(_refusal(estimator, name, "a callable or None", value))
+        raise TypeError(refusal(estimator, name, "a callable or None", value))
 
 
 def check_data(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
@@ -325,5 +314,6 @@ def _holds_numbers(column: np.ndarray) -> bool:
     return column.dtype.kind == "O"
 
 
-def _refusal(estimator: Any, name: str, wanted: str, value: Any) -> str:
+def refusal(estimator: Any, name: str, wanted: str, value: Any) -> str:
+    """What is said of a parameter that cannot be meant, in scikit-learn's words."""
     return f"The {name!r} parameter of {type(estimator).__name__} must be {wanted}. Got {value!r} instead."

@@ -15,7 +15,7 @@ from pauca.estimators.folds import Fold
 from pauca.estimators.task import Attempt, Task
 from pauca.estimators.watch import Watch
 from pauca.model import Model
-from pauca.path import EXPLAINED, Budget, Choice, Goal
+from pauca.path import EXPLAINED, Budget, Choice, Goal, Stop
 
 Models = dict[int, Model]
 
@@ -48,7 +48,8 @@ class Selection:
                 if place not in self._attempts:
                     weights = self.folds[place - 1].weights if place else self.weights
                     self._attempts[place] = self.task.begin(weights, None if place else design)
-                self._attempts[place].advance(goal, budget)
+                if self._attempts[place].advance(goal, budget).stop is Stop.INTERRUPTED:
+                    watch.ended = True
 
             return work
 

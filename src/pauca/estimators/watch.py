@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from threading import Lock
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pauca.path import Budget, Progress, interrupted_once
@@ -59,7 +60,7 @@ class Watch:
                 with self._lock:
                     fold = place - 1 if place else None
                     answer = self._callback(replace(progress, fold=fold, n_folds=n_folds))
-                    self.ended = self.ended or answer is True
+                    self.ended = self.ended or (isinstance(answer, bool | np.bool_) and bool(answer))
             return self.ended
 
         return listen

@@ -9,7 +9,7 @@ import numpy as np
 from pauca.export.place import Place, written
 from pauca.export.values import read_array, write_array
 from pauca.model import Model
-from pauca.path import Choice, Event, Path, Stop
+from pauca.path import CRITERIA, FOLD_RULES, Choice, Event, Path, Stop
 
 FIELDS = ("features", "outputs", "classes", "groups", "prices", "choice", "stop", "events", "models")
 
@@ -19,8 +19,8 @@ MOST_FEATURES = 2**31 - 1
 # Names of events, and how many units each names.
 EVENTS = [("add", 1), ("drop", 1), ("swap", 2)]
 
-FOLD_RULES = {rule: rule for rule in ("1se", "best")}
-CRITERION_RULES = {rule: rule for rule in ("aic", "bic", "ebic")}
+RULES_OF_FOLDS = {rule: rule for rule in FOLD_RULES}
+RULES_OF_CRITERIA = {rule: rule for rule in CRITERIA}
 
 STOPS = {stop.value: stop for stop in Stop}
 
@@ -167,7 +167,7 @@ def _read_choice(place: Place, models: dict[int, Model]) -> Choice | None:
     if not sizes or not set(sizes) <= set(models):
         fields["sizes"].refuse("there must be sizes, and a model of each")
     by_folds = fields["folds"].value is not None
-    rule = fields["rule"].one_of(FOLD_RULES if by_folds else CRITERION_RULES)
+    rule = fields["rule"].one_of(RULES_OF_FOLDS if by_folds else RULES_OF_CRITERIA)
     chosen = fields["chosen"].integer(0, max(models))
     if chosen not in sizes:
         fields["chosen"].refuse("the size chosen is not among those compared")

@@ -9,7 +9,11 @@ import numpy as np
 EXPLAINED = "explained"
 """The score where no other is asked for: the share of the constant model's loss that is gone on held-out rows."""
 
-_CRITERIA = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC"}
+FOLD_RULES = ("1se", "best")
+"""Rules that weigh scores of folds."""
+
+CRITERIA = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC"}
+"""Information criteria, and what people call them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +54,7 @@ class Choice:
     @property
     def criterion_name(self) -> str:
         """What people call the criterion; for cross-validation, the name of the score."""
-        return _CRITERIA.get(self.rule, self.scoring)
+        return CRITERIA.get(self.rule, self.scoring)
 
     @property
     def best(self) -> int:
