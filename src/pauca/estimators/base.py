@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
-from sklearn.base import BaseEstimator, is_classifier
-from sklearn.feature_selection import SelectorMixin
+from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.utils.validation import check_is_fitted
 
 from pauca.design import Design, make_design
 from pauca.estimators.asked import asked_sizes, check_choice, reach_for, scorer_name
@@ -22,13 +19,11 @@ from pauca.estimators.checks import (
     check_independent,
     check_moments,
     check_number,
-    check_rows,
 )
 from pauca.estimators.doubt import Doubtful, Evidence
+from pauca.estimators.fitted import FittedModel
 from pauca.estimators.folds import Fold, make_folds
-from pauca.estimators.portable import Portable
 from pauca.estimators.remarks import remarks
-from pauca.estimators.seen import Seen
 from pauca.estimators.selection import Selection, by_criterion, by_folds, choose_size
 from pauca.estimators.task import Attempt, Target, Task
 from pauca.estimators.watch import Watch
@@ -36,14 +31,12 @@ from pauca.estimators.wishes import Wishes
 from pauca.losses import Loss
 from pauca.losses.inspection import inspect_loss
 from pauca.methods import resolve
-from pauca.model import Model
 from pauca.path import Budget, Choice, Event, Goal, Method, Path, Progress
-from pauca.path.summary import summarize
 from pauca.warnings import PaucaWarning
 
 
-class SparseModel(Doubtful, Portable, Seen, SelectorMixin, BaseEstimator):
-    """A linear model with few features: all that does not depend on what the target is."""
+class SparseModel(Doubtful, FittedModel):
+    """A search for a linear model with few features: all that does not depend on what the target is."""
 
     def __init__(
         self,
@@ -91,53 +84,6 @@ class SparseModel(Doubtful, Portable, Seen, SelectorMixin, BaseEstimator):
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
-
-    def at(self, size: int) -> Self:
-        """The fitted model of another size on the path, without refitting.
-
-        Parameters
-        ----------
-        size : int
-            One of ``path_.sizes``; a ``KeyError`` says which there are.
-
-        Returns
-        -------
-        estimator
-            Another estimator of the same kind, fitted, with ``k=size`` and the same ``path_``.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from pauca import SparseRegressor
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = SparseRegressor(k=5).fit(X, y)
-        >>> [round(model.at(size).score(X, y), 2) for size in (1, 3, 5)]
-        [0.34, 0.48, 0.51]
-        """
-        check_is_fitted(self)
-        other = copy.copy(self)
-        other.k = size
-        other._evidence = getattr(self, "_evidence", None)
-        other._choose(size)
-        return other
-
-    def summary(self) -> str:
-        """The model as text, to be printed.
-
-        Returns
-        -------
-        str
-            The chosen features with their coefficients and what each is worth: how much of the share explained would be
-            lost if it were left out and the others refitted. The most valuable come first.
-        """
-        check_is_fitted(self)
-        return summarize(self.path_, self.k_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:
         """Run the method on checked data and keep what came of it; ``rows`` are the groups of rows for folds."""
@@ -237,46 +183,19 @@ class SparseModel(Doubtful, Portable, Seen, SelectorMixin, BaseEstimator):
         limit = None if self.time_limit is None else check_number(self, "time_limit", self.time_limit, positive=True)
         return Budget(limit, self.callback)
 
-    def _scores(self, X: Any) -> np.ndarray:
-        """Linear scores of rows, shape (n, C)."""
-        check_is_fitted(self)
-        used = check_rows(self, X, self.support_)
-        coef = np.atleast_2d(self.coef_)[:, self.support_]
-        return np.asarray(used @ coef.T + np.atleast_1d(self.intercept_))
-
-    def _get_support_mask(self) -> np.ndarray:
-        check_is_fitted(self)
-        mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.support_] = True
-        return mask
+    def _twin(self) -> Self:
+        other = super()._twin()
+        other._evidence = getattr(self, "_evidence", None)
+        return other
 
     def _choose(self, size: int) -> None:
-        """Put the model of ``size`` into the fitted attributes."""
-        model = self.path_[size]
-        self._put(model)
-        self.stop_ = self.path_.stop
+        super()._choose(size)
         for optional in ("groups_", "cost_", "alternatives_", "stability_"):
             self.__dict__.pop(optional, None)
         if self.path_.group_labels is not None:
-            self.groups_ = self.path_.group_labels[model.units]
+            self.groups_ = self.path_.group_labels[self.path_[size].units]
         if self.path_.prices is not None:
             self.cost_ = self.path_.cost(size)
-
-    def _put(self, model: Model) -> None:
-        coef = np.zeros((*np.shape(model.coef)[:-1], self.n_features_in_))
-        coef[..., model.support] = model.coef
-        self.coef_, self.intercept_ = self._shaped(coef, model.intercept)
-        self.support_ = model.support
-        self.objective_ = model.objective
-        self.k_ = model.size
-
-    def _words(self) -> tuple[list[str] | None, list[str] | None]:
-        """Names of several outputs, and of two classes that a single one tells apart."""
-        return None, None
-
-    def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
-        """Coefficients and intercept in the shapes that users of scikit-learn expect."""
-        return coef, intercept
 
     def _events_to_resume(self, key: tuple[Any, ...], goal: Goal) -> Sequence[Event]:
         """The events of the last fit if this one may go on from them: same data and method, and no lesser goal."""

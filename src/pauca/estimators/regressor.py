@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-from sklearn.base import RegressorMixin
-
 from pauca.estimators.base import SparseModel
-from pauca.estimators.checks import check_data, check_target, check_weights
-from pauca.estimators.task import Target
+from pauca.estimators.numbers import ForetellsNumbers
 from pauca.export import register_kind
-from pauca.losses import Loss, resolve
+from pauca.losses import Loss
 from pauca.path import Method, Progress
 
 
 @register_kind("SparseRegressor")
-class SparseRegressor(RegressorMixin, SparseModel):
+class SparseRegressor(ForetellsNumbers, SparseModel):
     """The best linear model of numbers with few features.
 
     Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) |w|^2`` over models of at most ``k`` features; the row
@@ -211,57 +207,6 @@ class SparseRegressor(RegressorMixin, SparseModel):
         self
         """
         self._check_options()
-        loss = resolve(self.loss, classes=False)
-        names = _output_names(y)
-        X, y = check_data(self, X, y)
-        check_target(y)
-        weights = check_weights(sample_weight, len(y))
-        self._several_outputs = y.ndim == 2
-        outputs = np.ascontiguousarray(y.T) if y.ndim == 2 else y[None]
-        loss.check_target(outputs[:, weights > 0])
-        self._output_names = names or [f"y{c}" for c in range(len(outputs))]
-        self._search(X, y, weights, Target(outputs, loss, len(outputs)), groups)
+        X, y, weights, target = self._checked(X, y, sample_weight)
+        self._search(X, y, weights, target, groups)
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict with the chosen features.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            All columns of the fit, in the same order; or a frame with the chosen columns, in any order and with any
-            others, where the fit had names. Columns that were not chosen may hold missing values.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            What the loss models: the mean, for "absolute" the median, for "quantile" the quantile.
-        """
-        scores = self._scores(X)
-        prediction = resolve(self.loss, classes=False).prediction(scores)
-        return prediction if self._several_outputs else prediction[:, 0]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
-        if self._several_outputs:
-            return np.atleast_2d(coef), np.atleast_1d(intercept)
-        return coef, intercept
-
-    def _restored(self) -> None:
-        super()._restored()
-        resolve(self.loss, classes=False)
-        self._several_outputs = self.path_.output_names is not None
-        self._output_names = self.path_.output_names or []
-
-    def _words(self) -> tuple[list[str] | None, list[str] | None]:
-        return (self._output_names if self._several_outputs else None), None
-
-
-def _output_names(y: Any) -> list[str] | None:
-    """Names of the columns of a frame."""
-    columns = getattr(y, "columns", None)
-    return None if columns is None else [str(name) for name in columns]

@@ -95,6 +95,7 @@ def write_document(estimator: Any) -> dict[str, Any]:
         "kind": kind.name,
         "settings": settings,
         "labels": {name: write_array(getattr(estimator, name), name) for name in kind.labels},
+        **({"numbers": {name: float(getattr(estimator, name)) for name in kind.numbers}} if kind.numbers else {}),
         "size": int(estimator.k_),
         **write_path(estimator.path_),
         **({"raw_table": write_raw_table(estimator.raw_table_)} if hasattr(estimator, "raw_table_") else {}),
@@ -109,7 +110,7 @@ def read_document(document: Any) -> Any:
     _check_version(Place(document.get("version"), "version"))
     fields = top.fields(
         ["format", "version", "pauca", "kind", "settings", "labels", "size", *FIELDS],
-        optional=["raw_table", "checksum"],
+        optional=["numbers", "raw_table", "checksum"],
     )
     fields["pauca"].text()
     if "checksum" in fields:
@@ -118,6 +119,9 @@ def read_document(document: Any) -> Any:
     estimator = _with_settings(kind, fields["settings"])
     for name, place in fields["labels"].fields(kind.labels).items():
         setattr(estimator, name, read_array(place))
+    numbers = fields.get("numbers", Place({}, "numbers")).fields(kind.numbers)
+    for name, place in numbers.items():
+        setattr(estimator, name, place.number())
     estimator.path_ = read_path(fields)
     if "raw_table" in fields:
         estimator.raw_table_ = read_raw_table(fields["raw_table"])

@@ -18,13 +18,15 @@ C = TypeVar("C", bound=type)
 class Kind:
     """An estimator that can be saved: it has ``path_`` and ``k_``, and ``_choose(size)`` sets what follows from them.
 
-    ``labels`` are fitted attributes that hold an array of labels, such as ``classes_``. After loading, ``_restored()``
-    sets what else is fitted, and raises ValueError or TypeError if parts of the file do not go together.
+    ``labels`` are fitted attributes that hold an array of labels, such as ``classes_``; ``numbers`` those that are a
+    finite number each, which the path does not tell. After loading, ``_restored()`` sets what else is fitted, and
+    raises ValueError or TypeError if parts of the file do not go together.
     """
 
     name: str
     estimator: type
     labels: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
 
 KINDS: dict[str, Kind] = {}
@@ -34,11 +36,11 @@ PARTS: dict[str, type] = {
 }
 
 
-def register_kind(name: str, labels: tuple[str, ...] = ()) -> Callable[[C], C]:
+def register_kind(name: str, labels: tuple[str, ...] = (), numbers: tuple[str, ...] = ()) -> Callable[[C], C]:
     """A decorator for estimators: models of this class are saved and loaded under ``name``."""
 
     def register(estimator: C) -> C:
-        KINDS[name] = Kind(name, estimator, labels)
+        KINDS[name] = Kind(name, estimator, labels, numbers)
         return estimator
 
     return register
