@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "refit": {"refit"},
     "objectives": {"objectives", "design", "losses", "units", "refit", "model"},
     "subset": {"subset", "objectives", "design", "losses", "refit", "units", "model"},
+    "stream": {"stream", "losses", "path", "sampling"},
     "path": {"path", "subset", "model"},
     "choice": {"choice", "path", "losses"},
     "methods": {"methods", "path", "subset"},
@@ -26,7 +27,7 @@ MAY_IMPORT = {
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {
         *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings"),
-        *("choice", "model", "report"),
+        *("choice", "model", "report", "sampling", "stream"),
     },
     "cli": {"cli", "estimators", "export", "path", "version"},
     "__main__": {"cli"},

@@ -10,7 +10,7 @@ from pauca.version import __version__
 
 if TYPE_CHECKING:
     from pauca import export, losses, methods
-    from pauca.estimators import SparseClassifier, SparseRegressor
+    from pauca.estimators import SparseClassifier, SparseRegressor, StreamClassifier, StreamRegressor
     from pauca.export import ModelFileError, load
     from pauca.path import Path, Progress, Stop
     from pauca.warnings import PaucaWarning
@@ -23,6 +23,8 @@ __all__ = [
     "SparseClassifier",
     "SparseRegressor",
     "Stop",
+    "StreamClassifier",
+    "StreamRegressor",
     "__version__",
     "export",
     "load",
@@ -40,12 +42,14 @@ _HOMES = {
     "SparseClassifier": "estimators",
     "SparseRegressor": "estimators",
     "Stop": "path",
+    "StreamClassifier": "estimators",
+    "StreamRegressor": "estimators",
     "load": "export",
 }
 
 _ROOMS = (
     *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
-    *("subset", "units", "warnings"),
+    *("stream", "subset", "units", "warnings"),
 )
 
 

@@ -41,6 +41,15 @@ def check_number(estimator: Any, name: str, value: Any, *, positive: bool = Fals
     return number
 
 
+def check_count(estimator: Any, name: str, value: Any) -> int:
+    """An integer of at least one."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(refusal(estimator, name, "an integer of at least 1", value))
+    if value < 1:
+        raise ValueError(refusal(estimator, name, "an integer of at least 1", value))
+    return int(value)
+
+
 def one_of(estimator: Any, name: str, value: Any, allowed: tuple[str, ...]) -> None:
     """One of a few words."""
     if value not in allowed:
@@ -59,25 +68,28 @@ def check_callable(estimator: Any, name: str, value: Any) -> None:
         raise TypeError(refusal(estimator, name, "a callable or None", value))
 
 
-def check_data(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
     """X as an array or a CSC or CSR matrix in its own dtype, uncopied where it was one already; y as floats.
 
     Whether X is finite shows in its moments, which are the first pass over it; ``check_moments`` looks there.
+    ``how`` is for scikit-learn's ``validate_data``.
     """
     _refuse_text(estimator, y)
     with _named_columns(X):
-        X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=True, **AS_IT_IS)
+        X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=multi_output, **AS_IT_IS, **how)
         X = _as_numbers(X)
     if sparse.issparse(y):
         raise TypeError("y must be dense; call its toarray() first.")
     return X, np.asarray(y, dtype=np.float64)
 
 
-def check_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
     with _named_columns(X):
-        X, y = validate_data(estimator, X, y, **AS_IT_IS)
+        X, y = validate_data(estimator, X, y, **AS_IT_IS, **how)
         X = _as_numbers(X)
+    if len(y) == 0:  # of a chunk; nobody could say what kind of targets they are
+        return X, y
     if type_of_target(y, input_name="y").startswith("continuous"):
         # scikit-learn's own words come first: its checks look for them.
         raise ValueError(
@@ -104,13 +116,14 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     else:
         with _named_columns(X), _fewer_columns(X, used):
             X = _as_numbers(validate_data(estimator, X, reset=False, **AS_IT_IS))
-        _refuse_not_finite(estimator, X, names)
+        refuse_not_finite(estimator, X, names)
         return X[:, used]
-    _refuse_not_finite(estimator, rows, np.array(column_names(names, used), dtype=object))
+    refuse_not_finite(estimator, rows, np.array(column_names(names, used), dtype=object))
     return rows
 
 
-def _refuse_not_finite(estimator: Any, rows: Any, names: np.ndarray | None) -> None:
+def refuse_not_finite(estimator: Any, rows: Any, names: np.ndarray | None) -> None:
+    """Refuse rows with values that are not finite, and name their columns."""
     bad = ~np.isfinite(rows.data if sparse.issparse(rows) else rows)
     if bad.any():
         places = np.unique(rows.tocoo().col[bad] if sparse.issparse(rows) else np.nonzero(bad)[1])
@@ -128,18 +141,26 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     """Row weights scaled to sum to one."""
     if sample_weight is None:
         return np.full(n_rows, 1.0 / n_rows)
-    if isinstance(sample_weight, numbers.Real):
-        sample_weight = np.full(n_rows, float(sample_weight))
-    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if weights.shape != (n_rows,):
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
-    if np.any(weights < 0):
-        raise ValueError("Negative values in data passed to `sample_weight`.")
+    weights = check_raw_weights(sample_weight, n_rows)
     largest = weights.max()
     if largest == 0:
         raise ValueError("All values in `sample_weight` are zero; at least one row must count.")
     weights = weights / largest
     return np.asarray(weights / weights.sum())
+
+
+def check_raw_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Row weights as they are given; ones where they are not."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(n_rows, float(sample_weight))
+    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
+    if np.any(weights < 0):
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    return np.asarray(weights)
 
 
 def check_class_weight(class_weight: Any) -> None:

@@ -31,15 +31,13 @@ def few_of(
 ) -> FewCoefficients:
     """At most ``k`` of the coefficients of shape (C, d); all that are not zero where k is None.
 
-    Features are drawn by the size of their coefficients over all outputs, and what a draw does to that size it does to
-    each of them. Where there is room for every feature seen, nothing is drawn.
+    Where there is room for every feature seen, nothing is drawn.
     """
     if k is not None and np.count_nonzero(moments) <= k:
         support = np.flatnonzero(moments)
         return FewCoefficients(support, coef[:, support], intercept)
-    size = np.abs(coef[0]) if len(coef) == 1 else np.sqrt(np.einsum("cj,cj->j", coef, coef))
-    if k is None or np.count_nonzero(size) <= k:
-        support = np.flatnonzero(size)
+    if k is None:
+        support = np.flatnonzero(np.any(coef, axis=0))
         return FewCoefficients(support, coef[:, support], intercept)
-    drawn = draw(size, moments, k, method, rng)
-    return FewCoefficients(drawn.support, coef[:, drawn.support] * (drawn.values / size[drawn.support]), intercept)
+    drawn = draw(coef, moments, k, method, rng)
+    return FewCoefficients(drawn.support, drawn.values, intercept)

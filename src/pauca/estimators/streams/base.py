@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from pauca.estimators.checks import check_callable, check_flag, check_number, one_of, refusal
-from pauca.estimators.fitted import FittedPath
-from pauca.estimators.streams.conclusion import conclude
+from pauca.estimators.checks import (
+    check_callable,
+    check_count,
+    check_flag,
+    check_number,
+    one_of,
+    refuse_not_finite,
+)
+from pauca.estimators.fitted import FittedModel
+from pauca.estimators.streams.conclusion import as_learnt, refitted
+from pauca.estimators.task import Target
 from pauca.losses import Loss
 from pauca.path import Path, Stop
 from pauca.sampling.draws import METHODS
@@ -31,7 +38,7 @@ from pauca.warnings import PaucaWarning
 CONCLUSIONS = ("path_", "coef_", "intercept_", "support_", "k_", "objective_", "stop_")
 
 
-class StreamModel(FittedPath):
+class StreamModel(FittedModel):
     """A linear model with few features learnt from rows that are seen one after the other."""
 
     def __init__(
@@ -72,7 +79,9 @@ class StreamModel(FittedPath):
         self.random_state = random_state
 
     def finish(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
-        """From what was learnt to few features: the second stage. More rows may follow, and ``finish`` be called again.
+        """From what was learnt to few features: the second stage.
+
+        More rows may follow, and ``finish`` may be called again. What comes later does not depend on whether it was.
 
         Parameters
         ----------
@@ -87,82 +96,166 @@ class StreamModel(FittedPath):
         self
         """
         self._check_options()
-        stream = self._stream_or_refuse().settled()
+        stream = self._learnt()
         if (X is None) != (y is None):
             raise ValueError("X and y belong together: give finish() both, or neither to use the rows that were kept.")
         rows = stream.kept.rows() if X is None else self._rows(X, y, sample_weight, reset=False)
-        self._conclude(stream, rows, self._rows_with_weight(rows), Stop.SIZE)
+        if not rows.weights.any():
+            raise ValueError("No row with weight has been seen yet, so there is nothing to conclude.")
+        self._conclude(stream, rows, Stop.SIZE)
         return self
 
     @property
     def average_(self) -> tuple[np.ndarray, Any]:
         """Coefficients and intercept of the averaged iterate: the answer of the first stage, over all features."""
-        return self._as_shaped(self._stream_or_refuse().settled().learners.average())
+        return self._of_all_features(*self._learnt().learners.average())
 
     @property
     def last_(self) -> tuple[np.ndarray, Any]:
         """Coefficients and intercept of the last iterate: sparser than the average, and often better."""
-        return self._as_shaped(self._stream_or_refuse().settled().learners.last())
+        return self._of_all_features(*self._learnt().learners.last())
 
     def __getattr__(self, name: str) -> Any:
         if name in CONCLUSIONS and "_stream" in self.__dict__:
-            raise AttributeError(
-                f"Rows were learnt since {type(self).__name__} last came to a conclusion; call finish() for {name!r}."
-            )
+            raise AttributeError(f"Rows were learnt since the last conclusion; call finish() to have {name!r}.")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return "path_" in self.__dict__ or "_stream" in self.__dict__
 
+    @abstractmethod
+    def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1) -> Rows:
+        """Checked rows with their targets and weights; the estimator is left as it was if they are refused."""
+
+    @abstractmethod
+    def _stage_one(self) -> tuple[Loss, Callable[[np.ndarray], np.ndarray]]:
+        """The loss of the first stage, and how targets are coded for it."""
+
+    @abstractmethod
+    def _target(self, y: np.ndarray) -> Target:
+        """Targets as the second stage wants them."""
+
     def _learn_all(self, rows: Rows) -> None:
         """All rows of a table, in as many passes as were asked for, and the second stage on them."""
-        order = self._rows_with_weight(rows)
-        stream = Stream(self._plan(rows, int(self.passes)))
-        seed = stream.plan.seed
+        order = np.flatnonzero(rows.weights)
+        if not len(order):
+            raise ValueError("All values in `sample_weight` are zero; at least one row must count.")
+        rows = rows._replace(weights=rows.weights / rows.weights[order].mean())
+        stream = Stream(self._plan(rows.X.shape[1], int(self.passes)))
 
         def orders(number: int) -> np.ndarray:
-            return np.random.default_rng([seed, number]).permutation(order) if self.shuffle else order
+            return np.random.default_rng([stream.plan.seed, number]).permutation(order) if self.shuffle else order
 
         stop = learn_in_passes(stream, rows, orders, self.time_limit, self.callback)
         self._stream = stream
-        self._conclude(stream, rows, order, stop)
+        self._conclude(stream, rows, stop)
         if stop is Stop.INTERRUPTED:
-            warnings.warn(
-                f"Learning was interrupted; what was learnt from {stream.n_seen} rows was kept.",
-                PaucaWarning,
-                stacklevel=3,
-            )
+            remark = f"Learning was interrupted; what was learnt from {stream.n_seen} rows was kept."
+            warnings.warn(remark, PaucaWarning, stacklevel=3)
 
     def _learn_chunk(self, rows: Rows) -> None:
         """Rows that follow those before, once each."""
         if "_stream" not in self.__dict__:
-            self._stream = Stream(self._plan(rows, 1))
-        self._stream.learn(rows, self._rows_with_weight(rows))
+            self._stream = Stream(self._plan(rows.X.shape[1], 1))
+        self._stream.learn(rows, np.flatnonzero(rows.weights))
         for name in CONCLUSIONS:
             self.__dict__.pop(name, None)
 
-    def _conclude(self, stream: Stream, rows: Rows, order: np.ndarray, stop: Stop) -> None:
-        coef, intercept = stream.learners.answer()
-        rng = np.random.default_rng([stream.plan.seed, 1])
-        few = few_of(coef, intercept, stream.learners.moments, self.k, self.method, rng)
-        models = conclude(self, rows, order, few, self._target, refit=self.refit and self.k is not None)
-        names = getattr(self, "feature_names_in_", None)
-        events = [("add", int(j)) for j in models[-1].support]
-        found = {model.size: model for model in models}
-        self.path_ = Path(found, events, stop, self.n_features_in_, names, None, None, *self._words())
-        assert stream.settings is not None
-        self.bound_, self.step_, self.first_epoch_ = (
-            stream.settings.bound,
-            stream.settings.step,
-            stream.settings.first_epoch,
-        )
-        self.n_seen_ = stream.n_seen
-        self._choose(models[-1].size)
+    def _is_first_chunk(self) -> bool:
+        """Whether nothing has been learnt yet; a model from a file is refused, for it has no stream to go on with."""
+        if "_stream" not in self.__dict__ and "path_" in self.__dict__:
+            raise ValueError(
+                "This model was loaded from a file or taken by at(), which hold its coefficients but not the stream; "
+                "pickle the estimator to go on with it later."
+            )
+        return "_stream" not in self.__dict__
 
-    def _plan(self, rows: Rows, passes: int) -> Plan:
+    def _conclude(self, stream: Stream, rows: Rows, stop: Stop) -> None:
+        """The second stage, and what follows from it."""
+        learners, target = stream.learners, self._target(rows.y)
+        weights, ridge = rows.weights / rows.weights.sum(), float(self.ridge)
+        rng, moments = np.random.default_rng([stream.plan.seed, 1]), learners.moments
+        few = few_of(*learners.answer(), moments, self.k, self.method, rng)
+        null = refitted(rows.X, target, weights, few.support[:0], ridge, center=self.fit_intercept)
+        if self.refit and self.k is not None:
+            model = refitted(rows.X, target, weights, few.support, ridge, center=self.fit_intercept)
+        else:
+            model = as_learnt(rows.X, target, weights, few, moments[few.support], ridge)
+        names = getattr(self, "feature_names_in_", None)
+        self.path_ = Path(
+            {0: null, model.size: model},
+            [("add", int(j)) for j in model.support],
+            stop,
+            rows.X.shape[1],
+            names,
+            None,
+            None,
+            *self._words(),
+        )
+        settings = stream.settings
+        assert settings is not None
+        self.bound_, self.step_, self.first_epoch_ = settings.bound, settings.step, settings.first_epoch
+        self.n_seen_ = stream.n_seen
+        self._choose(model.size)
+
+    def _learnt(self) -> Stream:
+        """The stream with all its rows learnt."""
+        check_is_fitted(self)
+        self._is_first_chunk()
+        return self._stream.settled()
+
+    def _plan(self, n_features: int, passes: int) -> Plan:
         wanted = Wanted(self.bound, self.step, self.first_epoch)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        loss, code = self._stage_one()
         return Plan(
-            rows.X.shape[1], loss, code, wanted, self.keep_rows, seed, self.iterate, bool(self.fit_intercept), passes
+            n_features, *self._stage_one(), wanted, self.keep_rows, seed, self.iterate, self.fit_intercept, passes
         )
+
+    def _of_all_features(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, Any]:
+        single = len(coef) == 1
+        return self._shaped(coef[0] if single else coef, float(intercept[0]) if single else intercept)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        self._have_concluded()
+        return super()._scores(X)
+
+    def _get_support_mask(self) -> np.ndarray:
+        self._have_concluded()
+        return super()._get_support_mask()
+
+    def _have_concluded(self) -> None:
+        check_is_fitted(self)
+        if "path_" not in self.__dict__:
+            self.finish()
+
+    def _twin(self) -> Self:
+        # Another size has nothing to go on with: its stream is that of the model it was taken from.
+        other = super()._twin()
+        other.__dict__.pop("_stream", None)
+        return other
+
+    def _restored(self) -> None:
+        super()._restored()
+        self.first_epoch_, self.n_seen_ = int(self.first_epoch_), int(self.n_seen_)
+
+    def _check_options(self) -> None:
+        """Refuse options that cannot be meant, before any data are looked at."""
+        for name in ("k", "first_epoch"):
+            if getattr(self, name) is not None:
+                check_count(self, name, getattr(self, name))
+        for name in ("passes", "keep_rows"):
+            check_count(self, name, getattr(self, name))
+        for name in ("bound", "step", "time_limit"):
+            if getattr(self, name) is not None:
+                check_number(self, name, getattr(self, name), positive=True)
+        check_number(self, "ridge", self.ridge)
+        one_of(self, "method", self.method, METHODS)
+        one_of(self, "iterate", self.iterate, ANSWERS)
+        for name in ("refit", "shuffle", "fit_intercept"):
+            check_flag(self, name, getattr(self, name))
+        check_callable(self, "callback", self.callback)
+
+    def _as_rows(self, X: Any) -> Any:
+        """X as the learners read it: dense, or CSR, all of it finite."""
+        refuse_not_finite(self, X, getattr(self, "feature_names_in_", None))
+        return X.tocsr() if sparse.issparse(X) else X

@@ -1,0 +1,47 @@
+"""From the coefficients that stay to fitted models: refitted on rows, or as they were learnt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pauca.estimators.task import Target, Task
+from pauca.methods import Forward
+from pauca.model import Model
+from pauca.stream.second_stage import FewCoefficients
+from pauca.units import Limits, Units
+
+
+def refitted(X: Any, target: Target, weights: np.ndarray, support: np.ndarray, ridge: float, *, center: bool) -> Model:
+    """The best model on the columns ``support``; those that depend on others before them are left out."""
+    columns = X if len(support) == X.shape[1] else X[:, support]
+    outputs = target.y if target.y.ndim == 2 else target.y[None]
+    units, measure = Units.columns(len(support)), target.loss.tuned(outputs, weights)
+    subset = Task(columns, target, Forward(), units, Limits(), None, ridge, center, measure).begin(weights).subset
+    subset.fill()
+    # The empty model answers: what features are worth is an estimate then, and none of them is refitted once more.
+    model = subset.finish([subset.null, subset.snapshot()], 0)[1]
+    return replace(model, support=support[model.support], units=support[model.units])
+
+
+def as_learnt(
+    X: Any, target: Target, weights: np.ndarray, few: FewCoefficients, moments: np.ndarray, ridge: float
+) -> Model:
+    """The model with coefficients as they are; ``moments`` are the mean squares of its columns."""
+    coef = np.zeros((len(few.coef), X.shape[1]))
+    coef[:, few.support] = few.coef
+    scores = np.asarray((X @ coef.T).T) + few.intercept[:, None]
+    objective = float(np.sum(target.loss.value(target.y, scores) @ weights) + 0.5 * ridge * np.sum(few.coef**2))
+    curvature = target.loss.typical_curvature(target.y, scores, weights)
+    single = target.n_outputs == 1
+    return Model(
+        support=few.support,
+        coef=few.coef[0] if single else few.coef,
+        intercept=float(few.intercept[0]) if single else few.intercept,
+        objective=objective,
+        worth=0.5 * (curvature * moments + ridge) * np.sum(few.coef**2, axis=0),
+        units=few.support,
+        worth_is_exact=False,
+    )

@@ -1,0 +1,5 @@
+"""Streams of rows: epoch SGD within an l1 ball, and from what it learns to few features."""
+
+from pauca.stream.passes import StreamProgress
+
+__all__ = ["StreamProgress"]
