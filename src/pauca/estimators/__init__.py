@@ -1,4 +1,4 @@
-"""The scikit-learn faces: the only room that fits with scikit-learn."""
+"""The scikit-learn faces: check what the user brings, run a method, hand back what came of it."""
 
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Rows:
     """Rows of a table with their targets and weights."""
 
     X: Any

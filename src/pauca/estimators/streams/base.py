@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -140,7 +141,7 @@ class StreamModel(FittedModel):
         order = np.flatnonzero(rows.weights)
         if not len(order):
             raise ValueError("All values in `sample_weight` are zero; at least one row must count.")
-        rows = rows._replace(weights=rows.weights / rows.weights[order].mean())
+        rows = replace(rows, weights=rows.weights / rows.weights[order].mean())
         stream = Stream(self._plan(rows.X.shape[1], int(self.passes)))
 
         def orders(number: int) -> np.ndarray:
@@ -176,10 +177,10 @@ class StreamModel(FittedModel):
         weights, ridge = rows.weights / rows.weights.sum(), float(self.ridge)
         rng, moments = np.random.default_rng([stream.plan.seed, 1]), learners.moments
         few = few_of(*learners.answer(), moments, self.k, self.method, rng)
-        null = refitted(rows.X, target, weights, few.support[:0], ridge, center=self.fit_intercept)
-        if self.refit and self.k is not None:
-            model = refitted(rows.X, target, weights, few.support, ridge, center=self.fit_intercept)
-        else:
+        refits = self.refit and self.k is not None
+        stay = few.support if refits else few.support[:0]
+        null, model = refitted(rows.X, target, weights, stay, ridge, center=self.fit_intercept)
+        if not refits:
             model = as_learnt(rows.X, target, weights, few, moments[few.support], ridge)
         names = getattr(self, "feature_names_in_", None)
         self.path_ = Path(

@@ -14,16 +14,20 @@ from pauca.stream.second_stage import FewCoefficients
 from pauca.units import Limits, Units
 
 
-def refitted(X: Any, target: Target, weights: np.ndarray, support: np.ndarray, ridge: float, *, center: bool) -> Model:
-    """The best model on the columns ``support``; those that depend on others before them are left out."""
-    columns = X if len(support) == X.shape[1] else X[:, support]
+def refitted(
+    X: Any, target: Target, weights: np.ndarray, support: np.ndarray, ridge: float, *, center: bool
+) -> tuple[Model, Model]:
+    """The empty model and the best on the columns ``support``; those that depend on others before them are left out."""
+    looked_at = support if len(support) else np.zeros(1, dtype=np.intp)  # a table has a column
+    columns = X if len(looked_at) == X.shape[1] else X[:, looked_at]
     outputs = target.y if target.y.ndim == 2 else target.y[None]
-    units, measure = Units.columns(len(support)), target.loss.tuned(outputs, weights)
+    units, measure = Units.columns(len(looked_at)), target.loss.tuned(outputs, weights)
     subset = Task(columns, target, Forward(), units, Limits(), None, ridge, center, measure).begin(weights).subset
-    subset.fill()
+    if len(support):
+        subset.fill()
     # The empty model answers: what features are worth is an estimate then, and none of them is refitted once more.
-    model = subset.finish([subset.null, subset.snapshot()], 0)[1]
-    return replace(model, support=support[model.support], units=support[model.units])
+    null, model = subset.finish([subset.null, subset.snapshot()], 0)
+    return null, replace(model, support=looked_at[model.support], units=looked_at[model.units])
 
 
 def as_learnt(
