@@ -195,7 +195,7 @@ def test_classes_that_come_late():
         stream.partial_fit(X[:2], ["no", "maybe"])
     with pytest.raises(ValueError, match="not the same as on last call"):
         stream.partial_fit(X, labels, classes=["no", "never"])
-    assert stream.finish().n_seen_ == len(y) + 60
+    assert stream.finish(X, labels).n_seen_ == len(y) + 60
     assert list(stream.classes_) == ["no", "yes"]
     assert stream.score(X, labels) > 0.9
     with pytest.raises(ValueError, match="'balanced' needs all rows at once"):
@@ -263,10 +263,10 @@ def test_settings_that_are_found_are_the_best_that_were_tried():
 
     trials = Trials(rows, make, Squared(), 2)
     found = choose(trials, Wanted(), 0.01)
-    assert np.isfinite(found.bound)
+    assert found.bound < 1e6
     scores = {settings: trials.score(settings) for settings in trials._known}
     assert len(scores) > 6
-    within = {s: v for s, v in scores.items() if np.isfinite(s.bound)}
+    within = {s: v for s, v in scores.items() if s.bound < 1e6}
     assert scores[found] == min(within.values())
     given = Wanted(bound=4.0, step=0.05)
     assert choose(trials, given, 0.01) == Settings(4.0, 0.05, choose(trials, given, 0.01).first_epoch)
@@ -316,7 +316,7 @@ def test_without_a_refit_the_coefficients_are_those_that_were_learnt():
 
 
 def test_draws_are_unbiased_over_seeds():
-    X, y = make_rows(n=200, d=10)
+    X, y = make_rows(n=200)
     settings = {"bound": 20.0, "step": 0.05, "first_epoch": 50, "shuffle": False, "refit": False}
     models = [StreamRegressor(k=4, method="systematic", random_state=s, **settings).fit(X, y) for s in range(400)]
     drawn = np.array([model.coef_ for model in models])
@@ -346,7 +346,7 @@ def test_weights_of_classes_move_the_border():
 
 
 def test_a_callback_ends_learning_and_a_limit_too():
-    X, y = make_rows(n=20_000, d=5)
+    X, y = make_rows(n=20_000)
     told = []
     model = StreamRegressor(k=2, passes=3, callback=told.append).fit(X, y)
     assert [told[-1].n_learnt, told[-1].n_rows] == [60_000, 60_000]
@@ -357,7 +357,7 @@ def test_a_callback_ends_learning_and_a_limit_too():
 
 
 def test_an_interrupt_keeps_what_was_learnt():
-    X, y = make_rows(n=20_000, d=5)
+    X, y = make_rows(n=20_000)
 
     def press(progress):
         if progress.n_learnt > 12_000:
@@ -379,9 +379,10 @@ def test_files_hold_the_conclusion(tmp_path):
         assert (again.bound_, again.first_epoch_, again.n_seen_) == (model.bound_, model.first_epoch_, model.n_seen_)
         assert '"word 30"' in again.to_sql("t")
         assert model.at(0).k_ == 0
-        for lone in (again, model.at(0)):
-            with pytest.raises(ValueError, match="hold its coefficients but not the stream"):
-                lone.partial_fit(frame, target)
+        with pytest.raises(ValueError, match="hold its coefficients but not the stream"):
+            again.partial_fit(frame, target)
+        with pytest.raises(ValueError, match="hold its coefficients but not the stream"):
+            model.at(3).finish()
 
 
 def test_a_million_columns_cost_a_few_numbers_each():

@@ -59,7 +59,7 @@ class Learners:
     def learn(self, rows: Rows, order: np.ndarray | None = None) -> None:
         """Learn rows, in the order given."""
         for learner, y in zip(self._each, self.coded(rows.y), strict=True):
-            learner.learn(rows.X, y, rows.weights, order)
+            learner.learn(rows.X, y, rows.weights, order=order)
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (C, d) and intercepts (C,) by the iterate that was asked for."""

@@ -26,6 +26,9 @@ MOST_TRIALS = 10
 # A radius that should not bind is so many times the norm reached without one: more rows may lead further.
 LOOSE = 4.0
 
+# A radius that no iterate comes near.
+UNBOUNDED = 1e150
+
 # Epochs of the rows at hand, where their first length is not given: 1 + 2 + 4 = 7 parts.
 PARTS = 7
 
@@ -93,7 +96,7 @@ def choose(trials: Trials, wanted: Wanted, first_step: float) -> Settings:
     the ball, and the length of the first epoch.
     """
     first_epoch = wanted.first_epoch or max(1, trials.n_steps // PARTS)
-    best = Settings(wanted.bound or np.inf, wanted.step or first_step, first_epoch)
+    best = Settings(wanted.bound or UNBOUNDED, wanted.step or first_step, first_epoch)
     if wanted.step is None:
         best = _descend(trials, best, lambda settings, factor: replace(settings, step=settings.step * factor))
     if wanted.bound is None:

@@ -117,6 +117,8 @@ class StreamModel(FittedModel):
         return self._of_all_features(*self._learnt().learners.last())
 
     def __getattr__(self, name: str) -> Any:
+        if name in {"average_", "last_"}:
+            check_is_fitted(self)  # what the property has said already, in the error that got it here
         if name in CONCLUSIONS and "_stream" in self.__dict__:
             raise AttributeError(f"Rows were learnt since the last conclusion; call finish() to have {name!r}.")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
