@@ -1,0 +1,56 @@
+"""Derivatives of losses as a form and two numbers, for code that is compiled and cannot call an object."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pauca.losses.base import Loss
+from pauca.losses.classes import Logistic
+from pauca.losses.piecewise import Absolute, Hinge, PiecewiseLinear, Quantile
+from pauca.losses.smooth import Huber, Squared
+
+# Forms of a derivative in the score a, with numbers low and high:
+CLIPPED = 0
+"""``a - y``, not below low and not above high."""
+LOGISTIC = 1
+"""``-y / (1 + e^(y a))``."""
+LINES = 2
+"""low where ``a < y``, high where ``a > y``, their mean between."""
+SIGNED_LINES = 3
+"""y times low where ``y a < 1``, high where ``y a > 1``, their mean between."""
+
+
+class CompiledSlope(NamedTuple):
+    """A form and its two numbers."""
+
+    form: int
+    low: float = -np.inf
+    high: float = np.inf
+
+
+def compiled_slope(loss: Loss) -> CompiledSlope:
+    """What compiled code must know of a loss.
+
+    Examples
+    --------
+    >>> from pauca.losses import Huber
+    >>> compiled_slope(Huber(2.0))
+    CompiledSlope(form=0, low=-2.0, high=2.0)
+    """
+    # The class itself and none derived from it: that might have another derivative.
+    kind = type(loss)
+    if kind is Squared:
+        return CompiledSlope(CLIPPED)
+    if kind is Logistic:
+        return CompiledSlope(LOGISTIC)
+    if isinstance(loss, Huber) and kind is Huber:
+        if loss.threshold is None:
+            raise ValueError("Huber() has no threshold yet: give it one, or call tuned(y, weights) first.")
+        return CompiledSlope(CLIPPED, -loss.threshold, loss.threshold)
+    if isinstance(loss, PiecewiseLinear) and kind in {Absolute, Quantile, Hinge}:
+        return CompiledSlope(SIGNED_LINES if kind is Hinge else LINES, loss.lowest, loss.highest)
+    raise ValueError(
+        f"There is no compiled form of {loss!r}; take Squared, Huber, Absolute, Quantile, Logistic or Hinge."
+    )
