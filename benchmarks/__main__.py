@@ -23,6 +23,7 @@ from benchmarks.report import Figure, table, verdict
 from benchmarks.speed import large_sparse, small, tall, wide
 from benchmarks.synthetic import synthetic
 from benchmarks.table4 import table4
+from benchmarks.two_stage import two_stage
 from pauca import PaucaWarning
 
 SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
@@ -41,7 +42,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "memory": memory,
     "import": import_time,
 }
-ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {"table4": table4}
+ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {"table4": table4, "two-stage": two_stage}
 ALL = (*SECTIONS, *ON_REAL_DATA)
 PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "abess")
 

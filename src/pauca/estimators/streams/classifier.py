@@ -97,8 +97,8 @@ class StreamClassifier(TellsClasses, StreamModel):
     >>> stream = StreamClassifier(k=2)
     >>> for start in range(0, 3000, 500):
     ...     _ = stream.partial_fit(X[start : start + 500], y[start : start + 500], classes=["no", "yes"])
-    >>> stream.predict(X[:3]), y[:3]
-    (array(['no', 'yes', 'no'], dtype='<U3'), array(['no', 'yes', 'no'], dtype='<U3'))
+    >>> round(stream.score(X, y), 2)
+    0.93
     """
 
     def __init__(
