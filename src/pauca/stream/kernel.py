@@ -33,6 +33,7 @@ from pauca.stream.state import (
     PAST,
     QUEUED,
     RADIUS,
+    ROOM,
     ROWS,
     SECOND,
     SEEN,
@@ -64,18 +65,30 @@ def slope(form: int, low: float, high: float, y: float, score: float) -> float:
 
 
 @compiled
-def settle(state: State, j: int, height: float) -> None:
-    """Make a coordinate active that was zero; the sums know of it already."""
-    numbers, counts, features = state.numbers, state.counts, state.features
-    features[j, HEIGHT] = height
-    thresholds = numbers[THRESHOLDS] if height > 0 else -numbers[THRESHOLDS]
-    features[j, PAST] -= height * counts[ROWS] - thresholds
-    if state.levels[j] == STRANGER:
-        state.members[counts[MEMBERS]] = j
-        counts[MEMBERS] += 1
-        state.levels[j] = MEMBER
-    if counts[QUEUED]:
-        enter(state, j, level_of(counts[BASE], abs(height)))
+def settle(state: State, fresh: np.ndarray, new_heights: np.ndarray, n_fresh: int) -> None:
+    """Make coordinates active that were zero."""
+    features, levels, members, counts = state.features, state.levels, state.members, state.counts
+    items, links, heads, numbers = state.items, state.links, state.heads, state.numbers
+    rows, thresholds, base, queued = counts[ROWS], numbers[THRESHOLDS], counts[BASE], counts[QUEUED] != 0
+    heights, second, first = 0.0, 0.0, 0.0
+    for place in range(n_fresh):
+        j, height = fresh[place], new_heights[place]
+        centre, sign = features[j, CENTRE], math.copysign(1.0, height)
+        features[j, HEIGHT] = height
+        features[j, PAST] -= height * rows - sign * thresholds
+        heights += abs(height)
+        second += height * (height - 2.0 * centre)
+        first += abs(height) - sign * centre
+        if levels[j] == STRANGER:
+            members[counts[MEMBERS]] = j
+            counts[MEMBERS] += 1
+            levels[j] = MEMBER
+        if queued:
+            enter(items, links, heads, levels, counts, j, level_of(base, abs(height)))
+    numbers[HEIGHTS] += heights
+    numbers[SECOND] += second
+    numbers[FIRST] += first
+    counts[ACTIVE] += n_fresh
 
 
 @compiled
@@ -85,30 +98,28 @@ def raise_threshold(state: State, fresh: np.ndarray, new_heights: np.ndarray, n_
     Michelot (1986): the threshold for the coordinates at hand is never too high; those it reaches leave, and so on.
     """
     numbers, counts = state.numbers, state.counts
-    threshold = numbers[THRESHOLD]
-    while counts[ACTIVE] > 0:
-        needed = (numbers[HEIGHTS] - numbers[BOUND]) / counts[ACTIVE]
+    bound, threshold = numbers[BOUND], numbers[THRESHOLD]
+    if not counts[QUEUED]:
+        build_queue(state)
+    total = 0.0
+    for place in range(n_fresh):
+        total += abs(new_heights[place])
+    while True:
+        count = counts[ACTIVE] + n_fresh
+        needed = (numbers[HEIGHTS] + total - bound) / count
         if not needed > threshold:
             break
         threshold = needed
-        before = counts[ACTIVE]
-        kept = 0
-        for place in range(n_fresh):
-            height = new_heights[place]
-            if abs(height) > threshold:
-                fresh[kept], new_heights[kept] = fresh[place], height
-                kept += 1
-            else:
-                centre = state.features[fresh[place], CENTRE]
-                counts[ACTIVE] -= 1
-                numbers[HEIGHTS] -= abs(height)
-                numbers[SECOND] -= height * (height - 2.0 * centre)
-                numbers[FIRST] -= abs(height) - (centre if height > 0 else -centre)
-        n_fresh = kept
-        if not counts[QUEUED]:
-            build_queue(state)
         reach(state, threshold)
-        if counts[ACTIVE] == before:
+        kept, total = 0, 0.0
+        for place in range(n_fresh):
+            j, height = fresh[place], new_heights[place]
+            fresh[kept], new_heights[kept] = j, height
+            if abs(height) > threshold:
+                total += abs(height)
+                kept += 1
+        n_fresh = kept
+        if counts[ACTIVE] + n_fresh == count:
             break
     numbers[THRESHOLD] = threshold
     return n_fresh
@@ -167,51 +178,68 @@ def restart(state: State) -> None:
 
 
 @compiled
+def score_of(state: State, data: np.ndarray, indices: np.ndarray, first: int, last: int, weight: float) -> float:
+    """The score of a row, whose squares are added to those of its columns on the way."""
+    features, threshold = state.features, state.numbers[THRESHOLD]
+    score = state.numbers[INTERCEPT]
+    for place in range(first, last):
+        j, entry = indices[place], data[place]
+        score += entry * shrunk(features[j, HEIGHT], threshold)
+        features[j, SQUARES] += weight * entry * entry
+    return score
+
+
+@compiled
 def move(
-    state: State, data: np.ndarray, indices: np.ndarray, g: float, fresh: np.ndarray, new_heights: np.ndarray
-) -> int:
-    """Go from w to ``z = w - g x``; how many coordinates were zero. They are noted as fresh, not yet made active."""
-    features, numbers, counts = state.features, state.numbers, state.counts
-    threshold, thresholds, rows, queued = numbers[THRESHOLD], numbers[THRESHOLDS], counts[ROWS], counts[QUEUED] != 0
-    heights, second, first, active = 0.0, 0.0, 0.0, 0
-    n_fresh = 0
-    for place in range(len(indices)):
-        j = indices[place]
-        change = g * data[place]
+    state: State,
+    data: np.ndarray,
+    indices: np.ndarray,
+    begin: int,
+    end: int,
+    g: float,
+    fresh: np.ndarray,
+    new_heights: np.ndarray,
+) -> tuple[int, float, float]:
+    """Go from w to ``z = w - g x``, but for coordinates that were zero: they are noted as fresh.
+
+    Answers how many these are, what they add to the l1 norm, and what they add to the squared distance from the centre.
+    """
+    features, levels, items, links, heads = state.features, state.levels, state.items, state.links, state.heads
+    numbers, counts = state.numbers, state.counts
+    threshold, thresholds, rows = numbers[THRESHOLD], numbers[THRESHOLDS], counts[ROWS]
+    base, queued = counts[BASE], counts[QUEUED] != 0
+    heights, second, first, n_fresh, norm, square = 0.0, 0.0, 0.0, 0, 0.0, 0.0
+    for place in range(begin, end):
+        j, change = indices[place], g * data[place]
         if change == 0.0:
             continue
         height, centre = features[j, HEIGHT], features[j, CENTRE]
         z = shrunk(height, threshold) - change
-        new = z + threshold if z > 0 else z - threshold
-        if abs(new) <= threshold:
-            if height != 0.0:
-                leave(state, j)
-            continue
+        new = z + math.copysign(threshold, z)
         if height == 0.0:
+            # Noted in any case, and kept if it is above the threshold.
             fresh[n_fresh], new_heights[n_fresh] = j, new
-            n_fresh += 1
-            active += 1
-        else:
-            heights -= abs(height)
-            second -= height * (height - 2.0 * centre)
-            first -= abs(height) - (centre if height > 0 else -centre)
+            if abs(new) > threshold:
+                n_fresh += 1
+                norm += abs(z)
+                square += z * (z - 2.0 * centre)
+        elif abs(new) > threshold:
+            sign, old_sign = math.copysign(1.0, z), math.copysign(1.0, height)
+            heights += abs(new) - abs(height)
+            second += new * (new - 2.0 * centre) - height * (height - 2.0 * centre)
+            first += (abs(new) - sign * centre) - (abs(height) - old_sign * centre)
             features[j, HEIGHT] = new
-            past = (height - new) * rows
-            if (height > 0) != (new > 0):
-                past += 2.0 * thresholds if new > 0 else -2.0 * thresholds
-            features[j, PAST] += past
+            features[j, PAST] += (height - new) * rows - (old_sign - sign) * thresholds
             if queued:
-                level = level_of(counts[BASE], abs(new))
-                if level < state.levels[j]:
-                    enter(state, j, level)
-        heights += abs(new)
-        second += new * (new - 2.0 * centre)
-        first += abs(new) - (centre if new > 0 else -centre)
+                level = level_of(base, abs(new))
+                if level < levels[j]:
+                    enter(items, links, heads, levels, counts, j, level)
+        else:
+            leave(state, j)
     numbers[HEIGHTS] += heights
     numbers[SECOND] += second
     numbers[FIRST] += first
-    counts[ACTIVE] += active
-    return n_fresh
+    return n_fresh, norm, square
 
 
 @compiled
@@ -229,62 +257,36 @@ def learn_rows(
     fit_intercept: bool,
 ) -> None:
     """Learn from the rows of a CSR matrix in the given order. Without weights, an empty array, each counts as one."""
-    features, numbers, counts = state.features, state.numbers, state.counts
+    numbers, counts = state.numbers, state.counts
     longest = 0
     for i in order:
         longest = max(longest, starts[i + 1] - starts[i])
-    fresh, new_heights = np.empty(longest, dtype=np.int32), np.empty(longest)
+    fresh, new_heights = np.empty(longest + 1, dtype=np.int32), np.empty(longest + 1)
     for i in order:
         weight = weights[i] if len(weights) > 0 else 1.0
         if weight == 0.0:
             continue
-        row, columns = data[starts[i] : starts[i + 1]], indices[starts[i] : starts[i + 1]]
-        threshold = numbers[THRESHOLD]
-        score = numbers[INTERCEPT]
-        for place in range(len(columns)):
-            j = columns[place]
-            score += row[place] * shrunk(features[j, HEIGHT], threshold)
-            features[j, SQUARES] += weight * row[place] * row[place]
+        begin, end = starts[i], starts[i + 1]
+        score = score_of(state, data, indices, begin, end, weight)
         # The average is over the iterates before each step.
         counts[ROWS] += 1
-        numbers[THRESHOLDS] += threshold
+        counts[SEEN] += 1
+        numbers[THRESHOLDS] += numbers[THRESHOLD]
         numbers[INTERCEPT_SUM] += numbers[INTERCEPT]
         numbers[WEIGHT] += weight
-        counts[SEEN] += 1
         g = numbers[STEP] * weight * slope(form, low, high, y[i], score)
         if g != 0.0:
             if fit_intercept:
                 numbers[INTERCEPT] -= g
-            n_fresh = move(state, row, columns, g, fresh, new_heights)
-            square, rounding = squared_distance(state)
-            outside = square + rounding > numbers[RADIUS] ** 2
-            if not outside and numbers[HEIGHTS] - counts[ACTIVE] * threshold > numbers[BOUND]:
+            if counts[ROOM] < end - begin:
+                counts[QUEUED] = 0
+            n_fresh, norm, square = move(state, data, indices, begin, end, g, fresh, new_heights)
+            near, rounding = squared_distance(state)
+            outside = near + square + rounding > numbers[RADIUS] ** 2
+            if not outside and numbers[HEIGHTS] - counts[ACTIVE] * numbers[THRESHOLD] + norm > numbers[BOUND]:
                 n_fresh = raise_threshold(state, fresh, new_heights, n_fresh)
-            for place in range(n_fresh):
-                settle(state, fresh[place], new_heights[place])
+            settle(state, fresh, new_heights, n_fresh)
             if outside:
                 project_on_both(state)
         if counts[ROWS] == counts[LENGTH]:
             restart(state)
-
-
-@compiled
-def fill_last(state: State, out: np.ndarray) -> None:
-    """Write the last iterate into zeros."""
-    for place in range(state.counts[MEMBERS]):
-        j = state.members[place]
-        out[j] = shrunk(state.features[j, HEIGHT], state.numbers[THRESHOLD])
-
-
-@compiled
-def fill_average(state: State, out: np.ndarray, centre_weight: float) -> None:
-    """Write into zeros the average of this epoch's iterates, in which the centre counts as so many more of them."""
-    rows, thresholds = state.counts[ROWS], state.numbers[THRESHOLDS]
-    whole = rows + centre_weight
-    for place in range(state.counts[MEMBERS]):
-        j = state.members[place]
-        height = state.features[j, HEIGHT]
-        total = state.features[j, PAST] + height * rows + centre_weight * state.features[j, CENTRE]
-        if height != 0.0:
-            total -= thresholds if height > 0 else -thresholds
-        out[j] = total / whole

@@ -12,6 +12,8 @@ not the feature's.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pauca.stream.compiler import compiled
@@ -23,11 +25,11 @@ from pauca.stream.state import (
     FREE,
     HEIGHT,
     HEIGHTS,
-    LEVELS,
     MEMBER,
     MEMBERS,
     PAST,
     QUEUED,
+    ROOM,
     ROWS,
     SECOND,
     THRESHOLD,
@@ -38,67 +40,113 @@ from pauca.stream.state import (
 
 
 @compiled
-def level_of(base: int, height: float) -> int:
-    """One more than the highest bit in which the height differs from the base; zero if it does not."""
-    differing = np.float64(height).view(np.int64) ^ base
-    # The exponent of the number as a float is its highest bit. Without its last bits it is not rounded up to the next.
-    if differing >= 1 << 32:
-        return int(np.float64(differing >> 16).view(np.int64) >> 52) - 1006
-    if differing > 0:
-        return int(np.float64(differing).view(np.int64) >> 52) - 1022
-    return 0
+def key_of(height: float) -> int:
+    """The first 32 bits: sign, exponent and 20 bits of the mantissa."""
+    return int(np.float64(height).view(np.int64)) >> 32
 
 
 @compiled
-def enter(state: State, j: int, level: int) -> None:
-    """Put a feature at a level; where there is no room left, all void entries are thrown out first."""
-    counts = state.counts
+def level_of(base: int, height: float) -> int:
+    """One more than the highest bit in which the key of a height differs from the base; zero if it does not."""
+    # The exponent of the difference as a float is its highest bit.
+    return max((int(np.float64(key_of(height) ^ base).view(np.int64)) >> 52) - 1022, 0)
+
+
+@compiled
+def enter(
+    items: np.ndarray,
+    links: np.ndarray,
+    heads: np.ndarray,
+    levels: np.ndarray,
+    counts: np.ndarray,
+    j: int,
+    level: int,
+) -> None:
+    """Put a feature at a level. There must be room."""
     entry = counts[FREE]
     if entry >= 0:
-        counts[FREE] = state.links[entry]
-    elif counts[USED] < len(state.items):
+        counts[FREE] = links[entry]
+    else:
         entry = counts[USED]
         counts[USED] += 1
-    else:
-        build_queue(state)
-        return
-    state.items[entry] = j
-    state.links[entry] = state.heads[level]
-    state.heads[level] = entry
-    state.levels[j] = level
+    counts[ROOM] -= 1
+    items[entry] = j
+    links[entry] = heads[level]
+    heads[level] = entry
+    levels[j] = level
 
 
 @compiled
 def build_queue(state: State) -> None:
     """Enter every active feature into an empty queue."""
-    counts = state.counts
-    base = int(np.float64(state.numbers[THRESHOLD]).view(np.int64))
-    counts[BASE] = base
-    counts[FREE] = -1
-    counts[QUEUED] = 1
-    state.heads[:] = -1
+    features, levels, items, links, heads = state.features, state.levels, state.items, state.links, state.heads
+    members, counts = state.members, state.counts
+    base = key_of(state.numbers[THRESHOLD])
+    heads[:] = -1
     used = 0
     for place in range(counts[MEMBERS]):
-        j = state.members[place]
-        height = state.features[j, HEIGHT]
+        j = members[place]
+        height = features[j, HEIGHT]
+        levels[j] = MEMBER
         if height != 0.0:
             level = level_of(base, abs(height))
-            state.items[used] = j
-            state.links[used] = state.heads[level]
-            state.heads[level] = used
-            state.levels[j] = level
+            items[used] = j
+            links[used] = heads[level]
+            heads[level] = used
+            levels[j] = level
             used += 1
-        else:
-            state.levels[j] = MEMBER
+    counts[BASE] = base
+    counts[FREE] = -1
     counts[USED] = used
+    counts[ROOM] = len(links) - used
+    counts[QUEUED] = 1
+
+
+@compiled
+def reach(state: State, threshold: float) -> None:
+    """Let all coordinates leave whose height is not above the threshold."""
+    features, levels, items, links, heads = state.features, state.levels, state.items, state.links, state.heads
+    numbers, counts = state.numbers, state.counts
+    rows, thresholds = counts[ROWS], numbers[THRESHOLDS]
+    top = level_of(counts[BASE], threshold)
+    base = key_of(threshold)
+    counts[BASE] = base
+    heights, second, first, leaving = 0.0, 0.0, 0.0, 0
+    for level in range(top + 1):
+        entry = heads[level]
+        heads[level] = -1
+        while entry >= 0:
+            j, following = items[entry], links[entry]
+            links[entry] = counts[FREE]
+            counts[FREE] = entry
+            counts[ROOM] += 1
+            entry = following
+            if levels[j] != level:
+                continue
+            height = features[j, HEIGHT]
+            if abs(height) > threshold:
+                enter(items, links, heads, levels, counts, j, level_of(base, abs(height)))
+                continue
+            centre, sign = features[j, CENTRE], math.copysign(1.0, height)
+            heights += abs(height)
+            second += height * (height - 2.0 * centre)
+            first += abs(height) - sign * centre
+            leaving += 1
+            features[j, PAST] += height * rows - sign * thresholds
+            features[j, HEIGHT] = 0.0
+            levels[j] = MEMBER
+    numbers[HEIGHTS] -= heights
+    numbers[SECOND] -= second
+    numbers[FIRST] -= first
+    counts[ACTIVE] -= leaving
 
 
 @compiled
 def leave(state: State, j: int) -> None:
-    """Take an active coordinate to zero."""
+    """Take one active coordinate to zero."""
     numbers, counts = state.numbers, state.counts
     height, centre = state.features[j, HEIGHT], state.features[j, CENTRE]
-    sign = 1.0 if height > 0 else -1.0
+    sign = math.copysign(1.0, height)
     counts[ACTIVE] -= 1
     numbers[HEIGHTS] -= abs(height)
     numbers[SECOND] -= height * (height - 2.0 * centre)
@@ -106,27 +154,3 @@ def leave(state: State, j: int) -> None:
     state.features[j, PAST] += height * counts[ROWS] - sign * numbers[THRESHOLDS]
     state.features[j, HEIGHT] = 0.0
     state.levels[j] = MEMBER
-
-
-@compiled
-def reach(state: State, threshold: float) -> None:
-    """Let all coordinates leave whose height is not above the threshold."""
-    counts = state.counts
-    base = int(np.float64(threshold).view(np.int64))
-    top = level_of(counts[BASE], threshold)
-    counts[BASE] = base
-    for level in range(min(top + 1, LEVELS)):
-        entry = state.heads[level]
-        state.heads[level] = -1
-        while entry >= 0:
-            following = state.links[entry]
-            j = state.items[entry]
-            state.links[entry] = counts[FREE]
-            counts[FREE] = entry
-            if state.levels[j] == level:
-                height = abs(state.features[j, HEIGHT])
-                if height <= threshold:
-                    leave(state, j)
-                else:
-                    enter(state, j, level_of(base, height))
-            entry = following

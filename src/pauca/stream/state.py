@@ -48,15 +48,16 @@ HEIGHT, CENTRE, PAST, SQUARES = range(4)
     EPOCHS,
     SEEN,
     QUEUED,  # whether there is a queue
-    BASE,
-    FREE,
-    USED,
-) = range(10)
+    BASE,  # of the levels
+    FREE,  # the first of the entries that were used and are free again, or -1
+    USED,  # entries that were ever used
+    ROOM,  # entries that are free, used before or not
+) = range(11)
 
 # What the level of a feature says besides its place in the queue.
 STRANGER, MEMBER = -1, -2
 
-LEVELS = 65
+LEVELS = 33
 
 
 class State(NamedTuple):
@@ -67,7 +68,7 @@ class State(NamedTuple):
     features : (d, 4) floats: height u, centre c, past, sum of weighted squares of the entries
     levels   : (d,) bytes: where a feature lies in the queue, MEMBER if not there, STRANGER if not among the members
     members  : (d,) indices of features with a height, a centre or a past; others are zero throughout
-    items, links : (1.5 d,) entries of the queue: a feature, and the next entry of the same level
+    items, links : (2 d,) entries of the queue: a feature, and the next entry of the same level
     heads    : (LEVELS,) first entries of the levels
     numbers, counts : what there is only one of
     """
@@ -84,14 +85,13 @@ class State(NamedTuple):
 
 def new_state(n_features: int) -> State:
     """All zeros, with no member. Memory is taken as features are met."""
-    entries = n_features + n_features // 2 + 1
     return State(
         features=np.zeros((n_features, 4)),
         levels=np.full(n_features, STRANGER, dtype=np.int8),
         members=np.empty(n_features, dtype=np.int32),
-        items=np.empty(entries, dtype=np.int32),
-        links=np.empty(entries, dtype=np.int32),
+        items=np.empty(2 * n_features, dtype=np.int32),
+        links=np.empty(2 * n_features, dtype=np.int32),
         heads=np.full(LEVELS, -1, dtype=np.int32),
         numbers=np.zeros(13),
-        counts=np.zeros(10, dtype=np.int64),
+        counts=np.zeros(11, dtype=np.int64),
     )
