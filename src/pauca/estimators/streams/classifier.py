@@ -97,8 +97,8 @@ class StreamClassifier(TellsClasses, StreamModel):
     >>> stream = StreamClassifier(k=2)
     >>> for start in range(0, 3000, 500):
     ...     _ = stream.partial_fit(X[start : start + 500], y[start : start + 500], classes=["no", "yes"])
-    >>> round(stream.score(X, y), 2)
-    0.93
+    >>> stream.score(X, y) > 0.9
+    True
     """
 
     def __init__(
