@@ -10,7 +10,7 @@ from pauca.version import __version__
 
 if TYPE_CHECKING:
     from pauca import export, losses, methods
-    from pauca.estimators import SparseClassifier, SparseRegressor
+    from pauca.estimators import SparseClassifier, SparseRegressor, Sparsified, sparsify
     from pauca.export import ModelFileError, load
     from pauca.path import Path, Progress, Stop
     from pauca.warnings import PaucaWarning
@@ -22,12 +22,14 @@ __all__ = [
     "Progress",
     "SparseClassifier",
     "SparseRegressor",
+    "Sparsified",
     "Stop",
     "__version__",
     "export",
     "load",
     "losses",
     "methods",
+    "sparsify",
 ]
 
 # Where each name lives. They are imported when first asked for, since scikit-learn takes a second or more to import:
@@ -39,13 +41,15 @@ _HOMES = {
     "Progress": "path",
     "SparseClassifier": "estimators",
     "SparseRegressor": "estimators",
+    "Sparsified": "estimators",
     "Stop": "path",
     "load": "export",
+    "sparsify": "estimators",
 }
 
 _ROOMS = (
     *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
-    *("subset", "units", "warnings"),
+    *("sampling", "subset", "units", "warnings"),
 )
 
 

@@ -2,5 +2,7 @@
 
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
+from pauca.estimators.sparsified import Sparsified
+from pauca.estimators.sparsifying import sparsify
 
-__all__ = ["SparseClassifier", "SparseRegressor"]
+__all__ = ["SparseClassifier", "SparseRegressor", "Sparsified", "sparsify"]

@@ -73,6 +73,12 @@ def check_data(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     return X, np.asarray(y, dtype=np.float64)
 
 
+def check_table(estimator: Any, X: Any) -> Any:
+    """X alone, as ``check_data`` gives it."""
+    with _named_columns(X):
+        return _as_numbers(validate_data(estimator, X, **AS_IT_IS))
+
+
 def check_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
     with _named_columns(X):

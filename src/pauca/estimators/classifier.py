@@ -232,7 +232,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
             )
         n_classes = len(self.classes_)
         loss = loss.for_classes(n_classes)
-        target = _coded(codes, n_classes, joint=loss.joint)
+        target = coded(codes, n_classes, joint=loss.joint)
         loss.check_target(target)
         self._search(X, y, weights, Target(target, loss, 1 if n_classes == 2 else n_classes), groups)
         return self
@@ -320,7 +320,7 @@ class SparseClassifier(ClassifierMixin, SparseModel):
         return (None, names) if len(names) == 2 else (names, None)
 
 
-def _coded(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndarray:
+def coded(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndarray:
     """Classes as a loss wants them: numbers, shape (n,), or -1 and 1 for each against all others, shape (C, n)."""
     if joint:
         return codes.astype(np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,9 +45,6 @@ class Sampling(ABC):
     coef: np.ndarray
     """Their dense coefficients w, shape (C, N)."""
 
-    unbiased: ClassVar[bool] = True
-    """Whether the mean of all draws is w."""
-
     @property
     @abstractmethod
     def chances(self) -> np.ndarray:
@@ -56,6 +53,11 @@ class Sampling(ABC):
     @abstractmethod
     def draw(self, rng: RandomNumbers) -> tuple[np.ndarray, np.ndarray]:
         """Places in ``features``, ascending, and what the coefficients there are multiplied by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unbiased(Sampling):
+    """A way to draw whose mean is w, so that what the draws cost in the mean can be foretold."""
 
     @abstractmethod
     def spread(self, moments: np.ndarray, scores: Scores) -> Spread:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pauca.sampling.base import RandomNumbers, Sampling, Scores, Spread
+from pauca.sampling.base import RandomNumbers, Sampling, Scores, Spread, Unbiased
 
 
 @dataclass(frozen=True, eq=False)
-class WithReplacement(Sampling):
+class WithReplacement(Unbiased):
     """K draws with replacement: ``u_j = counts_j w_j / (K p_j)`` with ``p_j`` in proportion to the strength.
 
     Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 1, for the strength ``|w_j|``; Li, Yang, Zhang and Jin (2017),

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_banded
 
-from pauca.sampling.base import RandomNumbers, Sampling, Scores, Spread
+from pauca.sampling.base import RandomNumbers, Sampling, Scores, Spread, Unbiased
 from pauca.sampling.truncation import strongest
 
 
@@ -26,7 +26,7 @@ class Strata(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Systematic(Sampling):
+class Systematic(Unbiased):
     """K distinct features: ``u_j = w_j / pi_j`` for those drawn, with chances ``pi_j = min(1, tau strength_j)``.
 
     Features that are certain (``pi_j = 1``) keep their weight. The chances of all others, laid end to end in the order

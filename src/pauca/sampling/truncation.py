@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from pauca.sampling.base import RandomNumbers, Sampling, Scores, Spread
+from pauca.sampling.base import RandomNumbers, Sampling
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +18,6 @@ class Truncation(Sampling):
 
     kept: np.ndarray
     """One for those kept and zero for all others, shape (N,)."""
-
-    unbiased: ClassVar[bool] = False
 
     @classmethod
     def of(cls, features: np.ndarray, coef: np.ndarray, strength: np.ndarray, k: int) -> Sampling:
@@ -38,17 +35,6 @@ class Truncation(Sampling):
         """Always the same; no random number is used."""
         places = np.flatnonzero(self.kept)
         return places, np.ones(len(places))
-
-    def spread(self, moments: np.ndarray, scores: Scores) -> Spread:
-        """``sum_i v_i (x_i w')^2`` and ``|w'|^2``, where w' is what was left out."""
-        left_out = self.coef * (1.0 - self.kept)
-        there = sum(float(np.vdot(block, block)) for block in scores(left_out.T))
-        return Spread(there, float(np.vdot(left_out, left_out)))
-
-    def ceiling(self, moments: np.ndarray) -> Spread:
-        """``(sum_j |w'_j| sqrt(m_j))^2``, the triangle inequality, and ``|w'|^2``."""
-        left_out = self._squares * (1.0 - self.kept)
-        return Spread(float(np.sqrt(left_out * moments).sum()) ** 2, float(left_out.sum()))
 
 
 def strongest(strength: np.ndarray, k: int) -> np.ndarray:
