@@ -174,6 +174,17 @@ def test_narrow_sparse_data_are_not_made_dense():
     np.testing.assert_allclose(np.diag(gram), 1.0)
 
 
+@pytest.mark.parametrize("form", [sparse.csc_array, sparse.csr_array])
+def test_scores_of_sparse_data_do_not_copy_them(form):
+    X = form(sparse.random_array((2000, 3000), density=0.1, rng=np.random.default_rng(0)))
+    design = make_design(X, np.full(2000, 1 / 2000), center=True)
+    tracemalloc.start()
+    list(design.scores(np.ones((3000, 1))))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < X.data.nbytes / 4
+
+
 @pytest.mark.parametrize("center", [True, False])
 def test_means_a_thousand_times_the_spread_keep_their_digits_without_copies(center):
     """Below the ratio from which blocks are centred, the second centring alone must do."""

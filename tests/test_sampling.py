@@ -218,8 +218,18 @@ def test_chances_by_moments_are_the_best_of_all(k):
         other = moments.shares * np.exp(0.3 * rng.normal(size=len(moments.shares)))
         worse = type(moments)(moments.features, moments.coef, other / other.sum(), k)
         assert trials.expect(worse).excess > best
-    assert trials.expect(trials.lay_out(k, "magnitude")).excess > best
-    assert trials.expect(trials.lay_out(k, "systematic")).excess < best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_systematic_costs_no_more_than_moments_and_those_no_more_than_magnitude(seed):
+    X, y, coef = correlated(seed, n=60 if seed % 2 else 4, outputs=1 + seed % 3)
+    v = np.full(len(X), 1 / len(X))
+    trials = Trials.of(make_design(X, v, center=True), y, Squared(), coef, ridge=0.1 * (seed % 2), center=True)
+    for k in range(1, 12):
+        cost = [trials.expect(trials.lay_out(k, method)).excess for method in DRAWN]
+        slack = 1e-10 * trials.expect(trials.lay_out(1, "magnitude")).bound
+        assert cost[2] <= cost[1] + slack
+        assert cost[1] <= cost[0] + slack
 
 
 LOSSES = {

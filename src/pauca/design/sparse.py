@@ -78,7 +78,8 @@ class SparseDesign(StandardisedColumns):
     def scores(self, coef: Any) -> Iterator[tuple[slice, np.ndarray]]:
         shift = self.mean @ coef
         for rows in row_blocks(self.n_rows, coef.shape[1], DENSE_NUMBERS):
-            product = self._X[rows] @ coef
+            # A slice of sparse data is a copy, even where it holds all rows.
+            product = (self._X if rows == slice(0, self.n_rows) else self._X[rows]) @ coef
             yield rows, (product.toarray() if sparse.issparse(product) else product) - shift
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:

@@ -17,6 +17,9 @@ from pauca.sampling import Draw
 MOST_SHOWN = 30
 MOST_OUTPUTS = 6
 
+# Objectives below this share of others are nothing.
+ROUNDING = 1e-12
+
 
 class Reader(BaseEstimator):
     """Stands where scikit-learn's checks want an estimator: it knows the columns of X and nothing else."""
@@ -157,9 +160,11 @@ class Sparsified:
     def _head(self) -> str:
         noun = "feature" if self.k == 1 else "features"
         refitted = ", refitted" if self.refitted else ""
+        # Without y the dense model is perfect but for rounding.
+        dense = self.dense_objective if self.dense_objective > ROUNDING * self.objective else 0.0
         return (
             f"{self.k} {noun} of {self.coef.shape[-1]} by {self.method!r}{refitted}, objective {self.objective:.6g}, "
-            f"dense {self.dense_objective:.6g}"
+            f"dense {dense:.6g}"
         )
 
     def _table(self) -> list[str]:

@@ -36,8 +36,11 @@ class Systematic(Unbiased):
 
     It is the same design as ordered pivotal sampling (Chauvet 2012): features duel one after the other in the order of
     the columns, each with whoever is left of the duels before. Hence its variance can be had exactly, see ``spread``,
-    and is never above that of K draws with replacement at ``p = pi / K`` (Chauvet and Ruiz-Gazen 2017). One common
-    random start for all strata, as in plain systematic sampling, has no such bound.
+    and is never above that of K draws with replacement at ``p = pi / K`` (Chauvet and Ruiz-Gazen 2017). As the certain
+    features add none of it, it is not above that of K draws with replacement by the same strength either: with R for
+    the length of the sum of the uncertain ``x_j w_j``, T for the sum of their lengths and S for that of the certain
+    ones, ``(T^2 - R^2) / (K - c) <= ((S + T)^2 - (S + R)^2) / K`` since c are certain with ``S >= c T / (K - c)``. One
+    common random start for all strata, as in plain systematic sampling, has no such bound.
     """
 
     inclusion: np.ndarray

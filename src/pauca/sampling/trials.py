@@ -97,8 +97,10 @@ class Trials:
         """The best model on the support of a draw; never above it."""
         objective, design, support = self.objective, self.objective.design, drawn.support
         free = objective.free
-        columns = np.ones((free + len(support), design.n_rows))
-        columns[free:] = design.columns(support)
+        columns = np.empty((free + len(support), design.n_rows))
+        columns[:free] = 1.0
+        for rows, block in design.blocks(support):
+            columns[free:, rows] = block.T
         start = np.empty((len(drawn.coef), free + len(support)))
         start[:, free:] = drawn.coef * design.spread[support]
         start[:, :free] = (drawn.intercept + drawn.coef @ design.mean[support])[:, None]
@@ -160,8 +162,10 @@ class Trials:
 
 
 def _scattered(features: np.ndarray, coef: Any, n_features: int) -> Any:
-    """Coefficients of shape (N, m) of some features, as those of all: shape (d, m), dense if most are there."""
-    if len(features) == n_features:
-        return coef
-    few = sparse.coo_array(coef)
+    """Coefficients of shape (N, m) of some features, as those of all: shape (d, m), dense or sparse as they were."""
+    if not sparse.issparse(coef):
+        scattered = np.zeros((n_features, coef.shape[1]))
+        scattered[features] = coef
+        return scattered
+    few = coef.tocoo()
     return sparse.csc_array((few.data, (features[few.row], few.col)), shape=(n_features, coef.shape[1]))
