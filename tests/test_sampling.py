@@ -133,6 +133,34 @@ def test_nothing_to_draw(method):
         assert len(drawn.support) == len(drawn.values) == 0
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_single_feature_is_always_drawn_as_it_is(method):
+    for coef, k in [([0.0, -2.0, 0.0], 3), ([1.0, 1.0, 1e-20], 2)]:
+        w, moments = np.array(coef), np.ones(3)
+        sampling = lay_out(w, moments, k, method)
+        assert np.all(np.isfinite(sampling.chances))
+        drawn = draw(w, moments, k, method, np.random.default_rng(0))
+        if k == 3 or method in {"systematic", "truncate"}:
+            np.testing.assert_allclose(drawn.values, w[w**2 > 1e-9])
+            np.testing.assert_array_equal(drawn.support, np.flatnonzero(w**2 > 1e-9))
+
+
+@pytest.mark.parametrize("power", [0, 1, 4, 16])
+def test_systematic_draws_of_strengths_of_any_range(power):
+    rng = np.random.default_rng(power)
+    for n, k in [(2, 1), (50, 49), (300, 7), (300, 150), (300, 299)]:
+        coef = 10 ** (power * rng.uniform(-1, 1, n))
+        sampling = lay_out(coef, np.ones(n), k, "systematic")
+        np.testing.assert_allclose(sampling.chances.sum(), k, rtol=1e-9)
+        for _ in range(20):
+            assert len(sampling.draw(rng)[0]) == k
+        X = rng.normal(size=(5, len(sampling.features)))
+        moments = (X**2).sum(axis=0)
+        spread, ceiling = sampling.spread(moments, lambda coef, X=X: iter([X @ coef])), sampling.ceiling(moments)
+        assert 0 <= spread.scores <= ceiling.scores * (1 + 1e-9)
+        assert 0 <= spread.weights <= ceiling.weights * (1 + 1e-9)
+
+
 # What draws cost.
 
 

@@ -13,6 +13,9 @@ from scipy.linalg import solve_banded
 from pauca.sampling.base import RandomNumbers, Sampling, Scores, Spread, Unbiased
 from pauca.sampling.truncation import strongest
 
+# A chance closer to one than this is one.
+ROUNDING = 1e-12
+
 
 class Strata(NamedTuple):
     """The line of chances, cut into strata of length one; arrays of shape (K,)."""
@@ -55,12 +58,14 @@ class Systematic(Unbiased):
         """Draws of ``k`` distinct features, or of all if there are no more."""
         certain = _certain(strength, k)
         count = min(k, len(strength)) - int(np.count_nonzero(certain))
+        if not count:  # whatever else there is has no chance
+            features, coef, every = features[certain], coef[:, certain], np.ones(np.count_nonzero(certain))
+            return cls(features, coef, every, np.zeros_like(every), 0)
         length = np.where(certain, 0.0, strength)
         ends = np.cumsum(length)
-        if count:
-            length *= count / ends[-1]
-            ends *= count / ends[-1]
-            ends[-1] = count
+        length *= count / ends[-1]
+        ends *= count / ends[-1]
+        ends[ends >= ends[-1]] = count
         return cls(features, coef, np.where(certain, 1.0, length), ends, count)
 
     @property
@@ -80,7 +85,7 @@ class Systematic(Unbiased):
         """The features that the points of all strata fall on."""
         starts = np.arange(self.count)
         first, before, after = self.strata
-        last = np.append(first[1:], len(self.ends) - 1)
+        last = np.append(first[1:], np.searchsorted(self.ends, self.count))
         # Where the point falls if the feature that reaches in was drawn before, and if it was not. Taken together the
         # point is uniform over its stratum: it hits what reaches in only in the second case, and more often then.
         if_drawn = after + uniform * (1.0 - after)
@@ -182,7 +187,7 @@ def _certain(strength: np.ndarray, k: int) -> np.ndarray:
     certain[top] = True
     # Sums from the smallest up: what is left after the largest must not be had by subtraction.
     left = np.cumsum(np.append(strength[~certain].sum(), strength[top][::-1]))[1:][::-1]
-    exceeds = strength[top] * (k - np.arange(k)) >= left
+    exceeds = strength[top] * (k - np.arange(k)) >= left * (1.0 - ROUNDING)
     if not exceeds.all():
         certain[top[int(np.argmin(exceeds)) :]] = False
     return certain
