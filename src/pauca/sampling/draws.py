@@ -56,8 +56,7 @@ def draw(coef: np.ndarray, moments: np.ndarray, k: int, method: str, rng: Random
 
     Notes
     -----
-    Time and memory are ``O(d + k log d)``, and all arrays but one mask are as long as there are coefficients that are
-    not zero.
+    Time is ``O(d + k log d)``. All arrays but a few masks are only as long as there are coefficients that are not zero.
 
     Examples
     --------
@@ -75,22 +74,26 @@ def draw(coef: np.ndarray, moments: np.ndarray, k: int, method: str, rng: Random
 
 def lay_out(coef: np.ndarray, moments: np.ndarray, k: int, method: str) -> Sampling:
     """The sampling of a method, from which any number of draws can be had; arguments as for ``draw``."""
-    outputs = np.atleast_2d(np.asarray(coef, dtype=np.float64))
-    magnitude = np.abs(outputs[0]) if len(outputs) == 1 else _norms(outputs)
-    features = np.flatnonzero((magnitude > 0) & (moments > 0))
+    outputs, moments = np.atleast_2d(np.asarray(coef, dtype=np.float64)), np.asarray(moments)
+    features = np.flatnonzero(np.any(outputs != 0, axis=0) & (moments > 0))
+    weights = np.ascontiguousarray(outputs[:, features])
     # Both factors are brought to at most one, so that no product leaves the range of floating-point numbers.
-    strength = _share_of_largest(magnitude[features])
+    strength = _share_of_largest(_norms(weights))
     if method != "magnitude":
-        strength *= np.sqrt(_share_of_largest(np.asarray(moments, dtype=np.float64)[features]))
-        features, strength = features[strength > 0], strength[strength > 0]
-    return KINDS[method](features, np.ascontiguousarray(outputs[:, features]), strength, k)
+        strength *= np.sqrt(_share_of_largest(moments[features].astype(np.float64)))
+    if not np.all(strength > 0):  # too small beside the largest to be told from nothing
+        features, weights, strength = features[strength > 0], weights[:, strength > 0], strength[strength > 0]
+    return KINDS[method](features, weights, strength, k)
 
 
-def _norms(outputs: np.ndarray) -> np.ndarray:
+def _norms(weights: np.ndarray) -> np.ndarray:
     """2-norms of the columns, without overflow."""
-    largest = np.abs(outputs).max(initial=0.0)
-    return np.sqrt(np.sum((outputs / largest) ** 2, axis=0)) * largest if largest > 0 else np.zeros(outputs.shape[1])
+    if len(weights) == 1:
+        return np.abs(weights[0])
+    largest = np.abs(weights).max(initial=0.0) or 1.0
+    return np.asarray(np.sqrt(np.sum((weights / largest) ** 2, axis=0)) * largest)
 
 
 def _share_of_largest(values: np.ndarray) -> np.ndarray:
-    return values / values.max(initial=0.0) if len(values) else values.copy()
+    """Values over the largest of them."""
+    return values / values.max() if len(values) else values.copy()
