@@ -111,7 +111,7 @@ def _checked(
     weights = _numbers(coef.toarray() if sparse.issparse(coef) else coef, "coefficients")
     if weights.ndim not in {1, 2} or weights.size == 0:
         raise ValueError(
-            "The coefficients must have shape (n_features,) or (n_outputs, n_features), none of them zero; got "
+            "The coefficients must have shape (n_features,) or (n_outputs, n_features) and be at least one; got shape "
             f"{weights.shape}."
         )
     weights = np.atleast_2d(weights)
