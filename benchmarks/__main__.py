@@ -20,6 +20,7 @@ from benchmarks.memory import memory
 from benchmarks.piecewise import lp
 from benchmarks.quality import correlated, optimum
 from benchmarks.report import Figure, table, verdict
+from benchmarks.sampling import sampling
 from benchmarks.speed import large_sparse, small, tall, wide
 from benchmarks.synthetic import synthetic
 from benchmarks.table4 import table4
@@ -39,6 +40,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "lp": lp,
     "digits": digits,
     "choosing": choosing,
+    "sampling": sampling,
     "memory": memory,
     "import": import_time,
 }

@@ -33,6 +33,10 @@ def test_verbs(form, center, weighted):
     np.testing.assert_allclose(np.vstack([b for _, b in blocks]), Z[:, [2, 9]], atol=1e-12)
     assert blocks[0][0].start == 0
     assert blocks[-1][0].stop == 60
+    coef = np.where(np.arange(36).reshape(12, 3) % 4, 0.0, 1.5)
+    for same in (coef, sparse.csc_array(coef)):
+        scores = np.vstack([block for _, block in design.scores(same)])
+        np.testing.assert_allclose(scores, (X - design.mean) @ coef, atol=1e-11)
 
 
 @pytest.mark.parametrize("form", DESIGNS)
@@ -41,6 +45,7 @@ def test_many_blocks_give_the_same_products(form, monkeypatch):
     v = np.full(60, 1 / 60)
     whole = make_design(DESIGNS[form](X), v, center=True)
     monkeypatch.setattr("pauca.design.dense.MOMENT_BLOCK_NUMBERS", 50)
+    monkeypatch.setattr("pauca.design.sparse.DENSE_NUMBERS", 50)
     for name in ("GATHERED_NUMBERS", "WIDE_NUMBERS"):
         monkeypatch.setattr(f"pauca.design.dense.{name}", 50)
         monkeypatch.setattr(f"pauca.design.sparse.{name}", 50)
@@ -49,6 +54,9 @@ def test_many_blocks_give_the_same_products(form, monkeypatch):
     np.testing.assert_allclose(parts.spread, whole.spread, rtol=1e-12)
     np.testing.assert_allclose(parts.gram([1, 5]), whole.gram([1, 5]), atol=1e-13)
     np.testing.assert_allclose(parts.correlate(y), whole.correlate(y), rtol=1e-10, atol=1e-12)
+    blocks = list(parts.scores(np.ones((12, 2))))
+    assert len(blocks) > 2
+    np.testing.assert_allclose(np.vstack([b for _, b in blocks]), (X - v @ X) @ np.ones((12, 2)), atol=1e-11)
 
 
 @pytest.mark.parametrize("form", ["C", "F", "csc", "csr"])
@@ -164,6 +172,17 @@ def test_narrow_sparse_data_are_not_made_dense():
     tracemalloc.stop()
     assert peak < 50e6 + 3 * X.data.nbytes < 8 * 100_000 * 100 * 1.2
     np.testing.assert_allclose(np.diag(gram), 1.0)
+
+
+@pytest.mark.parametrize("form", [sparse.csc_array, sparse.csr_array])
+def test_scores_of_sparse_data_do_not_copy_them(form):
+    X = form(sparse.random_array((2000, 3000), density=0.1, rng=np.random.default_rng(0)))
+    design = make_design(X, np.full(2000, 1 / 2000), center=True)
+    tracemalloc.start()
+    list(design.scores(np.ones((3000, 1))))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < X.data.nbytes / 4
 
 
 @pytest.mark.parametrize("center", [True, False])

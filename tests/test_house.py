@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "path": {"path", "subset", "model"},
     "choice": {"choice", "path", "losses"},
     "methods": {"methods", "path", "subset"},
-    "sampling": {"sampling"},
+    "sampling": {"sampling", "design", "losses", "objectives", "refit"},
     "report": {"report", "export", "path", "model", "version"},
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {

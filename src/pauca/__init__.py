@@ -10,7 +10,14 @@ from pauca.version import __version__
 
 if TYPE_CHECKING:
     from pauca import export, losses, methods
-    from pauca.estimators import SparseClassifier, SparseRegressor, StreamClassifier, StreamRegressor
+    from pauca.estimators import (
+        SparseClassifier,
+        SparseRegressor,
+        Sparsified,
+        StreamClassifier,
+        StreamRegressor,
+        sparsify,
+    )
     from pauca.export import ModelFileError, load
     from pauca.path import Path, Progress, Stop
     from pauca.warnings import PaucaWarning
@@ -22,6 +29,7 @@ __all__ = [
     "Progress",
     "SparseClassifier",
     "SparseRegressor",
+    "Sparsified",
     "Stop",
     "StreamClassifier",
     "StreamRegressor",
@@ -30,6 +38,7 @@ __all__ = [
     "load",
     "losses",
     "methods",
+    "sparsify",
 ]
 
 # Where each name lives. They are imported when first asked for, since scikit-learn takes a second or more to import:
@@ -41,15 +50,17 @@ _HOMES = {
     "Progress": "path",
     "SparseClassifier": "estimators",
     "SparseRegressor": "estimators",
+    "Sparsified": "estimators",
     "Stop": "path",
     "StreamClassifier": "estimators",
     "StreamRegressor": "estimators",
     "load": "export",
+    "sparsify": "estimators",
 }
 
 _ROOMS = (
     *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
-    *("stream", "subset", "units", "warnings"),
+    *("sampling", "stream", "subset", "units", "warnings"),
 )
 
 

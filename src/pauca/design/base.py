@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -76,6 +76,13 @@ class Design(Protocol):
         """Sums of the squares of every standardised column with ``weights`` of shape (m, n): shape (m, d).
 
         ``sums`` are the ``products`` of the weights, where they are known already.
+        """
+        ...
+
+    def scores(self, coef: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """Row blocks of ``(X - mean) coef``, for coefficients in the units of X of shape (d, m), dense or sparse.
+
+        Pairs of row slice and (rows, m) array.
         """
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -93,6 +94,11 @@ class DenseDesign(StandardisedColumns):
             squares *= self._inverse_spread**2
             return squares
         return self._about_the_mean(squares, weights, sums)
+
+    def scores(self, coef: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        shift = 0.0 if self._means_dominate else self.mean @ coef
+        for rows in row_blocks(self.n_rows, max(self.n_features, coef.shape[1]), WIDE_NUMBERS):
+            yield rows, self._all_columns(rows) @ coef - shift
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
         rows = np.unique(np.linspace(0, self.n_rows - 1, SAMPLED_ROWS).astype(np.intp))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -73,6 +74,13 @@ class SparseDesign(StandardisedColumns):
             return np.hstack([weights @ (part * part).T for part in parts])
         squared = type(X)((X.data.astype(np.float64) ** 2, X.indices, X.indptr), shape=X.shape)
         return self._about_the_mean(np.ascontiguousarray((squared.T @ weights.T).T), weights, sums)
+
+    def scores(self, coef: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        shift = self.mean @ coef
+        for rows in row_blocks(self.n_rows, coef.shape[1], DENSE_NUMBERS):
+            # A slice of sparse data is a copy, even where it holds all rows.
+            product = (self._X if rows == slice(0, self.n_rows) else self._X[rows]) @ coef
+            yield rows, (product.toarray() if sparse.issparse(product) else product) - shift
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
         # A sample of rows would miss most entries, and the product of sparse columns is cheap: no need to guess.

@@ -2,6 +2,8 @@
 
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
+from pauca.estimators.sparsified import Sparsified
+from pauca.estimators.sparsifying import sparsify
 from pauca.estimators.streams import StreamClassifier, StreamRegressor
 
-__all__ = ["SparseClassifier", "SparseRegressor", "StreamClassifier", "StreamRegressor"]
+__all__ = ["SparseClassifier", "SparseRegressor", "Sparsified", "StreamClassifier", "StreamRegressor", "sparsify"]

@@ -83,6 +83,12 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
     return X, np.asarray(y, dtype=np.float64)
 
 
+def check_table(estimator: Any, X: Any) -> Any:
+    """X alone, as ``check_data`` gives it."""
+    with _named_columns(X):
+        return _as_numbers(validate_data(estimator, X, **AS_IT_IS))
+
+
 def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
     with _named_columns(X):
@@ -155,7 +161,9 @@ def check_raw_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
         return np.ones(n_rows)
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, float(sample_weight))
-    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0)
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0
+    )
     if weights.shape != (n_rows,):
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
     if np.any(weights < 0):

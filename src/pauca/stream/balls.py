@@ -1,6 +1,6 @@
 """The projection onto both balls at once, in full: for the rare step that leaves the l2 ball.
 
-Li, Yang, Zhang and Jin (2016), Algorithm 3: with ``w_alpha`` the projection of ``c + alpha (z - c)`` onto the l1 ball,
+Li, Yang, Zhang and Jin (2017), Algorithm 3: with ``w_alpha`` the projection of ``c + alpha (z - c)`` onto the l1 ball,
 the answer is ``w_alpha`` for the alpha with ``||w_alpha - c|| = r``, and that distance grows with alpha. They halve an
 interval. While the signs of ``w_alpha`` stay as they are, the threshold is linear in alpha and the distance is known in
 closed form, so that each step here goes to where the answer would be for the signs at hand, and halves the interval

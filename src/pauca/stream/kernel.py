@@ -1,6 +1,6 @@
 """Epoch SGD on sparse rows, compiled: what a row costs grows with its entries alone.
 
-Li, Yang, Zhang and Jin (2016), Algorithm 1. The coordinates of a row are moved, the sums of the whole iterate follow,
+Li, Yang, Zhang and Jin (2017), Algorithm 1. The coordinates of a row are moved, the sums of the whole iterate follow,
 and the projection onto the l1 ball raises one threshold; see ``state`` for how iterate and average are kept.
 """
 

@@ -47,7 +47,7 @@ class EpochSGD:
     The intercept moves by the same steps, is averaged alike, and lies in neither ball. What a row costs grows with its
     entries, not with the features.
 
-    Li, Yang, Zhang and Jin (2016), Algorithm 1: for squared loss, entries in [-1, 1] and ``|y| <= bound`` the excess
+    Li, Yang, Zhang and Jin (2017), Algorithm 1: for squared loss, entries in [-1, 1] and ``|y| <= bound`` the excess
     loss falls as the inverse of the number of rows, without strong convexity.
 
     Parameters

@@ -66,7 +66,7 @@ class Learners:
         return self.average() if self._answer == "average" else self.last()
 
     def average(self) -> tuple[np.ndarray, np.ndarray]:
-        """Averages of the iterates, as Li, Yang, Zhang and Jin (2016) return them."""
+        """Averages of the iterates, as Li, Yang, Zhang and Jin (2017) return them."""
         return _stacked([learner.average for learner in self._each])
 
     def last(self) -> tuple[np.ndarray, np.ndarray]:

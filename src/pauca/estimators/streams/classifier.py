@@ -192,9 +192,7 @@ class StreamClassifier(TellsClasses, StreamModel):
         self._learn_chunk(self._rows(X, y, sample_weight, reset=first, least=0, classes=classes))
         return self
 
-    def _rows(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1, classes: Any = None
-    ) -> Rows:
+    def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1, classes: Any = None) -> Rows:
         resolve(self.loss, classes=True)
         X, y = check_classes(self, X, y, reset=reset, ensure_min_samples=least)
         X = self._as_rows(X)
