@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pauca.version import __version__
 
 if TYPE_CHECKING:
-    from pauca import export, losses, methods
+    from pauca import export, losses, methods, projections, theory
     from pauca.estimators import SparseClassifier, SparseRegressor
     from pauca.export import ModelFileError, load
     from pauca.path import Path, Progress, Stop
@@ -28,6 +28,8 @@ __all__ = [
     "load",
     "losses",
     "methods",
+    "projections",
+    "theory",
 ]
 
 # Where each name lives. They are imported when first asked for, since scikit-learn takes a second or more to import:
@@ -44,8 +46,8 @@ _HOMES = {
 }
 
 _ROOMS = (
-    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
-    *("subset", "units", "warnings"),
+    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path"),
+    *("projections", "refit", "subset", "theory", "units", "warnings"),
 )
 
 
