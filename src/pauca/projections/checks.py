@@ -42,7 +42,7 @@ def weights_for(values: Any, length: int) -> np.ndarray:
     if length and weights.min() <= 0:
         bad = int(np.argmin(weights))
         raise ValueError(f"weights must be positive; that of entry {bad} is {weights[bad]}.")
-    if length and weights.max() > WIDEST_WEIGHTS * weights.min():
+    if length and weights.min() < weights.max() / WIDEST_WEIGHTS:
         raise ValueError(f"weights must lie within a factor of {WIDEST_WEIGHTS:g} of one another; rescale the entries.")
     return weights
 
