@@ -37,7 +37,7 @@ class Bound:
     Attributes
     ----------
     method : str
-        The way to a sparse model; "any" for lower bounds.
+        The way to a sparse model; "any method" for lower bounds.
     number : float
         How many.
     unit : str
@@ -113,7 +113,7 @@ def bounds_table(
     greedy in the l1 ball, small excess 20000 steps
     greedy in the l1 ball, small gap 40000 steps
     forward selection 5000 features
-    any 157 features
+    any method, on some data 157 features
     """
     known = Constants.of(loss)
     number("accuracy", accuracy)
@@ -165,10 +165,10 @@ def _lower(loss: Any, norm: float, accuracy: float) -> Iterator[Bound]:
     """Lower bounds are proved for two losses only, and constants do not tell which loss it is."""
     if norm > NORM_ABOVE and _is("squared", loss) and accuracy <= SQUARED_BELOW:
         least = least_features_squared(radius=norm, accuracy=accuracy)
-        yield Bound("any", least, "features", "Theorem 4.2", SPARSITY)
+        yield Bound("any method, on some data", least, "features", "Theorem 4.2", SPARSITY)
     if norm > NORM_ABOVE and _is("absolute", loss) and accuracy <= ABSOLUTE_BELOW:
         least = least_features_absolute(radius=norm, accuracy=accuracy)
-        yield Bound("any", least, "features", "Theorem 4.1", SPARSITY)
+        yield Bound("any method, on some data", least, "features", "Theorem 4.1", SPARSITY)
 
 
 def _is(name: str, loss: Any) -> bool:
