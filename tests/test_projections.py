@@ -254,6 +254,9 @@ def test_kinds_of_input():
     assert np.linalg.norm(both - w32 / 2) <= 0.1 * (1 + 1e-6)
     assert active_onto_l1_ball((range(500), z32), 5.0).values.dtype == np.float32
     assert active_onto_l1_and_l2_balls((range(500), z32), 5.0, ([], []), 0.1).values.dtype == np.float32
+    mixed = active_onto_l1_and_l2_balls((np.array([7], np.uint64), [3.0]), 2.0, (np.array([1]), [1.0]), 1.0)
+    np.testing.assert_array_equal(mixed.indices, [1, 7])
+    assert mixed.indices.dtype.kind == "i"
     frozen = np.array([3.0, -1.0])
     frozen.flags.writeable = False
     onto_l1_ball(frozen, 1.0)
@@ -273,9 +276,11 @@ def test_nothing_to_project():
 
 
 def test_a_center_out_of_the_ball_by_rounding_will_do():
-    center = np.full(3, 1 / 3) * (1 + 1e-9)
-    w = onto_l1_and_l2_balls([5.0, 0.0, 0.0], 1.0, center, 0.1)
-    assert np.abs(w).sum() <= 1 + 1e-12
+    center = np.full(3, 1 / 3) * (1 + 1e-7)
+    for room in (0.1, 1e-9):
+        w = onto_l1_and_l2_balls([5.0, 0.0, 0.0], 1.0, center, room)
+        assert np.abs(w).sum() <= 1 + 1e-12
+        assert np.isclose(np.linalg.norm(w - np.full(3, 1 / 3)), room, rtol=1e-3)
 
 
 WAYS = {

@@ -24,8 +24,9 @@ class ActiveSet(NamedTuple):
 def active_onto_l1_ball(z: tuple[Any, Any], radius: float, weights: Any = None) -> ActiveSet:
     """The point of an l1 ball that is nearest to a vector given as an active set.
 
-    As ``onto_l1_ball``. Zeros stay zeros, so that entries outside the active set are never touched; the time is linear
-    in the entries of the set.
+    As ``onto_l1_ball``. Zeros stay zeros, so that entries outside the active set are never touched. The time is linear
+    in the entries of the set; indices that are not in ascending order are sorted once, to see whether any is there
+    twice.
 
     Parameters
     ----------
@@ -61,7 +62,8 @@ def active_onto_l1_and_l2_balls(
 ) -> ActiveSet:
     """The nearest point in an l1 ball and an l2 ball about a center, for active sets.
 
-    As ``onto_l1_and_l2_balls``. Only entries in which z or the center are not zero are touched.
+    As ``onto_l1_and_l2_balls``. Only entries in which z or the center are not zero are touched; their indices are
+    sorted once, to bring the two together.
 
     Parameters
     ----------

@@ -56,6 +56,8 @@ def indices_for(name: str, values: Any, length: int) -> np.ndarray:
         return indices.astype(np.intp)
     if indices.dtype.kind not in "iu":
         raise TypeError(f"The indices of {name} must be integers; got an array of dtype {indices.dtype}.")
+    if indices.dtype.kind == "u":
+        indices = indices.astype(np.intp)  # beside signed ones, NumPy would make floats of them
     if indices.min() < 0:
         raise ValueError(f"The indices of {name} must not be negative; got {indices.min()}.")
     if not (indices[1:] > indices[:-1]).all() and len(np.unique(indices)) < length:

@@ -67,7 +67,7 @@ def check_center(center: np.ndarray, radius: float) -> None:
 
 def nearest_of_both(z: np.ndarray, radius: float, center: np.ndarray, center_radius: float) -> np.ndarray:
     """``onto_l1_and_l2_balls`` for float64 arguments that have been looked at."""
-    far = nearest(z, radius)
+    center, far = nearest(center, radius), nearest(z, radius)
     if distance(far, center) <= center_radius:
         return far
     # Half of z - center: the whole may overflow where both are near the largest float.
