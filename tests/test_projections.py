@@ -230,6 +230,7 @@ def test_points_far_outside():
     np.testing.assert_array_equal(onto_l1_ball([1e150, -1e150, 1.0], 1.0), [0.5, -0.5, 0.0])
     np.testing.assert_array_equal(onto_l1_ball([1e300, 0.0], 1e-300), [1e-300, 0.0])
     np.testing.assert_allclose(onto_l1_ball([1e308, 1.7e308], 1.5e308), [4e307, 1.1e308])
+    np.testing.assert_array_equal(onto_l1_ball([1e200, 0.0], 1e-200, [1.0, 2.0]), [0.0, 0.0])
     z = 2.0**60 + np.array([0.0, 256.0, -512.0])
     np.testing.assert_array_equal(onto_l1_ball(z, 1024.0), [384.0, 640.0, 0.0])
     found = onto_l1_and_l2_balls([1e200, -1e200], 3.0, [1.0, 0.0], 1.0)

@@ -51,7 +51,9 @@ def onto_l1_and_l2_balls(z: Any, radius: float, center: Any, center_radius: floa
     if len(center) != len(z):
         raise ValueError(f"center must be as long as z: got {len(center)} and {len(z)} entries.")
     check_center(center, radius)
-    found = nearest_of_both(z.astype(np.float64, copy=False), radius, center.astype(np.float64), center_radius)
+    found = nearest_of_both(
+        z.astype(np.float64, copy=False), radius, center.astype(np.float64, copy=False), center_radius
+    )
     return found.astype(z.dtype, copy=False)
 
 

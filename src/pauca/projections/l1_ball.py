@@ -58,8 +58,9 @@ def nearest(z: np.ndarray, radius: float, weights: np.ndarray | None = None) -> 
     # units are needed, and none are taken: they would round.
     if weights is not None:
         largest, heaviest = float(np.abs(z).max()), float(weights.max())
-        shrunk = _shrunk(z / largest, radius / largest / heaviest, weights / heaviest)
-        return largest * shrunk
+        radius = radius / largest / heaviest
+        # A ball too small to be told from a point beside z.
+        return largest * _shrunk(z / largest, radius, weights / heaviest) if radius > 0 else np.zeros_like(z)
     return _shrunk(z, radius, None)
 
 
