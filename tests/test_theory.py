@@ -589,7 +589,7 @@ def test_bounds_table():
     assert found["forward selection, by slopes"] == theory.forward_features(steep, norm=3.0, **call)
     gap = theory.ball_steps(smooth, radius=3.0, stop="gap", **call)
     assert found["greedy in the l1 ball, small gap"] == gap
-    assert found["repeats for 95 % confidence"] == 5
+    assert found["repeats of a sampling, for 95 %"] == 5
     assert found["the model to compare with, at most"] == theory.norm_bound(**curved)
     assert found["sampling, where Q is curved"] == theory.sampling_features_if_curved(smooth, **call, **curved)
     assert found["forward selection, where Q is curved"] == theory.forward_features_if_curved(

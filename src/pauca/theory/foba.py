@@ -143,7 +143,8 @@ def foba_tolerance(*, gradient: float, curvature: float, single: float, rule: st
     """The tolerance above which FoBa ends with few features and few errors.
 
     Liu, Fujimaki and Ye (2014), Theorem 1, for gains: ``4 single gradient^2 / curvature^2``; Theorem 2, for slopes:
-    ``2 sqrt(2) single gradient / curvature``. The tolerance has to be above, not equal.
+    ``2 sqrt(2) single gradient / curvature``. The tolerance has to be above, not equal. The paper ends a run by gains
+    along one coordinate, ``FoBa`` by gains after refitting, which are never smaller: it may go on for longer.
 
     Parameters
     ----------

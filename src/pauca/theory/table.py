@@ -107,8 +107,8 @@ def bounds_table(
     >>> from pauca.theory import bounds_table
     >>> for bound in bounds_table("squared", norm=5.0, accuracy=0.01):
     ...     print(bound.method, bound.number, bound.unit)
+    repeats of a sampling, for 90 % 4 repeats
     sampling by magnitude, an even chance 2500 draws
-    repeats for 90 % confidence 4 repeats
     sampling by magnitude, 90 % in one try 12500 draws
     greedy in the l1 ball, small excess 20000 steps
     greedy in the l1 ball, small gap 40000 steps
@@ -129,7 +129,8 @@ def bounds_table(
         forms.append((Constants(smoothness=known.smoothness), ""))
     if known.lipschitz is not None:
         forms.append((Constants(lipschitz=known.lipschitz), ", by slopes" if forms else ""))
-    rows: list[Bound] = []
+    often = f"repeats of a sampling, for {100 * confidence:g} %"
+    rows = [Bound(often, repeats(confidence), "repeats", "after Theorem 2.1", SPARSITY)]
     if norm is not None:
         rows += _by_norm(forms, norm, accuracy, confidence, scale, ridge)
         rows += _lower(loss, norm, accuracy)
@@ -146,7 +147,6 @@ def _by_norm(
     for known, form in forms:
         draws = sampling_features(known, norm=norm, **about)
         yield Bound(f"sampling by magnitude, an even chance{form}", draws, "draws", "Theorem 2.1", SPARSITY)
-    yield Bound(f"repeats for {percent} confidence", repeats(confidence), "repeats", "after Theorem 2.1", SPARSITY)
     for known, form in forms:
         if known.smoothness is not None:
             draws = magnitude_draws(known, norm=norm, confidence=confidence, **about)
