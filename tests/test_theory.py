@@ -133,6 +133,11 @@ def test_what_cannot_be_together_is_refused():
         theory.forward_features("squared", norm=1e200, accuracy=0.1)
 
 
+STEEP = {"curvature": 0.5, "single": 2.0}
+LOUD = {"noise": 2.0, "n_samples": 100, "curvature": 0.5}
+STOP = 0.3 + 0.108 * (16 * math.log(160) + 0.1 * math.log(2 * math.e / 0.05))
+SELECT = 0.216 * (8 * math.log(160) + 0.5 * math.log(2 * math.e / 0.1))
+EXCESS = 0.04 * (74 + 13.5 * math.log(2 * math.e / 0.1)) + 10.8
 FORMULAS = [
     ("sampling_features", {"loss": "squared", "norm": 3.0, "accuracy": 0.1}, 90),
     ("sampling_features", {"loss": "squared", "norm": 3.0, "accuracy": 0.1, "scale": 2.0, "ridge": 1.0}, 270),
@@ -157,7 +162,18 @@ FORMULAS = [
     ("foba_additions", {"decrease": 1.0, "tol": 0.1}, 21),
     ("foba_additions", {"decrease": 1.0, "tol": 0.1, "nu": 0.75}, 41),
     ("foba_features", {"n_reference": 1, "curvature": 1.0, "smoothness": 1.0}, 33),
+    ("foba_additions_by_gradient", {"loss": "squared", "decrease": 1.0, "gradient": 0.5, "scale": 2.0}, 33),
+    ("foba_tolerance", {"gradient": 0.1, **STEEP}, 0.32),
+    ("foba_tolerance", {"gradient": 0.1, "rule": "gradient", **STEEP}, 0.8 * math.sqrt(2)),
+    ("foba_visible", {"tol": 0.08, **STEEP}, 3.2),
+    ("foba_visible", {"tol": 0.1, "rule": "gradient", **STEEP}, 0.4 * math.sqrt(2)),
+    ("foba_exact", {"gradient": 0.1, **STEEP}, 6.4),
     ("noise_sparsity", {"n_reference": 1, "curvature": 1.0}, 18),
+    ("noise_tolerance", {"n_features": 10, **LOUD}, 4.32 * math.log(160)),
+    ("noise_tolerance_to_stop", {"n_features": 10, "n_reference": 4, "confidence": 0.9, "misfit": 3.0, **LOUD}, STOP),
+    ("noise_tolerance_to_select", {"n_features": 10, "confidence": 0.7, **LOUD}, SELECT),
+    ("noise_visible", {"tol": 0.25, "curvature": 0.5}, 8.0),
+    ("noise_excess", {"n_reference": 2, "n_weak": 3, "tol": 0.1, "confidence": 0.9, **LOUD}, EXCESS),
     ("noise_sparsity_for_excess", {"n_reference": 1, "curvature": 1.0}, 83),
     ("tight_error", {"k": 8, "bound": 3.0}, 0.5),
     ("tight_features", {"error": 0.5, "bound": 3.0}, 8),
@@ -169,6 +185,24 @@ def test_formulas(name, call, expected):
     found = getattr(theory, name)(**call)
     assert found == expected or (isinstance(expected, float) and math.isclose(found, expected))
     assert isinstance(found, type(expected))
+
+
+def test_records():
+    found = theory.foba_errors(tol=0.08, n_weak=1, **STEEP)
+    assert math.isclose(found.distance, 3.2)
+    assert math.isclose(found.excess, 0.64)
+    assert (found.missed, found.extra) == (2, 256)
+    found = theory.foba_errors(tol=0.1, n_weak=3, rule="gradient", **STEEP)
+    assert math.isclose(found.distance, math.sqrt(0.96))
+    assert math.isclose(found.excess, 0.06)
+    assert (found.missed, found.extra) == (6, 768)
+    assert theory.noise_selection(n_weak=3, curvature=0.5) == (6, 768)
+    assert theory.isotropic_curvatures(least=0.5, largest=2.0, ridge=1.0) == (1.25, 4.0)
+    plan = theory.stream_plan(radius=2.0, accuracy=0.25, confidence=0.9, row_norm=3.0, error_bound=2.0)
+    assert plan.epochs == 4
+    assert plan.first == math.ceil((48 + 192 * math.sqrt(2 * math.log(40))) ** 2)
+    assert plan.samples == 15 * plan.first
+    assert math.isclose(plan.step, 1 / (6 * math.sqrt(plan.first)))
 
 
 INVERSES = [
