@@ -1,4 +1,4 @@
-"""How well two stages foretell star ratings of film reviews, against Ridge and Lasso tuned on the same held-out rows."""
+"""How well two stages foretell star ratings of film reviews, against Ridge and Lasso tuned on rows held out."""
 
 from __future__ import annotations
 
@@ -49,12 +49,8 @@ def two_stage(quick: bool, data: Path) -> Iterator[Figure]:
         few = StreamRegressor(k=k).fit(train.X, train.y)
         columns = _lasso_support(train, k)
         rival = LinearRegression().fit(train.X[:, columns].toarray(), train.y)
-        yield Figure(
-            NAME,
-            f"k = {k}, RMSE of Lasso's {len(columns)} words refitted",
-            rmse := _rmse(rival, test, columns),
-            digits=3,
-        )
+        rmse = _rmse(rival, test, columns)
+        yield Figure(NAME, f"k = {k}, RMSE of Lasso's {len(columns)} words refitted", rmse, digits=3)
         yield Figure(NAME, f"k = {k}, RMSE of two stages, {few.k_} words", _rmse(few, test), rmse, digits=3)
         for method in ("systematic", "moments", "magnitude"):
             drawn = few.set_params(method=method).finish(train.X, train.y)

@@ -17,6 +17,8 @@ MAY_IMPORT = {
     "losses": {"losses"},
     "units": {"units"},
     "refit": {"refit"},
+    "projections": {"projections"},
+    "theory": {"theory", "losses"},
     "objectives": {"objectives", "design", "losses", "units", "refit", "model"},
     "subset": {"subset", "objectives", "design", "losses", "refit", "units", "model"},
     "stream": {"stream", "losses", "path", "sampling"},

@@ -187,7 +187,7 @@ def test_classes_that_come_late():
     X, y = make_rows()
     labels = np.where(y > 0, "yes", "no")
     no = np.flatnonzero(labels == "no")[:60]
-    with pytest.raises(ValueError, match="the one class 'no' alone. Give all classes with the first chunk"):
+    with pytest.raises(ValueError, match=r"the one class 'no' alone\. Give all classes with the first chunk"):
         StreamClassifier().partial_fit(X[no], labels[no])
     stream = StreamClassifier(k=3, keep_rows=100).partial_fit(X[no], labels[no], classes=["yes", "no"])
     stream.partial_fit(X, labels)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pauca.version import __version__
 
 if TYPE_CHECKING:
-    from pauca import export, losses, methods
+    from pauca import export, losses, methods, projections, theory
     from pauca.estimators import (
         SparseClassifier,
         SparseRegressor,
@@ -38,7 +38,9 @@ __all__ = [
     "load",
     "losses",
     "methods",
+    "projections",
     "sparsify",
+    "theory",
 ]
 
 # Where each name lives. They are imported when first asked for, since scikit-learn takes a second or more to import:
@@ -59,8 +61,8 @@ _HOMES = {
 }
 
 _ROOMS = (
-    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
-    *("sampling", "stream", "subset", "units", "warnings"),
+    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path"),
+    *("projections", "refit", "sampling", "stream", "subset", "theory", "units", "warnings"),
 )
 
 

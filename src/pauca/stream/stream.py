@@ -92,7 +92,7 @@ class Stream:
         self.learners.learn(rows)
 
     def settled(self) -> Stream:
-        """This stream, or while its rows still wait, another one in which they have been learnt."""
+        """The stream itself, or while its rows still wait, another one in which they have been learnt."""
         if self._learners is not None:
             return self
         twin = copy.copy(self)

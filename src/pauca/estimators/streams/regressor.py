@@ -36,9 +36,9 @@ class StreamRegressor(ForetellsNumbers, StreamModel):
         "squared", "huber", "absolute", "quantile", or an object from ``pauca.losses`` such as ``Huber(2.0)``.
     method : {"truncate", "systematic", "moments", "magnitude"}, default="truncate"
         How features are chosen in the second stage. "truncate" keeps those with the largest ``|w_j|`` times root mean
-        square, which after a refit is best in practice; the others are the random draws of ``pauca.sparsify``, for which
-        there are guarantees. "moments" and "magnitude" make ``k`` draws, so that some features come up several times
-        and there are fewer.
+        square, which after a refit is best in practice; the others are the random draws of ``pauca.sparsify``, for
+        which there are guarantees. "moments" and "magnitude" make ``k`` draws, so that some features come up several
+        times and there are fewer.
     refit : bool, default=True
         Whether the coefficients of the chosen features are fitted anew.
     ridge : float, default=0.0
@@ -98,8 +98,8 @@ class StreamRegressor(ForetellsNumbers, StreamModel):
     Needs the extra ``[compiled]`` (numba); the first call ever compiles for some seconds, later processes load what was
     compiled.
 
-    Rows are best when their entries are of one size, such as tf-idf or standardised columns: all features share one step.
-    A CSR matrix or dense array is read as it is; any other sparse format is converted to CSR once.
+    Rows are best when their entries are of one size, such as tf-idf or standardised columns: all features share one
+    step. A CSR matrix or dense array is read as it is; any other sparse format is converted to CSR once.
 
     Weights of rows multiply their steps; ``fit`` brings them to a mean of one, ``partial_fit`` takes them as they are.
 
