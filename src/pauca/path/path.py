@@ -48,6 +48,11 @@ class Path:
         What every feature, or group, costs, where costs were given.
     choice : Choice or None
         How the sizes compare, where the size was chosen by cross-validation or a criterion.
+    free : ndarray or None
+        Coordinates that are always in and never counted, where the path is that of an objective of your own; None for
+        linear models. ``parameters`` puts a whole vector together.
+    floor : float or None
+        The least value that the objective can have: zero for losses, None where nothing is known.
     """
 
     models: dict[int, Model]
@@ -61,6 +66,8 @@ class Path:
     two_classes: list[str] | None = None
     prices: np.ndarray | None = None
     choice: Choice | None = None
+    free: np.ndarray | None = None
+    floor: float | None = 0.0
 
     @property
     def sizes(self) -> list[int]:
@@ -141,14 +148,36 @@ class Path:
             raise ValueError("no costs were given to this fit")
         return float(self.prices[self[size].units].sum())
 
+    def parameters(self, size: int) -> np.ndarray:
+        """The whole parameter vector of the model of one size, where the path is that of an objective of your own.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        ndarray of shape (n_coords,)
+            Zero where a coordinate is neither chosen nor free.
+        """
+        model = self[size]
+        if self.free is None or model.free is None:
+            raise ValueError("this path is that of a linear model: see its coef and intercept")
+        w = np.zeros(self.n_features + len(self.free))
+        w[self.free] = model.free
+        w[model.support] = model.coef
+        return w
+
     def explained(self, size: int) -> float:
         """Share of the empty model's objective that the model of ``size`` removes.
 
         For squared loss with an intercept and without a ridge this is R^2 on the training data; for likelihoods it is
-        the share of the deviance.
+        the share of the deviance. An objective without a floor has no such share, and the answer is not a number.
         """
-        null = self[0].objective
-        return 1.0 - self[size].objective / null if null > 0 else 0.0
+        if self.floor is None:
+            return float("nan")
+        null = self[0].objective - self.floor
+        return 1.0 - (self[size].objective - self.floor) / null if null > 0 else 0.0
 
     def table(self) -> list[dict[str, Any]]:
         """The path as a list of records, one per size.
