@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from pauca.model import Model, Snapshot
-from pauca.own.fits import Fit, Fits
+from pauca.own.fits import Fit
+from pauca.own.ground import Ground
 from pauca.own.objective import Problem
 from pauca.own.refits import Rest, minimise
 from pauca.own.second_order import Around, highest
@@ -37,32 +38,6 @@ TOLD_WITHIN = 1e-3
 
 # What a unit gains if it moves alone is known to this share.
 ALONE_WITHIN = 1e-4
-
-# Quadratics kept: the run's own and those of its scouts.
-KEPT_AROUNDS = 6
-
-
-class Ground:
-    """What all subsets of one objective share: fits, quadratics and the answers that depend on the support alone."""
-
-    def __init__(self, problem: Problem, limits: Limits) -> None:
-        self.problem = problem
-        self.limits = limits
-        self.fits = Fits(problem)
-        self.additions: dict[tuple[frozenset[int], str, bool], int | None] = {}
-        self.swaps: dict[frozenset[int], Swap | None] = {}
-        self._arounds: dict[frozenset[int], Around] = {}
-
-    def around(self, fit: Fit) -> Around:
-        """The quadratic around a fit."""
-        key = frozenset(fit.units)
-        found = self._arounds.pop(key, None)
-        if found is None:
-            found = Around(self.fits, fit)
-        self._arounds[key] = found
-        while len(self._arounds) > KEPT_AROUNDS:
-            self._arounds.pop(next(iter(self._arounds)))
-        return found
 
 
 class OwnSubset:
