@@ -13,6 +13,9 @@ from pauca.units import Units
 HOOKS = ("value_and_gradient", "curvature", "gains", "removal_costs", "refit", "hessian")
 """What an objective may offer beyond its value and gradient."""
 
+# Steps of differences of gradients, as a share of the parameters.
+DIFFERENCE = 1e-5
+
 
 class Objective(Protocol):
     """A smooth convex function Q of a parameter vector ``w`` of shape (n_coords,).
@@ -34,6 +37,10 @@ class Objective(Protocol):
     floor : float, optional
         A value that Q is never below, such as 0 for a loss. With it the path can say which share of Q is explained, and
         a search ends where nothing is left. Default: nothing is known.
+
+    loose : bool, optional
+        Whether the models along a path may be left a little above their minimum, a few thousandths of the step that led
+        to them, so that only the model that answers is polished: for objectives that take long. Default: False.
 
     A **unit** is what is chosen: a coordinate, numbered as in ``w`` (free ones have a number, and are never chosen), or
     a group, numbered in the order of the sorted labels of the coordinates that are not free. So there are ``n_coords``
@@ -82,6 +89,7 @@ class Problem:
         start: Any = None,
         floor: float | None = None,
         curvature: Callable[[np.ndarray], np.ndarray] | None = None,
+        loose: bool | None = None,
     ) -> None:
         self.objective = objective
         self.n_coords = int(objective.n_coords)
@@ -89,6 +97,7 @@ class Problem:
         self.start = np.zeros(self.n_coords)
         self.start[:] = _said(objective, "start", start, 0.0)
         self.floor: float | None = _said(objective, "floor", floor, None)
+        self.loose = bool(_said(objective, "loose", loose, False))
         self.is_free = np.zeros(self.n_coords, dtype=bool)
         self.is_free[self.free] = True
         self.units, self.usable = _units(_said(objective, "groups", groups, None), self.is_free)
@@ -129,10 +138,31 @@ class Problem:
         with np.errstate(all="ignore"):
             return self._checked(self.objective.gradient(w), value)
 
+    def bend(self, w: np.ndarray, gradient: np.ndarray, direction: np.ndarray) -> np.ndarray | None:
+        """The Hessian times a direction, by a difference of gradients; None if the domain ends at once."""
+        size = float(np.abs(direction).max(initial=0.0))
+        if not size > 0:
+            return None
+        length = DIFFERENCE * (1.0 + float(np.abs(w).max(initial=0.0))) / size
+        for _ in range(4):
+            _, there = self.at(w + length * direction)
+            if there is not None:
+                return np.asarray((there - gradient) / length)
+            length *= 1e-2
+        return None
+
     @cached_property
     def magnitude(self) -> float:
-        """The size of the numbers that a value is made of, as far as the start tells; it says what rounding is."""
-        return abs(self.value(self.start))
+        """The size of the numbers that a value is made of, as far as the start tells; it says what rounding is.
+
+        That is the value there, or what a step along the gradient would gain if that is more.
+        """
+        value, gradient = self.at(self.start)
+        bent = None if gradient is None else self.bend(self.start, gradient, gradient)
+        if gradient is None or bent is None:
+            return abs(value)
+        curved, squares = float(gradient @ bent), float(gradient @ gradient)
+        return max(abs(value), 0.5 * squares**2 / curved if curved > 0 else 0.0)
 
     @cached_property
     def name(self) -> str:

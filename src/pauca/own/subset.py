@@ -52,7 +52,7 @@ class OwnSubset:
         self.problem = ground.problem
         null = ground.fits.null
         self.null_value = null.value
-        self.negligible = NEGLIGIBLE * max(abs(null.value), ground.problem.magnitude)
+        self.negligible = 10 * ground.fits.closeness.polished * max(abs(null.value), ground.problem.magnitude)
         floor = ground.problem.floor
         self.perfect_below = -np.inf if floor is None else floor + NEGLIGIBLE * abs(null.value - floor)
         self._stands = null
@@ -184,8 +184,10 @@ class OwnSubset:
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         fits = self._ground.fits
-        models = [self._model(fits.polished(fits.trial(frozenset(found.support), fits.null))) for found in snapshots]
-        fit = fits.trial(frozenset(snapshots[answer].support), fits.null)
+        found = [fits.standing(frozenset(snapshot.support), fits.null) for snapshot in snapshots]
+        models = [self._model(fits.polished(fit) if not self.problem.loose else fit) for fit in found]
+        fit = fits.polished(found[answer])
+        models[answer] = self._model(fit)
         worth = np.array([self._above(self._but(fit, unit), fit) for unit in fit.units])
         models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
         return models
@@ -321,6 +323,7 @@ class OwnSubset:
                 continue
             kept = fit.coords[~np.isin(fit.coords, self.problem.units.of([out]))]
             slope = rest.gradient[kept]
+            assert rest.inverse is not None
             cost = max(rest.value - 0.5 * float(slope @ rest.inverse @ slope) - fit.value, 0.0)
             relief = gains[likely] / around.stiffness(likely, rest.inverse, kept)
             pairs += [
