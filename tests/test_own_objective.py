@@ -393,7 +393,7 @@ def test_words_and_pictures(floor):
     path = select(Squares(X, y), 3, floor=floor, names=["base", *"abcdef"])
     words, picture = path.summary(3), path.plot()
     assert words.startswith("3 coordinates of 6, objective")
-    assert words.splitlines()[6].split() == ["(base)", f"{path[3].free[0]:.6g}"]
+    assert words.splitlines()[7].split() == ["(base)", f"{path[3].free[0]:.6g}"]
     assert picture.figure.axes[-1].get_xlabel() == "number of coordinates"
     if floor is None:
         assert np.isnan(path.explained(3))

@@ -36,6 +36,9 @@ FAR_MORE = 2.0
 # Gains and costs that are told apart, and not only ranked, are known to this share.
 TOLD_WITHIN = 1e-3
 
+# What a unit of the model that answers is worth is known to this share, unless the objective is dear.
+READ_WITHIN = 1e-5
+
 # What a unit gains if it moves alone is known to this share.
 ALONE_WITHIN = 1e-4
 
@@ -188,7 +191,8 @@ class OwnSubset:
         models = [self._model(fits.polished(fit) if not self.problem.loose else fit) for fit in found]
         fit = fits.polished(found[answer])
         models[answer] = self._model(fit)
-        worth = np.array([self._above(self._but(fit, unit), fit) for unit in fit.units])
+        within = TOLD_WITHIN if self.problem.loose else READ_WITHIN
+        worth = np.array([fits.difference(self._but(fit, unit), fit, within) for unit in fit.units])
         models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
         return models
 
