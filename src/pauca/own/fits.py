@@ -22,16 +22,18 @@ class Closeness:
     """Those that the search stands on: what is left as a share of the step that led to them."""
     polished: float
     """Those that are returned: what is left as a share of the value."""
+    negligible: float
+    """Gains of less than this share of the value are taken for none."""
 
 
 # What quasi-Newton steps promise is too little by a factor of ten to a hundred where the objective is much flatter in
 # some directions than in others; that is reckoned with. On a chain of labels whose 56 transitions are free, models of a
 # path took 129 gradients to stand within 1e-3, 155 within 1e-4, 226 within 1e-5 and 358 within 1e-6, and were in truth
-# within 6e-3, 3e-3, 6e-4 and 4e-5; to polish them all took 400, 360, 230 and 20 more. So a search that returns every
-# model is best done tightly, and one that returns a single one loosely.
-TIGHT = Closeness(1e-6, 1e-11)
-LOOSE = Closeness(1e-4, 1e-9)
-NEWTON = Closeness(1e-6, 1e-14)
+# within 6e-3, 3e-3, 6e-4 and 4e-5; to polish them all to 1e-9 took 400, 360, 230 and 20 more. So a search whose models
+# are to be close is best done tightly from the first.
+TIGHT = Closeness(1e-6, 1e-11, 1e-10)
+NEWTON = Closeness(1e-6, 1e-14, 1e-13)
+COSTLY = Closeness(TRIAL_WITHIN, 1e-6, 1e-6)
 
 # Gradients and inverse Hessians are kept for as many fits as take this many bytes, or at least so many.
 KEPT_BYTES = 1 << 28
@@ -72,7 +74,7 @@ class Fits:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         exact = problem.hessian is not None or problem.refit is not None
-        self.closeness = LOOSE if problem.loose else NEWTON if exact else TIGHT
+        self.closeness = COSTLY if problem.costly else NEWTON if exact else TIGHT
         self._known: dict[frozenset[int], Fit] = {}
         self._rests: dict[frozenset[int], Rest] = {}
         self.null = self._first()

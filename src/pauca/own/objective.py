@@ -38,9 +38,10 @@ class Objective(Protocol):
         A value that Q is never below, such as 0 for a loss. With it the path can say which share of Q is explained, and
         a search ends where nothing is left. Default: nothing is known.
 
-    loose : bool, optional
-        Whether the models along a path may be left a little above their minimum, a few thousandths of the step that led
-        to them, so that only the model that answers is polished: for objectives that take long. Default: False.
+    costly : bool, optional
+        Whether values take so long that no more of them should be asked for than it takes to choose: the search then
+        stands on models that leave up to a few per cent of the step that led to them, those that are returned leave a
+        millionth of their value, and what a unit is worth is an estimate. Default: False.
 
     A **unit** is what is chosen: a coordinate, numbered as in ``w`` (free ones have a number, and are never chosen), or
     a group, numbered in the order of the sorted labels of the coordinates that are not free. So there are ``n_coords``
@@ -89,7 +90,6 @@ class Problem:
         start: Any = None,
         floor: float | None = None,
         curvature: Callable[[np.ndarray], np.ndarray] | None = None,
-        loose: bool | None = None,
     ) -> None:
         self.objective = objective
         self.n_coords = int(objective.n_coords)
@@ -97,7 +97,7 @@ class Problem:
         self.start = np.zeros(self.n_coords)
         self.start[:] = _said(objective, "start", start, 0.0)
         self.floor: float | None = _said(objective, "floor", floor, None)
-        self.loose = bool(_said(objective, "loose", loose, False))
+        self.costly = bool(getattr(objective, "costly", False))
         self.is_free = np.zeros(self.n_coords, dtype=bool)
         self.is_free[self.free] = True
         self.units, self.usable = _units(_said(objective, "groups", groups, None), self.is_free)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from pauca.model import Model, Snapshot
-from pauca.own.fits import Fit
+from pauca.own.fits import TRIAL_WITHIN, Fit
 from pauca.own.ground import Ground
 from pauca.own.objective import Problem
 from pauca.own.refits import Rest, minimise
@@ -36,7 +36,7 @@ FAR_MORE = 2.0
 # Gains and costs that are told apart, and not only ranked, are known to this share.
 TOLD_WITHIN = 1e-3
 
-# What a unit of the model that answers is worth is known to this share, unless the objective is dear.
+# What a unit of the model that answers is worth is known to this share, unless the objective is costly.
 READ_WITHIN = 1e-5
 
 # What a unit gains if it moves alone is known to this share.
@@ -55,7 +55,7 @@ class OwnSubset:
         self.problem = ground.problem
         null = ground.fits.null
         self.null_value = null.value
-        self.negligible = 10 * ground.fits.closeness.polished * max(abs(null.value), ground.problem.magnitude)
+        self.negligible = ground.fits.closeness.negligible * max(abs(null.value), ground.problem.magnitude)
         floor = ground.problem.floor
         self.perfect_below = -np.inf if floor is None else floor + NEGLIGIBLE * abs(null.value - floor)
         self._stands = null
@@ -187,12 +187,12 @@ class OwnSubset:
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         fits = self._ground.fits
-        found = [fits.standing(frozenset(snapshot.support), fits.null) for snapshot in snapshots]
-        models = [self._model(fits.polished(fit) if not self.problem.loose else fit) for fit in found]
-        fit = fits.polished(found[answer])
-        models[answer] = self._model(fit)
-        within = TOLD_WITHIN if self.problem.loose else READ_WITHIN
-        worth = np.array([fits.difference(self._but(fit, unit), fit, within) for unit in fit.units])
+        found = [fits.polished(fits.trial(frozenset(snapshot.support), fits.null)) for snapshot in snapshots]
+        models = [self._model(fit) for fit in found]
+        if self.problem.costly:
+            return models
+        fit = found[answer]
+        worth = np.array([fits.difference(self._but(fit, unit), fit, READ_WITHIN) for unit in fit.units])
         models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
         return models
 
@@ -221,7 +221,7 @@ class OwnSubset:
         return self._ground.fits.trial(frozenset(fit.units) - {unit}, fit)
 
     def _above(self, a: Fit, b: Fit) -> float:
-        return self._ground.fits.difference(a, b, TOLD_WITHIN)
+        return self._ground.fits.difference(a, b, TRIAL_WITHIN if self.problem.costly else TOLD_WITHIN)
 
     def _swapped(self, out: int, into: int) -> Swap:
         fit = self._ground.fits.trial(frozenset(self.support) - {out} | {into}, self._fit)
