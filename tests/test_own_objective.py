@@ -1,13 +1,16 @@
 """An objective of the user's own: the answers of estimators and brute force, whatever it offers beyond a gradient."""
 
 import itertools
+import json
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 
-from pauca import Path, SparseClassifier, SparseRegressor, Stop, select
+from pauca import ModelFileError, Path, SparseClassifier, SparseRegressor, Stop, select
+from pauca.export.path_file import read_path, write_path
+from pauca.export.place import Place
 from pauca.methods import Backward, Exchange, FoBa, Forward
 from pauca.own import OwnSubset, Problem
 from pauca.units import Limits
@@ -418,6 +421,22 @@ def test_words_and_pictures(floor):
         assert picture.get_ylabel() == "explained (%)"
     with pytest.raises(ValueError, match="linear model"):
         SparseRegressor(k=2).fit(X, y).path_.parameters(2)
+
+
+@pytest.mark.parametrize("options", [{}, {"groups": list("zaabbcc"), "costs": {"a": 1, "b": 2, "c": 3}}], ids=str)
+@pytest.mark.parametrize("floor", [None, 0.0])
+def test_paths_are_written_and_read(options, floor):
+    path = select(Squares(*numbers(6)), 3, floor=floor, names=["base", *"abcdef"], **options)
+    written = write_path(path)
+    read = read_path(Place(json.loads(json.dumps(written))).fields(written))
+    assert_same(read, path, within=0.0)
+    assert (read.floor, read.noun, read.events) == (path.floor, path.noun, path.events)
+    assert read.table() == path.table()
+    for size in path.sizes:
+        np.testing.assert_array_equal(read.parameters(size), path.parameters(size))
+    written["own"]["free"] = [7]
+    with pytest.raises(ModelFileError, match="there is a free coordinate beyond the last"):
+        read_path(Place(written).fields(written))
 
 
 class Half:

@@ -109,7 +109,7 @@ def read_document(document: Any) -> Any:
     _check_version(Place(document.get("version"), "version"))
     fields = top.fields(
         ["format", "version", "pauca", "kind", "settings", "labels", "size", *FIELDS],
-        optional=["raw_table", "checksum"],
+        optional=["own", "raw_table", "checksum"],
     )
     fields["pauca"].text()
     if "checksum" in fields:

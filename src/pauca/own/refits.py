@@ -100,6 +100,7 @@ def minimise(
 
 def inverse_of(hessian: np.ndarray) -> np.ndarray:
     """The inverse of a positive semidefinite matrix, damped as much as rounding asks for."""
+    hessian = np.asarray(hessian, dtype=np.float64)
     diagonal = np.diag(hessian).copy()
     diagonal[~(diagonal > 0)] = max(float(diagonal.max(initial=0.0)) * DAMPING, np.finfo(float).tiny) or 1.0
     scale = 1.0 / np.sqrt(diagonal)

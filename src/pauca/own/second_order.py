@@ -122,7 +122,7 @@ class Around:
         if problem.hessian is None or not len(new) or len(new) + len(self.fit.coords) > LARGEST_HESSIAN:
             return
         coords = np.concatenate([self.fit.coords, new])
-        hessian = problem.hessian(self.w, coords)
+        hessian = np.asarray(problem.hessian(self.w, coords), dtype=np.float64)
         for unit in units:
             direction = self._direction(unit)
             bent = np.zeros_like(self.w)
