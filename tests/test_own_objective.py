@@ -361,12 +361,12 @@ def test_tolerance_and_no_gain_and_perfect():
     X, y = numbers()
     whole = select(Squares(X, y), 5, method="forward")
     gains = -np.diff([whole[size].objective for size in whole.sizes])
-    assert select(Squares(X, y), method="forward", tol=0.5 * (gains[2] + gains[3])).sizes == [0, 1, 2, 3]
+    assert select(Squares(X, y), None, method="forward", tol=0.5 * (gains[2] + gains[3])).sizes == [0, 1, 2, 3]
     twice = np.column_stack([X[:, :3], X[:, :3]])
-    assert select(Squares(twice, y)).stop is Stop.NO_GAIN
+    assert select(Squares(twice, y), None).stop is Stop.NO_GAIN
     exact = X[:, :6] @ [1.0, 0, 2, 0, 0, 0]
-    assert select(Squares(X[:, :6], exact), floor=0.0).stop is Stop.PERFECT
-    assert select(Squares(X[:, :6], exact), floor=0.0)[2].support.tolist() == [1, 3]
+    assert select(Squares(X[:, :6], exact), None, floor=0.0).stop is Stop.PERFECT
+    assert select(Squares(X[:, :6], exact), None, floor=0.0)[2].support.tolist() == [1, 3]
 
 
 def test_costly_objectives_are_asked_less_and_end_near():
@@ -531,6 +531,14 @@ def test_without_a_check_a_wrong_gradient_is_not_looked_for():
     assert select(broken(gradient=off_in_3), 1, method=Forward(rule="gradient"), check=False)[1].support == [5]
 
 
+def test_a_refit_that_does_not_work_is_done_over():
+    class Idle(Half):
+        def refit(self, coords, start, tol):
+            return np.where(start == 0, 0, start + 7)
+
+    assert_same(select(Idle(), 3), select(Half(), 3))
+
+
 def test_what_goes_wrong_later_is_said():
     class Late(Half):
         def gradient(self, w):
@@ -538,6 +546,15 @@ def test_what_goes_wrong_later_is_said():
 
     with pytest.raises(ValueError, match=r"Late.gradient is nan in coordinate 4 at a point where the value is"):
         select(Late(), 2)
+
+    class Stray(Half):
+        def refit(self, coords, start, tol):
+            return np.arange(6.0)
+
+    with pytest.raises(
+        ValueError, match=r"refit must return .* zero outside of the coordinates it is given.* 1 is not"
+    ):
+        select(Stray(), 2)
 
     class Endless(Half):
         def value(self, w):

@@ -147,12 +147,6 @@ class Fits:
             assert rest.inverse is not None
         return rest.inverse
 
-    def _inverse(self, w: np.ndarray, gradient: np.ndarray, coords: np.ndarray) -> np.ndarray:
-        """An inverse Hessian where no steps have made one."""
-        if self.problem.hessian is not None and len(coords) <= LARGEST_HESSIAN:
-            return inverse_of(self.problem.hessian(w, coords))
-        return np.diag(self._diagonal(w, gradient, coords))
-
     def dropped(self, fit: Fit, units: frozenset[int]) -> Rest:
         """Where the quadratic around a fit has its minimum once some units are held at zero, evaluated in truth."""
         wanted = self.problem.coords(sorted(set(fit.units) - units))
@@ -184,15 +178,27 @@ class Fits:
         return self._keep(units, coords, rest, abs(near.value - rest.value))
 
     def _minimised(self, coords: np.ndarray, begin: Rest, enough: Callable[[float], float]) -> Rest:
-        problem = self.problem
-        if problem.refit is None or not len(coords):
-            return minimise(problem, coords, begin, enough)
-        tol = max(enough(begin.value), self._rounding(begin.value))
-        w = np.asarray(problem.refit(coords, begin.w.copy(), tol), dtype=np.float64)
-        value, gradient = problem.at(w)
-        if gradient is None or value > begin.value + self._rounding(begin.value):
-            return replace(begin, left=np.inf, converged=False)
-        return Rest(w, value, gradient, None, tol)
+        """The minimum over some coordinates, by the objective's own way if that gets anywhere."""
+        if self.problem.refit is not None and len(coords):
+            rest = self._by_hook(coords, begin, max(enough(begin.value), self._rounding(begin.value)))
+            if rest.value < begin.value:
+                return rest
+        if begin.inverse is None:
+            begin = replace(begin, inverse=self._inverse(begin.w, begin.gradient, coords))
+        return minimise(self.problem, coords, begin, enough)
+
+    def _by_hook(self, coords: np.ndarray, begin: Rest, tol: float) -> Rest:
+        assert self.problem.refit is not None
+        w = np.array(self.problem.refit(coords, begin.w.copy(), tol), dtype=np.float64)
+        moved = w.copy() if w.shape == begin.w.shape else np.ones_like(begin.w)
+        moved[coords] = 0.0
+        if np.any(moved):
+            raise ValueError(
+                f"{self.problem.name}.refit must return an array of shape {begin.w.shape} that is zero outside of the "
+                f"coordinates it is given; shape {w.shape} came, or coordinate {int(np.flatnonzero(moved)[0])} is not."
+            )
+        value, gradient = self.problem.at(w)
+        return replace(begin, value=np.inf) if gradient is None else Rest(w, value, gradient, None, tol)
 
     def _dropped(self, rest: Rest, coords: np.ndarray, wanted: np.ndarray) -> tuple[Rest, np.ndarray]:
         """The place to go on from with those of ``coords`` that are wanted, and which they are."""
@@ -227,6 +233,12 @@ class Fits:
         inverse[np.ix_(old, old)] = rest.inverse[np.ix_(source, source)]
         inverse[new, new] = self._diagonal(rest.w, rest.gradient, wanted[new])
         return replace(rest, inverse=inverse, left=np.inf)
+
+    def _inverse(self, w: np.ndarray, gradient: np.ndarray, coords: np.ndarray) -> np.ndarray:
+        """An inverse Hessian where no steps have made one."""
+        if self.problem.hessian is not None and len(coords) <= LARGEST_HESSIAN:
+            return inverse_of(self.problem.hessian(w, coords))
+        return np.diag(self._diagonal(w, gradient, coords))
 
     def _diagonal(self, w: np.ndarray, gradient: np.ndarray, coords: np.ndarray) -> np.ndarray:
         """A first guess at the inverse curvature in some coordinates."""

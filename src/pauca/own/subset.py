@@ -16,7 +16,7 @@ from pauca.own.refits import Rest, minimise
 from pauca.own.second_order import Around, highest
 from pauca.subset.base import NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subset.memory import require_memory
-from pauca.subset.ranking import TRUE_SWAPS, first_looks
+from pauca.subset.ranking import first_looks
 from pauca.units import Limits
 
 # How many of those that the quadratic ranks first are looked at in truth.
@@ -322,7 +322,7 @@ class OwnSubset:
         pairs: list[tuple[float, int, int]] = []
         for out in self.support:
             rest, gains = self._gains_without(out)
-            likely = highest(gains, TRUE_SWAPS)
+            likely = around.shortlist(gains, gains > 0)
             if not likely:
                 continue
             kept = fit.coords[~np.isin(fit.coords, self.problem.units.of([out]))]
