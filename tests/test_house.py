@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "choice": {"choice", "path", "losses"},
     "methods": {"methods", "path", "subset"},
     "sampling": {"sampling", "design", "losses", "objectives", "refit"},
+    "own": {"own", "methods", "path", "subset", "units", "model"},
     "report": {"report", "export", "path", "model", "version"},
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         sparsify,
     )
     from pauca.export import ModelFileError, load
+    from pauca.own import select
     from pauca.path import Path, Progress, Stop
     from pauca.warnings import PaucaWarning
 
@@ -39,6 +40,7 @@ __all__ = [
     "losses",
     "methods",
     "projections",
+    "select",
     "sparsify",
     "theory",
 ]
@@ -57,11 +59,12 @@ _HOMES = {
     "StreamClassifier": "estimators",
     "StreamRegressor": "estimators",
     "load": "export",
+    "select": "own",
     "sparsify": "estimators",
 }
 
 _ROOMS = (
-    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path"),
+    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "own", "path"),
     *("projections", "refit", "sampling", "stream", "subset", "theory", "units", "warnings"),
 )
 

@@ -110,7 +110,7 @@ def read_document(document: Any) -> Any:
     _check_version(Place(document.get("version"), "version"))
     fields = top.fields(
         ["format", "version", "pauca", "kind", "settings", "labels", "size", *FIELDS],
-        optional=["numbers", "raw_table", "checksum"],
+        optional=["numbers", "own", "raw_table", "checksum"],
     )
     fields["pauca"].text()
     if "checksum" in fields:
