@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "units": {"units"},
     "refit": {"refit"},
     "objectives": {"objectives", "design", "losses", "units", "refit", "model"},
+    "ball": {"ball", "design", "losses", "objectives", "model", "path"},
     "subset": {"subset", "objectives", "design", "losses", "refit", "units", "model"},
     "path": {"path", "subset", "model"},
     "choice": {"choice", "path", "losses"},
@@ -26,7 +27,7 @@ MAY_IMPORT = {
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {
         *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings"),
-        *("choice", "model", "report"),
+        *("ball", "choice", "model", "report"),
     },
     "cli": {"cli", "estimators", "export", "path", "version"},
     "__main__": {"cli"},

@@ -10,12 +10,14 @@ from pauca.version import __version__
 
 if TYPE_CHECKING:
     from pauca import export, losses, methods
-    from pauca.estimators import SparseClassifier, SparseRegressor
+    from pauca.estimators import L1Classifier, L1Regressor, SparseClassifier, SparseRegressor
     from pauca.export import ModelFileError, load
     from pauca.path import Path, Progress, Stop
     from pauca.warnings import PaucaWarning
 
 __all__ = [
+    "L1Classifier",
+    "L1Regressor",
     "ModelFileError",
     "Path",
     "PaucaWarning",
@@ -33,6 +35,8 @@ __all__ = [
 # Where each name lives. They are imported when first asked for, since scikit-learn takes a second or more to import:
 # too long for a command line that is only asked for its help.
 _HOMES = {
+    "L1Classifier": "estimators",
+    "L1Regressor": "estimators",
     "ModelFileError": "export",
     "Path": "path",
     "PaucaWarning": "warnings",
@@ -44,7 +48,7 @@ _HOMES = {
 }
 
 _ROOMS = (
-    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
+    *("ball", "choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
     *("subset", "units", "warnings"),
 )
 

@@ -1,6 +1,7 @@
 """The scikit-learn faces: check what the user brings, run a method, hand back what came of it."""
 
 from pauca.estimators.classifier import SparseClassifier
+from pauca.estimators.l1 import L1Classifier, L1Regressor
 from pauca.estimators.regressor import SparseRegressor
 
-__all__ = ["SparseClassifier", "SparseRegressor"]
+__all__ = ["L1Classifier", "L1Regressor", "SparseClassifier", "SparseRegressor"]

@@ -1,0 +1,132 @@
+"""A quadratic in an l1 ball, minimised exactly: for few coordinates, whose Hessian is at hand."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+# A share of the diagonal that keeps Hessians of dependent columns invertible; it bends steps, not the objective.
+DAMPING = 1e-12
+DAMPED_MORE = 1e-8
+
+# So many faces are tried for every coordinate before what was found is taken for good enough.
+FACES_PER_COORDINATE = 4
+FEWEST_FACES = 50
+
+# Gaps below this share of the quantities they are a difference of are rounding.
+ROUNDING = 1e-15
+
+
+def minimise_in_ball(
+    hessian: np.ndarray, gradient: np.ndarray, bound: float, start: np.ndarray, accuracy: float = 0.0
+) -> np.ndarray:
+    """The u in the ball that minimises a quadratic with this ``gradient`` at ``start``, to within ``accuracy``.
+
+    The quadratic is minimised on a face of the ball (some coordinates, each of one sign, their absolute values summing
+    to at most ``bound``) by solving linear equations. Coordinates whose gradient exceeds that of the face come in
+    together, those that would change their sign go out together, as long as this lowers the value. Where it does not,
+    one comes in at a time and the step ends where the first reaches zero, as in Wolfe's algorithm (1976), which ends
+    after finitely many steps.
+
+    All is reckoned from ``start``, in whose neighbourhood values are differences that would drown in the values
+    themselves.
+    """
+    norm = float(np.abs(start).sum())
+    u = start if norm <= bound else start * (bound / norm)
+    face, settled = _Face(hessian, gradient, bound, start), False
+    slope, value = face.at(u)
+    for _ in range(FEWEST_FACES + FACES_PER_COORDINATE * len(u)):
+        steep, inside = np.abs(slope), u != 0
+        gap = float(slope @ u) + bound * float(steep.max(initial=0.0))
+        if gap <= max(accuracy, ROUNDING * bound * float(np.abs(gradient).max(initial=0.0))):
+            break
+        # The gradient on a face where the minimum was found is the same for all coordinates, up to its sign.
+        level = float(steep[inside].max(initial=0.0)) if np.abs(u).sum() >= (1 - 1e-12) * bound else 0.0
+        entering = ~inside & (steep > level) if settled else np.zeros_like(inside)
+        if settled and not entering.any():
+            break
+        chosen = inside | entering
+        if not chosen.any():
+            chosen[steep.argmax()] = True
+        found, whole = face.clipped(chosen, u, slope)
+        ahead = face.at(found)
+        if not ahead[1] < value:
+            if settled:
+                only = np.where(entering, steep, -1.0).argmax()
+                chosen = inside.copy()
+                chosen[only] = True
+            found, whole = face.up_to_zero(chosen, u, slope)
+            ahead = face.at(found)
+            if not ahead[1] < value:
+                if settled:
+                    break
+                settled = True  # nothing more to be had here: see who else might come in
+                continue
+        u, settled = found, whole
+        slope, value = ahead
+    return u
+
+
+class _Face:
+    """Minima of a quadratic where some coordinates have given signs: those they have, or that lower the value."""
+
+    def __init__(self, hessian: np.ndarray, gradient: np.ndarray, bound: float, start: np.ndarray) -> None:
+        self._hessian = hessian
+        self._gradient = gradient
+        self._bound = bound
+        self._start = start
+
+    def at(self, u: np.ndarray) -> tuple[np.ndarray, float]:
+        """The gradient at u, and by how much the value differs from that at the start."""
+        away = u - self._start
+        product = self._hessian @ away
+        return self._gradient + product, float(away @ (self._gradient + 0.5 * product))
+
+    def clipped(self, chosen: np.ndarray, u: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, bool]:
+        """The minimum on the face, coordinates of the wrong sign set to zero, and whether there were none."""
+        minimum = self._minimum(chosen, u, slope)
+        right = minimum * self._signs(u, slope) >= 0
+        found = np.where(right, minimum, 0.0)
+        norm = float(np.abs(found).sum())
+        return (found if norm <= self._bound else found * (self._bound / norm)), bool(right.all())
+
+    def up_to_zero(self, chosen: np.ndarray, u: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, bool]:
+        """The way from u to that minimum, up to where the first coordinate reaches zero, and whether it is whole."""
+        minimum = self._minimum(chosen, u, slope)
+        crossing = (u != 0) & (minimum * np.sign(u) < 0)
+        if not crossing.any():
+            return minimum, True
+        share = np.full(len(u), np.inf)
+        share[crossing] = u[crossing] / (u[crossing] - minimum[crossing])
+        first = int(share.argmin())
+        found = u + share[first] * (minimum - u)
+        found[first] = 0.0
+        return found, False
+
+    @staticmethod
+    def _signs(u: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        return np.where(u != 0, np.sign(u), -np.sign(slope))
+
+    def _minimum(self, chosen: np.ndarray, u: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """The least value where the coordinates ``chosen`` satisfy ``signs' u <= bound``, whatever their signs."""
+        places = np.flatnonzero(chosen)
+        sign = self._signs(u, slope)[places]
+        step, pull = self._solve(places, np.column_stack([-slope[places], sign])).T
+        excess = float(sign @ (u[places] + step)) - self._bound
+        if excess > 0:
+            step = step - (excess / float(sign @ pull)) * pull
+        found = np.zeros(len(u))
+        found[places] = u[places] + step
+        return found
+
+    def _solve(self, places: np.ndarray, right: np.ndarray) -> np.ndarray:
+        block = self._hessian[places[:, None], places]
+        diagonal = block.diagonal().copy()
+        least = DAMPING * float(diagonal.max(initial=0.0)) or DAMPING
+        for damping in (DAMPING, DAMPED_MORE):
+            block.flat[:: len(places) + 1] = diagonal * (1.0 + damping) + least
+            try:
+                return cho_solve(cho_factor(block, check_finite=False), right, check_finite=False)
+            except LinAlgError:
+                continue
+        return np.linalg.lstsq(block, right, rcond=None)[0]

@@ -1,0 +1,184 @@
+"""Choosing the radius of the ball: a warm-started way through larger and larger ones, on all rows and on every fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pauca.ball import BallObjective, Certificate, Iterate, Search, Settings
+from pauca.choice import choose_by_folds
+from pauca.design import Design, make_design
+from pauca.estimators.folds import Fold
+from pauca.estimators.held_out import Models, explained, scored
+from pauca.estimators.task import Target
+from pauca.estimators.watch import Watch
+from pauca.losses import Loss
+from pauca.model import Model
+from pauca.path import EXPLAINED, Budget, Choice, Stop
+
+# The first ball has this share of the length of the best step along a single coordinate, and each further one is so
+# much larger than the one before.
+FIRST_SHARE = 0.25
+LARGER = 1.4
+
+# So many balls are searched between two looks at the scores, so many after the best one to see that it was, and so many
+# at most.
+AT_ONCE = 4
+PATIENCE = 4
+MOST = 48
+
+EARLY = {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
+
+
+@dataclass(frozen=True, eq=False)
+class BallTask:
+    """Data, target and wishes, all of them checked."""
+
+    X: Any
+    target: Target
+    measure: Loss
+    ridge: float
+    center: bool
+    scaled: bool
+    settings: Settings
+
+    def objective(self, weights: np.ndarray, design: Design | None = None) -> BallObjective:
+        """The objective on the rows that have weight; X is shared, never copied."""
+        return BallObjective.of(
+            design or make_design(self.X, weights, center=self.center),
+            self.target.y,
+            self.target.loss,
+            n_outputs=self.target.n_outputs,
+            ridge=self.ridge,
+            center=self.center,
+            scaled=self.scaled,
+        )
+
+
+@dataclass(eq=False)
+class Walk:
+    """A search through larger and larger balls on some rows."""
+
+    search: Search
+
+    def __post_init__(self) -> None:
+        self.certificates: list[Certificate] = []
+        self.met: list[dict[int, tuple[float, Iterate]]] = []
+        self._models: list[Model] = []
+
+    def advance(self, radii: Sequence[float], budget: Budget) -> None:
+        """Go on to further radii, unless something has ended the walk."""
+        for radius in radii[len(self.certificates) :]:
+            if self.stopped_early:
+                return
+            self.certificates.append(self.search.go(radius, budget))
+            self.met.append(dict(self.search.met))
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether something other than the search itself ended it."""
+        return bool(self.certificates) and self.certificates[-1].stop in EARLY
+
+    def models(self) -> Models:
+        """The models of all radii, counted from 1, and the empty one."""
+        objective = self.search.objective
+        iterates = [objective.null, *(one.best for one in self.certificates)]
+        self._models += objective.finish(iterates[len(self._models) :])
+        return dict(enumerate(self._models))
+
+
+def first_radius(objective: BallObjective) -> float:
+    """A radius so small that one coordinate has all of it."""
+    null, loss = objective.null, objective.loss
+    scores = objective.scores(null)
+    outputs = objective.y if objective.y.ndim == 2 else objective.y[None]
+    smooth = loss.smoothed(outputs, objective.weights, center=objective.center)
+    gradient = np.abs(objective.gradient(smooth, scores, null))
+    best = int(gradient.argmax())
+    feature = best % objective.design.n_features
+    curvature = smooth.typical_curvature(objective.y, scores, objective.weights) * objective.unit[feature] ** 2
+    curvature += objective.penalty[feature]
+    return float(FIRST_SHARE * gradient[best] / curvature) if gradient[best] > 0 and curvature > 0 else 1.0
+
+
+class Radii:
+    """The search for a radius: one walk on all rows, and one on the rows of every fold."""
+
+    def __init__(self, task: BallTask, weights: np.ndarray, folds: list[Fold], design: Design) -> None:
+        self.task = task
+        self.weights = weights
+        self.folds = folds
+        self.whole = Walk(Search(task.objective(weights, design), task.settings))
+        self._walks: dict[int, Walk] = {0: self.whole}
+        self.radii: list[float] = []
+
+    def choose(self, watch: Watch, weigh: Callable[[Radii, list[int]], Choice]) -> Choice:
+        """Look at larger and larger balls until the best is well within them."""
+        radius = first_radius(self.whole.search.objective)
+        while True:
+            for _ in range(AT_ONCE):
+                self.radii.append(radius)
+                radius *= LARGER
+            self._advance(watch)
+            compared = self._comparable()
+            choice = weigh(self, compared)
+            loose = not self.whole.certificates[-1].binding
+            if loose or watch.ended or self.stopped_early or len(self.radii) >= MOST:
+                return choice
+            if choice.best + PATIENCE <= compared[-1]:
+                return choice
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether some walk was ended by time, callback or interrupt."""
+        return any(walk.stopped_early for walk in self._walks.values())
+
+    def fold_models(self) -> list[tuple[Fold, Models]]:
+        """The folds that have got anywhere, and their models."""
+        walks = ((fold, self._walks.get(place)) for place, fold in enumerate(self.folds, 1))
+        return [(fold, walk.models()) for fold, walk in walks if walk is not None and walk.certificates]
+
+    def _advance(self, watch: Watch) -> None:
+        def job(place: int) -> Callable[[Budget], None]:
+            def work(budget: Budget) -> None:
+                if watch.ended and place:
+                    return
+                if place not in self._walks:
+                    objective = self.task.objective(self.folds[place - 1].weights)
+                    self._walks[place] = Walk(Search(objective, self.task.settings))
+                walk = self._walks[place]
+                walk.advance(self.radii, budget)
+                if walk.certificates and walk.certificates[-1].stop is Stop.INTERRUPTED:
+                    watch.ended = True
+
+            return work
+
+        watch.run([job(place) for place in range(1 + len(self.folds))])
+
+    def _comparable(self) -> list[int]:
+        """Places of the radii, counted from 1, that all walks have come to; at least the last of the whole."""
+        come_to = min(len(walk.certificates) for walk in self._walks.values())
+        if len(self._walks) <= len(self.folds):
+            come_to = 0
+        return list(range(1, come_to + 1)) or [len(self.whole.certificates)]
+
+
+def by_folds(
+    rule: str, scorer: Callable[..., float] | None, name: str, estimator: Any, y: np.ndarray
+) -> Callable[[Radii, list[int]], Choice]:
+    """A choice by scores on rows held out: a scorer's, or the share of the loss that is gone."""
+
+    def weigh(radii: Radii, places: list[int]) -> Choice:
+        found = radii.fold_models()
+        if not found:
+            return choose_by_folds(np.array(places[-1:]), np.zeros((1, 1)), rule, name)
+        if scorer is None:
+            scores = explained(radii.task, radii.weights, found, places)
+        else:
+            scores = np.array([scored(scorer, estimator, radii.task.X, y, *one, places) for one in found])
+        return choose_by_folds(np.array(places), scores, rule, EXPLAINED if scorer is None else name)
+
+    return weigh
