@@ -15,6 +15,9 @@ MOST_STEPS = 200
 # From this step on every other one halves the bracket: Newton's steps may crawl along a loss with flat pieces.
 HALVING_AFTER = 10
 
+# Eigenvalues below this share of the largest are zeros.
+SHARED = 1e-12
+
 # Stands for what has overflowed, where only a sign is asked for.
 HUGE = 1e300
 
@@ -104,7 +107,8 @@ def _settled_jointly(
         coupled = loss.coupling(curvature)
         if coupled is not None:
             hessian -= (coupled * weights) @ coupled.T
-        step = np.where(fixed, 0.0, -np.linalg.pinv(hessian, hermitian=True) @ slope)
+        # All constants may rise together without any change: steps leave that direction alone.
+        step = np.where(fixed, 0.0, -np.linalg.pinv(hessian, rcond=SHARED, hermitian=True) @ slope)
         promised = -float(slope @ step)
         if np.abs(slope).max() <= ROUNDING or not promised > 0:
             break

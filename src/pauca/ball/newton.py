@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.ball.line import line_minimum, settled
+from pauca.ball.line import SHARED, line_minimum, settled
 from pauca.ball.objective import BallObjective, Iterate
 from pauca.ball.quadratic import minimise_in_ball
 from pauca.losses import Loss
@@ -14,6 +14,10 @@ MOST_STEPS = 60
 # A step that promises less than this share of the value is rounding. Gradients shrink with the square root of what
 # steps promise, and a gap in a large ball is as fine as they are.
 ROUNDING = 1e-28
+
+# Coefficients of all outputs may change together without any change of the loss where outputs share one: so much is
+# added to the diagonal of the Hessian that steps do not follow rounding there.
+COUPLED = 1e-8
 
 # Of losses with flat pieces: the share of the broad curvature mixed into the Hessian, and its range. Short steps show
 # that the curvature does not reach far, and ask for more.
@@ -115,10 +119,11 @@ class _Model:
             self.hessian -= (part * v) @ part.T
             across -= (part * v) @ coupled.T
             own = own - (coupled * v) @ coupled.T
+            self.hessian.flat[:: len(columns) + 1] *= 1.0 + COUPLED
         moving = ~objective.fixed
         self._follow = np.zeros((len(scores), len(columns)))
         if moving.any():
-            inverse = np.linalg.pinv(own[moving][:, moving], hermitian=True)
+            inverse = np.linalg.pinv(own[moving][:, moving], rcond=SHARED, hermitian=True)
             self._follow[moving] = -inverse @ across[:, moving].T
             self.hessian += across @ self._follow
 

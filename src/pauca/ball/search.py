@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,6 +85,24 @@ class Search:
         self._at = best
         return Certificate(bound, max(proof.lower, 0.0), value, best, stop, best.norm >= (1 - 1e-6) * bound)
 
+    def polished(self, found: Certificate) -> Certificate:
+        """The best model with the coefficients in use minimised over to rounding, which costs little at the end.
+
+        Of corrective steps on smooth losses: what is found then does not hang on where the steps happened to end.
+        """
+        objective, loss, at = self.objective, self.objective.loss, found.best
+        done = found.stop in {Stop.CERTIFIED, Stop.SIZE} and self.settings.method == "corrective"
+        if not done or loss.quadratic or loss.flat or not len(at.places):
+            return found
+        at, scores = objective.settled(loss, at)
+        gradient = objective.gradient(loss, scores, at)
+        at, scores = self._solver(loss).solve(at.places, at, scores, gradient, found.bound, 0.0)
+        value = objective.value(loss, scores, at)
+        return replace(found, best=at, value=value) if value <= found.value else found
+
+    def _solver(self, loss: Loss) -> Solver:
+        return self._solvers.setdefault(loss, make_solver(self.objective, loss))
+
     def _drive(self, bound: float, wanted: float, proof: _Proof, budget: Budget, began: float) -> Stop:
         k, support = self.settings.k, self.objective.support(self._at)
         for count, seen in enumerate(self._looks(bound, wanted), 1):
@@ -127,8 +145,7 @@ class Search:
         for accuracy in self._accuracies(wanted):
             loss = self._smooth(accuracy)
             enough = wanted if loss is self.objective.loss else 0.5 * accuracy
-            solver = self._solvers.setdefault(loss, make_solver(self.objective, loss))
-            for seen in corrective(self.objective, loss, solver, bound, at, enough, settings.k):
+            for seen in corrective(self.objective, loss, self._solver(loss), bound, at, enough, settings.k):
                 at = seen.at
                 yield seen
                 if seen.gap <= enough and accuracy > wanted:

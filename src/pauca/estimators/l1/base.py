@@ -111,6 +111,7 @@ class L1Model(FittedModel):
             certificate = search.go(float(self.bound), self._budget())
             met = search.met
             self.bounds_ = self.scores_ = self.score_errors_ = np.zeros(0)
+        certificate = search.polished(certificate)
         self._keep(search, certificate, met, names)
         self._warn(certificate, search.objective, design)
 

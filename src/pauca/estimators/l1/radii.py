@@ -125,11 +125,15 @@ class Radii:
             self._advance(watch)
             compared = self._comparable()
             choice = weigh(self, compared)
-            loose = not self.whole.certificates[-1].binding
-            if loose or watch.ended or self.stopped_early or len(self.radii) >= MOST:
+            if watch.ended or self.stopped_early or len(self.radii) >= MOST or self._nothing_left():
                 return choice
             if choice.best + PATIENCE <= compared[-1]:
                 return choice
+
+    def _nothing_left(self) -> bool:
+        """Whether larger balls hold nothing better: this one does not bind, or the loss is gone to the tolerance."""
+        last, objective = self.whole.certificates[-1], self.whole.search.objective
+        return not last.binding or last.value <= self.task.settings.tol * objective.null_value
 
     @property
     def stopped_early(self) -> bool:
