@@ -15,8 +15,8 @@ MOST_STEPS = 200
 # From this step on every other one halves the bracket: Newton's steps may crawl along a loss with flat pieces.
 HALVING_AFTER = 10
 
-# Eigenvalues below this share of the largest are zeros.
-SHARED = 1e-12
+# A share of the trace that keeps the Hessian invertible where a class has next to no probability left.
+LEAST = 1e-14
 
 # Stands for what has overflowed, where only a sign is asked for.
 HUGE = 1e300
@@ -68,6 +68,16 @@ def settled(
     return np.array([shift for shift, _ in found]), np.array([left for _, left in found])
 
 
+def held(hessian: np.ndarray) -> np.ndarray:
+    """The Hessian of the constants with curvature where it has none.
+
+    All constants may rise together without any change where outputs share a loss: steps leave that direction alone.
+    """
+    size = len(hessian)
+    trace = float(np.trace(hessian)) or 1.0
+    return hessian + trace / size**2 + np.diag(np.full(size, LEAST * trace))
+
+
 def _settled_alone(loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
     """Newton's method for the root of a slope that only rises, kept within a bracket."""
     low, high, reach = -np.inf, np.inf, 1.0
@@ -98,7 +108,7 @@ def _settled_jointly(
     loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndarray, fixed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Damped Newton steps for the constants of outputs that share a loss."""
-    shift = np.zeros(len(scores))
+    shift, moving = np.zeros(len(scores)), np.flatnonzero(~fixed)
     value = float(loss.value(y, scores) @ weights)
     for _ in range(MOST_STEPS):
         derivative, curvature = loss.slopes(y, scores + shift[:, None])
@@ -107,8 +117,8 @@ def _settled_jointly(
         coupled = loss.coupling(curvature)
         if coupled is not None:
             hessian -= (coupled * weights) @ coupled.T
-        # All constants may rise together without any change: steps leave that direction alone.
-        step = np.where(fixed, 0.0, -np.linalg.pinv(hessian, rcond=SHARED, hermitian=True) @ slope)
+        step = np.zeros(len(slope))
+        step[moving] = -np.linalg.solve(held(hessian[moving[:, None], moving]), slope[moving])
         promised = -float(slope @ step)
         if np.abs(slope).max() <= ROUNDING or not promised > 0:
             break

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pauca.ball.line import SHARED, line_minimum, settled
+from pauca.ball.line import LEAST, held, line_minimum, settled
 from pauca.ball.objective import BallObjective, Iterate
 from pauca.ball.quadratic import minimise_in_ball
 from pauca.losses import Loss
 
 MOST_STEPS = 60
 
-# A step that promises less than this share of the value is rounding. Gradients shrink with the square root of what
-# steps promise, and a gap in a large ball is as fine as they are.
-ROUNDING = 1e-28
+# What a step promises is a difference of numbers this much larger: below it there is only rounding.
+ROUNDING = 1e-15
+
+# The quadratic model is minimised to within this share of what the objective is to be minimised to.
+INNER = 0.1
 
 # Coefficients of all outputs may change together without any change of the loss where outputs share one: so much is
 # added to the diagonal of the Hessian that steps do not follow rounding there.
@@ -48,29 +52,42 @@ class NewtonSolver:
         coef = np.zeros(len(places))
         coef[np.searchsorted(places, at.places)] = at.coef
         free, slope = at.free, gradient[places]
+        gap = _gap(slope, coef, bound)
         for _ in range(MOST_STEPS):
-            gap = float(slope @ coef) + bound * float(np.abs(slope).max(initial=0.0))
             if gap <= accuracy:
                 break
             model = _Model(objective, loss, columns, output, scores, self._share if loss.flat else 0.0)
             hessian = model.hessian + np.diag(penalty)
             wished = minimise_in_ball(hessian, slope, bound, coef, INNER * accuracy)
-            step = wished - coef
-            change = _by_output(step, columns, output, len(free)) + model.follow(step)[:, None]
-            along = float((penalty * coef) @ step), float((penalty * step) @ step)
-            length = line_minimum(loss, objective.y, objective.weights, scores, change, along, 1.0)
-            self._share = float(np.clip(self._share * (CHANGE if length < SHORT_STEP else 1 / CHANGE), *SHARES))
-            if length * -float(slope @ step) <= ROUNDING * objective.null_value:
+            step, follow = wished - coef, model.follow(wished - coef)
+            promised, hidden = -float(slope @ step), ROUNDING * bound * float(np.abs(slope).max())
+            length = 1.0
+            if promised > hidden:
+                change = _by_output(step, columns, output, len(free)) + follow[:, None]
+                along = float((penalty * coef) @ step), float((penalty * step) @ step)
+                length = line_minimum(loss, objective.y, objective.weights, scores, change, along, 1.0)
+                self._share = float(np.clip(self._share * (CHANGE if length < SHORT_STEP else 1 / CHANGE), *SHARES))
+            there = self._there(
+                wished if length == 1.0 else coef + length * step, free + length * follow, columns, output
+            )
+            ahead = there.slope + penalty * there.coef
+            following = _gap(ahead, there.coef, bound)
+            # Where rounding hides whether the value has fallen, the gap tells.
+            if length == 0 or (promised <= hidden and not following < gap):
                 break
-            coef = wished if length == 1.0 else coef + length * step
-            free = free + length * model.follow(step)
-            scores = _by_output(coef, columns, output, len(free)) + free[:, None]
-            if objective.center:
-                shift, _ = settled(loss, objective.y, objective.weights, scores, objective.fixed)
-                free, scores = free + shift, scores + shift[:, None]
-            slope = _slopes(objective, loss, columns, output, scores) + penalty * coef
+            coef, free, scores = there.coef, there.free, there.scores
+            slope, gap = ahead, following
         inside = coef != 0
         return Iterate(places[inside], coef[inside], free), scores
+
+    def _there(self, coef: np.ndarray, free: np.ndarray, columns: np.ndarray, output: np.ndarray) -> _Place:
+        """The point of some coefficients, its intercepts settled."""
+        objective, loss = self._objective, self._loss
+        scores = _by_output(coef, columns, output, len(free)) + free[:, None]
+        if objective.center:
+            shift, _ = settled(loss, objective.y, objective.weights, scores, objective.fixed)
+            free, scores = free + shift, scores + shift[:, None]
+        return _Place(coef, free, scores, _slopes(objective, loss, columns, output, scores))
 
     def _of(self, features: np.ndarray) -> np.ndarray:
         """Columns of the coordinates; of those that are still wanted none is gathered twice."""
@@ -85,8 +102,13 @@ class NewtonSolver:
         return columns if len(wanted) == len(features) else columns[np.searchsorted(wanted, features)]
 
 
-# The quadratic model is minimised to within this share of what the objective is to be minimised to.
-INNER = 0.1
+class _Place(NamedTuple):
+    """A point and its gradient on a few coordinates, the ridge left out."""
+
+    coef: np.ndarray
+    free: np.ndarray
+    scores: np.ndarray
+    slope: np.ndarray
 
 
 class _Model:
@@ -123,13 +145,18 @@ class _Model:
         moving = ~objective.fixed
         self._follow = np.zeros((len(scores), len(columns)))
         if moving.any():
-            inverse = np.linalg.pinv(own[moving][:, moving], rcond=SHARED, hermitian=True)
-            self._follow[moving] = -inverse @ across[:, moving].T
+            own = own[moving][:, moving]
+            own = own + LEAST * np.eye(len(own)) * (own.max() or 1.0) if coupled is None else held(own)
+            self._follow[moving] = -np.linalg.solve(own, across[:, moving].T)
             self.hessian += across @ self._follow
 
     def follow(self, step: np.ndarray) -> np.ndarray:
         """By how much the intercepts change with a step of the coordinates, shape (C,)."""
         return self._follow @ step
+
+
+def _gap(slope: np.ndarray, coef: np.ndarray, bound: float) -> float:
+    return float(slope @ coef) + bound * float(np.abs(slope).max(initial=0.0))
 
 
 def _by_output(coef: np.ndarray, columns: np.ndarray, output: np.ndarray, n_outputs: int) -> np.ndarray:

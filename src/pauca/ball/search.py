@@ -172,7 +172,7 @@ class Search:
 
 
 def _without(these: np.ndarray, those: np.ndarray) -> tuple[int, ...]:
-    return tuple(np.setdiff1d(these, those).tolist())
+    return tuple(sorted(set(these.tolist()).difference(those.tolist())))
 
 
 class _Proof:
