@@ -20,6 +20,11 @@ FEWEST_NEW = 10
 # for squared loss exactly, which costs no more.
 INNER_SHARE = 0.1
 
+# Steps that neither lower the value, rounding apart, nor make the gap narrower than this share: so many are too many.
+ROUNDING = 1e-14
+GETS_ON = 0.9
+MOST_IDLE = 2
+
 
 class Solver(Protocol):
     """A way to minimise over a few coordinates of the ball."""
@@ -45,10 +50,14 @@ def corrective(
     and none beyond that many features.
     """
     at, scores = objective.settled(loss, at)
-    while True:
+    idle, least, narrowest = 0, np.inf, np.inf
+    while idle < MOST_IDLE:
         gradient = objective.gradient(loss, scores, at)
         now = look(objective, loss, bound, at, scores, gradient)
         yield now
+        gets_on = now.value < least - ROUNDING * abs(now.value) or now.gap < GETS_ON * narrowest
+        idle = 0 if gets_on else idle + 1
+        least, narrowest = min(least, now.value), min(narrowest, now.gap)
         places = _candidates(objective, at, gradient, bound, k)
         accuracy = 0.0 if loss.quadratic else INNER_SHARE * max(wanted, now.gap)
         found, scores = solver.solve(places, at, scores, gradient, bound, accuracy)

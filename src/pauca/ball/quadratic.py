@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-# A share of the diagonal that keeps Hessians of dependent columns invertible; it bends steps, not the objective.
-DAMPING = 1e-12
-DAMPED_MORE = 1e-8
+# A share of the diagonal that keeps Hessians of dependent columns invertible, and steps from following rounding where
+# the Hessian is singular. It bends steps, not the objective; solving twice straightens them.
+DAMPING = 1e-9
+DAMPED_MORE = 1e-6
 
 # So many faces are tried for every coordinate before what was found is taken for good enough.
 FACES_PER_COORDINATE = 4
@@ -157,10 +158,13 @@ class _Face:
     def _solve(self, places: np.ndarray, right: np.ndarray) -> np.ndarray:
         block = self._hessian[places[:, None], places]
         diagonal = np.where(block.diagonal() > 0, block.diagonal(), 1.0)
+        damped = block.copy()
         for damping in (DAMPING, DAMPED_MORE):
-            block.flat[:: len(places) + 1] = diagonal * (1.0 + damping)
+            damped.flat[:: len(places) + 1] = diagonal * (1.0 + damping)
             try:
-                return cho_solve(cho_factor(block, check_finite=False), right, check_finite=False)
+                factor = cho_factor(damped, check_finite=False)
             except LinAlgError:
                 continue
-        return np.linalg.lstsq(block, right, rcond=None)[0]
+            found = cho_solve(factor, right, check_finite=False)
+            return found + cho_solve(factor, right - block @ found, check_finite=False)
+        return np.linalg.lstsq(damped, right, rcond=None)[0]

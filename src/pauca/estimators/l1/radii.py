@@ -72,10 +72,18 @@ class Walk:
     def advance(self, radii: Sequence[float], budget: Budget) -> None:
         """Go on to further radii, unless something has ended the walk."""
         for radius in radii[len(self.certificates) :]:
-            if self.stopped_early:
+            if self.stopped_early or self.nothing_left:
                 return
             self.certificates.append(self.search.go(radius, budget))
             self.met.append(dict(self.search.met))
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether larger balls hold nothing better: the last does not bind, or the loss is gone to the tolerance."""
+        if not self.certificates:
+            return False
+        last, wanted = self.certificates[-1], self.search.settings.tol * self.search.objective.null_value
+        return not last.binding or last.value <= wanted
 
     @property
     def stopped_early(self) -> bool:
@@ -125,15 +133,10 @@ class Radii:
             self._advance(watch)
             compared = self._comparable()
             choice = weigh(self, compared)
-            if watch.ended or self.stopped_early or len(self.radii) >= MOST or self._nothing_left():
+            if watch.ended or self.stopped_early or len(self.radii) >= MOST or self.whole.nothing_left:
                 return choice
             if choice.best + PATIENCE <= compared[-1]:
                 return choice
-
-    def _nothing_left(self) -> bool:
-        """Whether larger balls hold nothing better: this one does not bind, or the loss is gone to the tolerance."""
-        last, objective = self.whole.certificates[-1], self.whole.search.objective
-        return not last.binding or last.value <= self.task.settings.tol * objective.null_value
 
     @property
     def stopped_early(self) -> bool:
@@ -164,7 +167,9 @@ class Radii:
 
     def _comparable(self) -> list[int]:
         """Places of the radii, counted from 1, that all walks have come to; at least the last of the whole."""
-        come_to = min(len(walk.certificates) for walk in self._walks.values())
+        # A fold that has found all there is to find has found it for larger balls too.
+        going = [walk for walk in self._walks.values() if walk is self.whole or not walk.nothing_left]
+        come_to = min(len(walk.certificates) for walk in going)
         if len(self._walks) <= len(self.folds):
             come_to = 0
         return list(range(1, come_to + 1)) or [len(self.whole.certificates)]
