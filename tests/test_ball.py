@@ -130,6 +130,20 @@ def test_the_promise_of_smoothing_is_about_the_loss_itself(name, tol):
     assert model.lower_bound_ <= least + 1e-12
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_an_envelope_lies_within_its_promise_below_the_loss(name):
+    kind = LOSSES[name]
+    X, y = correlated(kind, n=40)
+    loss, y = kind.tuned(y)[0], kind.coded(y)
+    if name not in PIECEWISE:
+        assert loss.envelope(7.0) is loss
+        return
+    a = np.random.default_rng(0).standard_normal((1, 40)) * 3
+    below = loss.value(y, a) - loss.envelope(7.0).value(y, a)
+    assert np.all((below >= -1e-15) & (below <= loss.lipschitz**2 / 14.0 + 1e-15))
+    assert np.all(loss.envelope(7.0).curvature(y, a) <= 7.0)
+
+
 def test_losses_of_several_outputs_share_what_smoothing_may_cost():
     X, y = correlated(SMOOTH["squared, 2 outputs"], n=50, d=4)
     both = L1Regressor(bound=3, loss="absolute", tol=1e-3).fit(X, y)

@@ -67,7 +67,8 @@ class Search:
         self.n_iter = 0
         self.met: dict[int, tuple[float, Iterate]] = {}
         """The best iterate of every size, with its objective."""
-        self._at = objective.null
+        self.at = objective.null
+        """Where the search stands; the next ball must hold it."""
         self._solvers: dict[Loss, Solver] = {}
 
     def go(self, bound: float, budget: Budget | None = None) -> Certificate:
@@ -82,7 +83,7 @@ class Search:
             stop = Stop.INTERRUPTED
         best = self.objective.null if proof.best is None else proof.best
         value = self.objective.null_value if proof.best is None else proof.value
-        self._at = best
+        self.at = best
         return Certificate(bound, max(proof.lower, 0.0), value, best, stop, best.norm >= (1 - 1e-6) * bound)
 
     def polished(self, found: Certificate) -> Certificate:
@@ -104,7 +105,7 @@ class Search:
         return self._solvers.setdefault(loss, make_solver(self.objective, loss))
 
     def _drive(self, bound: float, wanted: float, proof: _Proof, budget: Budget, began: float) -> Stop:
-        k, support = self.settings.k, self.objective.support(self._at)
+        k, support = self.settings.k, self.objective.support(self.at)
         for count, seen in enumerate(self._looks(bound, wanted), 1):
             self.n_iter += 1
             now = self.objective.support(seen.at)
@@ -137,7 +138,7 @@ class Search:
         The envelope of ``beta = lipschitz^2 / eps`` lies at most ``eps / 2`` below the loss, and leaves as much for the
         steps (Shalev-Shwartz, Srebro and Zhang 2010, Corollary 2.6, whose eps is 1.5 eps).
         """
-        settings, at = self.settings, self._at
+        settings, at = self.settings, self.at
         if settings.method != "corrective":
             loss = self._smooth(wanted)
             yield from vertices(self.objective, loss, bound, at, settings.method, closed=settings.step == "closed")

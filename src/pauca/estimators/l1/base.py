@@ -125,7 +125,7 @@ class L1Model(FittedModel):
         radii = Radii(task, weights, folds, design)
         watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
         choice = radii.choose(watch, weigh)
-        self.bounds_ = np.array([radii.radii[place - 1] for place in choice.sizes])
+        self.bounds_ = np.array([radii.whole.certificates[place - 1].bound for place in choice.sizes])
         self.scores_ = choice.mean
         self.score_errors_ = np.zeros(len(choice.mean)) if choice.standard_error is None else choice.standard_error
         whole = radii.whole
@@ -144,8 +144,9 @@ class L1Model(FittedModel):
         best = objective.null_value
         for size in sorted(met):
             value, at = met[size]
-            # A larger model that is no better than a smaller one is of no use to anybody.
-            if value < best and size < answer:
+            # A larger model that is no better than a smaller one is of no use to anybody; one from a larger ball is not
+            # what is asked for.
+            if value < best and size < answer and at.norm <= certificate.bound * (1 + 1e-9):
                 kept[size], best = at, value
         kept[answer] = certificate.best
         sizes = sorted(kept)

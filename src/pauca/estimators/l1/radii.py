@@ -30,6 +30,9 @@ AT_ONCE = 4
 PATIENCE = 4
 MOST = 48
 
+# Where the loss is gone the radius is brought down to what that takes, by so many halvings of the last step.
+HALVINGS = 5
+
 EARLY = {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
 
 
@@ -74,16 +77,44 @@ class Walk:
         for radius in radii[len(self.certificates) :]:
             if self.stopped_early or self.nothing_left:
                 return
+            before = self.search.at
             self.certificates.append(self.search.go(radius, budget))
+            if self._loss_is_gone:
+                self._tighten(before, budget)
             self.met.append(dict(self.search.met))
+
+    def _tighten(self, before: Iterate, budget: Budget) -> None:
+        """Make the last ball about as small as it may be for the loss to be gone.
+
+        In a larger one many models take it away, and which is found is a matter of chance.
+        """
+        large = self.certificates.pop()
+        low = self.certificates[-1].bound if self.certificates else large.bound / LARGER
+        for _ in range(HALVINGS):
+            if large.stop in EARLY:
+                break
+            self.search.at = before
+            found = self.search.go(float(np.sqrt(low * large.bound)), budget)
+            self.certificates.append(found)
+            gone = self._loss_is_gone
+            self.certificates.pop()
+            if gone or found.stop in EARLY:
+                large = found
+            else:
+                low, before = found.bound, found.best
+        self.search.at = large.best
+        self.certificates.append(large)
+
+    @property
+    def _loss_is_gone(self) -> bool:
+        """Whether the last model leaves no more of the loss than the tolerance."""
+        wanted = self.search.settings.tol * self.search.objective.null_value
+        return bool(self.certificates) and self.certificates[-1].value <= wanted
 
     @property
     def nothing_left(self) -> bool:
         """Whether larger balls hold nothing better: the last does not bind, or the loss is gone to the tolerance."""
-        if not self.certificates:
-            return False
-        last, wanted = self.certificates[-1], self.search.settings.tol * self.search.objective.null_value
-        return not last.binding or last.value <= wanted
+        return bool(self.certificates) and (not self.certificates[-1].binding or self._loss_is_gone)
 
     @property
     def stopped_early(self) -> bool:
