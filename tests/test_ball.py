@@ -133,7 +133,7 @@ def test_the_promise_of_smoothing_is_about_the_loss_itself(name, tol):
 @pytest.mark.parametrize("name", LOSSES)
 def test_an_envelope_lies_within_its_promise_below_the_loss(name):
     kind = LOSSES[name]
-    X, y = correlated(kind, n=40)
+    _, y = correlated(kind, n=40)
     loss, y = kind.tuned(y)[0], kind.coded(y)
     if name not in PIECEWISE:
         assert loss.envelope(7.0) is loss

@@ -28,7 +28,7 @@ from pauca.methods import FoBa
         L1Regressor(bound=2, k=3, ridge=0.1),
         L1Classifier(),
         L1Classifier(bound=2),
-        L1Classifier(bound=8, loss="hinge", tol=1e-2),
+        L1Classifier(bound=8, loss="hinge", tol=0.05),
         SparseRegressor(),
         SparseRegressor(k=None),
         SparseRegressor(k=range(1, 4), n_jobs=2),

@@ -18,6 +18,12 @@ HALVING_AFTER = 10
 # A share of the trace that keeps the Hessian invertible where a class has next to no probability left.
 LEAST = 1e-14
 
+# Gains below this share of the value are hidden by its rounding.
+HIDDEN = 1e-13
+
+# No step changes a constant of a shared loss by more: where probabilities are near zero or one Newton's goes too far.
+LONGEST = 4.0
+
 # Stands for what has overflowed, where only a sign is asked for.
 HUGE = 1e300
 
@@ -107,31 +113,43 @@ def _settled_alone(loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.nd
 def _settled_jointly(
     loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndarray, fixed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Damped Newton steps for the constants of outputs that share a loss."""
-    shift, moving = np.zeros(len(scores)), np.flatnonzero(~fixed)
+    """Damped Newton steps for the constants of outputs that share a loss.
+
+    Steps are judged by the value, and where rounding hides what they gain by the slope they end at.
+    """
+    moving = np.flatnonzero(~fixed)
+    shift, best = np.zeros(len(scores)), np.inf
     value = float(loss.value(y, scores) @ weights)
+    left, step = _newton_step(loss, y, weights, scores, moving)
     for _ in range(MOST_STEPS):
-        derivative, curvature = loss.slopes(y, scores + shift[:, None])
-        slope = np.where(fixed, 0.0, derivative @ weights)
-        hessian = np.diag(curvature @ weights)
-        coupled = loss.coupling(curvature)
-        if coupled is not None:
-            hessian -= (coupled * weights) @ coupled.T
-        step = np.zeros(len(slope))
-        step[moving] = -np.linalg.solve(held(hessian[moving[:, None], moving]), slope[moving])
-        promised = -float(slope @ step)
-        if np.abs(slope).max() <= ROUNDING or not promised > 0:
+        steepest = float(np.abs(left).max(initial=0.0))
+        promised = -float(left @ step)
+        if steepest <= ROUNDING * min(1.0, value) or not promised > 0:
             break
-        length = 1.0
-        while length > ROUNDING:
+        hidden = promised <= HIDDEN * value
+        length = min(1.0, LONGEST / float(np.abs(step).max()))
+        tried = float(loss.value(y, scores + (shift + length * step)[:, None]) @ weights)
+        while not hidden and not tried < value and length > ROUNDING:
+            length *= 0.25
             tried = float(loss.value(y, scores + (shift + length * step)[:, None]) @ weights)
-            if tried <= value + ROUNDING * abs(value):
-                break
-            length *= 0.5
-        else:
+        ahead, following = _newton_step(loss, y, weights, scores + (shift + length * step)[:, None], moving)
+        best = min(best, steepest)
+        if (hidden or not tried < value) and not float(np.abs(ahead).max()) < best:
             break
-        if promised <= ROUNDING * ROUNDING * abs(value) or np.all(shift + length * step == shift):
-            break
-        shift, value = shift + length * step, tried
-    left = loss.derivative(y, scores + shift[:, None]) @ weights
-    return shift, np.where(fixed, 0.0, left)
+        shift, value, left, step = shift + length * step, tried, ahead, following
+    return shift, left
+
+
+def _newton_step(
+    loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndarray, moving: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes in the constants, and Newton's step; zero for those that do not move."""
+    derivative, curvature = loss.slopes(y, scores)
+    hessian = np.diag(curvature @ weights)
+    coupled = loss.coupling(curvature)
+    if coupled is not None:
+        hessian -= (coupled * weights) @ coupled.T
+    slope, step = np.zeros(len(scores)), np.zeros(len(scores))
+    slope[moving] = (derivative @ weights)[moving]
+    step[moving] = -np.linalg.solve(held(hessian[moving[:, None], moving]), slope[moving])
+    return slope, step

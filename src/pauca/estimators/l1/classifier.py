@@ -23,7 +23,7 @@ class L1Classifier(TellsClasses, L1Model):
     Parameters
     ----------
     bound : float or "auto", default="auto"
-        The radius of the ball. "auto" finds it by cross-validation among radii that grow by a factor of 1.4, from one
+        The radius of the ball. "auto" finds it by cross-validation among radii that grow by a factor of 1.5, from one
         so small that a single feature has all of it, until the ball no longer binds or the scores have turned.
     loss : str or Loss, default="logistic"
         "logistic", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded

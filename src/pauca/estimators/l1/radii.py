@@ -22,12 +22,12 @@ from pauca.path import EXPLAINED, Budget, Choice, Stop
 # The first ball has this share of the length of the best step along a single coordinate, and each further one is so
 # much larger than the one before.
 FIRST_SHARE = 0.25
-LARGER = 1.4
+LARGER = 1.5
 
 # So many balls are searched between two looks at the scores, so many after the best one to see that it was, and so many
 # at most.
 AT_ONCE = 4
-PATIENCE = 4
+PATIENCE = 3
 MOST = 48
 
 # Where the loss is gone the radius is brought down to what that takes, by so many halvings of the last step.

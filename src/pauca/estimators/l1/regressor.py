@@ -23,7 +23,7 @@ class L1Regressor(ForetellsNumbers, L1Model):
     Parameters
     ----------
     bound : float or "auto", default="auto"
-        The radius of the ball. "auto" finds it by cross-validation among radii that grow by a factor of 1.4, from one
+        The radius of the ball. "auto" finds it by cross-validation among radii that grow by a factor of 1.5, from one
         so small that a single feature has all of it, until the ball no longer binds or the scores have turned.
     loss : str or Loss, default="squared"
         "squared" (half the squared error), "huber", "absolute", "quantile", "poisson", or an object from
