@@ -26,8 +26,8 @@ LARGER = 1.5
 
 # So many balls are searched between two looks at the scores, so many after the best one to see that it was, and so many
 # at most.
-AT_ONCE = 4
-PATIENCE = 3
+AT_ONCE = 2
+PATIENCE = 2
 MOST = 48
 
 # Where the loss is gone the radius is brought down to what that takes, by so many halvings of the last step.
