@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from pauca.estimators.checks import (
 )
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.folds import make_folds
-from pauca.estimators.l1.radii import BallTask, Radii, by_folds
+from pauca.estimators.l1.radii import EARLY, BallTask, Radii, by_folds
 from pauca.estimators.task import Target
 from pauca.estimators.watch import Watch
 from pauca.losses import Loss
@@ -128,8 +129,10 @@ class L1Model(FittedModel):
         self.bounds_ = np.array([radii.whole.certificates[place - 1].bound for place in choice.sizes])
         self.scores_ = choice.mean
         self.score_errors_ = np.zeros(len(choice.mean)) if choice.standard_error is None else choice.standard_error
-        whole = radii.whole
-        return whole.search, whole.certificates[choice.chosen - 1], whole.met[choice.chosen - 1]
+        whole, early = radii.whole, radii.stopped_early
+        found = whole.certificates[choice.chosen - 1]
+        found = found if early is None else replace(found, stop=early)
+        return whole.search, found, whole.met[choice.chosen - 1]
 
     def _keep(
         self,
@@ -224,7 +227,9 @@ class L1Model(FittedModel):
         if len(constant):
             yield f"Constant columns were left out: {listed(self.path_.column_names, constant)}."
         wanted = self.tol * objective.null_value
-        if certificate.gap > wanted and certificate.stop is not Stop.SIZE:
+        if certificate.stop in EARLY and self.bound == AUTO:
+            yield f"Not all radii that might be better were looked at. {certificate.stop.sentence}"
+        elif certificate.gap > wanted and certificate.stop is not Stop.SIZE:
             yield (
                 f"The gap is {certificate.gap:.3g}, and {wanted:.3g} was asked for. {certificate.stop.sentence} "
                 "What was found is in the ball, and gap_ is proven; raise max_iter, time_limit or tol."

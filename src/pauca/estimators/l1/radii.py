@@ -170,9 +170,10 @@ class Radii:
                 return choice
 
     @property
-    def stopped_early(self) -> bool:
-        """Whether some walk was ended by time, callback or interrupt."""
-        return any(walk.stopped_early for walk in self._walks.values())
+    def stopped_early(self) -> Stop | None:
+        """What has ended some walk before its end: time, callback or interrupt."""
+        ended = [walk.certificates[-1].stop for walk in self._walks.values() if walk.stopped_early]
+        return ended[0] if ended else None
 
     def fold_models(self) -> list[tuple[Fold, Models]]:
         """The folds that have got anywhere, and their models."""
