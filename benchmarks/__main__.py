@@ -12,6 +12,7 @@ from time import perf_counter
 
 from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
 
+from benchmarks.ball import ball
 from benchmarks.choosing import choosing
 from benchmarks.digits import digits
 from benchmarks.imports import import_time
@@ -39,6 +40,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "synthetic": synthetic,
     "lp": lp,
     "digits": digits,
+    "ball": ball,
     "choosing": choosing,
     "sampling": sampling,
     "memory": memory,
@@ -46,7 +48,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
 }
 ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {"table4": table4, "two-stage": two_stage}
 ALL = (*SECTIONS, *ON_REAL_DATA)
-PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "abess")
+PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "abess", "celer")
 
 
 def main() -> None:

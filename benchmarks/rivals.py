@@ -7,6 +7,7 @@ All options but the number of features are the rival's defaults, one thread in t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -32,6 +33,12 @@ def abess_classes_fit(problem: Problem, k: int) -> LinearFit:
     """Splicing as in abess for logistic loss, at one support size."""
     estimator = _module("abess.linear").LogisticRegression
     return lambda: Linear.of(estimator(support_size=k).fit(problem.X, (problem.y > 0).astype(int)))
+
+
+def celer_fit(problem: Problem, alpha: float, tol: float) -> Callable[[], Any]:
+    """The Lasso of celer at one penalty; returns the fitted model, whose coefficients are compared."""
+    estimator = _module("celer").Lasso
+    return lambda: estimator(alpha=alpha, tol=tol).fit(problem.X, problem.y)
 
 
 def _support(fitted: Any) -> np.ndarray:

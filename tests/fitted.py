@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from pauca import SparseClassifier, SparseRegressor
+from pauca import L1Classifier, L1Regressor, SparseClassifier, SparseRegressor
 from pauca.losses import Huber, Quantile
 from pauca.methods import Exchange, FoBa, Forward
 
@@ -64,6 +64,11 @@ MAKERS = {
     "multinomial": lambda X, s: SparseClassifier(k=3).fit(X, _words(_thirds(s))),
     "many hinges": lambda X, s: SparseClassifier(k=2, loss="squared_hinge").fit(X, _thirds(s) - 1),
     "separable": lambda X, s: SparseClassifier(k=1).fit(X, X.iloc[:, 0] > 0),
+    "ball": lambda X, s: L1Regressor(bound=2, tol=1e-6).fit(X, s),
+    "ball auto": lambda X, s: L1Regressor(loss="huber", scale="columns", cv=3).fit(X.to_numpy(), s),
+    "ball outputs": lambda X, s: L1Regressor(bound=3, k=2, ridge=0.1).fit(X, np.c_[s, -s]),
+    "ball hinge": lambda X, s: L1Classifier(bound=2, loss="hinge").fit(X, s > 0),
+    "ball classes": lambda X, s: L1Classifier(bound=5, class_weight="balanced").fit(X, _words(_thirds(s))),
     "class groups": lambda X, s: SparseClassifier(k=1, groups=[7, 7, 7, 9, 9, 9]).fit(X, _thirds(s)),
 }
 

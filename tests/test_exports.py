@@ -19,7 +19,9 @@ from pauca import SparseClassifier, SparseRegressor
 from pauca.export.form import formula_of
 from pauca.losses import Logistic, Poisson, Squared
 
-CLASSIFIERS = [name for name, make in MAKERS.items() if "SparseClassifier" in make.__code__.co_names]
+CLASSIFIERS = [
+    name for name, make in MAKERS.items() if {"SparseClassifier", "L1Classifier"} & {*make.__code__.co_names}
+]
 
 
 def names_of(model):

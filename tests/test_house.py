@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "projections": {"projections"},
     "theory": {"theory", "losses"},
     "objectives": {"objectives", "design", "losses", "units", "refit", "model"},
+    "ball": {"ball", "design", "losses", "objectives", "model", "path"},
     "subset": {"subset", "objectives", "design", "losses", "refit", "units", "model"},
     "stream": {"stream", "losses", "path", "sampling"},
     "path": {"path", "subset", "model"},
@@ -31,7 +32,7 @@ MAY_IMPORT = {
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {
         *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings"),
-        *("choice", "model", "report", "sampling", "stream"),
+        *("ball", "choice", "model", "report", "sampling", "stream"),
     },
     "cli": {"cli", "estimators", "export", "path", "version"},
     "__main__": {"cli"},

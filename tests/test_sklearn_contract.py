@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pauca import SparseClassifier, SparseRegressor
+from pauca import L1Classifier, L1Regressor, SparseClassifier, SparseRegressor
 from pauca.methods import FoBa
 
 
@@ -23,6 +23,12 @@ from pauca.methods import FoBa
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
 @parametrize_with_checks(
     [
+        L1Regressor(),
+        L1Regressor(bound=1, loss="absolute", scale="columns"),
+        L1Regressor(bound=2, k=3, ridge=0.1),
+        L1Classifier(),
+        L1Classifier(bound=2),
+        L1Classifier(bound=8, loss="hinge", tol=0.05),
         SparseRegressor(),
         SparseRegressor(k=None),
         SparseRegressor(k=range(1, 4), n_jobs=2),

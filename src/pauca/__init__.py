@@ -11,6 +11,8 @@ from pauca.version import __version__
 if TYPE_CHECKING:
     from pauca import export, losses, methods, projections, theory
     from pauca.estimators import (
+        L1Classifier,
+        L1Regressor,
         SparseClassifier,
         SparseRegressor,
         Sparsified,
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from pauca.warnings import PaucaWarning
 
 __all__ = [
+    "L1Classifier",
+    "L1Regressor",
     "ModelFileError",
     "Path",
     "PaucaWarning",
@@ -48,6 +52,8 @@ __all__ = [
 # Where each name lives. They are imported when first asked for, since scikit-learn takes a second or more to import:
 # too long for a command line that is only asked for its help.
 _HOMES = {
+    "L1Classifier": "estimators",
+    "L1Regressor": "estimators",
     "ModelFileError": "export",
     "Path": "path",
     "PaucaWarning": "warnings",
@@ -64,7 +70,7 @@ _HOMES = {
 }
 
 _ROOMS = (
-    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "own", "path"),
+    *("ball", "choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "own", "path"),
     *("projections", "refit", "sampling", "stream", "subset", "theory", "units", "warnings"),
 )
 

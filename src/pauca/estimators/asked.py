@@ -47,13 +47,18 @@ def reach_for(asked: tuple[int, ...] | str, n_units: int) -> Reach:
 
 def check_choice(estimator: Any) -> None:
     """Refuse options of choosing a size that cannot be meant, or that do not go together."""
-    one_of(estimator, "choose", estimator.choose, FOLD_RULES)
-    check_folds(estimator.cv)
+    check_fold_choice(estimator)
     if estimator.criterion is not None:
         one_of(estimator, "criterion", estimator.criterion, tuple(CRITERIA))
         given = [name for name in ("cv", "scoring") if getattr(estimator, name) is not None]
         if given:
             raise ValueError(f"'criterion' needs no folds: leave out {' and '.join(given)}, or criterion.")
+
+
+def check_fold_choice(estimator: Any) -> None:
+    """Refuse options of cross-validation that cannot be meant."""
+    one_of(estimator, "choose", estimator.choose, FOLD_RULES)
+    check_folds(estimator.cv)
     if isinstance(estimator.scoring, str) and estimator.scoring not in get_scorer_names():
         raise ValueError(
             f"scoring={estimator.scoring!r} is not a scorer that scikit-learn knows; "

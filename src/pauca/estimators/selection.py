@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,10 @@ import numpy as np
 from pauca.choice import Reach, choose_by_criterion, choose_by_folds, criterion_values
 from pauca.design import Design
 from pauca.estimators.folds import Fold
+from pauca.estimators.held_out import Models, explained, mean_losses, scored
 from pauca.estimators.task import Attempt, Task
 from pauca.estimators.watch import Watch
-from pauca.model import Model
 from pauca.path import EXPLAINED, Budget, Choice, Goal, Stop
-
-Models = dict[int, Model]
 
 
 @dataclass(eq=False)
@@ -103,7 +100,7 @@ def by_criterion(criterion: str) -> Weigh:
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
         task, models = selection.task, selection.whole.models(0)
         rows = np.flatnonzero(selection.weights > 0)
-        losses = _mean_losses(task, models, sizes, rows, selection.weights, held_out=False)
+        losses = mean_losses(task, models, sizes, rows, selection.weights, held_out=False)
         values = criterion_values(
             criterion,
             task.target.loss,
@@ -127,71 +124,9 @@ def by_folds(rule: str, scorer: Callable[..., float] | None, name: str, estimato
             # Nothing to go by: what was asked to stop keeps what it has.
             return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, name)
         if scorer is None:
-            scores = _explained(selection, found, sizes)
+            scores = explained(selection.task, selection.weights, found, sizes)
         else:
-            scores = np.array([_scored(scorer, estimator, selection.task.X, y, *one, sizes) for one in found])
+            scores = np.array([scored(scorer, estimator, selection.task.X, y, *one, sizes) for one in found])
         return choose_by_folds(np.array(sizes), scores, rule, EXPLAINED if scorer is None else name)
 
     return weigh
-
-
-def _explained(selection: Selection, found: list[tuple[Fold, Models]], sizes: list[int]) -> np.ndarray:
-    """One minus the loss on rows held out over that of the constants, which all folds share as their measure."""
-    task, weights = selection.task, selection.weights
-    losses = np.array(
-        [
-            _mean_losses(task, models, (0, *sizes), fold.test, weights, held_out=True).sum(axis=1)
-            for fold, models in found
-        ]
-    )
-    constant = losses[:, 0].mean()
-    if not constant > 0:
-        return np.zeros((len(found), len(sizes)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores = (constant - losses[:, 1:]) / constant
-    return np.where(np.isfinite(scores), scores, -np.finfo(float).max / len(found))
-
-
-def _scored(
-    scorer: Callable[..., float], estimator: Any, X: Any, y: np.ndarray, fold: Fold, models: Models, sizes: list[int]
-) -> list[float]:
-    fitted = copy.copy(estimator)
-    # The rows of a fold are arrays, whatever the user's table was.
-    fitted.__dict__.pop("feature_names_in_", None)
-    rows, target = X[fold.test], y[fold.test]
-    scores = []
-    for size in sizes:
-        fitted._put(_at_most(models, size))
-        scores.append(float(scorer(fitted, rows, target)))
-    return scores
-
-
-def _at_most(models: Models, size: int) -> Model:
-    """The model of a size, or of the next smaller one: a path that ended early has no better to offer."""
-    return models[max(known for known in models if known <= size)]
-
-
-def _mean_losses(
-    task: Task, models: Models, sizes: Sequence[int], rows: np.ndarray, weights: np.ndarray, *, held_out: bool
-) -> np.ndarray:
-    """Weighted mean losses on some rows, shape (sizes, C), or (sizes, 1) where outputs share a loss."""
-    chosen = [_at_most(models, size) for size in sizes]
-    columns = np.unique(np.concatenate([model.support for model in chosen])).astype(np.intp)
-    block = _columns(task.X, columns, rows)
-    target = task.target
-    y = target.y[rows] if target.loss.joint else target.y[:, rows]
-    share = weights[rows] / weights[rows].sum()
-    value = task.measure.held_out if held_out else task.measure.value
-    found = []
-    for model in chosen:
-        coef = np.zeros((target.n_outputs, len(columns)))
-        coef[:, np.searchsorted(columns, model.support)] = model.coef
-        scores = np.atleast_1d(model.intercept)[:, None] + coef @ block.T
-        with np.errstate(over="ignore"):
-            found.append(np.atleast_1d(value(y, scores) @ share))
-    return np.array(found)
-
-
-def _columns(X: Any, support: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    block = X[:, support][rows].toarray() if hasattr(X, "toarray") else X[np.ix_(rows, support)]
-    return np.asarray(block, dtype=np.float64)

@@ -132,6 +132,13 @@ class Loss(ABC):
         """A smooth loss to minimise in this one's place, for targets of shape (C, n); smooth losses are their own."""
         return self
 
+    def envelope(self, beta: float) -> Loss:
+        """A loss of curvature at most ``beta`` that lies at most ``lipschitz^2 / (2 beta)`` below this one.
+
+        Smooth losses are their own.
+        """
+        return self
+
     def easier(self) -> Loss | None:
         """A smoother loss whose minimiser is a good start for this one, if refits may need it."""
         return None

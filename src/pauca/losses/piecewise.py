@@ -83,6 +83,9 @@ class PiecewiseLinear(Loss):
         # A perfect constant leaves nothing to fit; any envelope will do.
         return Envelope(self, len(y) * self.lipschitz**2 / (self.accuracy * least) if least > 0 else 1.0)
 
+    def envelope(self, beta: float) -> Loss:
+        return Envelope(self, beta)
+
 
 class Absolute(PiecewiseLinear):
     """``|a - y|``: the score models the median of y."""

@@ -19,6 +19,7 @@ class Stop(StrEnum):
 
     SIZE = "size"
     TOLERANCE = "tolerance"
+    CERTIFIED = "certified"
     PERFECT = "perfect"
     NO_GAIN = "no_gain"
     EXHAUSTED = "exhausted"
@@ -37,6 +38,7 @@ class Stop(StrEnum):
 _SENTENCES = {
     Stop.SIZE: "The size asked for was reached.",
     Stop.TOLERANCE: "No further feature is worth the tolerance asked for.",
+    Stop.CERTIFIED: "The model is proven to be within the tolerance of the best one in the ball.",
     Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
     Stop.NO_GAIN: "No remaining feature lowers the objective.",
     Stop.EXHAUSTED: "Every remaining column is constant, a linear combination of chosen ones, or left out.",

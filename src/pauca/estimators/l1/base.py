@@ -1,0 +1,244 @@
+"""What estimators in an l1 ball share: from checked input to a certificate and a path."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count, effective_n_jobs
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
+
+from pauca.ball import METHODS, STEPS, BallObjective, Certificate, Iterate, Search, Settings
+from pauca.design import Design, make_design
+from pauca.estimators.asked import AUTO, check_fold_choice, scorer_name
+from pauca.estimators.checks import (
+    check_callable,
+    check_flag,
+    check_moments,
+    check_number,
+    listed,
+    one_of,
+    refusal,
+)
+from pauca.estimators.fitted import FittedModel
+from pauca.estimators.folds import make_folds
+from pauca.estimators.l1.radii import EARLY, BallTask, Radii, by_folds
+from pauca.estimators.task import Target
+from pauca.estimators.watch import Watch
+from pauca.losses import Loss
+from pauca.losses.inspection import inspect_loss
+from pauca.path import Budget, Path, Progress, Stop
+from pauca.warnings import PaucaWarning
+
+COLUMNS = "columns"
+
+NUMBERS = ("bound_", "lower_bound_", "n_iter_")
+"""Fitted numbers that a path does not hold."""
+ARRAYS = ("bounds_", "scores_", "score_errors_")
+"""Fitted arrays that a path does not hold."""
+
+
+class L1Model(FittedModel):
+    """A linear model in an l1 ball: all that does not depend on what the target is."""
+
+    bound_: float
+    lower_bound_: float
+    n_iter_: int
+
+    def __init__(
+        self,
+        bound: float | str = AUTO,
+        *,
+        loss: str | Loss,
+        tol: float = 1e-3,
+        k: int | None = None,
+        scale: str | None = None,
+        method: str = "corrective",
+        step: str = "line",
+        cv: Any = None,
+        scoring: Any = None,
+        choose: str = "1se",
+        n_jobs: int | None = None,
+        ridge: float = 0.0,
+        fit_intercept: bool = True,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        callback: Callable[[Progress], bool | None] | None = None,
+    ) -> None:
+        self.bound = bound
+        self.loss = loss
+        self.tol = tol
+        self.k = k
+        self.scale = scale
+        self.method = method
+        self.step = step
+        self.cv = cv
+        self.scoring = scoring
+        self.choose = choose
+        self.n_jobs = n_jobs
+        self.ridge = ridge
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.callback = callback
+
+    def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:
+        """Search the ball on checked data and keep what came of it; ``rows`` are the groups of rows for folds."""
+        inspect_loss(target.loss, target.y, weights, target.n_outputs)
+        self._check_step(target.loss)
+        names = getattr(self, "feature_names_in_", None)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
+            design = make_design(X, weights, center=self.fit_intercept)
+        check_moments(self, design, X, names)
+        outputs = target.y if target.y.ndim == 2 else target.y[None]
+        task = BallTask(
+            X,
+            target,
+            target.loss.tuned(outputs, weights),
+            float(self.ridge),
+            bool(self.fit_intercept),
+            self.scale == COLUMNS,
+            Settings(self.method, self.step, float(self.tol), self.k, int(self.max_iter)),
+        )
+        if self.bound == AUTO:
+            search, certificate, met = self._to_choice(task, weights, design, y, rows)
+        else:
+            search = Search(task.objective(weights, design), task.settings)
+            certificate = search.go(float(self.bound), self._budget())
+            met = search.met
+            self.bounds_ = self.scores_ = self.score_errors_ = np.zeros(0)
+        certificate = search.polished(certificate)
+        self._keep(search, certificate, met, names)
+        self._warn(certificate, search.objective, design)
+
+    def _to_choice(
+        self, task: BallTask, weights: np.ndarray, design: Design, y: np.ndarray, rows: Any
+    ) -> tuple[Search, Certificate, dict[int, tuple[float, Iterate]]]:
+        """The search for a radius."""
+        folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
+        scorer = None if self.scoring is None else check_scoring(self, self.scoring)
+        weigh = by_folds(self.choose, scorer, scorer_name(self.scoring), self, y)
+        radii = Radii(task, weights, folds, design)
+        watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
+        choice = radii.choose(watch, weigh)
+        self.bounds_ = np.array([radii.whole.certificates[place - 1].bound for place in choice.sizes])
+        self.scores_ = choice.mean
+        self.score_errors_ = np.zeros(len(choice.mean)) if choice.standard_error is None else choice.standard_error
+        whole, early = radii.whole, radii.stopped_early
+        found = whole.certificates[choice.chosen - 1]
+        found = found if early is None else replace(found, stop=early)
+        return whole.search, found, whole.met[choice.chosen - 1]
+
+    def _keep(
+        self,
+        search: Search,
+        certificate: Certificate,
+        met: dict[int, tuple[float, Iterate]],
+        names: np.ndarray | None,
+    ) -> None:
+        objective = search.objective
+        answer = objective.size(certificate.best)
+        kept = {0: objective.null}
+        best = objective.null_value
+        for size in sorted(met):
+            value, at = met[size]
+            # A larger model that is no better than a smaller one is of no use to anybody; one from a larger ball is not
+            # what is asked for.
+            if value < best and size < answer and at.norm <= certificate.bound * (1 + 1e-9):
+                kept[size], best = at, value
+        kept[answer] = certificate.best
+        sizes = sorted(kept)
+        models = dict(zip(sizes, objective.finish([kept[size] for size in sizes]), strict=True))
+        self.path_ = Path(
+            models,
+            search.events,
+            certificate.stop,
+            objective.design.n_features,
+            names,
+            None,
+            None,
+            *self._words(),
+        )
+        self.bound_, self.lower_bound_, self.n_iter_ = certificate.bound, certificate.lower, search.n_iter
+        self.__dict__.pop("raw_table_", None)  # what a table of an earlier fit was like
+        self._choose(answer)
+
+    def _choose(self, size: int) -> None:
+        super()._choose(size)
+        # Smaller models on the path are in the ball too, and the bound from below is one for all of it.
+        self.gap_ = max(0.0, self.objective_ - self.lower_bound_)
+
+    def _check_options(self) -> None:
+        """Refuse options that cannot be meant, before any data are looked at."""
+        if isinstance(self.bound, str):
+            if self.bound != AUTO:
+                raise ValueError(refusal(self, "bound", "a float in the range (0, inf) or 'auto'", self.bound))
+        else:
+            check_number(self, "bound", self.bound, positive=True)
+        check_number(self, "tol", self.tol, positive=True)
+        if self.k is not None:
+            _check_count(self, "k", self.k, "or None")
+        if self.scale is not None:
+            one_of(self, "scale", self.scale, (COLUMNS,))
+        one_of(self, "method", self.method, METHODS)
+        one_of(self, "step", self.step, STEPS)
+        if self.step == "closed" and self.method != "forward":
+            raise ValueError(
+                f"step='closed' is a step towards a vertex of the ball and goes with method='forward'; "
+                f"got method={self.method!r}."
+            )
+        check_fold_choice(self)
+        check_number(self, "ridge", self.ridge)
+        check_flag(self, "fit_intercept", self.fit_intercept)
+        _check_count(self, "max_iter", self.max_iter)
+        self._budget()
+        check_callable(self, "callback", self.callback)
+
+    def _check_step(self, loss: Loss) -> None:
+        if self.step == "closed" and loss.smoothness is None and loss.envelope(1.0) is loss:
+            raise ValueError(
+                f"step='closed' needs a bound on the curvature of the loss, and {type(loss).__name__} has none; "
+                "use step='line'."
+            )
+
+    def _budget(self) -> Budget:
+        limit = None if self.time_limit is None else check_number(self, "time_limit", self.time_limit, positive=True)
+        return Budget(limit, self.callback)
+
+    def _restored(self) -> None:
+        super()._restored()
+        self.n_iter_ = int(self.n_iter_)
+        if len({len(getattr(self, name)) for name in ARRAYS}) > 1:
+            raise ValueError("the bounds that were compared and their scores must be equally many")
+
+    def _warn(self, certificate: Certificate, objective: BallObjective, design: Design) -> None:
+        """One warning for all that was noteworthy."""
+        noteworthy = " ".join(self._remarks(certificate, objective, design))
+        if noteworthy:
+            warnings.warn(noteworthy, PaucaWarning, stacklevel=4)
+
+    def _remarks(self, certificate: Certificate, objective: BallObjective, design: Design) -> Iterator[str]:
+        constant = np.flatnonzero(~design.usable)
+        if len(constant):
+            yield f"Constant columns were left out: {listed(self.path_.column_names, constant)}."
+        wanted = self.tol * objective.null_value
+        if certificate.stop in EARLY and self.bound == AUTO:
+            yield f"Not all radii that might be better were looked at. {certificate.stop.sentence}"
+        elif certificate.gap > wanted and certificate.stop is not Stop.SIZE:
+            yield (
+                f"The gap is {certificate.gap:.3g}, and {wanted:.3g} was asked for. {certificate.stop.sentence} "
+                "What was found is in the ball, and gap_ is proven; raise max_iter, time_limit or tol."
+            )
+
+
+def _check_count(estimator: Any, name: str, value: Any, otherwise: str = "") -> None:
+    wanted = f"an int in the range [1, inf) {otherwise}".rstrip()
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(refusal(estimator, name, wanted, value))
+    if value < 1:
+        raise ValueError(refusal(estimator, name, wanted, value))
