@@ -178,15 +178,45 @@ def restart(state: State) -> None:
 
 
 @compiled
-def score_of(state: State, data: np.ndarray, indices: np.ndarray, first: int, last: int, weight: float) -> float:
-    """The score of a row, whose squares are added to those of its columns on the way."""
+def score_of(state: State, data: np.ndarray, indices: np.ndarray, begin: int, end: int) -> tuple[float, bool]:
+    """The score of a row, and whether some feature stands in it twice.
+
+    Features that were met are marked by the sign of their sum of squares, which is taken away when squares are added.
+    """
     features, threshold = state.features, state.numbers[THRESHOLD]
-    score = state.numbers[INTERCEPT]
-    for place in range(first, last):
-        j, entry = indices[place], data[place]
-        score += entry * shrunk(features[j, HEIGHT], threshold)
-        features[j, SQUARES] += weight * entry * entry
-    return score
+    score, twice = state.numbers[INTERCEPT], False
+    for place in range(begin, end):
+        j = indices[place]
+        score += data[place] * shrunk(features[j, HEIGHT], threshold)
+        squares = features[j, SQUARES]
+        twice |= np.signbit(squares)
+        features[j, SQUARES] = -abs(squares)
+    return score, twice
+
+
+@compiled
+def add_squares(
+    features: np.ndarray, data: np.ndarray, indices: np.ndarray, begin: int, end: int, weight: float
+) -> None:
+    """Add the squares of a row to those of its columns, and take away the marks."""
+    for place in range(begin, end):
+        j = indices[place]
+        features[j, SQUARES] = abs(features[j, SQUARES]) + weight * data[place] * data[place]
+
+
+@compiled
+def merged(data: np.ndarray, indices: np.ndarray, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """A row in which some feature stands twice, with the sums of its entries."""
+    order = np.argsort(indices[begin:end], kind="mergesort") + begin
+    values, columns = np.empty(end - begin), np.empty(end - begin, dtype=np.int32)
+    last = -1
+    for place in order:
+        if last >= 0 and columns[last] == indices[place]:
+            values[last] += data[place]
+        else:
+            last += 1
+            values[last], columns[last] = data[place], indices[place]
+    return values[: last + 1], columns[: last + 1]
 
 
 @compiled
@@ -197,6 +227,7 @@ def move(
     begin: int,
     end: int,
     g: float,
+    weight: float,
     fresh: np.ndarray,
     new_heights: np.ndarray,
 ) -> tuple[int, float, float]:
@@ -211,6 +242,7 @@ def move(
     heights, second, first, n_fresh, norm, square = 0.0, 0.0, 0.0, 0, 0.0, 0.0
     for place in range(begin, end):
         j, change = indices[place], g * data[place]
+        features[j, SQUARES] = abs(features[j, SQUARES]) + weight * data[place] * data[place]
         if change == 0.0:
             continue
         height, centre = features[j, HEIGHT], features[j, CENTRE]
@@ -266,8 +298,13 @@ def learn_rows(
         weight = weights[i] if len(weights) > 0 else 1.0
         if weight == 0.0:
             continue
-        begin, end = starts[i], starts[i + 1]
-        score = score_of(state, data, indices, begin, end, weight)
+        begin, end, values, columns = starts[i], starts[i + 1], data, indices
+        score, twice = score_of(state, values, columns, begin, end)
+        if twice:
+            add_squares(state.features, values, columns, begin, end, 0.0)
+            values, columns = merged(data, indices, begin, end)
+            begin, end = 0, len(values)
+            score, twice = score_of(state, values, columns, begin, end)
         # The average is over the iterates before each step.
         counts[ROWS] += 1
         counts[SEEN] += 1
@@ -280,7 +317,7 @@ def learn_rows(
                 numbers[INTERCEPT] -= g
             if counts[ROOM] < end - begin:
                 counts[QUEUED] = 0
-            n_fresh, norm, square = move(state, data, indices, begin, end, g, fresh, new_heights)
+            n_fresh, norm, square = move(state, values, columns, begin, end, g, weight, fresh, new_heights)
             near, rounding = squared_distance(state)
             outside = near + square + rounding > numbers[RADIUS] ** 2
             if not outside and numbers[HEIGHTS] - counts[ACTIVE] * numbers[THRESHOLD] + norm > numbers[BOUND]:
@@ -288,5 +325,7 @@ def learn_rows(
             settle(state, fresh, new_heights, n_fresh)
             if outside:
                 project_on_both(state)
+        else:
+            add_squares(state.features, values, columns, begin, end, weight)
         if counts[ROWS] == counts[LENGTH]:
             restart(state)

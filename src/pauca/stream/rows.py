@@ -28,7 +28,7 @@ class Rows(NamedTuple):
 def row_blocks(X: Any, order: np.ndarray) -> Iterator[Rows]:
     """The rows of X in the given order. X is not copied, but for a few rows at a time where it must be."""
     if sparse.issparse(X):
-        X = canonical(X)
+        X = X.tocsr()
         if X.data.dtype == np.float64 and X.indices.dtype == np.int32:
             yield Rows(X.data, X.indices, X.indptr.astype(np.int64, copy=False), order, None)
             return
@@ -50,15 +50,6 @@ def row_blocks(X: Any, order: np.ndarray) -> Iterator[Rows]:
             taken,
         )
         first = last
-
-
-def canonical(X: Any) -> Any:
-    """X in CSR form with every entry stored once; it is copied only if it is not so already."""
-    X = X.tocsr()
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
 
 
 def _filled(block: np.ndarray) -> sparse.csr_array:
