@@ -21,6 +21,7 @@ from benchmarks.piecewise import lp
 from benchmarks.quality import correlated, optimum
 from benchmarks.report import Figure, table, verdict
 from benchmarks.speed import large_sparse, small, tall, wide
+from benchmarks.stream import stream
 from benchmarks.synthetic import synthetic
 from benchmarks.table4 import table4
 from pauca import PaucaWarning
@@ -41,7 +42,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "memory": memory,
     "import": import_time,
 }
-ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {"table4": table4}
+ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {"table4": table4, "stream": stream}
 ALL = (*SECTIONS, *ON_REAL_DATA)
 PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "abess")
 
@@ -67,7 +68,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, some problems smaller")
     parser.add_argument("--only", choices=ALL, help="run one section")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/a1a.gz, a2a.gz and w1a.gz")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/*.gz and text/*.tar.xz")
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
     return parser.parse_args()
 

@@ -167,7 +167,8 @@ def restart(state: State) -> None:
                 squares += average * average
     numbers[HEIGHTS], numbers[SECOND], numbers[FIRST], numbers[CENTRE_SQUARES] = heights, -squares, 0.0, squares
     numbers[THRESHOLD] = numbers[THRESHOLDS] = 0.0
-    numbers[INTERCEPT] = numbers[INTERCEPT_CENTRE] = numbers[INTERCEPT_SUM] / rows
+    numbers[INTERCEPT_CENTRE] += numbers[INTERCEPT_SUM] / rows
+    numbers[INTERCEPT] = numbers[INTERCEPT_CENTRE]
     numbers[INTERCEPT_SUM] = 0.0
     numbers[STEP] *= 0.5
     numbers[RADIUS] *= math.sqrt(0.5)
@@ -309,7 +310,7 @@ def learn_rows(
         counts[ROWS] += 1
         counts[SEEN] += 1
         numbers[THRESHOLDS] += numbers[THRESHOLD]
-        numbers[INTERCEPT_SUM] += numbers[INTERCEPT]
+        numbers[INTERCEPT_SUM] += numbers[INTERCEPT] - numbers[INTERCEPT_CENTRE]
         numbers[WEIGHT] += weight
         g = numbers[STEP] * weight * slope(form, low, high, y[i], score)
         if g != 0.0:

@@ -180,7 +180,7 @@ class EpochSGD:
             height = features[:, HEIGHT]
             total = features[:, PAST] + height * rows - np.sign(height) * numbers[THRESHOLDS]
             coef[some] = (total + lacking * features[:, CENTRE]) / whole
-        return coef, float(numbers[INTERCEPT_SUM] + lacking * numbers[INTERCEPT_CENTRE]) / whole
+        return coef, float(numbers[INTERCEPT_CENTRE] + numbers[INTERCEPT_SUM] / whole)
 
     @property
     def last(self) -> tuple[np.ndarray, float]:

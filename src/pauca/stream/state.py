@@ -35,7 +35,7 @@ HEIGHT, CENTRE, PAST, SQUARES = range(4)
     STEP,
     INTERCEPT,
     INTERCEPT_CENTRE,
-    INTERCEPT_SUM,
+    INTERCEPT_SUM,  # of its distances from the centre, which are zero where it is not learned
     WEIGHT,  # of all rows seen
 ) = range(13)
 
