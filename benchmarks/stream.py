@@ -1,4 +1,4 @@
-"""Learning from reviews as they come: what a pass costs in time and memory, and what the first call of a process costs."""
+"""Learning from reviews as they come: what a pass costs in time and memory, and what the first call costs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FIRST_CALL = 0.4
 def stream(quick: bool, data: Path) -> Iterator[Figure]:
     """Epoch SGD with squared loss on 25,000 film reviews, star ratings about their mean, one pass, one thread.
 
-    A read is one ``X.T @ y``. Memory is the peak of a process that makes a learner, learns and asks for the average, less
-    what it held with X in memory; the limit is 64 bytes per feature and 300 MB, numba's own 100 MB or so among them. The
-    first call is the first in a new process, with the compiled code on disk, numba's import within.
+    A read is one ``X.T @ y``. Memory is the peak of a process that makes a learner, learns and asks for the average,
+    less what it held with X in memory; the limit is 64 bytes per feature and 300 MB, numba itself included. The first
+    call is the first in a new process, with the compiled code on disk, the import of numba included.
     """
     for longest in (WORDS,) if quick else (WORDS, NGRAMS):
         problem = _centred(reviews(data, longest))

@@ -1,4 +1,4 @@
-"""A process that learns from reviews: ``python -m benchmarks.stream_probe DATA LONGEST WHAT`` prints bytes or seconds."""
+"""A process that learns: ``python -m benchmarks.stream_probe DATA LONGEST WHAT`` prints bytes or seconds."""
 
 from __future__ import annotations
 

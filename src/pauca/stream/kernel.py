@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.losses.compiled import CLIPPED, LINES, LOGISTIC
 from pauca.stream.balls import project_on_both, shrunk
-from pauca.stream.compiler import compiled
+from pauca.stream.compiler import compiled, compiled_and_kept
 from pauca.stream.leaving import build_queue, enter, leave, level_of, reach
 from pauca.stream.state import (
     ACTIVE,
@@ -206,21 +206,6 @@ def add_squares(
 
 
 @compiled
-def merged(data: np.ndarray, indices: np.ndarray, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-    """A row in which some feature stands twice, with the sums of its entries."""
-    order = np.argsort(indices[begin:end], kind="mergesort") + begin
-    values, columns = np.empty(end - begin), np.empty(end - begin, dtype=np.int32)
-    last = -1
-    for place in order:
-        if last >= 0 and columns[last] == indices[place]:
-            values[last] += data[place]
-        else:
-            last += 1
-            values[last], columns[last] = data[place], indices[place]
-    return values[: last + 1], columns[: last + 1]
-
-
-@compiled
 def move(
     state: State,
     data: np.ndarray,
@@ -275,7 +260,7 @@ def move(
     return n_fresh, norm, square
 
 
-@compiled
+@compiled_and_kept
 def learn_rows(
     state: State,
     data: np.ndarray,
@@ -288,24 +273,26 @@ def learn_rows(
     low: float,
     high: float,
     fit_intercept: bool,
-) -> None:
-    """Learn from the rows of a CSR matrix in the given order. Without weights, an empty array, each counts as one."""
+) -> int:
+    """Learn from the rows of a CSR matrix in the given order; how many it took.
+
+    It stops before a row in which some feature stands twice. Without weights, an empty array, each row counts as one.
+    """
     numbers, counts = state.numbers, state.counts
     longest = 0
     for i in order:
         longest = max(longest, starts[i + 1] - starts[i])
     fresh, new_heights = np.empty(longest + 1, dtype=np.int32), np.empty(longest + 1)
-    for i in order:
+    for done in range(len(order)):
+        i = order[done]
         weight = weights[i] if len(weights) > 0 else 1.0
         if weight == 0.0:
             continue
-        begin, end, values, columns = starts[i], starts[i + 1], data, indices
-        score, twice = score_of(state, values, columns, begin, end)
+        begin, end = starts[i], starts[i + 1]
+        score, twice = score_of(state, data, indices, begin, end)
         if twice:
-            add_squares(state.features, values, columns, begin, end, 0.0)
-            values, columns = merged(data, indices, begin, end)
-            begin, end = 0, len(values)
-            score, twice = score_of(state, values, columns, begin, end)
+            add_squares(state.features, data, indices, begin, end, 0.0)
+            return done
         # The average is over the iterates before each step.
         counts[ROWS] += 1
         counts[SEEN] += 1
@@ -318,7 +305,7 @@ def learn_rows(
                 numbers[INTERCEPT] -= g
             if counts[ROOM] < end - begin:
                 counts[QUEUED] = 0
-            n_fresh, norm, square = move(state, values, columns, begin, end, g, weight, fresh, new_heights)
+            n_fresh, norm, square = move(state, data, indices, begin, end, g, weight, fresh, new_heights)
             near, rounding = squared_distance(state)
             outside = near + square + rounding > numbers[RADIUS] ** 2
             if not outside and numbers[HEIGHTS] - counts[ACTIVE] * numbers[THRESHOLD] + norm > numbers[BOUND]:
@@ -327,6 +314,7 @@ def learn_rows(
             if outside:
                 project_on_both(state)
         else:
-            add_squares(state.features, values, columns, begin, end, weight)
+            add_squares(state.features, data, indices, begin, end, weight)
         if counts[ROWS] == counts[LENGTH]:
             restart(state)
+    return len(order)

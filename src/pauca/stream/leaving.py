@@ -82,7 +82,8 @@ def build_queue(state: State) -> None:
     features, levels, items, links, heads = state.features, state.levels, state.items, state.links, state.heads
     members, counts = state.members, state.counts
     base = key_of(state.numbers[THRESHOLD])
-    heads[:] = -1
+    for level in range(len(heads)):
+        heads[level] = -1
     used = 0
     for place in range(counts[MEMBERS]):
         j = members[place]

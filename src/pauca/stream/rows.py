@@ -58,3 +58,11 @@ def _filled(block: np.ndarray) -> sparse.csr_array:
     indices = np.tile(np.arange(width, dtype=np.int32), n_rows)
     starts = np.arange(0, block.size + 1, width)
     return sparse.csr_array((np.ascontiguousarray(block).ravel(), indices, starts), shape=block.shape)
+
+
+def merged(rows: Rows, i: int) -> Rows:
+    """One row by itself, with the sums of entries that stand in it more than once."""
+    entries = slice(rows.starts[i], rows.starts[i + 1])
+    columns, places = np.unique(rows.indices[entries], return_inverse=True)
+    values = np.bincount(places, weights=rows.data[entries])
+    return Rows(values, columns, np.array([0, len(columns)]), np.zeros(1, dtype=np.int64), np.array([i]))
