@@ -21,12 +21,14 @@ from pauca.stream.state import (
     ACTIVE,
     BASE,
     CENTRE,
+    FEATURE,
     FIRST,
     FREE,
     HEIGHT,
     HEIGHTS,
     MEMBER,
     MEMBERS,
+    NEXT,
     PAST,
     QUEUED,
     ROOM,
@@ -53,25 +55,17 @@ def level_of(base: int, height: float) -> int:
 
 
 @compiled
-def enter(
-    items: np.ndarray,
-    links: np.ndarray,
-    heads: np.ndarray,
-    levels: np.ndarray,
-    counts: np.ndarray,
-    j: int,
-    level: int,
-) -> None:
+def enter(entries: np.ndarray, heads: np.ndarray, levels: np.ndarray, counts: np.ndarray, j: int, level: int) -> None:
     """Put a feature at a level. There must be room."""
     entry = counts[FREE]
     if entry >= 0:
-        counts[FREE] = links[entry]
+        counts[FREE] = entries[entry, NEXT]
     else:
         entry = counts[USED]
         counts[USED] += 1
     counts[ROOM] -= 1
-    items[entry] = j
-    links[entry] = heads[level]
+    entries[entry, FEATURE] = j
+    entries[entry, NEXT] = heads[level]
     heads[level] = entry
     levels[j] = level
 
@@ -79,7 +73,7 @@ def enter(
 @compiled
 def build_queue(state: State) -> None:
     """Enter every active feature into an empty queue."""
-    features, levels, items, links, heads = state.features, state.levels, state.items, state.links, state.heads
+    features, levels, entries, heads = state.features, state.levels, state.entries, state.heads
     members, counts = state.members, state.counts
     base = key_of(state.numbers[THRESHOLD])
     for level in range(len(heads)):
@@ -91,51 +85,56 @@ def build_queue(state: State) -> None:
         levels[j] = MEMBER
         if height != 0.0:
             level = level_of(base, abs(height))
-            items[used] = j
-            links[used] = heads[level]
+            entries[used, FEATURE] = j
+            entries[used, NEXT] = heads[level]
             heads[level] = used
             levels[j] = level
             used += 1
     counts[BASE] = base
     counts[FREE] = -1
     counts[USED] = used
-    counts[ROOM] = len(links) - used
+    counts[ROOM] = len(entries) - used
     counts[QUEUED] = 1
 
 
 @compiled
 def reach(state: State, threshold: float) -> None:
     """Let all coordinates leave whose height is not above the threshold."""
-    features, levels, items, links, heads = state.features, state.levels, state.items, state.links, state.heads
+    features, levels, entries, heads = state.features, state.levels, state.entries, state.heads
     numbers, counts = state.numbers, state.counts
     rows, thresholds = counts[ROWS], numbers[THRESHOLDS]
     top = level_of(counts[BASE], threshold)
     base = key_of(threshold)
     counts[BASE] = base
     heights, second, first, leaving = 0.0, 0.0, 0.0, 0
+    free, room = counts[FREE], 0
     for level in range(top + 1):
         entry = heads[level]
         heads[level] = -1
         while entry >= 0:
-            j, following = items[entry], links[entry]
-            links[entry] = counts[FREE]
-            counts[FREE] = entry
-            counts[ROOM] += 1
+            j, following = entries[entry, FEATURE], entries[entry, NEXT]
+            height, valid = features[j, HEIGHT], levels[j] == level
+            if valid and abs(height) > threshold:
+                own = level_of(base, abs(height))
+                entries[entry, NEXT] = heads[own]
+                heads[own] = entry
+                levels[j] = own
+            else:
+                entries[entry, NEXT] = free
+                free = entry
+                room += 1
+                if valid:
+                    centre, sign = features[j, CENTRE], math.copysign(1.0, height)
+                    heights += abs(height)
+                    second += height * (height - 2.0 * centre)
+                    first += abs(height) - sign * centre
+                    leaving += 1
+                    features[j, PAST] += height * rows - sign * thresholds
+                    features[j, HEIGHT] = 0.0
+                    levels[j] = MEMBER
             entry = following
-            if levels[j] != level:
-                continue
-            height = features[j, HEIGHT]
-            if abs(height) > threshold:
-                enter(items, links, heads, levels, counts, j, level_of(base, abs(height)))
-                continue
-            centre, sign = features[j, CENTRE], math.copysign(1.0, height)
-            heights += abs(height)
-            second += height * (height - 2.0 * centre)
-            first += abs(height) - sign * centre
-            leaving += 1
-            features[j, PAST] += height * rows - sign * thresholds
-            features[j, HEIGHT] = 0.0
-            levels[j] = MEMBER
+    counts[FREE] = free
+    counts[ROOM] += room
     numbers[HEIGHTS] -= heights
     numbers[SECOND] -= second
     numbers[FIRST] -= first

@@ -22,6 +22,9 @@ import numpy as np
 # Columns of the table of features. Four numbers, half a line of the cache: whatever is asked of a feature is near.
 HEIGHT, CENTRE, PAST, SQUARES = range(4)
 
+# Columns of the entries of the queue.
+FEATURE, NEXT = range(2)
+
 # Places among the numbers.
 (
     THRESHOLD,
@@ -68,7 +71,7 @@ class State(NamedTuple):
     features : (d, 4) floats: height u, centre c, past, sum of weighted squares of the entries
     levels   : (d,) bytes: where a feature lies in the queue, MEMBER if not there, STRANGER if not among the members
     members  : (d,) indices of features with a height, a centre or a past; others are zero throughout
-    items, links : (2 d,) entries of the queue: a feature, and the next entry of the same level
+    entries  : (2 d, 2) indices: the queue, each entry a feature and the next entry of its level
     heads    : (LEVELS,) first entries of the levels
     numbers, counts : what there is only one of
     """
@@ -76,8 +79,7 @@ class State(NamedTuple):
     features: np.ndarray
     levels: np.ndarray
     members: np.ndarray
-    items: np.ndarray
-    links: np.ndarray
+    entries: np.ndarray
     heads: np.ndarray
     numbers: np.ndarray
     counts: np.ndarray
@@ -89,8 +91,7 @@ def new_state(n_features: int) -> State:
         features=np.zeros((n_features, 4)),
         levels=np.full(n_features, STRANGER, dtype=np.int8),
         members=np.empty(n_features, dtype=np.int32),
-        items=np.empty(2 * n_features, dtype=np.int32),
-        links=np.empty(2 * n_features, dtype=np.int32),
+        entries=np.empty((2 * n_features, 2), dtype=np.int32),
         heads=np.full(LEVELS, -1, dtype=np.int32),
         numbers=np.zeros(13),
         counts=np.zeros(11, dtype=np.int64),
