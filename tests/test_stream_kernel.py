@@ -222,7 +222,7 @@ def test_forms_of_X(form, stream):
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 def test_other_numbers(kind, make, stream):
     X = np.round(2 * stream.X).astype(kind)
-    assert_identical(learned(make(X), stream.y), learned(X.astype(float), stream.y))
+    assert_identical(learned(make(X), stream.y), learned(make(X.astype(float)), stream.y))
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, lambda X: sparse.csr_array(X.astype(np.float32))])
@@ -231,7 +231,7 @@ def test_order(make, stream):
     X = stream.X.astype(np.float32).astype(float)
     learner = EpochSGD(N_FEATURES, Squared(), **options())
     learner.learn(make(X), stream.y, stream.weights, order=order)
-    assert_identical(learner, learned(sparse.csr_array(X[order]), stream.y[order], stream.weights[order]))
+    assert_identical(learner, learned(make(X[order]), stream.y[order], stream.weights[order]))
 
 
 def test_moments(stream):

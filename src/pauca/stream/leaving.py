@@ -1,9 +1,10 @@
 """Which coordinates the threshold reaches next: a monotone queue of heights.
 
-A radix heap (Ahuja, Mehlhorn, Orlin and Tarjan 1990) on the bits of positive floats, which are ordered as the floats
-are. The level of a height is one more than the highest bit in which it differs from the base, the threshold that was
-reached last. When the threshold rises past a bit, all lower levels have been reached, the level of that bit is spread
-over lower ones, and no other is touched.
+A radix heap (Denardo and Fox 1979; Ahuja, Mehlhorn, Orlin and Tarjan 1990) on the bits of positive floats, which are
+ordered as the floats are. A height lies at the level of the first digit in which it differs from the base, which is the
+threshold that was reached last: by the place of that digit first, by its value second. When the threshold rises to
+another value of some digit, all levels below have been reached, the level of that value is spread over those of later
+digits, and no other is touched.
 
 A feature lies at its own level or at a lower one: heights may rise without a word to the queue, and are found too early
 at worst. Where a height falls below its level the feature is entered again, and the old entry is void, for its level is
@@ -49,9 +50,14 @@ def key_of(height: float) -> int:
 
 @compiled
 def level_of(base: int, height: float) -> int:
-    """One more than the highest bit in which the key of a height differs from the base; zero if it does not."""
+    """Place and value of the first digit in which the key of a height differs from the base; those of the last if none.
+
+    Digits have eight bits, and places are counted from the last.
+    """
+    key = key_of(height)
     # The exponent of the difference as a float is its highest bit.
-    return max((int(np.float64(key_of(height) ^ base).view(np.int64)) >> 52) - 1022, 0)
+    place = max((int(np.float64(key ^ base).view(np.int64)) >> 52) - 1023, 0) >> 3
+    return 256 * place + ((key >> (8 * place)) & 255)
 
 
 @compiled

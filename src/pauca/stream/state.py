@@ -60,7 +60,8 @@ FEATURE, NEXT = range(2)
 # What the level of a feature says besides its place in the queue.
 STRANGER, MEMBER = -1, -2
 
-LEVELS = 33
+# Four digits of eight bits.
+LEVELS = 1024
 
 
 class State(NamedTuple):
@@ -69,7 +70,7 @@ class State(NamedTuple):
     Conventions
     -----------
     features : (d, 4) floats: height u, centre c, past, sum of weighted squares of the entries
-    levels   : (d,) bytes: where a feature lies in the queue, MEMBER if not there, STRANGER if not among the members
+    levels   : (d,) integers: where a feature lies in the queue, MEMBER if not there, STRANGER if it is none
     members  : (d,) indices of features with a height, a centre or a past; others are zero throughout
     entries  : (2 d, 2) indices: the queue, each entry a feature and the next entry of its level
     heads    : (LEVELS,) first entries of the levels
@@ -89,7 +90,7 @@ def new_state(n_features: int) -> State:
     """All zeros, with no member. Memory is taken as features are met."""
     return State(
         features=np.zeros((n_features, 4)),
-        levels=np.full(n_features, STRANGER, dtype=np.int8),
+        levels=np.full(n_features, STRANGER, dtype=np.int16),
         members=np.empty(n_features, dtype=np.int32),
         entries=np.empty((2 * n_features, 2), dtype=np.int32),
         heads=np.full(LEVELS, -1, dtype=np.int32),
