@@ -68,7 +68,7 @@ def slope(form: int, low: float, high: float, y: float, score: float) -> float:
 def settle(state: State, fresh: np.ndarray, new_heights: np.ndarray, n_fresh: int) -> None:
     """Make coordinates active that were zero."""
     features, levels, members, counts = state.features, state.levels, state.members, state.counts
-    entries, heads, numbers = state.entries, state.heads, state.numbers
+    blocks, heads, numbers = state.blocks, state.heads, state.numbers
     rows, thresholds, base, queued = counts[ROWS], numbers[THRESHOLDS], counts[BASE], counts[QUEUED] != 0
     heights, second, first = 0.0, 0.0, 0.0
     for place in range(n_fresh):
@@ -84,7 +84,7 @@ def settle(state: State, fresh: np.ndarray, new_heights: np.ndarray, n_fresh: in
             counts[MEMBERS] += 1
             levels[j] = MEMBER
         if queued:
-            enter(entries, heads, levels, counts, j, level_of(base, abs(height)))
+            enter(blocks, heads, levels, counts, j, level_of(base, abs(height)))
     numbers[HEIGHTS] += heights
     numbers[SECOND] += second
     numbers[FIRST] += first
@@ -221,7 +221,7 @@ def move(
 
     Answers how many these are, what they add to the l1 norm, and what they add to the squared distance from the centre.
     """
-    features, levels, entries, heads = state.features, state.levels, state.entries, state.heads
+    features, levels, blocks, heads = state.features, state.levels, state.blocks, state.heads
     numbers, counts = state.numbers, state.counts
     threshold, thresholds, rows = numbers[THRESHOLD], numbers[THRESHOLDS], counts[ROWS]
     base, queued = counts[BASE], counts[QUEUED] != 0
@@ -251,7 +251,7 @@ def move(
             if queued:
                 level = level_of(base, abs(new))
                 if level < levels[j]:
-                    enter(entries, heads, levels, counts, j, level)
+                    enter(blocks, heads, levels, counts, j, level)
         else:
             leave(state, j)
     numbers[HEIGHTS] += heights

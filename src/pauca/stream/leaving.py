@@ -8,7 +8,8 @@ digits, and no other is touched.
 
 A feature lies at its own level or at a lower one: heights may rise without a word to the queue, and are found too early
 at worst. Where a height falls below its level the feature is entered again, and the old entry is void, for its level is
-not the feature's.
+not the feature's. The entries of a level stand in linked blocks, so that the features of a block, which lie all over the
+memory, are fetched at once.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ from pauca.stream.compiler import compiled
 from pauca.stream.state import (
     ACTIVE,
     BASE,
+    BLOCK,
     CENTRE,
-    FEATURE,
+    FILLED,
     FIRST,
     FREE,
     HEIGHT,
     HEIGHTS,
     MEMBER,
     MEMBERS,
-    NEXT,
     PAST,
+    PER_BLOCK,
     QUEUED,
     ROOM,
     ROWS,
@@ -39,7 +41,10 @@ from pauca.stream.state import (
     THRESHOLDS,
     USED,
     State,
+    entries_for,
 )
+
+most_entries = compiled(entries_for)
 
 
 @compiled
@@ -61,86 +66,82 @@ def level_of(base: int, height: float) -> int:
 
 
 @compiled
-def enter(entries: np.ndarray, heads: np.ndarray, levels: np.ndarray, counts: np.ndarray, j: int, level: int) -> None:
+def enter(blocks: np.ndarray, heads: np.ndarray, levels: np.ndarray, counts: np.ndarray, j: int, level: int) -> None:
     """Put a feature at a level. There must be room."""
-    entry = counts[FREE]
-    if entry >= 0:
-        counts[FREE] = entries[entry, NEXT]
-    else:
-        entry = counts[USED]
-        counts[USED] += 1
-    counts[ROOM] -= 1
-    entries[entry, FEATURE] = j
-    entries[entry, NEXT] = heads[level]
-    heads[level] = entry
+    block, filled = heads[level, BLOCK], heads[level, FILLED]
+    if filled == PER_BLOCK:
+        following, block = block, counts[FREE]
+        if block >= 0:
+            counts[FREE] = blocks[block, PER_BLOCK]
+        else:
+            block = counts[USED]
+            counts[USED] += 1
+        blocks[block, PER_BLOCK] = following
+        heads[level, BLOCK] = block
+        filled = 0
+    blocks[block, filled] = j
+    heads[level, FILLED] = filled + 1
     levels[j] = level
+    counts[ROOM] -= 1
 
 
 @compiled
 def build_queue(state: State) -> None:
     """Enter every active feature into an empty queue."""
-    features, levels, entries, heads = state.features, state.levels, state.entries, state.heads
+    features, levels, blocks, heads = state.features, state.levels, state.blocks, state.heads
     members, counts = state.members, state.counts
     base = key_of(state.numbers[THRESHOLD])
     for level in range(len(heads)):
-        heads[level] = -1
-    used = 0
+        heads[level, BLOCK], heads[level, FILLED] = -1, PER_BLOCK
+    counts[BASE] = base
+    counts[FREE] = -1
+    counts[USED] = 0
+    counts[ROOM] = most_entries(len(levels))
+    counts[QUEUED] = 1
     for place in range(counts[MEMBERS]):
         j = members[place]
         height = features[j, HEIGHT]
         levels[j] = MEMBER
         if height != 0.0:
-            level = level_of(base, abs(height))
-            entries[used, FEATURE] = j
-            entries[used, NEXT] = heads[level]
-            heads[level] = used
-            levels[j] = level
-            used += 1
-    counts[BASE] = base
-    counts[FREE] = -1
-    counts[USED] = used
-    counts[ROOM] = len(entries) - used
-    counts[QUEUED] = 1
+            enter(blocks, heads, levels, counts, j, level_of(base, abs(height)))
 
 
 @compiled
 def reach(state: State, threshold: float) -> None:
     """Let all coordinates leave whose height is not above the threshold."""
-    features, levels, entries, heads = state.features, state.levels, state.entries, state.heads
+    features, levels, blocks, heads = state.features, state.levels, state.blocks, state.heads
     numbers, counts = state.numbers, state.counts
     rows, thresholds = counts[ROWS], numbers[THRESHOLDS]
     top = level_of(counts[BASE], threshold)
     base = key_of(threshold)
     counts[BASE] = base
     heights, second, first, leaving = 0.0, 0.0, 0.0, 0
-    free, room = counts[FREE], 0
     for level in range(top + 1):
-        entry = heads[level]
-        heads[level] = -1
-        while entry >= 0:
-            j, following = entries[entry, FEATURE], entries[entry, NEXT]
-            height, valid = features[j, HEIGHT], levels[j] == level
-            if valid and abs(height) > threshold:
-                own = level_of(base, abs(height))
-                entries[entry, NEXT] = heads[own]
-                heads[own] = entry
-                levels[j] = own
-            else:
-                entries[entry, NEXT] = free
-                free = entry
-                room += 1
-                if valid:
-                    centre, sign = features[j, CENTRE], math.copysign(1.0, height)
-                    heights += abs(height)
-                    second += height * (height - 2.0 * centre)
-                    first += abs(height) - sign * centre
-                    leaving += 1
-                    features[j, PAST] += height * rows - sign * thresholds
-                    features[j, HEIGHT] = 0.0
-                    levels[j] = MEMBER
-            entry = following
-    counts[FREE] = free
-    counts[ROOM] += room
+        block, filled = heads[level, BLOCK], heads[level, FILLED]
+        heads[level, BLOCK], heads[level, FILLED] = -1, PER_BLOCK
+        while block >= 0:
+            counts[ROOM] += filled
+            for place in range(filled):
+                j = blocks[block, place]
+                height = features[j, HEIGHT]
+                if levels[j] != level:
+                    continue
+                if abs(height) > threshold:
+                    enter(blocks, heads, levels, counts, j, level_of(base, abs(height)))
+                    continue
+                centre, sign = features[j, CENTRE], math.copysign(1.0, height)
+                heights += abs(height)
+                second += height * (height - 2.0 * centre)
+                first += abs(height) - sign * centre
+                leaving += 1
+                features[j, PAST] += height * rows - sign * thresholds
+                features[j, HEIGHT] = 0.0
+                levels[j] = MEMBER
+            # Only the first block of a level may have room left.
+            following, filled = blocks[block, PER_BLOCK], PER_BLOCK
+            blocks[block, PER_BLOCK] = counts[FREE]
+            counts[FREE] = block
+            block = following
     numbers[HEIGHTS] -= heights
     numbers[SECOND] -= second
     numbers[FIRST] -= first
