@@ -14,7 +14,10 @@ def compiled(function: Function) -> Function:
 
 
 def compiled_and_kept(function: Function) -> Function:
-    """The function as machine code that is kept on disk between processes; other threads may run beside it."""
+    """The function as machine code that is kept on disk between processes; other threads may run beside it.
+
+    It is compiled anew when its own file has changed. While working on another file of this room, touch that one too.
+    """
     return _compiled(function, kept=True)
 
 

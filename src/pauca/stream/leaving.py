@@ -8,8 +8,8 @@ digits, and no other is touched.
 
 A feature lies at its own level or at a lower one: heights may rise without a word to the queue, and are found too early
 at worst. Where a height falls below its level the feature is entered again, and the old entry is void, for its level is
-not the feature's. The entries of a level stand in linked blocks, so that the features of a block, which lie all over the
-memory, are fetched at once.
+not the feature's. The entries of a level stand in linked blocks, so that the features of a block, which lie all over
+the memory, are fetched at once.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pauca.stream.state import (
     FREE,
     HEIGHT,
     HEIGHTS,
+    LOWEST,
     MEMBER,
     MEMBERS,
     PAST,
@@ -83,6 +84,7 @@ def enter(blocks: np.ndarray, heads: np.ndarray, levels: np.ndarray, counts: np.
     heads[level, FILLED] = filled + 1
     levels[j] = level
     counts[ROOM] -= 1
+    counts[LOWEST] = min(counts[LOWEST], level)
 
 
 @compiled
@@ -97,6 +99,7 @@ def build_queue(state: State) -> None:
     counts[FREE] = -1
     counts[USED] = 0
     counts[ROOM] = most_entries(len(levels))
+    counts[LOWEST] = len(heads)
     counts[QUEUED] = 1
     for place in range(counts[MEMBERS]):
         j = members[place]
@@ -116,7 +119,9 @@ def reach(state: State, threshold: float) -> None:
     base = key_of(threshold)
     counts[BASE] = base
     heights, second, first, leaving = 0.0, 0.0, 0.0, 0
-    for level in range(top + 1):
+    lowest = counts[LOWEST]
+    counts[LOWEST] = max(lowest, top + 1)
+    for level in range(lowest, top + 1):
         block, filled = heads[level, BLOCK], heads[level, FILLED]
         heads[level, BLOCK], heads[level, FILLED] = -1, PER_BLOCK
         while block >= 0:

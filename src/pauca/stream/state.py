@@ -58,7 +58,8 @@ PER_BLOCK = 15
     FREE,  # the first of the blocks that were used and are free again, or -1
     USED,  # blocks that were ever used
     ROOM,  # how many more entries the queue may have
-) = range(11)
+    LOWEST,  # below this level there is no entry
+) = range(12)
 
 # What the level of a feature says besides its place in the queue.
 STRANGER, MEMBER = -1, -2
@@ -103,5 +104,5 @@ def new_state(n_features: int) -> State:
         blocks=np.empty((entries_for(n_features) // PER_BLOCK + LEVELS + 2, PER_BLOCK + 1), dtype=np.int32),
         heads=np.empty((LEVELS, 2), dtype=np.int32),
         numbers=np.zeros(13),
-        counts=np.zeros(11, dtype=np.int64),
+        counts=np.zeros(12, dtype=np.int64),
     )
