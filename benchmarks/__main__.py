@@ -23,6 +23,7 @@ from benchmarks.quality import correlated, optimum
 from benchmarks.report import Figure, table, verdict
 from benchmarks.sampling import sampling
 from benchmarks.speed import large_sparse, small, tall, wide
+from benchmarks.stream import stream
 from benchmarks.synthetic import synthetic
 from benchmarks.table4 import table4
 from benchmarks.two_stage import two_stage
@@ -46,7 +47,11 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "memory": memory,
     "import": import_time,
 }
-ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {"table4": table4, "two-stage": two_stage}
+ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
+    "table4": table4,
+    "stream": stream,
+    "two-stage": two_stage,
+}
 ALL = (*SECTIONS, *ON_REAL_DATA)
 PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "abess", "celer")
 
@@ -72,7 +77,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, some problems smaller")
     parser.add_argument("--only", choices=ALL, help="run one section")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/a1a.gz, a2a.gz and w1a.gz")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/*.gz and text/*.tar.xz")
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
     return parser.parse_args()
 

@@ -22,7 +22,7 @@ def onto_both_balls(z, center, bound, radius):
     if np.linalg.norm(w - center) <= radius:
         return w, False
     low, high = 0.0, 1.0
-    for _ in range(60):
+    for _ in range(52):
         alpha = (low + high) / 2
         w = onto_l1_ball(alpha * z + (1 - alpha) * center, bound)
         low, high = (alpha, high) if np.linalg.norm(w - center) <= radius else (low, alpha)

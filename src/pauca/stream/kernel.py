@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.losses.compiled import CLIPPED, LINES, LOGISTIC
 from pauca.stream.balls import project_on_both, shrunk
-from pauca.stream.compiler import compiled
+from pauca.stream.compiler import compiled, compiled_and_kept
 from pauca.stream.leaving import build_queue, enter, leave, level_of, reach
 from pauca.stream.state import (
     ACTIVE,
@@ -68,7 +68,7 @@ def slope(form: int, low: float, high: float, y: float, score: float) -> float:
 def settle(state: State, fresh: np.ndarray, new_heights: np.ndarray, n_fresh: int) -> None:
     """Make coordinates active that were zero."""
     features, levels, members, counts = state.features, state.levels, state.members, state.counts
-    items, links, heads, numbers = state.items, state.links, state.heads, state.numbers
+    blocks, heads, numbers = state.blocks, state.heads, state.numbers
     rows, thresholds, base, queued = counts[ROWS], numbers[THRESHOLDS], counts[BASE], counts[QUEUED] != 0
     heights, second, first = 0.0, 0.0, 0.0
     for place in range(n_fresh):
@@ -84,7 +84,7 @@ def settle(state: State, fresh: np.ndarray, new_heights: np.ndarray, n_fresh: in
             counts[MEMBERS] += 1
             levels[j] = MEMBER
         if queued:
-            enter(items, links, heads, levels, counts, j, level_of(base, abs(height)))
+            enter(blocks, heads, levels, counts, j, level_of(base, abs(height)))
     numbers[HEIGHTS] += heights
     numbers[SECOND] += second
     numbers[FIRST] += first
@@ -167,7 +167,8 @@ def restart(state: State) -> None:
                 squares += average * average
     numbers[HEIGHTS], numbers[SECOND], numbers[FIRST], numbers[CENTRE_SQUARES] = heights, -squares, 0.0, squares
     numbers[THRESHOLD] = numbers[THRESHOLDS] = 0.0
-    numbers[INTERCEPT] = numbers[INTERCEPT_CENTRE] = numbers[INTERCEPT_SUM] / rows
+    numbers[INTERCEPT_CENTRE] += numbers[INTERCEPT_SUM] / rows
+    numbers[INTERCEPT] = numbers[INTERCEPT_CENTRE]
     numbers[INTERCEPT_SUM] = 0.0
     numbers[STEP] *= 0.5
     numbers[RADIUS] *= math.sqrt(0.5)
@@ -178,15 +179,30 @@ def restart(state: State) -> None:
 
 
 @compiled
-def score_of(state: State, data: np.ndarray, indices: np.ndarray, first: int, last: int, weight: float) -> float:
-    """The score of a row, whose squares are added to those of its columns on the way."""
+def score_of(state: State, data: np.ndarray, indices: np.ndarray, begin: int, end: int) -> tuple[float, bool]:
+    """The score of a row, and whether some feature stands in it twice.
+
+    Features that were met are marked by the sign of their sum of squares, which is taken away when squares are added.
+    """
     features, threshold = state.features, state.numbers[THRESHOLD]
-    score = state.numbers[INTERCEPT]
-    for place in range(first, last):
-        j, entry = indices[place], data[place]
-        score += entry * shrunk(features[j, HEIGHT], threshold)
-        features[j, SQUARES] += weight * entry * entry
-    return score
+    score, twice = state.numbers[INTERCEPT], False
+    for place in range(begin, end):
+        j = indices[place]
+        score += data[place] * shrunk(features[j, HEIGHT], threshold)
+        squares = features[j, SQUARES]
+        twice |= np.signbit(squares)
+        features[j, SQUARES] = -abs(squares)
+    return score, twice
+
+
+@compiled
+def add_squares(
+    features: np.ndarray, data: np.ndarray, indices: np.ndarray, begin: int, end: int, weight: float
+) -> None:
+    """Add the squares of a row to those of its columns, and take away the marks."""
+    for place in range(begin, end):
+        j = indices[place]
+        features[j, SQUARES] = abs(features[j, SQUARES]) + weight * data[place] * data[place]
 
 
 @compiled
@@ -197,6 +213,7 @@ def move(
     begin: int,
     end: int,
     g: float,
+    weight: float,
     fresh: np.ndarray,
     new_heights: np.ndarray,
 ) -> tuple[int, float, float]:
@@ -204,13 +221,14 @@ def move(
 
     Answers how many these are, what they add to the l1 norm, and what they add to the squared distance from the centre.
     """
-    features, levels, items, links, heads = state.features, state.levels, state.items, state.links, state.heads
+    features, levels, blocks, heads = state.features, state.levels, state.blocks, state.heads
     numbers, counts = state.numbers, state.counts
     threshold, thresholds, rows = numbers[THRESHOLD], numbers[THRESHOLDS], counts[ROWS]
     base, queued = counts[BASE], counts[QUEUED] != 0
     heights, second, first, n_fresh, norm, square = 0.0, 0.0, 0.0, 0, 0.0, 0.0
     for place in range(begin, end):
         j, change = indices[place], g * data[place]
+        features[j, SQUARES] = abs(features[j, SQUARES]) + weight * data[place] * data[place]
         if change == 0.0:
             continue
         height, centre = features[j, HEIGHT], features[j, CENTRE]
@@ -233,7 +251,7 @@ def move(
             if queued:
                 level = level_of(base, abs(new))
                 if level < levels[j]:
-                    enter(items, links, heads, levels, counts, j, level)
+                    enter(blocks, heads, levels, counts, j, level)
         else:
             leave(state, j)
     numbers[HEIGHTS] += heights
@@ -242,7 +260,7 @@ def move(
     return n_fresh, norm, square
 
 
-@compiled
+@compiled_and_kept
 def learn_rows(
     state: State,
     data: np.ndarray,
@@ -255,24 +273,31 @@ def learn_rows(
     low: float,
     high: float,
     fit_intercept: bool,
-) -> None:
-    """Learn from the rows of a CSR matrix in the given order. Without weights, an empty array, each counts as one."""
+) -> int:
+    """Learn from the rows of a CSR matrix in the given order; how many it took.
+
+    It stops before a row in which some feature stands twice. Without weights, an empty array, each row counts as one.
+    """
     numbers, counts = state.numbers, state.counts
     longest = 0
     for i in order:
         longest = max(longest, starts[i + 1] - starts[i])
     fresh, new_heights = np.empty(longest + 1, dtype=np.int32), np.empty(longest + 1)
-    for i in order:
+    for done in range(len(order)):
+        i = order[done]
         weight = weights[i] if len(weights) > 0 else 1.0
         if weight == 0.0:
             continue
         begin, end = starts[i], starts[i + 1]
-        score = score_of(state, data, indices, begin, end, weight)
+        score, twice = score_of(state, data, indices, begin, end)
+        if twice:
+            add_squares(state.features, data, indices, begin, end, 0.0)
+            return done
         # The average is over the iterates before each step.
         counts[ROWS] += 1
         counts[SEEN] += 1
         numbers[THRESHOLDS] += numbers[THRESHOLD]
-        numbers[INTERCEPT_SUM] += numbers[INTERCEPT]
+        numbers[INTERCEPT_SUM] += numbers[INTERCEPT] - numbers[INTERCEPT_CENTRE]
         numbers[WEIGHT] += weight
         g = numbers[STEP] * weight * slope(form, low, high, y[i], score)
         if g != 0.0:
@@ -280,7 +305,7 @@ def learn_rows(
                 numbers[INTERCEPT] -= g
             if counts[ROOM] < end - begin:
                 counts[QUEUED] = 0
-            n_fresh, norm, square = move(state, data, indices, begin, end, g, fresh, new_heights)
+            n_fresh, norm, square = move(state, data, indices, begin, end, g, weight, fresh, new_heights)
             near, rounding = squared_distance(state)
             outside = near + square + rounding > numbers[RADIUS] ** 2
             if not outside and numbers[HEIGHTS] - counts[ACTIVE] * numbers[THRESHOLD] + norm > numbers[BOUND]:
@@ -288,5 +313,8 @@ def learn_rows(
             settle(state, fresh, new_heights, n_fresh)
             if outside:
                 project_on_both(state)
+        else:
+            add_squares(state.features, data, indices, begin, end, weight)
         if counts[ROWS] == counts[LENGTH]:
             restart(state)
+    return len(order)

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from pauca.losses import Loss
 from pauca.losses.compiled import compiled_slope
-from pauca.stream.rows import row_blocks
+from pauca.stream.rows import Rows, merged, row_blocks
 from pauca.stream.state import (
     BOUND,
     CENTRE,
@@ -153,14 +153,9 @@ class EpochSGD:
             Which rows, in which order; by default all, from the first to the last.
         """
         X, y, weights, order = self._checked(X, y, weights, order)
-        from pauca.stream.kernel import learn_rows
-
-        for data, indices, starts, rows, taken in row_blocks(X, order):
-            some = slice(None) if taken is None else taken
-            learn_rows(
-                self._state, data, indices, starts, rows, y[some], weights[some] if len(weights) else weights,
-                *self._slope, self.fit_intercept,
-            )  # fmt: skip
+        for rows in row_blocks(X, order):
+            some = slice(None) if rows.taken is None else rows.taken
+            self._learn(rows, y[some], weights[some] if len(weights) else weights)
 
     @property
     def average(self) -> tuple[np.ndarray, float]:
@@ -180,7 +175,7 @@ class EpochSGD:
             height = features[:, HEIGHT]
             total = features[:, PAST] + height * rows - np.sign(height) * numbers[THRESHOLDS]
             coef[some] = (total + lacking * features[:, CENTRE]) / whole
-        return coef, float(numbers[INTERCEPT_SUM] + lacking * numbers[INTERCEPT_CENTRE]) / whole
+        return coef, float(numbers[INTERCEPT_CENTRE] + numbers[INTERCEPT_SUM] / whole)
 
     @property
     def last(self) -> tuple[np.ndarray, float]:
@@ -203,6 +198,19 @@ class EpochSGD:
         vars(other).update(vars(self))
         other._state = type(self._state)(*(array.copy() for array in self._state))
         return other
+
+    def _learn(self, rows: Rows, y: np.ndarray, weights: np.ndarray) -> None:
+        from pauca.stream.kernel import learn_rows
+
+        def take(some: Rows, y: np.ndarray, weights: np.ndarray) -> int:
+            arrays = (some.data, some.indices, some.starts, some.order, y, weights)
+            return learn_rows(self._state, *arrays, *self._slope, self.fit_intercept)
+
+        while (done := take(rows, y, weights)) < len(rows.order):
+            # It stopped before a row in which some column stands twice.
+            i = int(rows.order[done])
+            take(merged(rows, i), y[i : i + 1], weights[i : i + 1])
+            rows = rows._replace(order=rows.order[done + 1 :])
 
     def _members(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Indices and numbers of all features that are not zero throughout, some at a time."""

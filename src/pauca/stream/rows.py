@@ -28,7 +28,7 @@ class Rows(NamedTuple):
 def row_blocks(X: Any, order: np.ndarray) -> Iterator[Rows]:
     """The rows of X in the given order. X is not copied, but for a few rows at a time where it must be."""
     if sparse.issparse(X):
-        X = canonical(X)
+        X = X.tocsr()
         if X.data.dtype == np.float64 and X.indices.dtype == np.int32:
             yield Rows(X.data, X.indices, X.indptr.astype(np.int64, copy=False), order, None)
             return
@@ -52,18 +52,17 @@ def row_blocks(X: Any, order: np.ndarray) -> Iterator[Rows]:
         first = last
 
 
-def canonical(X: Any) -> Any:
-    """X in CSR form with every entry stored once; it is copied only if it is not so already."""
-    X = X.tocsr()
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
-
-
 def _filled(block: np.ndarray) -> sparse.csr_array:
     """Dense rows with all their entries, zeros too."""
     n_rows, width = block.shape
     indices = np.tile(np.arange(width, dtype=np.int32), n_rows)
     starts = np.arange(0, block.size + 1, width)
     return sparse.csr_array((np.ascontiguousarray(block).ravel(), indices, starts), shape=block.shape)
+
+
+def merged(rows: Rows, i: int) -> Rows:
+    """One row by itself, with the sums of entries that stand in it more than once."""
+    entries = slice(rows.starts[i], rows.starts[i + 1])
+    columns, places = np.unique(rows.indices[entries], return_inverse=True)
+    values = np.bincount(places, weights=rows.data[entries])
+    return Rows(values, columns, np.array([0, len(columns)]), np.zeros(1, dtype=np.int64), np.array([i]))

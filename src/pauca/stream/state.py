@@ -22,6 +22,12 @@ import numpy as np
 # Columns of the table of features. Four numbers, half a line of the cache: whatever is asked of a feature is near.
 HEIGHT, CENTRE, PAST, SQUARES = range(4)
 
+# Columns of the heads of the queue's levels: the first block, and how many entries it has.
+BLOCK, FILLED = range(2)
+
+# A block is one line of the cache: so many features, and the next block of the level.
+PER_BLOCK = 15
+
 # Places among the numbers.
 (
     THRESHOLD,
@@ -35,7 +41,7 @@ HEIGHT, CENTRE, PAST, SQUARES = range(4)
     STEP,
     INTERCEPT,
     INTERCEPT_CENTRE,
-    INTERCEPT_SUM,
+    INTERCEPT_SUM,  # of its distances from the centre, which are zero where it is not learned
     WEIGHT,  # of all rows seen
 ) = range(13)
 
@@ -49,15 +55,17 @@ HEIGHT, CENTRE, PAST, SQUARES = range(4)
     SEEN,
     QUEUED,  # whether there is a queue
     BASE,  # of the levels
-    FREE,  # the first of the entries that were used and are free again, or -1
-    USED,  # entries that were ever used
-    ROOM,  # entries that are free, used before or not
-) = range(11)
+    FREE,  # the first of the blocks that were used and are free again, or -1
+    USED,  # blocks that were ever used
+    ROOM,  # how many more entries the queue may have
+    LOWEST,  # below this level there is no entry
+) = range(12)
 
 # What the level of a feature says besides its place in the queue.
 STRANGER, MEMBER = -1, -2
 
-LEVELS = 33
+# Four digits of eight bits.
+LEVELS = 1024
 
 
 class State(NamedTuple):
@@ -66,32 +74,35 @@ class State(NamedTuple):
     Conventions
     -----------
     features : (d, 4) floats: height u, centre c, past, sum of weighted squares of the entries
-    levels   : (d,) bytes: where a feature lies in the queue, MEMBER if not there, STRANGER if not among the members
+    levels   : (d,) integers: where a feature lies in the queue, MEMBER if not there, STRANGER if it is none
     members  : (d,) indices of features with a height, a centre or a past; others are zero throughout
-    items, links : (2 d,) entries of the queue: a feature, and the next entry of the same level
-    heads    : (LEVELS,) first entries of the levels
+    blocks   : (_, 16) the queue: features, and the next block of the same level
+    heads    : (LEVELS, 2) first blocks of the levels, and how many entries they have
     numbers, counts : what there is only one of
     """
 
     features: np.ndarray
     levels: np.ndarray
     members: np.ndarray
-    items: np.ndarray
-    links: np.ndarray
+    blocks: np.ndarray
     heads: np.ndarray
     numbers: np.ndarray
     counts: np.ndarray
+
+
+def entries_for(n_features: int) -> int:
+    """How many entries the queue may have: one for each feature, and as many that are void."""
+    return 2 * n_features
 
 
 def new_state(n_features: int) -> State:
     """All zeros, with no member. Memory is taken as features are met."""
     return State(
         features=np.zeros((n_features, 4)),
-        levels=np.full(n_features, STRANGER, dtype=np.int8),
+        levels=np.full(n_features, STRANGER, dtype=np.int16),
         members=np.empty(n_features, dtype=np.int32),
-        items=np.empty(2 * n_features, dtype=np.int32),
-        links=np.empty(2 * n_features, dtype=np.int32),
-        heads=np.full(LEVELS, -1, dtype=np.int32),
+        blocks=np.empty((entries_for(n_features) // PER_BLOCK + LEVELS + 2, PER_BLOCK + 1), dtype=np.int32),
+        heads=np.empty((LEVELS, 2), dtype=np.int32),
         numbers=np.zeros(13),
-        counts=np.zeros(11, dtype=np.int64),
+        counts=np.zeros(12, dtype=np.int64),
     )
