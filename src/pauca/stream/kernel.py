@@ -273,16 +273,15 @@ def learn_rows(
     low: float,
     high: float,
     fit_intercept: bool,
+    fresh: np.ndarray,
+    new_heights: np.ndarray,
 ) -> int:
     """Learn from the rows of a CSR matrix in the given order; how many it took.
 
     It stops before a row in which some feature stands twice. Without weights, an empty array, each row counts as one.
+    The last two arrays are room to work in, with one place more than the longest row has entries.
     """
     numbers, counts = state.numbers, state.counts
-    longest = 0
-    for i in order:
-        longest = max(longest, starts[i + 1] - starts[i])
-    fresh, new_heights = np.empty(longest + 1, dtype=np.int32), np.empty(longest + 1)
     for done in range(len(order)):
         i = order[done]
         weight = weights[i] if len(weights) > 0 else 1.0

@@ -202,9 +202,12 @@ class EpochSGD:
     def _learn(self, rows: Rows, y: np.ndarray, weights: np.ndarray) -> None:
         from pauca.stream.kernel import learn_rows
 
+        longest = int(np.diff(rows.starts).max(initial=0))
+        room = np.empty(longest + 1, dtype=np.int32), np.empty(longest + 1)
+
         def take(some: Rows, y: np.ndarray, weights: np.ndarray) -> int:
             arrays = (some.data, some.indices, some.starts, some.order, y, weights)
-            return learn_rows(self._state, *arrays, *self._slope, self.fit_intercept)
+            return learn_rows(self._state, *arrays, *self._slope, self.fit_intercept, *room)
 
         while (done := take(rows, y, weights)) < len(rows.order):
             # It stopped before a row in which some column stands twice.
