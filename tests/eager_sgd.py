@@ -33,11 +33,21 @@ class EagerSGD:
     """The same interface as EpochSGD, dense X only; it keeps every iterate of the epoch and counts active balls."""
 
     def __init__(
-        self, n_features, loss, bound, *, step, first_epoch, center_radius=None, intercept=0.0, fit_intercept=True
+        self,
+        n_features,
+        loss,
+        bound,
+        *,
+        step,
+        first_epoch,
+        center_radius=None,
+        intercept=0.0,
+        fit_intercept=True,
+        intercept_scale=1.0,
     ):
         self.loss, self.bound, self.step, self.length = loss, bound, step, first_epoch
         self.radius = bound if center_radius is None else center_radius
-        self.fit_intercept = fit_intercept
+        self.intercept_rate = intercept_scale**2 * fit_intercept
         self.w, self.b = np.zeros(n_features), intercept
         self.center = self.w, self.b
         self.iterates = []
@@ -58,7 +68,7 @@ class EagerSGD:
         self.l1_active += np.abs(z).sum() > self.bound
         self.w, outside = onto_both_balls(z, self.center[0], self.bound, self.radius)
         self.l2_active += outside
-        self.b -= g * self.fit_intercept
+        self.b -= g * self.intercept_rate
         if len(self.iterates) == self.length:
             self.center = self.w, self.b = self._mean(self.iterates)
             self.iterates = []

@@ -73,7 +73,7 @@ def test_equal_to_whole_vectors(loss, balls, stream):
     # All ways to have weights, an intercept and zeros that are stored come up in turn.
     turn = 5 * LOSSES.index(loss) + [*BALLS].index(balls)
     weighted, fit_intercept, dense = turn % 2, turn // 2 % 2, turn // 4 % 2
-    settings = options(fit_intercept=bool(fit_intercept), **changes)
+    settings = options(fit_intercept=bool(fit_intercept), intercept_scale=1.0 + 0.5 * (turn % 3), **changes)
     eager = EagerSGD(N_FEATURES, loss, **settings)
     learner = EpochSGD(N_FEATURES, loss, **settings)
     X = stream.X if dense else sparse.csr_array(stream.X)

@@ -259,7 +259,10 @@ def test_settings_that_are_found_are_the_best_that_were_tried():
     rows = Rows(sparse.csr_matrix(X), y, np.ones(len(y)))
 
     def make(settings):
-        return Learners(40, Squared(), settings, lambda t: t[None], "average", np.zeros(1), fit_intercept=True)
+        zero = np.zeros(1)
+        return Learners(
+            40, Squared(), settings, lambda t: t[None], "average", zero, fit_intercept=True, intercept_scale=1.0
+        )
 
     trials = Trials(rows, make, Squared(), 2)
     found = choose(trials, Wanted(), 0.01)
@@ -270,6 +273,16 @@ def test_settings_that_are_found_are_the_best_that_were_tried():
     assert scores[found] == min(within.values())
     given = Wanted(bound=4.0, step=0.05)
     assert choose(trials, given, 0.01) == Settings(4.0, 0.05, choose(trials, given, 0.01).first_epoch)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_units_of_the_table_do_not_matter(name):
+    estimator, X, y = kind(name)
+    coef, intercept = clone(estimator).fit(X, y).average_
+    for factor in (2.0**-12, 2.0**10):
+        model = clone(estimator).fit(factor * X, y)
+        np.testing.assert_allclose(factor * model.average_[0], coef, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(model.average_[1], intercept, rtol=1e-7, atol=1e-9)
 
 
 def test_settings_that_are_given_are_kept_and_the_ball_holds():

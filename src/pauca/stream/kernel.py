@@ -272,7 +272,7 @@ def learn_rows(
     form: int,
     low: float,
     high: float,
-    fit_intercept: bool,
+    intercept_rate: float,
     fresh: np.ndarray,
     new_heights: np.ndarray,
 ) -> int:
@@ -300,8 +300,7 @@ def learn_rows(
         numbers[WEIGHT] += weight
         g = numbers[STEP] * weight * slope(form, low, high, y[i], score)
         if g != 0.0:
-            if fit_intercept:
-                numbers[INTERCEPT] -= g
+            numbers[INTERCEPT] -= intercept_rate * g
             if counts[ROOM] < end - begin:
                 counts[QUEUED] = 0
             n_fresh, norm, square = move(state, data, indices, begin, end, g, weight, fresh, new_heights)

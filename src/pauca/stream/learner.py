@@ -44,7 +44,7 @@ class EpochSGD:
     A row with target y and score ``a = x.w + b`` moves w to ``w - step L'(y, a) x``, projected onto both balls,
     ``||w||_1 <= bound`` and ``||w - c||_2 <= radius``, where c is where the epoch started. An epoch starts from the
     average of the iterates of the last, takes twice as many rows, half the step, and a radius less by the root of two.
-    The intercept moves by the same steps, is averaged alike, and lies in neither ball. What a row costs grows with its
+    The intercept moves with it, is averaged alike, and lies in neither ball. What a row costs grows with its
     entries, not with the features.
 
     Li, Yang, Zhang and Jin (2017), Algorithm 1: for squared loss, entries in [-1, 1] and ``|y| <= bound`` the excess
@@ -69,6 +69,9 @@ class EpochSGD:
         Where the intercept starts, and where it stays without ``fit_intercept``.
     fit_intercept : bool, default=True
         Whether the intercept is learned.
+    intercept_scale : float, default=1.0
+        The intercept is learned like the coefficient of a column that holds this number throughout. It should be of the
+        size of a row: then rows multiplied by anything are learned alike.
 
     Examples
     --------
@@ -96,8 +99,15 @@ class EpochSGD:
         center_radius: float | None = None,
         intercept: float = 0.0,
         fit_intercept: bool = True,
+        intercept_scale: float = 1.0,
     ) -> None:
-        for name, number in (("bound", bound), ("step", step), ("center_radius", center_radius)):
+        scales = (
+            ("bound", bound),
+            ("step", step),
+            ("center_radius", center_radius),
+            ("intercept_scale", intercept_scale),
+        )
+        for name, number in scales:
             if number is not None and not (0 < number < math.inf):
                 raise ValueError(f"{name} must be a positive number; got {number!r}.")
         for name, count in (("n_features", n_features), ("first_epoch", first_epoch)):
@@ -110,6 +120,7 @@ class EpochSGD:
         self._slope = compiled_slope(loss)
         self.loss = loss
         self.fit_intercept = fit_intercept
+        self._intercept_rate = float(intercept_scale) ** 2 if fit_intercept else 0.0
         self._state = new_state(int(n_features))
         numbers, counts = self._state.numbers, self._state.counts
         numbers[BOUND] = bound
@@ -207,7 +218,7 @@ class EpochSGD:
 
         def take(some: Rows, y: np.ndarray, weights: np.ndarray) -> int:
             arrays = (some.data, some.indices, some.starts, some.order, y, weights)
-            return learn_rows(self._state, *arrays, *self._slope, self.fit_intercept, *room)
+            return learn_rows(self._state, *arrays, *self._slope, self._intercept_rate, *room)
 
         while (done := take(rows, y, weights)) < len(rows.order):
             # It stopped before a row in which some column stands twice.

@@ -39,6 +39,7 @@ class Learners:
         start: np.ndarray,
         *,
         fit_intercept: bool,
+        intercept_scale: float,
     ) -> None:
         self.coded = code
         """Targets as they came, shape (n,), to targets of every output, shape (C, n)."""
@@ -52,6 +53,7 @@ class Learners:
                 first_epoch=settings.first_epoch,
                 intercept=float(intercept),
                 fit_intercept=fit_intercept,
+                intercept_scale=intercept_scale,
             )
             for intercept in start
         ]

@@ -11,7 +11,7 @@ import numpy as np
 from pauca.losses import Loss
 from pauca.stream.kept import Kept, Rows
 from pauca.stream.learners import Learners, Settings
-from pauca.stream.tuning import Trials, Wanted, choose, first_step
+from pauca.stream.tuning import Trials, Wanted, choose, first_step, row_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,15 +79,24 @@ class Stream:
         loss = plan.loss.tuned(coded, rows.weights / rows.weights.sum())
         start = _start(loss, coded, rows.weights) if plan.fit_intercept else np.zeros(len(coded))
 
+        size = row_size(rows)
+
         def make(settings: Settings) -> Learners:
             return Learners(
-                plan.n_features, loss, settings, plan.code, plan.answer, start, fit_intercept=plan.fit_intercept
+                plan.n_features,
+                loss,
+                settings,
+                plan.code,
+                plan.answer,
+                start,
+                fit_intercept=plan.fit_intercept,
+                intercept_scale=size,
             )
 
         self.settings = plan.wanted.settings
         if self.settings is None:
             trials = Trials(rows, make, loss, plan.passes)
-            self.settings = choose(trials, plan.wanted, first_step(rows, loss, coded))
+            self.settings = choose(trials, plan.wanted, first_step(size, loss, coded))
         self._learners = make(self.settings)
         self.learners.learn(rows)
 

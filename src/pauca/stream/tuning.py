@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 
 from pauca.losses import Loss
 from pauca.stream.kept import Rows
@@ -109,10 +108,14 @@ def choose(trials: Trials, wanted: Wanted, first_step: float) -> Settings:
     return best
 
 
-def first_step(rows: Rows, loss: Loss, coded: np.ndarray) -> float:
-    """A step of about the right size: one row moves its own score by about as much as it is off."""
-    squares = rows.X.multiply(rows.X).sum() if sparse.issparse(rows.X) else np.sum(np.square(rows.X, dtype=np.float64))
-    norm = 1.0 + float(squares) / max(1, len(rows))
+def row_size(rows: Rows) -> float:
+    """Root mean square of the norms of rows: what a step is measured by."""
+    return float(np.sqrt(np.vdot(rows.X.data, rows.X.data) / max(1, len(rows)))) or 1.0
+
+
+def first_step(size: float, loss: Loss, coded: np.ndarray) -> float:
+    """A step of about the right size: a row, with the intercept, moves its own score by about as much as it is off."""
+    norm = 2.0 * size**2
     if loss.smoothness is not None:
         return 1.0 / (loss.smoothness * norm)
     return max(float(np.std(coded)), 1e-6) / norm
