@@ -13,6 +13,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 DAMPING = 1e-9
 DAMPED_MORE = 1e-6
 
+# Shares of the way to the minimum of a face that are tried, all coordinates that would change their sign set to zero.
+SHARES = (1.0, 0.5, 0.25, 0.1)
+
 # So many faces are tried for every coordinate before what was found is taken for good enough.
 FACES_PER_COORDINATE = 4
 FEWEST_FACES = 50
@@ -102,26 +105,30 @@ class _Face:
         self, chosen: np.ndarray, u: np.ndarray, slope: np.ndarray, settled: bool
     ) -> Iterator[tuple[np.ndarray, bool]]:
         """Where to go from u, and whether that is the minimum of its face."""
-        yield self._clipped(chosen, u, slope)
+        signs = self._signs(u, slope)
+        minimum = self._minimum(chosen, u, slope)
+        for share in SHARES:
+            yield self._clipped(minimum if share == 1 else u + share * (minimum - u), signs, share)
         if settled:
             only = np.where(chosen & (u == 0), np.abs(slope), -1.0).argmax()
             chosen = u != 0
             chosen[only] = True
-        yield self._up_to_zero(chosen, u, slope)
+            minimum = self._minimum(chosen, u, slope)
+        yield self._up_to_zero(minimum, signs, u)
         yield self._toward_vertex(u, slope), False
 
-    def _clipped(self, chosen: np.ndarray, u: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, bool]:
-        """The minimum on the face, coordinates of the wrong sign set to zero."""
-        minimum = self._minimum(chosen, u, slope)
-        right = minimum * self._signs(u, slope) >= 0
-        found = np.where(right, minimum, 0.0)
+    def _clipped(self, wished: np.ndarray, signs: np.ndarray, share: float) -> tuple[np.ndarray, bool]:
+        """A point on the way to the minimum of a face, coordinates of the wrong sign set to zero."""
+        right = wished * signs >= 0
+        found = np.where(right, wished, 0.0)
         norm = float(np.abs(found).sum())
-        return (found if norm <= self._bound else found * (self._bound / norm)), bool(right.all())
+        found = found if norm <= self._bound else found * (self._bound / norm)
+        return found, share == 1 and bool(right.all())
 
-    def _up_to_zero(self, chosen: np.ndarray, u: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, bool]:
-        """The way from u to that minimum, up to where the first coordinate reaches zero."""
-        minimum = self._minimum(chosen, u, slope)
-        wrong = minimum * self._signs(u, slope) < 0
+    @staticmethod
+    def _up_to_zero(minimum: np.ndarray, signs: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, bool]:
+        """The way from u to the minimum of a face, up to where the first coordinate reaches zero."""
+        wrong = minimum * signs < 0
         if not wrong.any():
             return minimum, True
         share = np.full(len(u), np.inf)

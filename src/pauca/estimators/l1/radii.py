@@ -24,10 +24,9 @@ from pauca.path import EXPLAINED, Budget, Choice, Stop
 FIRST_SHARE = 0.25
 LARGER = 1.5
 
-# So many balls are searched between two looks at the scores, so many after the best one to see that it was, and so many
-# at most.
-AT_ONCE = 2
-PATIENCE = 2
+# So many balls are searched after the best one to see that it was, fewer where they are clearly worse: balls that hold
+# the noise as well cost the most. And so many at most.
+PATIENCE = 3
 MOST = 48
 
 # Where the loss is gone the radius is brought down to what that takes, by so many halvings of the last step.
@@ -158,15 +157,13 @@ class Radii:
         """Look at larger and larger balls until the best is well within them."""
         radius = first_radius(self.whole.search.objective)
         while True:
-            for _ in range(AT_ONCE):
-                self.radii.append(radius)
-                radius *= LARGER
+            self.radii.append(radius)
+            radius *= LARGER
             self._advance(watch)
-            compared = self._comparable()
-            choice = weigh(self, compared)
+            choice = weigh(self, self._comparable())
             if watch.ended or self.stopped_early or len(self.radii) >= MOST or self.whole.nothing_left:
                 return choice
-            if choice.best + PATIENCE <= compared[-1]:
+            if _has_turned(choice):
                 return choice
 
     @property
@@ -205,6 +202,14 @@ class Radii:
         if len(self._walks) <= len(self.folds):
             come_to = 0
         return list(range(1, come_to + 1)) or [len(self.whole.certificates)]
+
+
+def _has_turned(choice: Choice) -> bool:
+    """Whether the scores have been lower than the best for a while, or are by more than a standard error."""
+    best, last = choice.place(choice.best), len(choice.sizes) - 1
+    if best is None or best == last or choice.standard_error is None:
+        return False
+    return bool(last - best >= PATIENCE or choice.mean[last] < choice.mean[best] - choice.standard_error[best])
 
 
 def by_folds(
