@@ -20,7 +20,7 @@ from pauca.export.form import formula_of
 from pauca.losses import Logistic, Poisson, Squared
 
 CLASSIFIERS = [
-    name for name, make in MAKERS.items() if {"SparseClassifier", "L1Classifier"} & {*make.__code__.co_names}
+    name for name, make in MAKERS.items() if any(used.endswith("Classifier") for used in make.__code__.co_names)
 ]
 
 
