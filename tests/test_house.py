@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "refit": {"refit"},
     "objectives": {"objectives", "design", "losses", "units", "refit", "model"},
     "subset": {"subset", "objectives", "design", "losses", "refit", "units", "model"},
+    "graphs": {"graphs", "model", "subset", "units"},
     "path": {"path", "subset", "model"},
     "choice": {"choice", "path", "losses"},
     "methods": {"methods", "path", "subset"},

@@ -44,7 +44,19 @@ _HOMES = {
 }
 
 _ROOMS = (
-    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
+    *(
+        "choice",
+        "design",
+        "estimators",
+        "export",
+        "graphs",
+        "losses",
+        "methods",
+        "model",
+        "objectives",
+        "path",
+        "refit",
+    ),
     *("subset", "units", "warnings"),
 )
 
