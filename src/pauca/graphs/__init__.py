@@ -3,5 +3,6 @@
 from pauca.graphs.edges import Edges
 from pauca.graphs.errors import NoMaximumError
 from pauca.graphs.objective import GaussianGraph
+from pauca.graphs.subset import GraphSubset
 
-__all__ = ["Edges", "GaussianGraph", "NoMaximumError"]
+__all__ = ["Edges", "GaussianGraph", "GraphSubset", "NoMaximumError"]

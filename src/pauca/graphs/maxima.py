@@ -12,7 +12,7 @@ from pauca.graphs.blocks import blocks
 from pauca.graphs.definite import invert
 from pauca.graphs.edges import Edges
 from pauca.graphs.errors import NoMaximumError
-from pauca.graphs.fit import LARGEST_ENTRY, fit_block, hessian
+from pauca.graphs.fit import FORMED_UP_TO, LARGEST_ENTRY, fit_block, hessian
 
 # So many blocks with cycles are remembered.
 BLOCKS_KEPT = 4096
@@ -38,17 +38,19 @@ class Block:
     def removal_costs(self) -> np.ndarray:
         """By how much Q rises, to second order, if an edge is left out and the rest is refitted; exact for one edge.
 
-        ``theta_e^2 / 2 A_ee``, A being the inverse of the Hessian on the entries of the block.
+        ``theta_e^2 / 2 A_ee``, A being the inverse of the Hessian on the entries of the block. If that is large, that
+        of all entries takes its place, ``Theta_ii Theta_jj + Theta_ij^2``: the costs are too low then, never too high.
         """
         if len(self.edges) == 1:
             return np.array([self.logdet])
-        sigma = invert(self.theta)
-        assert sigma is not None
-        every = np.arange(len(self.nodes))
-        curved = hessian(sigma.matrix, np.concatenate([every, self.first]), np.concatenate([every, self.second]))
-        inverse = invert(curved)
-        variance = np.diagonal(np.linalg.pinv(curved) if inverse is None else inverse.matrix)[len(every) :]
-        return 0.5 * self.theta[self.first, self.second] ** 2 / variance
+        m, entries = len(self.nodes), self.theta[self.first, self.second]
+        own = np.diagonal(self.theta)
+        variance = own[self.first] * own[self.second] + entries**2
+        if m + len(entries) <= FORMED_UP_TO and (sigma := invert(self.theta)) is not None:
+            ends = (np.concatenate([np.arange(m), some]) for some in (self.first, self.second))
+            inverse = invert(hessian(sigma.matrix, *ends))
+            variance = variance if inverse is None else np.diagonal(inverse.matrix)[m:]
+        return 0.5 * entries**2 / variance
 
 
 @dataclass(frozen=True, eq=False)

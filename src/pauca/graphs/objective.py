@@ -29,7 +29,7 @@ class GaussianGraph:
 
     S is scaled to a matrix of correlations first. That changes no choice and no answer: if Theta minimises Q for the
     correlations, ``Theta_ij / (s_i s_j)`` minimises it for the covariance, s being the standard deviations, and the two
-    values differ by ``2 sum_i log s_i`` for any edges.
+    values differ by a constant.
 
     Parameters
     ----------
@@ -48,6 +48,8 @@ class GaussianGraph:
     correlation : ndarray of shape (p, p)
     spread : ndarray of shape (p,)
         Standard deviations.
+    shift : float
+        ``2 sum_i log s_i``: by how much Q for the covariance is above Q for the correlations.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class GaussianGraph:
 
     def __init__(self, covariance: np.ndarray) -> None:
         self.spread = np.sqrt(np.diagonal(covariance))
+        self.shift = 2.0 * float(np.log(self.spread).sum())
         self.correlation = covariance / np.multiply.outer(self.spread, self.spread)
         np.fill_diagonal(self.correlation, 1.0)
         p = len(self.spread)
@@ -113,26 +116,36 @@ class GaussianGraph:
 
         Zero for the diagonal, which is always in.
         """
-        sigma = self.sigma(w)
+        return np.concatenate([np.zeros(self.n_nodes), self.edge_gains(self.sigma(w))])
+
+    def removal_costs(self, w: np.ndarray, units: Sequence[int] | np.ndarray) -> np.ndarray:
+        """By how much Q rises if the entry of an edge becomes zero and nothing else moves; edges are coordinates."""
+        units = np.asarray(units, dtype=np.intp)
+        return self.zero_costs(self.sigma(w), units - self.n_nodes, w[units])
+
+    def slopes(self, sigma: np.ndarray) -> np.ndarray:
+        """Derivatives of Q along all edges, ``2 (S - Sigma)``."""
+        made = self._between - self.edges.read(sigma)
+        made *= 2.0
+        return made
+
+    def edge_gains(self, sigma: np.ndarray) -> np.ndarray:
+        """For all edges in closed form, by how much Q falls if one moves, and with it the diagonal at its two ends."""
         own = np.ascontiguousarray(np.diagonal(sigma))
-        gains = np.zeros(self.n_coords)
-        found = gains[self.n_nodes :]
+        found = np.empty(len(self.edges))
         for begin in range(0, len(found), EDGES_AT_A_TIME):
             part = slice(begin, begin + EDGES_AT_A_TIME)
             one, other = own[self.edges.first[part]], own[self.edges.second[part]]
             a = self.edges.read(sigma, part)
             found[part] = edge_gain(a, self._between[part], one * other - a * a, one + other)
-        return gains
+        return found
 
-    def removal_costs(self, w: np.ndarray, units: Sequence[int] | np.ndarray) -> np.ndarray:
-        """By how much Q rises if the entry of an edge becomes zero and nothing else moves; edges are coordinates."""
-        units = np.asarray(units, dtype=np.intp)
-        edges = units - self.n_nodes
-        sigma = self.sigma(w)
+    def zero_costs(self, sigma: np.ndarray, edges: np.ndarray, entries: np.ndarray) -> np.ndarray:
+        """For some edges with their entries, by how much Q rises if one of them becomes zero and nothing else moves."""
         first, second = self.edges.first[edges], self.edges.second[edges]
         a = sigma[first, second]
         determinant = sigma[first, first] * sigma[second, second] - a * a
-        return entry_change(-w[units], a, self._between[edges], determinant)
+        return entry_change(-entries, a, self._between[edges], determinant)
 
     def refit(self, coords: Sequence[int] | np.ndarray, start: np.ndarray, tol: float = 0.0) -> np.ndarray:
         """The optimum on some coordinates, from an optimum on others; the diagonal is always among them.
@@ -194,9 +207,7 @@ class GaussianGraph:
         return float(w[:p].sum() + 2.0 * (self._between @ w[p:])) - point.logdet
 
     def _gradient(self, point: Point) -> np.ndarray:
-        made = np.concatenate([1.0 - np.diagonal(point.sigma), self._between - self.edges.read(point.sigma)])
-        made[self.n_nodes :] *= 2.0
-        return made
+        return np.concatenate([1.0 - np.diagonal(point.sigma), self.slopes(point.sigma)])
 
     def _theta(self, w: np.ndarray) -> np.ndarray:
         theta = np.zeros_like(self.correlation)
