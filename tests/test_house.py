@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "refit": {"refit"},
     "objectives": {"objectives", "design", "losses", "units", "refit", "model"},
     "subset": {"subset", "objectives", "design", "losses", "refit", "units", "model"},
-    "graphs": {"graphs", "model", "subset", "units"},
+    "graphs": {"graphs", "model", "path", "subset", "units"},
     "path": {"path", "subset", "model"},
     "choice": {"choice", "path", "losses"},
     "methods": {"methods", "path", "subset"},
@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {
         *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings"),
-        *("choice", "model", "report"),
+        *("choice", "graphs", "model", "report"),
     },
     "cli": {"cli", "estimators", "export", "path", "version"},
     "__main__": {"cli"},

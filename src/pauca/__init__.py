@@ -10,7 +10,7 @@ from pauca.version import __version__
 
 if TYPE_CHECKING:
     from pauca import export, losses, methods
-    from pauca.estimators import SparseClassifier, SparseRegressor
+    from pauca.estimators import SparseClassifier, SparsePrecision, SparseRegressor
     from pauca.export import ModelFileError, load
     from pauca.own import select
     from pauca.path import Path, Progress, Stop
@@ -22,6 +22,7 @@ __all__ = [
     "PaucaWarning",
     "Progress",
     "SparseClassifier",
+    "SparsePrecision",
     "SparseRegressor",
     "Stop",
     "__version__",
@@ -40,6 +41,7 @@ _HOMES = {
     "PaucaWarning": "warnings",
     "Progress": "path",
     "SparseClassifier": "estimators",
+    "SparsePrecision": "estimators",
     "SparseRegressor": "estimators",
     "Stop": "path",
     "load": "export",

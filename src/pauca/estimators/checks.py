@@ -73,6 +73,16 @@ def check_data(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     return X, np.asarray(y, dtype=np.float64)
 
 
+def check_table(estimator: Any, X: Any) -> np.ndarray:
+    """X as an array of at least two rows in its own dtype, uncopied where it was one already.
+
+    Whether it is finite shows in its moments, as for ``check_data``.
+    """
+    with _named_columns(X):
+        X = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=2)
+        return np.asarray(_as_numbers(X))
+
+
 def check_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
     with _named_columns(X):
