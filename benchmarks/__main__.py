@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[imp
 
 from benchmarks.choosing import choosing
 from benchmarks.digits import digits
+from benchmarks.graphs import graphs
 from benchmarks.imports import import_time
 from benchmarks.logistic import correlated_logistic, logistic
 from benchmarks.memory import memory
@@ -38,6 +39,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "lp": lp,
     "digits": digits,
     "choosing": choosing,
+    "graphs": graphs,
     "memory": memory,
     "import": import_time,
 }

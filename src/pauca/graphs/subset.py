@@ -20,8 +20,10 @@ from pauca.units import Limits
 TRUE_ADDITIONS = 8
 TRUE_REMOVALS = 3
 
-# A candidate whose closed form is below this share of the best found in truth is not looked at.
+# A candidate whose closed form is below this share of the best found in truth is not looked at, and one for an exchange
+# if it is below this share of what the exchange costs: a refit may gain far more where there are cycles.
 WORTH_A_LOOK = 0.5
+WORTH_A_SWAP = 0.1
 
 # How many replacements are looked at in truth beyond those that are wanted.
 MORE_REPLACEMENTS = 2
@@ -331,7 +333,7 @@ class GraphSubset:
         pairs: list[tuple[float, int, int]] = []
         for out in self.support:
             gains, cost = self._gains_without(out), self._cost_of_refit(out)
-            likely = [unit for unit in highest(gains, TRUE_SWAPS) if gains[unit] > WORTH_A_LOOK * cost]
+            likely = [unit for unit in highest(gains, TRUE_SWAPS) if gains[unit] > WORTH_A_SWAP * cost]
             pairs += [(float(gains[unit]) - cost, out, unit) for unit in likely]
         for out, into in first_looks(pairs):
             swap = self._swapped(out, into)
