@@ -183,7 +183,7 @@ class SparsePrecision(GraphFile, EmpiricalCovariance):
         X = check_table(self, X)
         weights = check_weights(sample_weight, len(X))
         names = getattr(self, "feature_names_in_", None)
-        limits = edge_limits(self.always, self.never, Edges(X.shape[1]), names, self.k)
+        limits = edge_limits(self.always, self.never, Edges(X.shape[1]), names, asked_sizes(self))
         task = GraphTask(X, names, resolve(self.method), limits, float(self.shrinkage), not self.assume_centered)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             design = task.design(weights)
@@ -200,7 +200,7 @@ class SparsePrecision(GraphFile, EmpiricalCovariance):
                 "shrinkage=0.1."
             ) from error
         self._keep(*found, names)
-        noteworthy = " ".join(graph_remarks(self.k, self.path_, self.k_))
+        noteworthy = " ".join(graph_remarks(asked_sizes(self), self.path_, self.k_))
         if noteworthy:
             warnings.warn(noteworthy, PaucaWarning, stacklevel=2)
         return self
