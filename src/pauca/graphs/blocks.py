@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+# So often edges that end at a node with no other edge are taken off at once; what is left is searched node by node.
+PRUNINGS = 8
+
 
 def blocks(first: np.ndarray, second: np.ndarray) -> list[list[int]]:
     """The edges of every block (biconnected component), as positions in the two arrays of ends.
@@ -11,11 +14,19 @@ def blocks(first: np.ndarray, second: np.ndarray) -> list[list[int]]:
     An edge on no cycle is a block of its own. Two edges share a block exactly if they lie on a common cycle
     (Hopcroft and Tarjan 1973; here without recursion, since a chain may be longer than Python's stack).
     """
+    left = np.arange(len(first))
+    found: list[list[int]] = []
+    for _ in range(PRUNINGS):
+        degree = np.bincount(np.concatenate([first[left], second[left]]))
+        loose = (degree[first[left]] == 1) | (degree[second[left]] == 1)
+        if not loose.any():
+            break
+        found += [[edge] for edge in left[loose].tolist()]
+        left = left[~loose]
     neighbours: dict[int, list[tuple[int, int]]] = {}
-    for edge, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+    for edge, i, j in zip(left.tolist(), first[left].tolist(), second[left].tolist(), strict=True):
         neighbours.setdefault(i, []).append((j, edge))
         neighbours.setdefault(j, []).append((i, edge))
-    found: list[list[int]] = []
     entered: dict[int, int] = {}
     for root in neighbours:
         if root not in entered:
