@@ -121,6 +121,17 @@ def test_fitted_attributes():
     assert np.count_nonzero(model.path_.parameters(5)) == 11
 
 
+def test_what_edges_are_worth():
+    X = chain(n=50)
+    model = SparsePrecision(k=9).fit(X)
+    graph, chosen = GaussianGraph(empirical_covariance(X)), model.path_[9]
+    assert chosen.worth_is_exact
+    for edge, worth in zip(chosen.support, chosen.worth, strict=True):
+        others = [graph.n_nodes + other for other in chosen.support if other != edge]
+        without = graph.value(graph.refit(others, graph.start)) + graph.shift
+        assert worth == pytest.approx(without - model.objective_, abs=1e-9)
+
+
 def test_arrays_have_indices_for_names():
     model = SparsePrecision(k=2).fit(chain())
     assert all(isinstance(end, int) for edge in model.edges_ for end in edge)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pauca.graphs.fit import FORMED_UP_TO
 from pauca.graphs.maxima import Optimum
 from pauca.graphs.objective import GaussianGraph
 from pauca.graphs.point import Point
@@ -228,12 +229,13 @@ class GraphSubset:
         )
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
-        """The graphs in the user's units."""
+        """The graphs in the user's units; what edges of very large blocks are worth stays an estimate."""
         models = [self._model(found) for found in snapshots]
         chosen = self.copy()
         chosen.support = list(snapshots[answer].support)
-        worth = np.array([chosen._cost_of_refit(unit) for unit in chosen.support])
-        models[answer] = replace(models[answer], worth=worth, worth_is_exact=True)
+        if all(len(block.edges) <= FORMED_UP_TO for block in chosen._optimum().blocks.values()):
+            worth = np.array([chosen._cost_of_refit(unit) for unit in chosen.support])
+            models[answer] = replace(models[answer], worth=worth, worth_is_exact=True)
         return models
 
     def held_back(self) -> bool:
@@ -294,7 +296,12 @@ class GraphSubset:
         return self.graph.zero_costs(sigma, np.array(units), self._optimum().entries(units))
 
     def _cost_of_refit(self, unit: int) -> float:
-        return max(self._optimum(self._key - {unit}).value - self.value, 0.0)
+        """What leaving out an edge costs once all is refitted: only its own block is fitted anew."""
+        block = next(block for block in self._optimum().blocks.values() if unit in block.edges)
+        if len(block.edges) == 1:
+            return block.logdet
+        rest = self.graph.maxima.of(set(block.edges) - {unit}, lambda: self._ground.point(self._key).sigma)
+        return max(block.logdet + rest.value - self.graph.n_nodes, 0.0)
 
     def _per_price(self, gain: float, unit: int) -> float:
         return float(self.limits.per_price(np.array([gain]), [unit])[0])
