@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[imp
 from benchmarks.ball import ball
 from benchmarks.choosing import choosing
 from benchmarks.digits import digits
+from benchmarks.graphs import graphs
 from benchmarks.imports import import_time
 from benchmarks.logistic import correlated_logistic, logistic
 from benchmarks.memory import memory
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "digits": digits,
     "ball": ball,
     "choosing": choosing,
+    "graphs": graphs,
     "sampling": sampling,
     "memory": memory,
     "import": import_time,

@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "ball": {"ball", "design", "losses", "objectives", "model", "path"},
     "subset": {"subset", "objectives", "design", "losses", "refit", "units", "model"},
     "stream": {"stream", "losses", "path", "sampling"},
+    "graphs": {"graphs", "model", "path", "subset", "units"},
     "path": {"path", "subset", "model"},
     "choice": {"choice", "path", "losses"},
     "methods": {"methods", "path", "subset"},
@@ -32,7 +33,7 @@ MAY_IMPORT = {
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {
         *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings"),
-        *("ball", "choice", "model", "report", "sampling", "stream"),
+        *("ball", "choice", "graphs", "model", "report", "sampling", "stream"),
     },
     "cli": {"cli", "estimators", "export", "path", "version"},
     "__main__": {"cli"},

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         L1Classifier,
         L1Regressor,
         SparseClassifier,
+        SparsePrecision,
         SparseRegressor,
         Sparsified,
         StreamClassifier,
@@ -33,6 +34,7 @@ __all__ = [
     "PaucaWarning",
     "Progress",
     "SparseClassifier",
+    "SparsePrecision",
     "SparseRegressor",
     "Sparsified",
     "Stop",
@@ -59,6 +61,7 @@ _HOMES = {
     "PaucaWarning": "warnings",
     "Progress": "path",
     "SparseClassifier": "estimators",
+    "SparsePrecision": "estimators",
     "SparseRegressor": "estimators",
     "Sparsified": "estimators",
     "Stop": "path",
@@ -70,8 +73,8 @@ _HOMES = {
 }
 
 _ROOMS = (
-    *("ball", "choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "own", "path"),
-    *("projections", "refit", "sampling", "stream", "subset", "theory", "units", "warnings"),
+    *("ball", "choice", "design", "estimators", "export", "graphs", "losses", "methods", "model", "objectives", "own"),
+    *("path", "projections", "refit", "sampling", "stream", "subset", "theory", "units", "warnings"),
 )
 
 

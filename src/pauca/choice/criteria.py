@@ -32,6 +32,19 @@ def criterion_values(
     sizes : number of units of every model
     """
     fits = np.array([loss.minus_twice_log_likelihood(row, n_rows) for row in losses])
+    return penalised(criterion, fits, coefficients=coefficients, sizes=sizes, n_rows=n_rows, n_units=n_units)
+
+
+def penalised(
+    criterion: str,
+    fits: np.ndarray,
+    *,
+    coefficients: Sequence[int],
+    sizes: Sequence[int],
+    n_rows: int,
+    n_units: int,
+) -> np.ndarray:
+    """The criterion of models whose ``-2 log L`` is known."""
     q, k = np.asarray(coefficients, dtype=float), np.asarray(sizes, dtype=float)
     if criterion == "aic":
         return fits + 2.0 * q

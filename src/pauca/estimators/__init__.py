@@ -2,6 +2,7 @@
 
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.l1 import L1Classifier, L1Regressor
+from pauca.estimators.precision import SparsePrecision
 from pauca.estimators.regressor import SparseRegressor
 from pauca.estimators.sparsified import Sparsified
 from pauca.estimators.sparsifying import sparsify
@@ -11,6 +12,7 @@ __all__ = [
     "L1Classifier",
     "L1Regressor",
     "SparseClassifier",
+    "SparsePrecision",
     "SparseRegressor",
     "Sparsified",
     "StreamClassifier",

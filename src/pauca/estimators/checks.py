@@ -83,10 +83,10 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
     return X, np.asarray(y, dtype=np.float64)
 
 
-def check_table(estimator: Any, X: Any) -> Any:
-    """X alone, as ``check_data`` gives it."""
+def check_table(estimator: Any, X: Any, **how: Any) -> Any:
+    """X alone, as ``check_data`` gives it; ``how`` is for scikit-learn's ``validate_data``."""
     with _named_columns(X):
-        return _as_numbers(validate_data(estimator, X, **AS_IT_IS))
+        return _as_numbers(validate_data(estimator, X, **(AS_IT_IS | how)))
 
 
 def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:

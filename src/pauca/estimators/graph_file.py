@@ -1,0 +1,67 @@
+"""Graphs as files: what a path of edges does not say of itself."""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from pauca.export import save
+from pauca.graphs import GraphPath
+from pauca.path import Path
+
+LABELS = ("location_", "_diagonals", "_floor", "_nodes")
+"""Arrays that a file holds beside the path: means, the diagonals of all sizes in a row, the least Q, and names."""
+
+
+class GraphFile:
+    """A fitted graph that can be written to a file and read again."""
+
+    def save(self: Any, path: str | os.PathLike[str]) -> None:
+        """Write the fitted graph to a file of plain JSON, for ``pauca.load``.
+
+        The file holds the settings, the names and the whole path, and no code. ``callback`` is left out. A file that is
+        there already is replaced in one step, once the new one is whole.
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
+        check_is_fitted(self)
+        written = copy.copy(self)
+        written._diagonals = np.concatenate([model.free for model in self.path_])
+        written._floor = np.array([] if self.path_.floor is None else [self.path_.floor])
+        written._nodes = np.array(getattr(self, "feature_names_in_", []), dtype=str)
+        save(written, path)
+
+    def _restored(self: Any) -> None:
+        """Called when a file has been read: refuse what does not go together, set what the path does not hold."""
+        p, path, names = len(self.location_), self.path_, self.__dict__.pop("_nodes")
+        floor, diagonals = self.__dict__.pop("_floor"), self.__dict__.pop("_diagonals")
+        if path.n_features != p * (p - 1) // 2:
+            raise ValueError(f"{p} columns have {p * (p - 1) // 2} edges, and the path chooses from {path.n_features}")
+        if len(diagonals) != p * len(path) or not np.all(diagonals > 0):
+            raise ValueError(f"there must be {p} positive diagonal entries for each of {len(path)} sizes")
+        if len(floor) > 1 or len(names) not in (0, p):
+            raise ValueError(f"there must be names of all {p} columns or of none, and one least value or none")
+        said = {field.name: getattr(path, field.name) for field in fields(Path)}
+        said["models"] = {
+            model.size: replace(model, free=free)
+            for model, free in zip(path, diagonals.reshape(len(path), p), strict=True)
+        }
+        said |= {"free": np.zeros(0, dtype=np.intp), "floor": float(floor[0]) if len(floor) else None, "noun": "edge"}
+        self.path_ = GraphPath(**said, n_nodes=p)
+        self.n_features_in_ = p
+        self.__dict__.pop("feature_names_in_", None)
+        if len(names):
+            self.feature_names_in_ = names.astype(object)
+        # at(0) has k=0, which no fit may ask for
+        size, self.k = self.k, None if isinstance(self.k, int) and self.k == 0 else self.k
+        try:
+            self._check_options()
+        finally:
+            self.k = size

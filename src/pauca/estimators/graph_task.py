@@ -1,0 +1,150 @@
+"""Tables as Gaussian graphs: searches on some rows, and how the sizes they came to are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pauca.choice import Reach, choose_by_criterion, choose_by_folds, penalised
+from pauca.design import Design, make_design
+from pauca.estimators.checks import listed
+from pauca.estimators.folds import Fold
+from pauca.estimators.graph_moments import covariance, shrunk
+from pauca.estimators.selection import Models, Selection, Weigh
+from pauca.estimators.task import Attempt
+from pauca.graphs import Edges, GaussianGraph, GraphPath, GraphSubset
+from pauca.model import Model
+from pauca.path import Choice, Method, Stop
+from pauca.units import Limits
+
+# What folds are scored by.
+SCORING = "log-likelihood per row above that without edges"
+
+# Where k is to be found, so many edges for each column are looked at at most.
+EDGES_PER_COLUMN = 4
+
+
+@dataclass(frozen=True, eq=False)
+class GraphTask:
+    """A checked table and wishes from which any number of searches start."""
+
+    X: np.ndarray
+    names: np.ndarray | None
+    method: Method
+    limits: Limits
+    shrinkage: float
+    center: bool
+
+    def design(self, weights: np.ndarray) -> Design:
+        """The columns as rows with weight show them."""
+        return make_design(self.X, weights, center=self.center)
+
+    def begin(self, weights: np.ndarray, design: Design | None = None) -> Attempt:
+        """A search that only sees rows with weight."""
+        design = design or self.design(weights)
+        if not design.usable.all():
+            idle = np.flatnonzero(~design.usable)
+            raise ValueError(
+                f"Columns that are constant on the rows of a fold: {listed(self.names, idle)}. Leave them out, give k "
+                "as a number, or choose it by criterion='ebic', which needs no folds."
+            )
+        graph = GaussianGraph(self.covariance(design))
+        return Attempt(self.method, design, GraphSubset.start(graph, self.limits))
+
+    def covariance(self, design: Design) -> np.ndarray:
+        """The covariance that graphs are fitted to."""
+        return shrunk(covariance(design), self.shrinkage)
+
+
+def reach_for(asked: tuple[int, ...] | str, n_nodes: int, most: int) -> Reach:
+    """How many edges to look for: as many as columns first."""
+    if not isinstance(asked, str):
+        return Reach.given(asked)
+    most = max(1, min(most, EDGES_PER_COLUMN * n_nodes))
+    return Reach(min(n_nodes, most), None, most)
+
+
+def by_likelihood(rule: str) -> Weigh:
+    """A choice by the likelihood of rows held out."""
+
+    def weigh(selection: Selection, sizes: list[int]) -> Choice:
+        found = selection.fold_models()
+        if not found:
+            # Nothing to go by: what was asked to stop keeps what it has.
+            return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, SCORING)
+        edges = _edges(selection)
+        scores = []
+        for fold, models in found:
+            seen = _held_out(selection.task, fold, selection.weights)
+            values = np.array([_value(edges, _at_most(models, size), seen) for size in (0, *sizes)])
+            scores.append(0.5 * (values[0] - values[1:]))
+        return choose_by_folds(np.array(sizes), np.array(scores), rule, SCORING)
+
+    return weigh
+
+
+def by_criterion(criterion: str) -> Weigh:
+    """A choice by an information criterion on the rows of the fit."""
+
+    def weigh(selection: Selection, sizes: list[int]) -> Choice:
+        models, edges = selection.whole.models(0), _edges(selection)
+        seen, n_rows = covariance(selection.whole.design), int(np.count_nonzero(selection.weights))
+        p = len(seen)
+        fits = [n_rows * (_value(edges, models[size], seen) + p * np.log(2.0 * np.pi)) for size in sizes]
+        values = penalised(
+            criterion,
+            np.array(fits),
+            coefficients=[p + size for size in sizes],
+            sizes=sizes,
+            n_rows=n_rows,
+            n_units=len(edges),
+        )
+        return choose_by_criterion(np.array(sizes), values, criterion)
+
+    return weigh
+
+
+def graph_remarks(asked: Any, path: GraphPath, found: int) -> Iterator[str]:
+    """What the user should know of a fit and cannot see from its numbers; as a rule nothing."""
+    if isinstance(asked, int) and found < asked and path.stop in {Stop.EXHAUSTED, Stop.LIMITS, Stop.NO_GAIN}:
+        why = "no other lowers the objective" if path.stop is Stop.NO_GAIN else f"there are only {found}"
+        yield f"k={asked} edges were asked for, but {why}."
+    choice = path.choice
+    if choice is not None and choice.chosen == 0 and path.n_features:
+        yield "No edge helps: the columns are independent as far as can be told."
+    elif choice is not None and len(choice.sizes) > 1 and choice.chosen == max(choice.sizes) < path.n_features:
+        yield f"The largest number of edges that was compared, {choice.chosen}, was chosen; more may be better."
+    if path.stop is Stop.INTERRUPTED:
+        yield f"The search was interrupted; the graphs up to {max(path.sizes)} edges were kept."
+
+
+def _edges(selection: Selection) -> Edges:
+    subset = selection.whole.subset
+    assert isinstance(subset, GraphSubset)
+    return subset.graph.edges
+
+
+def _held_out(task: Any, fold: Fold, weights: np.ndarray) -> np.ndarray:
+    """Second moments of the rows held out, about the means of the others."""
+    share = np.zeros_like(weights)
+    share[fold.test] = weights[fold.test] / weights[fold.test].sum()
+    held = task.design(share)
+    away = held.mean - task.design(fold.weights).mean
+    return covariance(held) + np.multiply.outer(away, away)
+
+
+def _value(edges: Edges, model: Model, seen: np.ndarray) -> float:
+    """``-logdet Theta + tr(S Theta)`` of a graph for moments S that it was not fitted to."""
+    assert model.free is not None
+    between = seen[edges.first[model.support], edges.second[model.support]]
+    # On those that it was fitted to, the trace is p.
+    logdet = len(seen) - model.objective
+    return float(np.diagonal(seen) @ model.free + 2.0 * (between @ model.coef)) - logdet
+
+
+def _at_most(models: Models, size: int) -> Model:
+    """The graph of a size, or of the next smaller one: a path that ended early has no better to offer."""
+    return models[max(known for known in models if known <= size)]

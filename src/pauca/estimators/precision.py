@@ -1,0 +1,340 @@
+"""Which columns depend on each other directly: a Gaussian graph with few edges, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, Self, cast
+
+import numpy as np
+from joblib import cpu_count, effective_n_jobs
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.utils.validation import check_is_fitted
+
+from pauca.design import Design
+from pauca.estimators.asked import asked_sizes, check_choice
+from pauca.estimators.checks import (
+    check_callable,
+    check_flag,
+    check_moments,
+    check_number,
+    check_table,
+    check_weights,
+    listed,
+    refusal,
+)
+from pauca.estimators.folds import Fold, make_folds
+from pauca.estimators.graph_edges import edge_limits, edge_names
+from pauca.estimators.graph_file import LABELS, GraphFile
+from pauca.estimators.graph_moments import complete_value, distinct_rows, safe_edges
+from pauca.estimators.graph_task import GraphTask, by_criterion, by_likelihood, graph_remarks, reach_for
+from pauca.estimators.selection import Selection, choose_size
+from pauca.estimators.task import Attempt, Task
+from pauca.estimators.watch import Watch
+from pauca.export import register_kind
+from pauca.graphs import Edges, GraphPath, GraphSubset, NoMaximumError
+from pauca.methods import resolve
+from pauca.path import Budget, Choice, Goal, Method, Progress
+from pauca.path.summary import summarize
+from pauca.warnings import PaucaWarning
+
+
+@register_kind("SparsePrecision", labels=LABELS)
+class SparsePrecision(GraphFile, EmpiricalCovariance):
+    """The Gaussian graph with few edges that is most likely: a precision matrix with few entries.
+
+    Minimises ``Q(Theta) = -logdet Theta + tr(S Theta)`` over precision matrices with at most ``k`` entries above the
+    diagonal that are not zero: twice the negative log-likelihood per row, up to a constant. An entry that is zero says
+    that two columns are independent given all others (Dempster 1972). The fit keeps the graph of every number of edges
+    on the way: see ``path_`` and ``at``.
+
+    Parameters
+    ----------
+    k : int, "auto", iterable of int or None, default="auto"
+        Number of edges. "auto" finds it by cross-validation, from 0 up to as many as it takes, at most four for each
+        column; a range or list names the numbers to choose from. None: as many as lower Q by at least ``tol``.
+    method : str or object, default="foba"
+        "foba", "forward" (fastest), "exchange" (slow, at times better), "backward" (for few columns), or an object from
+        ``pauca.methods`` such as ``FoBa(rule="refit")``.
+    shrinkage : float, default=0.0
+        A share by which all correlations are brought closer to zero first, from 0 up to but not including 1: S becomes
+        ``(1 - shrinkage) S + shrinkage diag(S)``. It does not depend on the units of the columns. Of use where there
+        are few rows, or columns that depend on others.
+    cv : int, splitter, iterable or None, default=None
+        Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
+    choose : {"1se", "best"}, default="1se"
+        The smallest number of edges within one standard error of the best likelihood of rows held out, or the best.
+    criterion : {"aic", "bic", "ebic"} or None, default=None
+        Choose ``k`` by an information criterion on all rows, without folds.
+    n_jobs : int or None, default=None
+        How many folds run at a time, in threads that share X.
+    tol : float, default=0.0
+        The least decrease of Q that is worth a further edge.
+    always, never : list of pairs of columns, default=None
+        Edges that are in every graph (and counted), or in none; columns by name or index, such as
+        ``[("bmi", "sugar")]``.
+    assume_centered : bool, default=False
+        Whether the columns have a mean of zero by their nature; it is not estimated then.
+    time_limit : float or None, default=None
+        Seconds after which the search stops and the best found so far is kept.
+    callback : callable or None, default=None
+        Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
+
+    Attributes
+    ----------
+    precision_ : ndarray of shape (n_features, n_features)
+        The precision matrix, with two entries that are not zero for every edge.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Its inverse; equal to that of the data on the diagonal and at the edges.
+    location_ : ndarray of shape (n_features,)
+        Means of the columns.
+    edges_ : list of tuple
+        Pairs of columns: names where X has names, else indices.
+    k_ : int
+        Number of edges.
+    objective_ : float
+        Q.
+    path_ : GraphPath
+        The graph of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
+    stop_ : Stop
+        Why the search ended; ``stop_.sentence`` says it in words.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only where X has column names.
+
+    Notes
+    -----
+    The units of the columns do not matter for what is chosen: the search sees correlations. X is read in place.
+
+    Without shrinkage the likelihood of a graph may grow without end where columns are linear combinations of others,
+    or where rows are few. The first is refused with the names of such columns. With n rows, n - 1 once the means are
+    taken off, all graphs of fewer than ``(n - 1) n / 2`` edges have a maximum for almost all data (Gross and Sullivant
+    2018), and no more are searched for.
+
+    Edges on no cycle have a closed form, and each cycle is fitted with the nodes it runs through and no others: that
+    makes graphs of hundreds of columns quick as long as they are sparse.
+
+    References
+    ----------
+    Dempster (1972), Covariance selection. Liu, Fujimaki and Ye (2014), Forward-backward greedy algorithms for general
+    convex smooth functions over a cardinality constraint. Lauritzen (1996), Graphical models.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from pauca import SparsePrecision
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> graph = SparsePrecision(k=3).fit(X)
+    >>> graph.edges_
+    [('s1', 's2'), ('s2', 's4'), ('s3', 's4')]
+    """
+
+    def __init__(
+        self,
+        k: int | str | Iterable[int] | None = "auto",
+        *,
+        method: str | Method = "foba",
+        shrinkage: float = 0.0,
+        cv: Any = None,
+        choose: str = "1se",
+        criterion: str | None = None,
+        n_jobs: int | None = None,
+        tol: float = 0.0,
+        always: Any = None,
+        never: Any = None,
+        assume_centered: bool = False,
+        time_limit: float | None = None,
+        callback: Callable[[Progress], bool | None] | None = None,
+    ) -> None:
+        self.k = k
+        self.method = method
+        self.shrinkage = shrinkage
+        self.cv = cv
+        self.choose = choose
+        self.criterion = criterion
+        self.n_jobs = n_jobs
+        self.tol = tol
+        self.always = always
+        self.never = never
+        self.assume_centered = assume_centered
+        self.time_limit = time_limit
+        self.callback = callback
+
+    scoring = None
+    """What folds are scored by is no option: the likelihood."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparsePrecision:
+        """Find the graphs of every size up to ``k``, or up to the sizes compared, and choose one.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        y : Ignored
+            Present for scikit-learn's pipelines.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row weights, at least one of them positive.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        X = np.asarray(check_table(self, X, accept_sparse=False, ensure_min_samples=2))
+        weights = check_weights(sample_weight, len(X))
+        names = getattr(self, "feature_names_in_", None)
+        limits = edge_limits(self.always, self.never, Edges(X.shape[1]), names, asked_sizes(self))
+        task = GraphTask(X, names, resolve(self.method), limits, float(self.shrinkage), not self.assume_centered)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
+            design = task.design(weights)
+        check_moments(self, design, X, names)
+        if not design.usable.all():
+            idle = listed(names, np.flatnonzero(~design.usable))
+            raise ValueError(f"Columns that do not vary have no precision: {idle}. Leave them out.")
+        try:
+            found = self._search(task, weights, design)
+        except NoMaximumError as error:
+            raise ValueError(
+                f"The likelihood has no maximum: {listed(names, error.nodes)} are as good as linearly dependent on the "
+                "rows of the fit, or of a fold. Ask for fewer edges, leave out columns, or set shrinkage, such as "
+                "shrinkage=0.1."
+            ) from error
+        self._keep(*found, names)
+        noteworthy = " ".join(graph_remarks(asked_sizes(self), self.path_, self.k_))
+        if noteworthy:
+            warnings.warn(noteworthy, PaucaWarning, stacklevel=2)
+        return self
+
+    def get_precision(self) -> np.ndarray:
+        """The precision matrix.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        check_is_fitted(self)
+        return self.precision_
+
+    def partial_correlations(self) -> np.ndarray:
+        """Correlations of every two columns given all others: ``-Theta_ij / sqrt(Theta_ii Theta_jj)``.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            With a diagonal of ones.
+        """
+        check_is_fitted(self)
+        scale = np.sqrt(np.diagonal(self.precision_))
+        found = -self.precision_ / scale / scale[:, None]
+        np.fill_diagonal(found, 1.0)
+        return found
+
+    def at(self, size: int) -> Self:
+        """The fitted graph of another size on the path, without refitting.
+
+        Parameters
+        ----------
+        size : int
+            One of ``path_.sizes``; a ``KeyError`` says which there are.
+
+        Returns
+        -------
+        SparsePrecision
+            Fitted, with ``k=size`` and the same ``path_``.
+        """
+        check_is_fitted(self)
+        other = copy.copy(self)
+        other.k = size
+        other._choose(size)
+        return other
+
+    def summary(self) -> str:
+        """The graph as text, to be printed: its edges, their entries and what each is worth, the most valuable first.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self)
+        return summarize(self.path_, self.k_)
+
+    def _check_options(self) -> None:
+        asked_sizes(self)
+        check_choice(self)
+        check_number(self, "tol", self.tol)
+        if check_number(self, "shrinkage", self.shrinkage) >= 1:
+            raise ValueError(refusal(self, "shrinkage", "a float in the range [0, 1)", self.shrinkage))
+        self._budget()
+        resolve(self.method)
+        check_flag(self, "assume_centered", self.assume_centered)
+        check_callable(self, "callback", self.callback)
+
+    def _budget(self) -> Budget:
+        limit = None if self.time_limit is None else check_number(self, "time_limit", self.time_limit, positive=True)
+        return Budget(limit, self.callback)
+
+    def _search(self, task: GraphTask, weights: np.ndarray, design: Design) -> tuple[Attempt, int, Choice | None]:
+        """Run the method; what it came to, the size that answers, and how it was chosen."""
+        asked = asked_sizes(self)
+        folds: list[Fold] = []
+        to_choose = not (asked is None or isinstance(asked, int))
+        if to_choose and self.criterion is None:
+            folds = make_folds(self.cv, np.zeros(len(weights)), None, weights, classifies=False)
+        labels = distinct_rows(design)
+        n_rows = min(len(np.unique(labels[one > 0])) for one in (weights, *(fold.weights for fold in folds)))
+        most = self._most(asked, safe_edges(task.covariance(design), n_rows - task.center, task.names), design, n_rows)
+        if asked is None or isinstance(asked, int):
+            attempt, goal = task.begin(weights, design), Goal(asked, float(self.tol))
+            return attempt, task.method.answer(attempt.advance(goal, self._budget()), goal), None
+        # A selection asks nothing of a task but to begin.
+        selection = Selection(cast(Task, task), weights, folds, float(self.tol))
+        weigh = by_likelihood(self.choose) if self.criterion is None else by_criterion(self.criterion)
+        watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
+        choice = choose_size(selection, reach_for(asked, design.n_features, most), watch, design, weigh)
+        return selection.whole, choice.chosen, choice
+
+    def _most(self, asked: Any, safe: int | None, design: Design, n_rows: int) -> int:
+        """The largest number of edges to look for; more than are safe are not to be asked for."""
+        n_edges = design.n_features * (design.n_features - 1) // 2
+        if safe is None or safe >= n_edges:
+            return n_edges
+        largest = max(asked) if isinstance(asked, tuple) else n_edges if asked is None else asked
+        if isinstance(largest, int) and min(largest, n_edges) > safe:
+            raise ValueError(
+                f"With {n_rows} different rows to fit {design.n_features} columns, the likelihood of a graph with more "
+                f"than {safe} edges need not have a maximum. Ask for at most k={safe}, or set shrinkage, such as "
+                "shrinkage=0.1."
+            )
+        return safe
+
+    def _keep(self, attempt: Attempt, answer: int, choice: Choice | None, names: np.ndarray | None) -> None:
+        trail, subset = attempt.trail, attempt.subset
+        assert trail is not None
+        assert trail.stop is not None
+        assert isinstance(subset, GraphSubset)
+        edges = subset.graph.edges
+        self.path_ = GraphPath(
+            attempt.models(answer),
+            trail.events,
+            trail.stop,
+            len(edges),
+            np.array(edge_names(edges, names, range(len(edges))), dtype=object),
+            choice=choice,
+            free=np.zeros(0, dtype=np.intp),
+            floor=complete_value(subset.graph),
+            noun="edge",
+            n_nodes=edges.n_nodes,
+        )
+        self.location_ = attempt.design.mean.copy()
+        self._choose(answer)
+
+    def _choose(self, size: int) -> None:
+        """Put the graph of ``size`` into the fitted attributes."""
+        names = getattr(self, "feature_names_in_", None)
+        pairs = self.path_.pairs(size)
+        self.edges_ = pairs if names is None else [(names[i], names[j]) for i, j in pairs]
+        self.precision_ = self.path_.precision(size)
+        self.covariance_ = self.path_.covariance(size)
+        self.objective_ = self.path_[size].objective
+        self.stop_ = self.path_.stop
+        self.k_ = self.path_[size].size

@@ -1,0 +1,44 @@
+"""Edges as numbers: the upper triangle of a symmetric matrix, row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Edges:
+    """All edges of a graph on some nodes, numbered from 0 in the order (0, 1), (0, 2), ..., (1, 2), ...
+
+    Attributes
+    ----------
+    n_nodes : int
+    first, second : ndarray of shape (n_edges,)
+        The two ends of every edge, ``first < second``.
+    """
+
+    def __init__(self, n_nodes: int) -> None:
+        self.n_nodes = n_nodes
+        self.first, self.second = np.triu_indices(n_nodes, 1)
+        # Reading a matrix through one flat index takes half as long as through a pair of indices.
+        self._flat = self.first * n_nodes + self.second
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def number(self, i: int, j: int) -> int:
+        """The number of the edge between two different nodes, named in any order."""
+        low, high = min(i, j), max(i, j)
+        return low * (2 * self.n_nodes - low - 1) // 2 + high - low - 1
+
+    def pair(self, edge: int) -> tuple[int, int]:
+        """The two ends of an edge."""
+        return int(self.first[edge]), int(self.second[edge])
+
+    def read(self, matrix: np.ndarray, part: slice = slice(None)) -> np.ndarray:
+        """The entries of a matrix at all edges, or at a stretch of them; a new array."""
+        return np.take(matrix, self._flat[part])
+
+    def products(self, diagonal: np.ndarray) -> np.ndarray:
+        """For every edge the product of what its two ends have; a new array."""
+        made = np.take(diagonal, self.first)
+        made *= np.take(diagonal, self.second)
+        return made

@@ -1,0 +1,284 @@
+"""Gaussian graphs with few edges: closed forms against grids, refits against scipy, searches against all edge sets."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from pauca.graphs import Edges, GaussianGraph, NoMaximumError
+from pauca.graphs.blocks import blocks
+from pauca.graphs.fit import FORMED_UP_TO
+
+
+def covariance(p, n=40, seed=0):
+    """That of correlated columns in various units."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) @ (np.eye(p) + 0.5 * rng.standard_normal((p, p)))
+    return np.cov((X * 10.0 ** rng.integers(-2, 3, p)).T, bias=True)
+
+
+def value(S, theta):
+    """Q from its definition."""
+    if np.linalg.eigvalsh(theta)[0] <= 0:
+        return np.inf
+    return np.trace(S @ theta) - np.linalg.slogdet(theta)[1]
+
+
+def matrix(graph, w):
+    """Theta from its definition, for correlations."""
+    theta = np.diag(w[: graph.n_nodes])
+    theta[np.triu_indices(graph.n_nodes, 1)] = w[graph.n_nodes :]
+    return theta + np.triu(theta, 1).T
+
+
+def coords(graph, edges):
+    return [graph.n_nodes + graph.edges.number(i, j) for i, j in edges]
+
+
+def refitted(graph, edges):
+    return graph.refit(coords(graph, edges), graph.start)
+
+
+def judged(S, edges):
+    """The least Q on some edges, by scipy."""
+    p = len(S)
+    first, second = (np.concatenate([np.arange(p), ends]) for ends in np.array(edges, dtype=int).reshape(-1, 2).T)
+
+    def both(entries):
+        theta = np.zeros((p, p))
+        theta[first, second] = theta[second, first] = entries
+        if not (found := value(S, theta)) < np.inf:
+            return 1e10, np.zeros_like(entries)
+        slope = S - np.linalg.inv(theta)
+        return found, np.where(first == second, 1.0, 2.0) * slope[first, second]
+
+    start = np.concatenate([np.ones(p), np.zeros(len(edges))])
+    return minimize(
+        both, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 5000}
+    ).fun
+
+
+def random_edges(p, q, seed=0):
+    rng = np.random.default_rng(seed)
+    every = list(combinations(range(p), 2))
+    return [every[place] for place in sorted(rng.choice(len(every), q, replace=False))]
+
+
+GRAPHS = {
+    "none": (5, []),
+    "one edge": (5, [(1, 3)]),
+    "chain": (6, [(i, i + 1) for i in range(5)]),
+    "star": (6, [(2, j) for j in (0, 1, 3, 4, 5)]),
+    "cycle": (6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5)]),
+    "two cycles at a node": (7, [(0, 1), (1, 2), (2, 3), (0, 3), (3, 4), (4, 5), (5, 6), (3, 6)]),
+    "parts": (8, [(0, 1), (1, 2), (2, 3), (0, 3), (5, 6), (6, 7)]),
+    "ladder": (8, [(0, 2), (2, 4), (4, 6), (1, 3), (3, 5), (5, 7), (0, 1), (2, 3), (4, 5), (6, 7)]),
+    "random": (12, random_edges(12, 25)),
+    "all": (5, list(combinations(range(5), 2))),
+}
+
+
+def test_edges_are_the_upper_triangle():
+    edges = Edges(7)
+    pairs = [edges.pair(number) for number in range(len(edges))]
+    assert pairs == list(combinations(range(7), 2))
+    assert [edges.number(j, i) for i, j in pairs] == list(range(21))
+    square = np.arange(49.0).reshape(7, 7)
+    assert edges.read(square).tolist() == [square[pair] for pair in pairs]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_blocks_are_the_edges_on_common_cycles(seed):
+    p = 9
+    pairs = random_edges(p, 3 + seed % 11, seed)
+
+    def joined(without_node, i, j):
+        """Whether a path leads from i to j that avoids a node."""
+        reached, ends = {i}, [i]
+        while ends:
+            node = ends.pop()
+            near = {b if a == node else a for a, b in pairs if node in (a, b)} - {without_node} - reached
+            reached |= near
+            ends += near
+        return j in reached
+
+    found = blocks(*np.array(pairs).T)
+    assert sorted(place for block in found for place in block) == list(range(len(pairs)))
+    of = {place: number for number, block in enumerate(found) for place in block}
+    for (e, one), (f, other) in combinations(enumerate(pairs), 2):
+        shared = set(one) & set(other)
+        if shared:  # two edges at a node lie on a cycle exactly if their other ends are joined without it
+            node = shared.pop()
+            ends = [next(end for end in pair if end != node) for pair in (one, other)]
+            assert (of[e] == of[f]) == joined(node, *ends)
+
+
+def test_blocks_of_a_long_chain_need_no_deep_stack():
+    assert len(blocks(np.arange(5000), np.arange(1, 5001))) == 5000
+
+
+@pytest.mark.parametrize(("p", "edges"), GRAPHS.values(), ids=GRAPHS)
+def test_refit_is_optimal_and_equals_scipy(p, edges):
+    graph = GaussianGraph(covariance(p))
+    w = refitted(graph, edges)
+    theta, R = matrix(graph, w), graph.correlation
+    sigma = np.linalg.inv(theta)
+    assert set(np.flatnonzero(w[p:])) == {graph.edges.number(*edge) for edge in edges}
+    np.testing.assert_allclose(np.diag(sigma), 1.0, atol=1e-9)
+    for i, j in edges:
+        assert sigma[i, j] == pytest.approx(R[i, j], abs=1e-9)
+    assert graph.value(w) == pytest.approx(value(R, theta), rel=1e-12)
+    assert graph.value(w) == pytest.approx(judged(R, edges), rel=1e-7)
+    assert graph.value(w) <= judged(R, edges) + 1e-9
+    np.testing.assert_allclose(graph.sigma(w), sigma, atol=1e-9)
+
+
+@pytest.mark.parametrize(("p", "edges"), GRAPHS.values(), ids=GRAPHS)
+def test_units_of_the_columns_change_nothing(p, edges):
+    S = covariance(p)
+    graph = GaussianGraph(S)
+    w = refitted(graph, edges)
+    np.testing.assert_allclose(graph.precision(w) @ graph.covariance(w), np.eye(p), atol=1e-8)
+    np.testing.assert_allclose(np.diag(graph.covariance(w)), np.diag(S), rtol=1e-9)
+    assert value(S, graph.precision(w)) == pytest.approx(graph.value(w) + np.log(np.diag(S)).sum(), rel=1e-9)
+    for i, j in edges:
+        assert graph.covariance(w)[i, j] == pytest.approx(S[i, j], rel=1e-7)
+
+
+def test_all_edges_make_the_inverse_of_the_covariance():
+    S = covariance(6)
+    graph = GaussianGraph(S)
+    np.testing.assert_allclose(graph.precision(refitted(graph, combinations(range(6), 2))), np.linalg.inv(S), rtol=1e-8)
+
+
+def test_refits_beyond_what_a_formed_hessian_holds():
+    p = 80
+    edges = random_edges(p, 450)
+    graph = GaussianGraph(covariance(p, n=600))
+    assert p + len(edges) > FORMED_UP_TO
+    w = refitted(graph, edges)
+    slope = graph.gradient(w)
+    assert np.abs(slope[[*range(p), *coords(graph, edges)]]).max() < 1e-8
+
+
+def test_refits_do_not_depend_on_where_they_begin():
+    graph = GaussianGraph(covariance(10))
+    edges = random_edges(10, 20, seed=3)
+    w = refitted(graph, edges[:12])
+    fresh = refitted(GaussianGraph(covariance(10)), edges)
+    np.testing.assert_allclose(graph.refit(coords(graph, edges), w), fresh, atol=1e-9)
+    fewer = refitted(GaussianGraph(covariance(10)), edges[5:])
+    np.testing.assert_allclose(graph.refit(coords(graph, edges[5:]), fresh), fewer, atol=1e-9)
+
+
+@pytest.mark.parametrize(("p", "edges"), GRAPHS.values(), ids=GRAPHS)
+def test_derivatives(p, edges):
+    graph = GaussianGraph(covariance(p))
+    rng = np.random.default_rng(1)
+    w = refitted(graph, edges) + 0.01 * rng.standard_normal(graph.n_coords)
+    found, slope = graph.value_and_gradient(w)
+    assert found == pytest.approx(value(graph.correlation, matrix(graph, w)), rel=1e-12)
+    np.testing.assert_array_equal(slope, graph.gradient(w))
+    some = np.unique(np.concatenate([rng.choice(graph.n_coords, 6), [0, p]]))
+    second = graph.hessian(w, some)
+    np.testing.assert_allclose(np.diag(second), graph.curvature(w)[some], rtol=1e-10)
+    for place, coord in enumerate(some):
+        h = np.zeros_like(w)
+        h[coord] = 1e-5
+        assert (graph.value(w + h) - graph.value(w - h)) / 2e-5 == pytest.approx(slope[coord], abs=1e-6)
+        bent = (graph.gradient(w + h) - graph.gradient(w - h)) / 2e-5
+        np.testing.assert_allclose(second[place], bent[some], atol=1e-5 * np.abs(second).max())
+
+
+@pytest.mark.parametrize("name", ["none", "chain", "cycle", "parts", "random"])
+def test_gains_are_those_of_the_best_step(name):
+    p, edges = GRAPHS[name]
+    graph = GaussianGraph(covariance(p))
+    w = refitted(graph, edges)
+    w[:p] *= np.linspace(1.0, 1.2, p)  # away from the optimum too
+    theta, before = matrix(graph, w), graph.value(w)
+    gains = graph.gains(w)
+    assert np.all(gains[:p] == 0.0)
+    for i, j in [(0, 1), (0, 3), (1, 4), (2, 4)]:
+
+        def moved(step, i=i, j=j):
+            there = theta.copy()
+            there[i, i] += step[0]
+            there[j, j] += step[1]
+            there[[i, j], [j, i]] += step[2]
+            return min(value(graph.correlation, there), 1e6)
+
+        found = minimize(
+            moved, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000}
+        )
+        gain = gains[p + graph.edges.number(i, j)]
+        assert gain == pytest.approx(before - found.fun, rel=1e-5, abs=1e-9)
+        alone = min(moved([0.0, 0.0, t]) for t in np.linspace(-3, 3, 601))
+        assert gain >= before - alone - 1e-9
+
+
+@pytest.mark.parametrize("name", ["none", "chain", "cycle", "parts", "random"])
+def test_gains_are_at_most_those_of_refits_and_equal_between_parts(name):
+    p, edges = GRAPHS[name]
+    graph = GaussianGraph(covariance(p))
+    w = refitted(graph, edges)
+    gains = graph.gains(w)
+    sigma = graph.sigma(w)
+    for i, j in set(combinations(range(p), 2)) - set(edges):
+        true = graph.value(w) - graph.value(graph.refit(coords(graph, [*edges, (i, j)]), w))
+        gain = gains[p + graph.edges.number(i, j)]
+        assert -1e-12 <= gain <= true + 1e-12
+        if sigma[i, j] == 0.0:
+            assert gain == pytest.approx(true, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["one edge", "chain", "cycle", "random", "all"])
+def test_costs_of_removals_are_exact(name):
+    p, edges = GRAPHS[name]
+    graph = GaussianGraph(covariance(p, n=15))
+    w = refitted(graph, edges)
+    units = coords(graph, edges)
+    for unit, cost in zip(units, graph.removal_costs(w, units), strict=True):
+        without = w.copy()
+        without[unit] = 0.0
+        assert cost == pytest.approx(value(graph.correlation, matrix(graph, without)) - graph.value(w), rel=1e-8)
+
+
+def test_a_removal_that_leaves_no_definite_matrix_costs_infinitely_much():
+    graph = GaussianGraph(np.array([[1.0, 0.9, 0.6], [0.9, 1.0, 0.85], [0.6, 0.85, 1.0]]))
+    w = refitted(graph, combinations(range(3), 2))
+    without = w.copy()
+    without[3] = 0.0
+    assert graph.value(without) == np.inf == graph.removal_costs(w, [3])[0]
+    with pytest.raises(ValueError, match="positive definite"):
+        graph.gradient(without)
+
+
+def test_points_follow_many_small_moves():
+    graph = GaussianGraph(covariance(30))
+    rng = np.random.default_rng(0)
+    w = graph.start
+    for _ in range(120):
+        w = w.copy()
+        w[30 + rng.choice(len(graph.edges))] += 0.02 * rng.standard_normal()
+        w[rng.choice(30)] *= 1.01
+        theta = matrix(graph, w)
+        assert graph.value(w) == pytest.approx(value(graph.correlation, theta), rel=1e-11)
+        np.testing.assert_allclose(graph.sigma(w), np.linalg.inv(theta), atol=1e-11)
+
+
+def test_no_maximum_is_named():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 5))
+    X[:, 3] = X[:, 0] + X[:, 1]
+    X[:, 4] = -2 * X[:, 2]
+    graph = GaussianGraph(np.cov(X.T))
+    with pytest.raises(NoMaximumError, match=r"\[2, 4\]"):
+        refitted(graph, [(2, 4)])
+    with pytest.raises(NoMaximumError, match=r"\[0, 1, 3\]"):
+        refitted(graph, [(0, 1), (0, 3), (1, 3)])
+    assert np.isfinite(graph.value(refitted(graph, [(0, 1), (1, 3), (1, 2)])))
+    few = GaussianGraph(np.cov(rng.standard_normal((3, 6)).T))  # of rank 2: no cycle has a maximum
+    with pytest.raises(NoMaximumError, match=r"\[0, 1, 2, 3\]"):
+        refitted(few, [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (1, 3)][:5])

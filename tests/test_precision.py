@@ -1,0 +1,380 @@
+"""SparsePrecision: its contract with scikit-learn, its choice of size, its files, and what it refuses."""
+
+import pickle
+from functools import cache
+from itertools import combinations, pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.covariance import empirical_covariance, log_likelihood
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import pauca
+from pauca import ModelFileError, PaucaWarning, SparsePrecision, Stop
+from pauca.graphs import GaussianGraph, GraphSubset
+from pauca.methods import FoBa, Forward
+from pauca.own import select
+from pauca.path import Goal, run
+
+NAMES = ["age", "bmi", "bp", "sugar", "salt", "sleep"]
+
+
+def chain(n=300, p=6, seed=0):
+    """Rows of a chain: every column depends on its neighbours alone."""
+    theta = np.eye(p) + 0.45 * (np.eye(p, k=1) + np.eye(p, k=-1))
+    rng = np.random.default_rng(seed)
+    return 3.0 + rng.standard_normal((n, p)) @ np.linalg.cholesky(np.linalg.inv(theta)).T
+
+
+def frame(**options):
+    return pd.DataFrame(chain(**options), columns=NAMES)
+
+
+@cache
+def enumerable(p, seed):
+    """A table of p columns, and the least Q of all graphs of every size, by refits that scipy has judged."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, p)) @ (np.eye(p) + rng.standard_normal((p, p)))
+    graph = GaussianGraph(empirical_covariance(X))
+    every = range(p, graph.n_coords)
+    values = [
+        min(graph.maxima.of([unit - p for unit in some], lambda: np.eye(p)).value for some in combinations(every, k))
+        for k in range(len(graph.edges) + 1)
+    ]
+    return X, np.array(values) + graph.shift
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+@parametrize_with_checks(
+    [
+        SparsePrecision(),
+        SparsePrecision(k=2, shrinkage=0.1),
+        SparsePrecision(k=5, method="exchange", shrinkage=0.1),
+        SparsePrecision(k=range(3), n_jobs=2, assume_centered=True),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("p", [4, 5])
+@pytest.mark.parametrize("method", ["forward", "foba", "exchange", "backward", FoBa(rule="refit", removal="zero")])
+def test_no_method_is_below_the_best_of_all_graphs_and_exchange_meets_it(p, method):
+    met = []
+    for seed in range(3):
+        X, best = enumerable(p, seed)
+        path = SparsePrecision(k=len(best) - 1, method=method).fit(X).path_
+        assert path.sizes == list(range(len(best)))
+        values = np.array([path[size].objective for size in path.sizes])
+        assert np.all(values >= best - 1e-9)
+        assert values[[0, -1]] == pytest.approx(best[[0, -1]], abs=1e-9)
+        met += (values <= best + 1e-9).tolist()
+    assert np.mean(met) >= (0.9 if method == "exchange" else 0.5)
+
+
+@pytest.mark.parametrize("method", [Forward(), FoBa(), Forward(rule="gradient"), FoBa(removal="zero")])
+def test_the_subset_of_edges_goes_where_any_objective_would(method):
+    """The generic subset knows nothing of graphs; both take the same moves and come to the same graphs."""
+    rng = np.random.default_rng(5)
+    S = empirical_covariance(rng.standard_normal((60, 9)) @ (np.eye(9) + 0.4 * rng.standard_normal((9, 9))))
+    graph, goal = GaussianGraph(S), Goal(14)
+    trail = run(method, GraphSubset.start(graph), goal)
+    path = select(GaussianGraph(S), 14, method=method)
+    assert trail.events == [(move, unit - graph.n_nodes) for move, unit in path.events]
+    for size in path.sizes:
+        assert trail.best[size].value == pytest.approx(path[size].objective, abs=1e-9)
+
+
+def test_a_run_that_is_taken_up_again_goes_the_same_way():
+    graph = GaussianGraph(np.cov(chain(n=60).T))
+    whole = run(FoBa(), GraphSubset.start(graph), Goal(9))
+    first = run(FoBa(), GraphSubset.start(graph), Goal(4))
+    rest = run(FoBa(), GraphSubset.start(GaussianGraph(np.cov(chain(n=60).T))), Goal(9), resume=first.events)
+    assert rest.events == whole.events
+
+
+def test_fitted_attributes():
+    X = frame()
+    model = SparsePrecision(k=5).fit(X)
+    S = empirical_covariance(X.to_numpy())
+    assert model.edges_ == list(pairwise(NAMES))
+    assert model.path_.names(5)[0] == "age -- bmi"
+    assert (model.k_, model.stop_, model.n_features_in_) == (5, Stop.SIZE, 6)
+    np.testing.assert_allclose(model.location_, X.mean())
+    np.testing.assert_allclose(model.precision_ @ model.covariance_, np.eye(6), atol=1e-9)
+    np.testing.assert_allclose(np.diag(model.covariance_), np.diag(S), rtol=1e-9)
+    for i, j in model.path_.pairs(5):
+        assert model.covariance_[i, j] == pytest.approx(S[i, j], rel=1e-8)
+    assert model.objective_ == pytest.approx(-np.linalg.slogdet(model.precision_)[1] + 6)
+    assert model.score(X) == pytest.approx(log_likelihood(S, model.get_precision()))
+    assert model.error_norm(S) < 0.1
+    inverse = np.linalg.inv(model.covariance_)
+    away = X.to_numpy() - model.location_
+    np.testing.assert_allclose(model.mahalanobis(X), np.einsum("ij,jk,ik->i", away, inverse, away))
+    partial = model.partial_correlations()
+    assert partial[0, 1] == pytest.approx(-model.precision_[0, 1] / np.sqrt(np.prod(np.diag(model.precision_)[:2])))
+    assert "5 edges of 15" in model.summary()
+    assert "age -- bmi" in model.summary()
+    assert np.count_nonzero(model.path_.parameters(5)) == 11
+
+
+def test_what_edges_are_worth():
+    X = chain(n=50)
+    model = SparsePrecision(k=9).fit(X)
+    graph, chosen = GaussianGraph(empirical_covariance(X)), model.path_[9]
+    assert chosen.worth_is_exact
+    for edge, worth in zip(chosen.support, chosen.worth, strict=True):
+        others = [graph.n_nodes + other for other in chosen.support if other != edge]
+        without = graph.value(graph.refit(others, graph.start)) + graph.shift
+        assert worth == pytest.approx(without - model.objective_, abs=1e-9)
+
+
+def test_arrays_have_indices_for_names():
+    model = SparsePrecision(k=2).fit(chain())
+    assert all(isinstance(end, int) for edge in model.edges_ for end in edge)
+    assert model.path_.names(1)[0].startswith("x")
+
+
+def test_all_edges_make_the_empirical_covariance():
+    X = chain(n=50)
+    np.testing.assert_allclose(SparsePrecision(k=15).fit(X).covariance_, empirical_covariance(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize("options", [{}, {"shrinkage": 0.3}, {"assume_centered": True}])
+def test_weights_are_repetitions(options):
+    X, rng = chain(n=40), np.random.default_rng(0)
+    weights = rng.integers(0, 4, 40)
+    weighted = SparsePrecision(k=6, **options).fit(X, sample_weight=weights)
+    repeated = SparsePrecision(k=6, **options).fit(np.repeat(X, weights, axis=0))
+    assert weighted.edges_ == repeated.edges_
+    np.testing.assert_allclose(weighted.precision_, repeated.precision_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(weighted.location_, repeated.location_, atol=1e-12)
+
+
+def test_units_of_the_columns_do_not_matter():
+    X = chain(n=80)
+    units = 10.0 ** np.array([-150, -3, 0, 2, 5, 150])
+    plain, scaled = SparsePrecision(k=7).fit(X), SparsePrecision(k=7).fit(X * units)
+    assert plain.edges_ == scaled.edges_
+    np.testing.assert_allclose(scaled.partial_correlations(), plain.partial_correlations(), atol=1e-9)
+
+
+def test_shrinkage_fits_the_shrunk_covariance():
+    X = chain(n=50)
+    S = empirical_covariance(X)
+    model = SparsePrecision(k=15, shrinkage=0.4).fit(X)
+    np.testing.assert_allclose(model.covariance_, 0.6 * S + 0.4 * np.diag(np.diag(S)), rtol=1e-9)
+
+
+def test_always_and_never():
+    X = frame()
+    model = SparsePrecision(k=5, always=[("sleep", "age")], never=[("age", "bmi"), (2, 3)]).fit(X)
+    assert ("age", "sleep") in model.edges_
+    assert not {("age", "bmi"), ("bp", "sugar")} & set(model.edges_)
+    assert model.path_.names(1) == ["age -- sleep"]
+
+
+@pytest.mark.parametrize("options", [{}, {"choose": "best"}, {"cv": KFold(3)}, {"criterion": "ebic"}, {"k": range(12)}])
+def test_the_number_of_edges_is_found(options):
+    model = SparsePrecision(**options).fit(chain(n=400))
+    assert model.k_ == model.path_.choice.chosen
+    assert 5 <= model.k_ <= (5 if options.get("choose") != "best" else 15)
+    assert model.at(5).edges_ == [(i, i + 1) for i in range(5)]
+
+
+def test_scores_of_folds_are_likelihoods_of_rows_held_out():
+    X = chain(n=60)
+    cv = KFold(3)
+    choice = SparsePrecision(k=range(6), cv=cv).fit(X).path_.choice
+    for fold, (train, test) in enumerate(cv.split(X)):
+        path = SparsePrecision(k=5).fit(X[train])
+        null = path.at(0).score(X[test])
+        for size in choice.sizes:
+            assert choice.fold_scores[fold, size] == pytest.approx(path.at(size).score(X[test]) - null)
+
+
+def test_criteria_are_those_of_the_likelihood():
+    X = chain(n=60)
+    choice = SparsePrecision(k=range(10), criterion="bic").fit(X).path_.choice
+    for size in choice.sizes:
+        fit = SparsePrecision(k=9).fit(X).at(size).score(X)
+        assert choice.mean[size] == pytest.approx(-2 * 60 * fit + np.log(60) * (6 + size))
+
+
+def test_columns_that_have_nothing_to_do_with_each_other():
+    X = np.random.default_rng(0).standard_normal((200, 5))
+    with pytest.warns(PaucaWarning, match="No edge helps"):
+        model = SparsePrecision().fit(X)
+    assert model.edges_ == []
+    np.testing.assert_allclose(model.covariance_, np.diag(X.var(axis=0)), rtol=1e-9)
+
+
+def test_more_edges_than_there_are():
+    with pytest.warns(PaucaWarning, match="k=30 edges were asked for, but there are only 15"):
+        assert SparsePrecision(k=30).fit(chain()).k_ == 15
+
+
+def test_a_single_column():
+    X = chain()[:, :1]
+    with pytest.warns(PaucaWarning, match="there are only 0"):
+        model = SparsePrecision(k=1).fit(X)
+    assert model.covariance_ == pytest.approx(X.var())
+    assert SparsePrecision().fit(X).k_ == 0
+
+
+def test_time_callback_and_progress():
+    seen = []
+    X = chain()
+    model = SparsePrecision(k=8, callback=lambda progress: seen.append(progress.size) or progress.size == 3).fit(X)
+    assert (seen, model.k_, model.stop_) == ([1, 2, 3], 3, Stop.CALLBACK)
+    assert SparsePrecision(k=8, time_limit=1e-9).fit(X).k_ == 1
+
+
+def test_clone_pickle_and_search():
+    X = frame()
+    model = SparsePrecision(k=4, method=FoBa(nu=0.3)).fit(X)
+    assert clone(model).get_params() == model.get_params()
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.precision_, model.precision_)
+    assert GridSearchCV(SparsePrecision(), {"k": [1, 5]}).fit(X).best_params_ == {"k": 5}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: SparsePrecision(k=4, always=[("bmi", "age")], method=FoBa(nu=0.3)).fit(frame()),
+        lambda: SparsePrecision(shrinkage=0.2).fit(frame()),
+        lambda: SparsePrecision(k=3).fit(chain(n=5)),
+        lambda: SparsePrecision(k=3).fit(chain()).at(0),
+    ],
+    ids=["frame", "chosen", "few rows", "size 0"],
+)
+def test_files(tmp_path, made):
+    model = made()
+    model.save(tmp_path / "graph.json")
+    again = pauca.load(tmp_path / "graph.json")
+    assert again.get_params()["method"] == model.get_params()["method"]
+    assert (again.edges_, again.k_, again.n_features_in_) == (model.edges_, model.k_, 6)
+    np.testing.assert_array_equal(again.covariance_, model.covariance_)
+    np.testing.assert_array_equal(again.at(1).precision_, model.at(1).precision_)
+    assert again.summary() == model.summary()
+    assert again.score(chain()) == model.score(chain()) if not hasattr(model, "feature_names_in_") else True
+    assert getattr(again, "feature_names_in_", np.array([])).tolist() == (
+        NAMES if hasattr(model, "feature_names_in_") else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("location_", [0.0] * 5, "5 columns have 10 edges"),
+        ("_diagonals", [1.0] * 6, "6 positive diagonal entries"),
+        ("_diagonals", [-1.0] * 24, "6 positive diagonal entries"),
+        ("_diagonals", [1e-3] * 24, "not positive definite"),
+        ("_nodes", ["a"], "names of all 6 columns"),
+    ],
+)
+def test_files_that_do_not_go_together_are_refused(tmp_path, field, value, message):
+    import json
+
+    SparsePrecision(k=3).fit(chain()).save(tmp_path / "graph.json")
+    document = json.loads((tmp_path / "graph.json").read_text())
+    del document["checksum"]
+    document["labels"][field] = {"array": value, "dtype": "str" if field == "_nodes" else "float64"}
+    (tmp_path / "graph.json").write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match=message):
+        pauca.load(tmp_path / "graph.json")
+
+
+def dependent():
+    X = frame()
+    X["salt"] = X["age"] + 2 * X["bmi"]
+    return X
+
+
+BAD_TABLES = {
+    "missing": (frame().mask(lambda X: X > 5), r"contains NaN.*Found in: 'age'"),
+    "infinite": (frame() * [1, 1, np.inf, 1, 1, 1], r"contains infinity.*'bp'"),
+    "constant": (frame().assign(bp=7.0), "do not vary have no precision: 'bp'"),
+    "copies": (frame().assign(salt=lambda X: 3 - X["age"]), "Columns 'age' and 'salt' are the same up to their units"),
+    "dependent": (dependent(), "linear combinations of others: '(age|bmi|salt)'"),
+    "one row": (frame(n=1), "1 sample"),
+    "words": (frame().assign(age="old"), "do not hold numbers: 'age'"),
+    "three dimensions": (np.zeros((3, 3, 3)), "dim"),
+}
+
+
+@pytest.mark.parametrize("k", [3, "auto"])
+@pytest.mark.parametrize(("X", "message"), BAD_TABLES.values(), ids=BAD_TABLES)
+def test_bad_tables_are_refused(X, message, k):
+    with pytest.raises((ValueError, TypeError), match=f"(?s){message}"):
+        SparsePrecision(k=k).fit(X)
+
+
+def test_shrinkage_takes_singular_covariances():
+    for X in (dependent(), BAD_TABLES["copies"][0], frame(n=4)):
+        model = SparsePrecision(k=15, shrinkage=0.1).fit(X)
+        assert np.linalg.cond(model.partial_correlations()) < 1e4
+
+
+def test_few_rows():
+    X = np.random.default_rng(0).standard_normal((6, 12))  # five once the mean is taken off: fewer than 15 edges
+    assert SparsePrecision(k=14).fit(X).k_ == 14
+    with pytest.raises(ValueError, match=r"6 different rows to fit 12 columns.*more than 14 edges.*at most k=14"):
+        SparsePrecision(k=15).fit(X)
+    with pytest.raises(ValueError, match="at most k=14"):
+        SparsePrecision(k=None).fit(X)
+    with pytest.raises(ValueError, match="at most k=14"):
+        SparsePrecision(k=15).fit(np.vstack([X, X, X]))
+    assert SparsePrecision(k=15, shrinkage=0.2).fit(X).k_ == 15
+
+
+def test_a_likelihood_without_a_maximum_is_named():
+    X = np.random.default_rng(0).standard_normal((8, 12))
+    X[:, 2] = X[:, 0] + X[:, 1]  # rank seven all the same, and yet three columns depend on each other
+    with pytest.raises(ValueError, match="no maximum: 'x0', 'x1', 'x2'"):
+        SparsePrecision(k=3, always=[(0, 1), (0, 2), (1, 2)]).fit(X)
+
+
+def test_columns_that_are_constant_in_a_fold():
+    X = chain(n=40)
+    X[:, 3] = np.arange(40) == 7
+    with pytest.raises(ValueError, match="constant on the rows of a fold: 'x3'"):
+        SparsePrecision().fit(X)
+    assert SparsePrecision(k=5).fit(X).k_ == 5
+
+
+BAD_OPTIONS = [
+    ({"k": 0}, ValueError, "k"),
+    ({"k": 2.5}, TypeError, "k"),
+    ({"k": "many"}, ValueError, "k"),
+    ({"method": "magic"}, ValueError, "method must be one of"),
+    ({"shrinkage": 1.0}, ValueError, r"range \[0, 1\)"),
+    ({"shrinkage": -0.1}, ValueError, "shrinkage"),
+    ({"shrinkage": "some"}, TypeError, "shrinkage"),
+    ({"choose": "worst"}, ValueError, "choose"),
+    ({"criterion": "cic"}, ValueError, "criterion"),
+    ({"criterion": "bic", "cv": 3}, ValueError, "needs no folds"),
+    ({"cv": 1}, ValueError, "cv"),
+    ({"tol": -1}, ValueError, "tol"),
+    ({"n_jobs": 0}, ValueError, "n_jobs"),
+    ({"assume_centered": 1}, TypeError, "assume_centered"),
+    ({"time_limit": 0}, ValueError, "time_limit"),
+    ({"callback": 3}, TypeError, "callback"),
+    ({"always": "age"}, TypeError, "list of pairs"),
+    ({"always": [("age", "bmi", "bp")]}, TypeError, "list of pairs"),
+    ({"always": [("age", "bm")]}, ValueError, "Did you mean 'bmi'"),
+    ({"never": [("age", "age")]}, ValueError, "to itself"),
+    ({"never": [(0, 9)]}, ValueError, "columns 0 to 5"),
+    ({"always": [("age", "bmi")], "never": [(1, 0)]}, ValueError, "age -- bmi cannot be both"),
+    ({"k": 1, "always": [(0, 1), (1, 2)]}, ValueError, "more than k=1"),
+]
+
+
+@pytest.mark.parametrize(("options", "kind", "message"), BAD_OPTIONS, ids=str)
+def test_bad_options_are_refused(options, kind, message):
+    with pytest.raises(kind, match=message):
+        SparsePrecision(**options).fit(frame())
