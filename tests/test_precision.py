@@ -271,9 +271,9 @@ def test_files(tmp_path, made):
     ("field", "value", "message"),
     [
         ("location_", [0.0] * 5, "5 columns have 10 edges"),
-        ("_diagonals", [1.0] * 6, "6 positive diagonal entries"),
-        ("_diagonals", [-1.0] * 24, "6 positive diagonal entries"),
-        ("_diagonals", [1e-3] * 24, "not positive definite"),
+        ("free", [1.0] * 5, "6 positive diagonal entries"),
+        ("free", [-1.0] * 6, "6 positive diagonal entries"),
+        ("free", [1e-3] * 6, "not positive definite"),
         ("_nodes", ["a"], "names of all 6 columns"),
     ],
 )
@@ -283,7 +283,11 @@ def test_files_that_do_not_go_together_are_refused(tmp_path, field, value, messa
     SparsePrecision(k=3).fit(chain()).save(tmp_path / "graph.json")
     document = json.loads((tmp_path / "graph.json").read_text())
     del document["checksum"]
-    document["labels"][field] = {"array": value, "dtype": "str" if field == "_nodes" else "float64"}
+    if field == "free":
+        for model in document["models"]:
+            model["free"] = value
+    else:
+        document["labels"][field] = {"array": value, "dtype": "str" if field == "_nodes" else "float64"}
     (tmp_path / "graph.json").write_text(json.dumps(document))
     with pytest.raises(ModelFileError, match=message):
         pauca.load(tmp_path / "graph.json")

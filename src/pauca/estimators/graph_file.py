@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from pauca.export import save
 from pauca.graphs import GraphPath
 from pauca.path import Path
 
-LABELS = ("location_", "_diagonals", "_floor", "_nodes")
-"""Arrays that a file holds beside the path: means, the diagonals of all sizes in a row, the least Q, and names."""
+LABELS = ("location_", "_nodes")
+"""Arrays that a file holds beside the path: means, and names of the columns."""
 
 
 class GraphFile:
@@ -33,28 +33,19 @@ class GraphFile:
         """
         check_is_fitted(self)
         written = copy.copy(self)
-        written._diagonals = np.concatenate([model.free for model in self.path_])
-        written._floor = np.array([] if self.path_.floor is None else [self.path_.floor])
         written._nodes = np.array(getattr(self, "feature_names_in_", []), dtype=str)
         save(written, path)
 
     def _restored(self: Any) -> None:
         """Called when a file has been read: refuse what does not go together, set what the path does not hold."""
         p, path, names = len(self.location_), self.path_, self.__dict__.pop("_nodes")
-        floor, diagonals = self.__dict__.pop("_floor"), self.__dict__.pop("_diagonals")
         if path.n_features != p * (p - 1) // 2:
             raise ValueError(f"{p} columns have {p * (p - 1) // 2} edges, and the path chooses from {path.n_features}")
-        if len(diagonals) != p * len(path) or not np.all(diagonals > 0):
-            raise ValueError(f"there must be {p} positive diagonal entries for each of {len(path)} sizes")
-        if len(floor) > 1 or len(names) not in (0, p):
-            raise ValueError(f"there must be names of all {p} columns or of none, and one least value or none")
-        said = {field.name: getattr(path, field.name) for field in fields(Path)}
-        said["models"] = {
-            model.size: replace(model, free=free)
-            for model, free in zip(path, diagonals.reshape(len(path), p), strict=True)
-        }
-        said |= {"free": np.zeros(0, dtype=np.intp), "floor": float(floor[0]) if len(floor) else None, "noun": "edge"}
-        self.path_ = GraphPath(**said, n_nodes=p)
+        if not all(model.free is not None and len(model.free) == p and np.all(model.free > 0) for model in path):
+            raise ValueError(f"every graph must have {p} positive diagonal entries")
+        if len(names) not in (0, p):
+            raise ValueError(f"there must be names of all {p} columns or of none")
+        self.path_ = GraphPath(**{field.name: getattr(path, field.name) for field in fields(Path)}, n_nodes=p)
         self.n_features_in_ = p
         self.__dict__.pop("feature_names_in_", None)
         if len(names):

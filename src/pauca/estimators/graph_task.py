@@ -13,7 +13,8 @@ from pauca.design import Design, make_design
 from pauca.estimators.checks import listed
 from pauca.estimators.folds import Fold
 from pauca.estimators.graph_moments import covariance, shrunk
-from pauca.estimators.selection import Models, Selection, Weigh
+from pauca.estimators.held_out import Models
+from pauca.estimators.selection import Selection, Weigh
 from pauca.estimators.task import Attempt
 from pauca.graphs import Edges, GaussianGraph, GraphPath, GraphSubset
 from pauca.model import Model

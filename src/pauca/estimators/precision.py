@@ -320,7 +320,6 @@ class SparsePrecision(GraphFile, EmpiricalCovariance):
             len(edges),
             np.array(edge_names(edges, names, range(len(edges))), dtype=object),
             choice=choice,
-            free=np.zeros(0, dtype=np.intp),
             floor=complete_value(subset.graph),
             noun="edge",
             n_nodes=edges.n_nodes,

@@ -22,6 +22,9 @@ EVENTS = [("add", 1), ("drop", 1), ("swap", 2)]
 RULES_OF_FOLDS = {rule: rule for rule in FOLD_RULES}
 RULES_OF_CRITERIA = {rule: rule for rule in CRITERIA}
 
+# Free coordinates, the floor and what sizes count, for paths of linear models.
+LINEAR = (None, 0.0, None)
+
 STOPS = {stop.value: stop for stop in Stop}
 
 
@@ -40,7 +43,7 @@ def write_path(path: Path) -> dict[str, Any]:
         "stop": path.stop.value,
         "events": [_plain(event) for event in path.events],
         "models": [_write_model(model) for model in path],
-        **({} if path.free is None else {"own": _write_own(path, path.free)}),
+        **({"own": _write_own(path)} if (path.free, path.floor, path.noun) != LINEAR else {}),
     }
 
 
@@ -73,17 +76,17 @@ def read_path(fields: dict[str, Place]) -> Path:
     return Path(*kept, free, floor, noun)
 
 
-def _write_own(path: Path, free: np.ndarray) -> dict[str, Any]:
+def _write_own(path: Path) -> dict[str, Any]:
     """What a path that is not of a linear model has besides."""
-    return {"free": free.tolist(), "floor": path.floor, "noun": path.noun}
+    return {"free": None if path.free is None else path.free.tolist(), "floor": path.floor, "noun": path.noun}
 
 
 def _read_own(place: Place | None) -> tuple[np.ndarray | None, float | None, str | None]:
     """Free coordinates, the floor and what sizes count; a linear model has none, zero and no word for it."""
     if place is None:
-        return None, 0.0, None
+        return LINEAR
     fields = place.fields(["free", "floor", "noun"])
-    free = np.array(fields["free"].ascending(MOST_FEATURES), dtype=np.intp)
+    free = None if fields["free"].value is None else np.array(fields["free"].ascending(MOST_FEATURES), dtype=np.intp)
     floor = None if fields["floor"].value is None else fields["floor"].number()
     return free, floor, None if fields["noun"].value is None else fields["noun"].text()
 
@@ -107,7 +110,8 @@ def _read_model(
     place: Place, n_coords: int, n_outputs: int, n_units: int, owner: np.ndarray | None, n_free: int | None
 ) -> Model:
     names = ["units", "support", "coef", "intercept", "objective", "worth", "worth_is_exact", "at_infinity"]
-    fields = place.fields([*names, "converged", *([] if n_free is None else ["free"])])
+    # The transitions of a tagger and the diagonal of a graph are free too, though no path has coordinates for them.
+    fields = place.fields([*names, "converged", *([] if n_free is None else ["free"])], optional=["free"])
     units = fields["units"].ascending(n_units - 1)
     support = fields["support"].ascending(n_coords - 1)
     if not set(support if owner is None else owner[support].tolist()) <= set(units):
@@ -124,7 +128,7 @@ def _read_model(
         at_infinity=fields["at_infinity"].flag(),
         worth_is_exact=fields["worth_is_exact"].flag(),
         converged=fields["converged"].flag(),
-        free=None if n_free is None else np.array(fields["free"].numbers(n_free), dtype=np.float64),
+        free=np.array(fields["free"].numbers(n_free), dtype=np.float64) if "free" in fields else None,
     )
 
 

@@ -103,8 +103,10 @@ def _has_share(path: Path) -> bool:
 def _free_rows(path: Path, size: int) -> list[tuple[str, list[float]]]:
     """What is always in: the intercept of every output, or the first few free coordinates."""
     model = path[size]
-    if path.free is None or model.free is None:
+    if model.free is None:
         return [("(intercept)", np.atleast_1d(model.intercept).tolist())]
+    if path.free is None:  # they have no names among the coordinates
+        return []
     shown = column_names(path.column_names, path.free[:MOST_OUTPUTS].tolist())
     return [(f"({name})", [value]) for name, value in zip(shown, model.free.tolist(), strict=False)]
 
