@@ -120,11 +120,30 @@ def test_out_of_date_conclusions_are_not_shown():
     estimator, X, y = kind("numbers")
     estimator.fit(X, y)
     before = estimator.coef_
+    estimator.partial_fit(X[:0], y[:0])
+    assert estimator.coef_ is before
     estimator.partial_fit(X[:50], -y[:50])
-    with pytest.raises(AttributeError, match=r"call finish\(\) to have 'coef_'"):
-        _ = estimator.coef_
-    assert not np.array_equal(estimator.finish().coef_, before)
     assert estimator.n_seen_ == len(y) + 50
+    assert not np.array_equal(estimator.coef_, before)
+    twin = clone(estimator).fit(X, y).partial_fit(X[:50], -y[:50]).finish()
+    assert_same(estimator, twin)
+    assert "3 features of 40" in clone(estimator).partial_fit(X, y).summary()
+    with pytest.raises(AttributeError, match="no attribute 'coef_'"):
+        _ = clone(estimator).partial_fit(X[:0], y[:0]).coef_
+
+
+def test_a_refit_takes_features_that_occur_in_its_rows():
+    rng = np.random.default_rng(0)
+    columns = np.sort(rng.integers(0, 400, (3000, 3)), axis=1)
+    columns[:, 0] = rng.integers(0, 5, 3000)
+    X = sparse.csr_matrix((np.ones(9000), columns.ravel(), np.arange(0, 9001, 3)), shape=(3000, 400))
+    y = columns[:, 0] + 0.1 * rng.standard_normal(3000)
+    stream = StreamRegressor(k=20, keep_rows=100, ridge=1e-6).partial_fit(X, y).finish()
+    assert (stream.k_, stream.stop_) == (20, "size")
+    copies = sparse.hstack([X, X[:, [0]]]).tocsr()
+    with pytest.warns(PaucaWarning, match="in the rows of the refit were left out: .*'x400'"):
+        model = StreamRegressor(k=401).fit(copies, y)
+    assert model.stop_ == "exhausted"
 
 
 def test_fit_forgets_what_was_learnt_before():
@@ -191,8 +210,12 @@ def test_classes_that_come_late():
         StreamClassifier().partial_fit(X[no], labels[no])
     stream = StreamClassifier(k=3, keep_rows=100).partial_fit(X[no], labels[no], classes=["yes", "no"])
     stream.partial_fit(X, labels)
-    with pytest.raises(ValueError, match="the class 'maybe', which the first chunk did not"):
+    with pytest.raises(ValueError, match="'maybe', and the classes were fixed by the first chunk"):
         stream.partial_fit(X[:2], ["no", "maybe"])
+    with pytest.raises(ValueError, match="y contains None"):
+        stream.partial_fit(X[:2], ["no", None])
+    with pytest.raises(ValueError, match="To foretell numbers use StreamRegressor"):
+        StreamClassifier().partial_fit(X, y)
     with pytest.raises(ValueError, match="not the same as on last call"):
         stream.partial_fit(X, labels, classes=["no", "never"])
     assert stream.finish(X, labels).n_seen_ == len(y) + 60

@@ -9,8 +9,8 @@ from typing import Any
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from pauca.choice import Reach
-from pauca.estimators.checks import one_of, refusal
 from pauca.estimators.folds import check_folds
+from pauca.estimators.options import one_of, refusal
 from pauca.path import CRITERIA, FOLD_RULES
 
 AUTO = "auto"

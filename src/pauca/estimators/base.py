@@ -13,16 +13,11 @@ from sklearn.metrics import check_scoring
 
 from pauca.design import Design, make_design
 from pauca.estimators.asked import asked_sizes, check_choice, reach_for, scorer_name
-from pauca.estimators.checks import (
-    check_callable,
-    check_flag,
-    check_independent,
-    check_moments,
-    check_number,
-)
+from pauca.estimators.checks import check_independent, check_moments
 from pauca.estimators.doubt import Doubtful, Evidence
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.folds import Fold, make_folds
+from pauca.estimators.options import check_callable, check_flag, check_number
 from pauca.estimators.remarks import remarks
 from pauca.estimators.selection import Selection, by_criterion, by_folds, choose_size
 from pauca.estimators.task import Attempt, Target, Task

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,47 +24,6 @@ DEPENDENT_BELOW = 1e-10
 
 # Sparse and dense data of any numeric dtype go through as they are; whether they are finite is looked at here.
 AS_IT_IS: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
-
-
-def check_number(estimator: Any, name: str, value: Any, *, positive: bool = False) -> float:
-    """A finite number that is not negative, or positive if asked."""
-    wanted = f"a float in the range {'(0' if positive else '[0'}, inf)"
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(refusal(estimator, name, wanted, value))
-    try:
-        number = float(value)
-    except OverflowError:  # an integer of hundreds of digits
-        number = math.inf
-    if not math.isfinite(number) or number < 0 or (positive and number == 0):
-        raise ValueError(refusal(estimator, name, wanted, number))
-    return number
-
-
-def check_count(estimator: Any, name: str, value: Any) -> int:
-    """An integer of at least one."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(refusal(estimator, name, "an integer of at least 1", value))
-    if value < 1:
-        raise ValueError(refusal(estimator, name, "an integer of at least 1", value))
-    return int(value)
-
-
-def one_of(estimator: Any, name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """One of a few words."""
-    if value not in allowed:
-        raise ValueError(refusal(estimator, name, f"one of {', '.join(map(repr, allowed))}", value))
-
-
-def check_flag(estimator: Any, name: str, value: Any) -> None:
-    """True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(refusal(estimator, name, "a bool", value))
-
-
-def check_callable(estimator: Any, name: str, value: Any) -> None:
-    """Something that can be called, or None."""
-    if value is not None and not callable(value):
-        raise TypeError(refusal(estimator, name, "a callable or None", value))
 
 
 def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
@@ -91,6 +49,7 @@ def check_table(estimator: Any, X: Any, **how: Any) -> Any:
 
 def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
+    _refuse_missing_classes(y)
     with _named_columns(X):
         X, y = validate_data(estimator, X, y, **AS_IT_IS, **how)
         X = _as_numbers(X)
@@ -98,9 +57,11 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
         return X, y
     if type_of_target(y, input_name="y").startswith("continuous"):
         # scikit-learn's own words come first: its checks look for them.
+        name = type(estimator).__name__
         raise ValueError(
-            f"Unknown label type: continuous. {type(estimator).__name__} tells classes apart, and y holds numbers with "
-            "fractions. To foretell numbers use SparseRegressor; to tell ranges of them apart, make classes of y first."
+            f"Unknown label type: continuous. {name} tells classes apart, and y holds numbers with fractions. To "
+            f"foretell numbers use {name.replace('Classifier', 'Regressor')}; to tell ranges of them apart, make "
+            "classes of y first."
         )
     check_classification_targets(y)
     return X, y
@@ -207,6 +168,13 @@ def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | N
         )
 
 
+def _refuse_missing_classes(y: Any) -> None:
+    """Refuse classes that are None; scikit-learn fails to sort them."""
+    column = None if y is None or sparse.issparse(y) else _as_column(y)
+    if column is not None and column.dtype == object and any(value is None for value in column.ravel().tolist()):
+        raise ValueError("Input y contains None, which is no class. Leave out those rows, or give them a class.")
+
+
 def _refuse_text(estimator: Any, y: Any) -> None:
     """Refuse a target of words; digits in text are numbers all the same."""
     column = None if y is None or sparse.issparse(y) else _as_column(y)
@@ -214,9 +182,10 @@ def _refuse_text(estimator: Any, y: Any) -> None:
         return
     for value in column.ravel().tolist():
         if isinstance(value, str | bytes) and not _holds_numbers(np.array([value], dtype=object)):
+            name = type(estimator).__name__
             raise ValueError(
-                f"y holds text, such as {value!r}, and {type(estimator).__name__} foretells numbers. "
-                "To tell classes apart use SparseClassifier; for numbers written as text, turn them into floats first."
+                f"y holds text, such as {value!r}, and {name} foretells numbers. To tell classes apart use "
+                f"{name.replace('Regressor', 'Classifier')}; for numbers written as text, turn them into floats first."
             )
 
 
@@ -341,8 +310,3 @@ def _holds_numbers(column: np.ndarray) -> bool:
     except (ValueError, TypeError):
         return False
     return column.dtype.kind == "O"
-
-
-def refusal(estimator: Any, name: str, wanted: str, value: Any) -> str:
-    """What is said of a parameter that cannot be meant, in scikit-learn's words."""
-    return f"The {name!r} parameter of {type(estimator).__name__} must be {wanted}. Got {value!r} instead."

@@ -43,7 +43,7 @@ class TellsClasses(ClassifierMixin):
         if self.classes_.dtype.kind in "iuf" and len(self.classes_) > max(MANY_CLASSES, len(y) / MANY_CLASSES):
             warnings.warn(
                 f"y holds {len(self.classes_)} different numbers, and each is taken for a class. If they are amounts, "
-                "use SparseRegressor.",
+                f"use {type(self).__name__.replace('Classifier', 'Regressor')}.",
                 PaucaWarning,
                 stacklevel=3,
             )

@@ -14,21 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.design import Design
 from pauca.estimators.asked import asked_sizes, check_choice
-from pauca.estimators.checks import (
-    check_callable,
-    check_flag,
-    check_moments,
-    check_number,
-    check_table,
-    check_weights,
-    listed,
-    refusal,
-)
+from pauca.estimators.checks import check_moments, check_table, check_weights, listed
 from pauca.estimators.folds import Fold, make_folds
 from pauca.estimators.graph_edges import edge_limits, edge_names
 from pauca.estimators.graph_file import LABELS, GraphFile
 from pauca.estimators.graph_moments import complete_value, distinct_rows, safe_edges
 from pauca.estimators.graph_task import GraphTask, by_criterion, by_likelihood, graph_remarks, reach_for
+from pauca.estimators.options import check_callable, check_flag, check_number, refusal
 from pauca.estimators.selection import Selection, choose_size
 from pauca.estimators.task import Attempt, Task
 from pauca.estimators.watch import Watch

@@ -12,18 +12,15 @@ from pauca.design import make_design
 from pauca.estimators.checks import (
     check_classes,
     check_data,
-    check_flag,
     check_moments,
-    check_number,
     check_table,
     check_target,
     check_weights,
-    one_of,
-    refusal,
 )
 from pauca.estimators.classes import coded
 from pauca.estimators.columns import plain
 from pauca.estimators.dense_models import DenseModel, is_for_classes, read_model
+from pauca.estimators.options import check_flag, check_number, one_of, refusal
 from pauca.estimators.sparsified import Reader, Sparsified
 from pauca.estimators.task import Target
 from pauca.losses import Loss, Squared, resolve

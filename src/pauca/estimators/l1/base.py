@@ -16,18 +16,11 @@ from sklearn.metrics import check_scoring
 from pauca.ball import METHODS, STEPS, BallObjective, Certificate, Iterate, Search, Settings
 from pauca.design import Design, make_design
 from pauca.estimators.asked import AUTO, check_fold_choice, scorer_name
-from pauca.estimators.checks import (
-    check_callable,
-    check_flag,
-    check_moments,
-    check_number,
-    listed,
-    one_of,
-    refusal,
-)
+from pauca.estimators.checks import check_moments, listed
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.folds import make_folds
 from pauca.estimators.l1.radii import EARLY, BallTask, Radii, by_folds
+from pauca.estimators.options import check_callable, check_flag, check_number, one_of, refusal
 from pauca.estimators.task import Target
 from pauca.estimators.watch import Watch
 from pauca.losses import Loss

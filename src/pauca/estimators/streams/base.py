@@ -13,16 +13,10 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from pauca.estimators.checks import (
-    check_callable,
-    check_count,
-    check_flag,
-    check_number,
-    one_of,
-    refuse_not_finite,
-)
+from pauca.estimators.checks import listed, refuse_not_finite
 from pauca.estimators.fitted import FittedModel
-from pauca.estimators.streams.conclusion import as_learnt, refitted
+from pauca.estimators.options import check_callable, check_count, check_flag, check_number, one_of
+from pauca.estimators.streams.conclusion import as_learnt, occurring, refitted
 from pauca.estimators.task import Target
 from pauca.losses import Loss
 from pauca.path import Path, Stop
@@ -36,7 +30,10 @@ from pauca.stream.tuning import Wanted
 from pauca.warnings import PaucaWarning
 
 # Set by finish(); rows that are learnt later make them out of date.
-CONCLUSIONS = ("path_", "coef_", "intercept_", "support_", "k_", "objective_", "stop_")
+CONCLUSIONS = (
+    *("path_", "coef_", "intercept_", "support_", "k_", "objective_", "stop_"),
+    *("bound_", "step_", "first_epoch_"),
+)
 
 
 class StreamModel(FittedModel):
@@ -83,6 +80,7 @@ class StreamModel(FittedModel):
         """From what was learnt to few features: the second stage.
 
         More rows may follow, and ``finish`` may be called again. What comes later does not depend on whether it was.
+        Whoever asks for a prediction or a fitted attribute without it has it done on the rows that were kept.
 
         Parameters
         ----------
@@ -116,11 +114,21 @@ class StreamModel(FittedModel):
         """Coefficients and intercept of the last iterate: sparser than the average, and often better."""
         return self._of_all_features(*self._learnt().learners.last())
 
+    @property
+    def n_seen_(self) -> int:
+        """Number of rows seen so far; those without weight do not count."""
+        return self._stream.n_seen if "_stream" in self.__dict__ else self._n_seen
+
+    @n_seen_.setter
+    def n_seen_(self, count: float) -> None:
+        self._n_seen = int(count)
+
     def __getattr__(self, name: str) -> Any:
-        if name in {"average_", "last_"}:
+        # Asked for what is not there. After rows that nothing has been concluded from, it is concluded now.
+        if name in {"average_", "last_", "n_seen_"}:
             check_is_fitted(self)  # what the property has said already, in the error that got it here
-        if name in CONCLUSIONS and "_stream" in self.__dict__:
-            raise AttributeError(f"Rows were learnt since the last conclusion; call finish() to have {name!r}.")
+        if name in CONCLUSIONS and "_stream" in self.__dict__ and self._stream.n_seen:
+            return getattr(self.finish(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -160,8 +168,9 @@ class StreamModel(FittedModel):
         """Rows that follow those before, once each."""
         if "_stream" not in self.__dict__:
             self._stream = Stream(self._plan(rows.X.shape[1], 1))
-        self._stream.learn(rows, np.flatnonzero(rows.weights))
-        for name in CONCLUSIONS:
+        order = np.flatnonzero(rows.weights)
+        self._stream.learn(rows, order)
+        for name in CONCLUSIONS if len(order) else ():
             self.__dict__.pop(name, None)
 
     def _is_first_chunk(self) -> bool:
@@ -178,12 +187,17 @@ class StreamModel(FittedModel):
         learners, target = stream.learners, self._target(rows.y)
         weights, ridge = rows.weights / rows.weights.sum(), float(self.ridge)
         rng, moments = np.random.default_rng([stream.plan.seed, 1]), learners.moments
-        few = few_of(*learners.answer(), moments, self.k, self.method, rng)
         refits = self.refit and self.k is not None
+        if refits:  # on rows in which some of the features may not occur
+            moments = np.where(occurring(rows.X), moments, 0.0)
+        few = few_of(*learners.answer(), moments, self.k, self.method, rng)
         stay = few.support if refits else few.support[:0]
         null, model = refitted(rows.X, target, weights, stay, ridge, center=self.fit_intercept)
         if not refits:
             model = as_learnt(rows.X, target, weights, few, moments[few.support], ridge)
+        left_out = np.setdiff1d(few.support, model.support)
+        if len(left_out) and stop is Stop.SIZE:
+            stop = Stop.EXHAUSTED
         names = getattr(self, "feature_names_in_", None)
         self.path_ = Path(
             {0: null, model.size: model},
@@ -198,8 +212,14 @@ class StreamModel(FittedModel):
         settings = stream.settings
         assert settings is not None
         self.bound_, self.step_, self.first_epoch_ = settings.bound, settings.step, settings.first_epoch
-        self.n_seen_ = stream.n_seen
         self._choose(model.size)
+        if len(left_out):
+            warnings.warn(
+                f"Chosen features that are constant or linear combinations of others in the rows of the refit were "
+                f"left out: {listed(names, left_out)}. More rows, or a ridge, may tell them apart.",
+                PaucaWarning,
+                stacklevel=4,
+            )
 
     def _learnt(self) -> Stream:
         """The stream with all its rows learnt."""
@@ -218,28 +238,16 @@ class StreamModel(FittedModel):
         single = len(coef) == 1
         return self._shaped(coef[0] if single else coef, float(intercept[0]) if single else intercept)
 
-    def _scores(self, X: Any) -> np.ndarray:
-        self._have_concluded()
-        return super()._scores(X)
-
-    def _get_support_mask(self) -> np.ndarray:
-        self._have_concluded()
-        return super()._get_support_mask()
-
-    def _have_concluded(self) -> None:
-        check_is_fitted(self)
-        if "path_" not in self.__dict__:
-            self.finish()
-
     def _twin(self) -> Self:
         # Another size has nothing to go on with: its stream is that of the model it was taken from.
         other = super()._twin()
+        other.n_seen_ = self.n_seen_
         other.__dict__.pop("_stream", None)
         return other
 
     def _restored(self) -> None:
         super()._restored()
-        self.first_epoch_, self.n_seen_ = int(self.first_epoch_), int(self.n_seen_)
+        self.first_epoch_ = int(self.first_epoch_)
 
     def _check_options(self) -> None:
         """Refuse options that cannot be meant, before any data are looked at."""

@@ -205,7 +205,8 @@ class StreamClassifier(TellsClasses, StreamModel):
         strange = known[np.minimum(codes, len(known) - 1)] != y if len(y) else np.zeros(0, dtype=bool)
         if strange.any():
             raise ValueError(
-                f"y holds the class {plain(y[strange][0])!r}, which the first chunk did not; give all classes with it: "
+                f"y holds the class {plain(y[strange][0])!r}, and the classes were fixed by the first chunk as "
+                f"{[plain(label) for label in known]}. Leave those rows out, or start a new stream with all classes: "
                 "partial_fit(X, y, classes=[...])."
             )
         self.classes_ = known

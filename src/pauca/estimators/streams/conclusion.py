@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from pauca.estimators.task import Target, Task
 from pauca.methods import Forward
@@ -28,6 +29,15 @@ def refitted(
     # The empty model answers: what features are worth is an estimate then, and none of them is refitted once more.
     null, model = subset.finish([subset.null, subset.snapshot()], 0)
     return null, replace(model, support=looked_at[model.support], units=looked_at[model.units])
+
+
+def occurring(X: Any) -> np.ndarray:
+    """Which columns hold anything but zeros, shape (d,)."""
+    if not sparse.issparse(X):
+        return np.asarray(np.any(X, axis=0))
+    found = np.zeros(X.shape[1], dtype=bool)
+    found[X.indices[X.data != 0]] = True
+    return found
 
 
 def as_learnt(
