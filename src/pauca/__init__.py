@@ -45,7 +45,7 @@ _HOMES = {
 
 _ROOMS = (
     *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
-    *("subset", "units", "warnings"),
+    *("sequences", "subset", "units", "warnings"),
 )
 
 

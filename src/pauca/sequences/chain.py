@@ -1,0 +1,145 @@
+"""The conditional random field on chains, as a function of its weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pauca.sequences.observations import Observations
+from pauca.sequences.passes import Passes, Sums
+
+
+class ChainField:
+    """The mean negative log-likelihood of label sequences, and its ridges.
+
+    With scores ``E_t = W x_t + b`` of the C labels at position t and transitions ``T``, the labels y of a sequence have
+    the probability ``exp(sum_t E_t[y_t] + sum_t T[y_(t-1), y_t]) / Z``. Over all sequences and their N positions in all
+
+        Q = (1/N) sum (log Z - sum_t E_t[y_t] - sum_t T[y_(t-1), y_t]) + (ridge/2) |W|^2 + (ridge_transitions/2) |T|^2.
+
+    Lafferty, McCallum and Pereira (2001); Liu, Fujimaki and Ye (2014), section 5 and D.2, who take the sum for the
+    mean. It is convex. No transition leads from one sequence to the next.
+
+    Parameters
+    ----------
+    observations : Observations
+    labels : ndarray of int, shape (n,)
+        Label of every position, from 0 to ``n_labels - 1``.
+    n_labels : int
+    ridge, ridge_transitions : float
+    owner : ndarray of int, shape (n_columns,), default=None
+        The sensor that each column belongs to. None: every column is one.
+    by_weight : bool, default=False
+        Whether single weights are chosen, and not all weights of a sensor.
+    threads : int, default=1
+
+    Attributes
+    ----------
+    n_coords : int
+        ``n_columns * C`` weights, those of a column next to each other, then ``C * C`` transitions and C biases.
+    free : ndarray
+        Coordinates that are always in and never counted: transitions and biases.
+    groups : ndarray of shape (n_coords,) or None
+        What is chosen together, by sensor, -1 for what is free; None where single weights are chosen.
+    start : ndarray of shape (n_coords,)
+        The logarithms of smoothed frequencies for transitions, and zeros.
+    floor : float
+        Zero: Q is never below it.
+    """
+
+    floor = 0.0
+
+    def __init__(
+        self,
+        observations: Observations,
+        labels: np.ndarray,
+        n_labels: int,
+        *,
+        ridge: float = 0.0,
+        ridge_transitions: float = 0.0,
+        owner: np.ndarray | None = None,
+        by_weight: bool = False,
+        threads: int = 1,
+    ) -> None:
+        self.observations = observations
+        self.n_labels = n_labels
+        self.n_weights = observations.n_columns * n_labels
+        self.n_coords = self.n_weights + n_labels * n_labels + n_labels
+        self.free = np.arange(self.n_weights, self.n_coords)
+        sensors = np.arange(observations.n_columns) if owner is None else owner
+        by_sensor = np.full(self.n_coords, -1, dtype=np.intp)
+        by_sensor[: self.n_weights] = np.repeat(sensors, n_labels)
+        self.groups = None if by_weight else by_sensor
+        self._passes = Passes(observations, n_labels, threads)
+        self._ridges = np.zeros(self.n_coords)
+        self._ridges[: self.n_weights] = ridge
+        self._ridges[self.n_weights : self.n_coords - n_labels] = ridge_transitions
+        self._seen_by_row = _counted(observations.rows * n_labels + labels, (observations.matrix.shape[0], n_labels))
+        goes_on = np.ones(len(labels), dtype=bool)
+        goes_on[observations.bounds[1:] - 1] = False
+        steps = np.flatnonzero(goes_on)
+        self._seen_steps = _counted(labels[steps] * n_labels + labels[steps + 1], (n_labels, n_labels))
+        self._seen = self._joined(observations.pull(self._seen_by_row), self._seen_steps, self._seen_by_row.sum(axis=0))
+        self.start = self._joined(
+            np.zeros((observations.n_columns, n_labels)), _log_frequencies(self._seen_steps), np.zeros(n_labels)
+        )
+
+    def weights(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Observation weights of shape (n_columns, C), transitions (C, C) from row to column, and biases (C,)."""
+        n = self.n_labels
+        last = self.n_coords - n
+        return w[: self.n_weights].reshape(-1, n), w[self.n_weights : last].reshape(n, n), w[last:]
+
+    def value(self, w: np.ndarray) -> float:
+        """Q."""
+        scores, transitions = self._scores(w)
+        return self._value(w, self._passes.log_normalisers(scores, transitions))
+
+    def gradient(self, w: np.ndarray) -> np.ndarray:
+        """The gradient of Q: expected less observed counts, per position."""
+        return self.value_and_gradient(w)[1]
+
+    def value_and_gradient(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """Q and its gradient."""
+        scores, transitions = self._scores(w)
+        sums = self._passes.sums(scores, transitions)
+        excess = sums.marginals - self._seen_by_row
+        gradient = self._joined(self.observations.pull(excess), sums.transitions - self._seen_steps, excess.sum(axis=0))
+        return self._value(w, sums.log_normalisers), gradient / self.observations.n_positions + self._ridges * w
+
+    def curvature(self, w: np.ndarray) -> np.ndarray:
+        """About the second derivatives of Q along each coordinate: variances, as if positions were independent.
+
+        ``sum_t P_t(s) (1 - P_t(s)) x_tj^2 / N`` for a weight; for a transition the same with the probability of the
+        pair. Positions near each other do depend on each other: this ranks, it bounds nothing.
+        """
+        scores, transitions = self._scores(w)
+        once = self._passes.sums(scores, transitions)
+        twice = self._passes.sums(scores, transitions, squared=True)
+        spread = Sums(once.log_normalisers, once.marginals - twice.marginals, once.transitions - twice.transitions)
+        curved = self._joined(
+            self.observations.pull(spread.marginals, powers=2), spread.transitions, spread.marginals.sum(axis=0)
+        )
+        return np.maximum(curved, 0.0) / self.observations.n_positions + self._ridges
+
+    def _scores(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        weights, transitions, biases = self.weights(w)
+        return self.observations.scores(weights) + biases, np.ascontiguousarray(transitions)
+
+    def _value(self, w: np.ndarray, log_normalisers: np.ndarray) -> float:
+        likelihood = float(log_normalisers.sum()) - float(self._seen @ w)
+        return likelihood / self.observations.n_positions + 0.5 * float(self._ridges @ (w * w))
+
+    def _joined(self, weights: np.ndarray, transitions: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        return np.concatenate([weights.ravel(), transitions.ravel(), biases])
+
+
+def _counted(places: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """How often each place of a table occurs."""
+    return np.bincount(places, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
+
+
+def _log_frequencies(steps: np.ndarray) -> np.ndarray:
+    """Logarithms of the smoothed frequencies of the next label, shifted to a mean of zero: only differences matter."""
+    smoothed = steps + 1.0
+    logarithms = np.log(smoothed / smoothed.sum(axis=1, keepdims=True))
+    return logarithms - logarithms.mean()
