@@ -78,7 +78,6 @@ class ChainField:
         goes_on[observations.bounds[1:] - 1] = False
         steps = np.flatnonzero(goes_on)
         self._seen_steps = _counted(labels[steps] * n_labels + labels[steps + 1], (n_labels, n_labels))
-        self._seen = self._joined(observations.pull(self._seen_by_row), self._seen_steps, self._seen_by_row.sum(axis=0))
         self.start = self._joined(
             np.zeros((observations.n_columns, n_labels)), _log_frequencies(self._seen_steps), np.zeros(n_labels)
         )
@@ -92,7 +91,7 @@ class ChainField:
     def value(self, w: np.ndarray) -> float:
         """Q."""
         scores, transitions = self._scores(w)
-        return self._value(w, self._passes.log_normalisers(scores, transitions))
+        return self._value(w, scores, transitions, self._passes.log_normalisers(scores, transitions))
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         """The gradient of Q: expected less observed counts, per position."""
@@ -104,7 +103,8 @@ class ChainField:
         sums = self._passes.sums(scores, transitions)
         excess = sums.marginals - self._seen_by_row
         gradient = self._joined(self.observations.pull(excess), sums.transitions - self._seen_steps, excess.sum(axis=0))
-        return self._value(w, sums.log_normalisers), gradient / self.observations.n_positions + self._ridges * w
+        value = self._value(w, scores, transitions, sums.log_normalisers)
+        return value, gradient / self.observations.n_positions + self._ridges * w
 
     def curvature(self, w: np.ndarray) -> np.ndarray:
         """About the second derivatives of Q along each coordinate: variances, as if positions were independent.
@@ -122,11 +122,20 @@ class ChainField:
         return np.maximum(curved, 0.0) / self.observations.n_positions + self._ridges
 
     def _scores(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        weights, transitions, biases = self.weights(w)
-        return self.observations.scores(weights) + biases, np.ascontiguousarray(transitions)
+        """Scores and transitions, shifted to be at most zero.
 
-    def _value(self, w: np.ndarray, log_normalisers: np.ndarray) -> float:
-        likelihood = float(log_normalisers.sum()) - float(self._seen @ w)
+        Shifts do not change Q. These keep the logarithms of normalisers, and the scores of the labels that were seen,
+        near zero wherever labels fit: the difference of the two keeps its last digits, on which line searches depend.
+        """
+        weights, transitions, biases = self.weights(w)
+        scores = self.observations.scores(weights)
+        scores += biases
+        scores -= scores.max(axis=1, keepdims=True)
+        return scores, transitions - transitions.max()
+
+    def _value(self, w: np.ndarray, scores: np.ndarray, transitions: np.ndarray, log_normalisers: np.ndarray) -> float:
+        seen = float(np.vdot(self._seen_by_row, scores)) + float(np.vdot(self._seen_steps, transitions))
+        likelihood = float(log_normalisers.sum()) - seen
         return likelihood / self.observations.n_positions + 0.5 * float(self._ridges @ (w * w))
 
     def _joined(self, weights: np.ndarray, transitions: np.ndarray, biases: np.ndarray) -> np.ndarray:
