@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "path": {"path", "subset", "model"},
     "choice": {"choice", "path", "losses"},
     "methods": {"methods", "path", "subset"},
+    "own": {"own", "methods", "path", "subset", "units", "model"},
     "report": {"report", "export", "path", "model", "version"},
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pauca import export, losses, methods
     from pauca.estimators import SparseClassifier, SparseRegressor
     from pauca.export import ModelFileError, load
+    from pauca.own import select
     from pauca.path import Path, Progress, Stop
     from pauca.warnings import PaucaWarning
 
@@ -28,6 +29,7 @@ __all__ = [
     "load",
     "losses",
     "methods",
+    "select",
 ]
 
 # Where each name lives. They are imported when first asked for, since scikit-learn takes a second or more to import:
@@ -41,10 +43,11 @@ _HOMES = {
     "SparseRegressor": "estimators",
     "Stop": "path",
     "load": "export",
+    "select": "own",
 }
 
 _ROOMS = (
-    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "path", "refit"),
+    *("choice", "design", "estimators", "export", "losses", "methods", "model", "objectives", "own", "path", "refit"),
     *("sequences", "subset", "units", "warnings"),
 )
 

@@ -54,6 +54,9 @@ class Model:
         there was next to nothing left to gain.
     converged : bool
         Whether the last steps of the refit had nothing left to gain.
+    free : ndarray or None
+        Parameters that are always in and never counted, of an objective that is no linear model; ``path.parameters``
+        puts them together with the others.
     """
 
     support: np.ndarray
@@ -65,6 +68,7 @@ class Model:
     at_infinity: bool = False
     worth_is_exact: bool = True
     converged: bool = True
+    free: np.ndarray | None = None
 
     @property
     def size(self) -> int:

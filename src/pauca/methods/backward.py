@@ -42,12 +42,12 @@ class Backward:
 
     def begin(self, subset: Subset) -> None:
         """Start from every usable column, or from none if there is nothing to explain."""
-        if subset.null_value > 0:
+        if subset.null_value > subset.perfect_below:
             subset.fill()
 
     def moves(self, subset: Subset, trail: Trail, goal: Goal) -> Generator[Event | None, None, Stop]:
         """Removals down to one feature, or while they cost next to nothing."""
-        if subset.null_value == 0:
+        if subset.null_value <= subset.perfect_below:
             return Stop.PERFECT
         while subset.size > (0 if goal.k is None else 1):
             cheapest = subset.cheapest_removal(self.removal)

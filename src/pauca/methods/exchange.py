@@ -192,7 +192,7 @@ class _Detour:
             for _ in range(extra):
                 step = next_addition(subset, "refit", 0.0)
                 # Where the fit becomes perfect any column will do, and what follows would hang on rounding.
-                if isinstance(step, Stop) or subset.decrease(step) > (1 - 1e-6) * subset.value:
+                if isinstance(step, Stop) or subset.decrease(step) > (1 - 1e-6) * (subset.value - subset.perfect_below):
                     break
                 subset.add(step)
             self._taken = subset.support[before:]

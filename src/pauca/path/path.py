@@ -48,6 +48,13 @@ class Path:
         What every feature, or group, costs, where costs were given.
     choice : Choice or None
         How the sizes compare, where the size was chosen by cross-validation or a criterion.
+    free : ndarray or None
+        Coordinates that are always in and never counted, where the path is that of an objective of your own; None for
+        linear models. ``parameters`` puts a whole vector together.
+    floor : float or None
+        A value that the objective is never below: zero for losses, None where nothing is known.
+    noun : str or None
+        What a size counts, where it is neither features nor groups.
     """
 
     models: dict[int, Model]
@@ -61,6 +68,9 @@ class Path:
     two_classes: list[str] | None = None
     prices: np.ndarray | None = None
     choice: Choice | None = None
+    free: np.ndarray | None = None
+    floor: float | None = 0.0
+    noun: str | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -85,6 +95,11 @@ class Path:
 
     def __repr__(self) -> str:
         return f"<Path of sizes {_ranges(self.sizes)}, {len(self.events)} events, stop={self.stop.value!r}>"
+
+    @property
+    def counted(self) -> str:
+        """What a size counts, in one word."""
+        return self.noun or ("feature" if self.group_labels is None else "group")
 
     def names(self, size: int) -> list[str]:
         """Names of the features in the model of one size.
@@ -141,14 +156,36 @@ class Path:
             raise ValueError("no costs were given to this fit")
         return float(self.prices[self[size].units].sum())
 
+    def parameters(self, size: int) -> np.ndarray:
+        """The whole parameter vector of the model of one size, where the path is that of an objective of your own.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        ndarray of shape (n_coords,)
+            Zero where a coordinate is neither chosen nor free.
+        """
+        model = self[size]
+        if self.free is None or model.free is None:
+            raise ValueError("this path is that of a linear model: see its coef and intercept")
+        w = np.zeros(self.n_features + len(self.free))
+        w[self.free] = model.free
+        w[model.support] = model.coef
+        return w
+
     def explained(self, size: int) -> float:
         """Share of the empty model's objective that the model of ``size`` removes.
 
         For squared loss with an intercept and without a ridge this is R^2 on the training data; for likelihoods it is
-        the share of the deviance.
+        the share of the deviance. An objective without a floor has no such share, and the answer is not a number.
         """
-        null = self[0].objective
-        return 1.0 - self[size].objective / null if null > 0 else 0.0
+        if self.floor is None:
+            return float("nan")
+        null = self[0].objective - self.floor
+        return 1.0 - (self[size].objective - self.floor) / null if null > 0 else 0.0
 
     def table(self) -> list[dict[str, Any]]:
         """The path as a list of records, one per size.
@@ -157,10 +194,10 @@ class Path:
         -------
         list of dict
             With the keys size, objective, explained, entered, left and features: which features are in, and which
-            features (or groups, if there are any) came in since the size before, and which went out. Where costs were
-            given, cost is what the model costs in all. Where the size was chosen by cross-validation, score and
-            standard_error are the mean score on rows held out and its error (NaN for sizes that were not compared);
-            where by a criterion, there is a key of its name.
+            features (or groups, if there are any) came in since the size before, and which went out. An objective
+            without a floor has no share explained. Where costs were given, cost is what the model costs in all. Where
+            the size was chosen by cross-validation, score and standard_error are the mean score on rows held out and
+            its error (NaN for sizes that were not compared); where by a criterion, there is a key of its name.
         """
         records = []
         before: set[str] = set()
@@ -170,7 +207,7 @@ class Path:
                 {
                     "size": size,
                     "objective": self[size].objective,
-                    "explained": self.explained(size),
+                    **({} if self.floor is None else {"explained": self.explained(size)}),
                     **({} if self.prices is None else {"cost": self.cost(size)}),
                     **({} if self.choice is None else self.choice.record(size)),
                     "entered": [name for name in names if name not in before],
@@ -203,14 +240,30 @@ class Path:
             raise ImportError("to_frame needs pandas: pip install pandas, or pauca with its extra [frames]") from error
         return pd.DataFrame(self.table()).set_index("size")
 
+    def summary(self, size: int) -> str:
+        """The model of one size as text, to be printed.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        str
+            What was chosen, with coefficients and what each is worth, the most valuable first.
+        """
+        from pauca.path.summary import summarize
+
+        return summarize(self, size)
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the path in up to three panels over the same sizes.
 
-        The first is the share explained on the data of the fit, which always rises, with the features that came (+) and
-        went (-) where there are at most 15 sizes. Where the size was chosen, the second is what the sizes score on rows
-        held out, give or take a standard error, or what the criterion says of them. The last shows the coefficients,
-        each in parts of the largest it has at any size, since their units differ; with several outputs their norm over
-        the outputs. The twelve features worth most are named.
+        The first is the share explained on the data of the fit, which always rises (of an objective without a floor,
+        the objective itself), with the features that came (+) and went (-) where there are at most 15 sizes. Where the
+        size was chosen, the second is what the sizes score on rows held out, give or take a standard error, or what the
+        criterion says of them. The last shows the coefficients, each in parts of the largest it has at any size, since
+        their units differ; with several outputs their norm over the outputs. The twelve features worth most are named.
 
         Parameters
         ----------

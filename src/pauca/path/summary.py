@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pauca.path.path import column_names
+
 if TYPE_CHECKING:
     from pauca.path.path import Path
 
@@ -23,11 +25,11 @@ def summarize(path: Path, size: int) -> str:
 def _head(path: Path, size: int) -> str:
     """The line above the table: how many, at what price, how good."""
     of = path.n_features if path.group_labels is None else len(path.group_labels)
-    words = [f"{size} {_noun(path)}{'' if size == 1 else 's'} of {of}"]
+    words = [f"{size} {path.counted}{'' if size == 1 else 's'} of {of}"]
     if path.prices is not None:
         words.append(f"total cost {path.cost(size):.6g}")
     words.append(f"objective {path[size].objective:.6g}")
-    if path[0].objective > 0:
+    if _has_share(path):
         words.append(f"{100 * path.explained(size):.2f} % explained")
     return ", ".join(words)
 
@@ -42,8 +44,13 @@ def _notes(path: Path, size: int) -> Iterator[str]:
         yield f"positive coefficients speak for class {classes[1]!r}, negative ones for {classes[0]!r}"
     if size:
         about = "" if model.worth_is_exact else "about "
-        left_out = f"if the {_noun(path)} were left out and the others refitted"
-        yield f"worth: {about}what would be lost of the share explained {left_out}"
+        left_out = f"if the {path.counted} were left out and the others refitted"
+        lost = (
+            "what would be lost of the share explained"
+            if path.floor is not None
+            else "what the objective would rise by"
+        )
+        yield f"worth: {about}{lost} {left_out}"
     if model.at_infinity:
         yield "Some coefficients would grow on, as where rows can be told apart without error: their sizes say little."
 
@@ -55,13 +62,11 @@ def _end(path: Path, size: int) -> Iterator[str]:
 
 
 def _rows(path: Path, size: int) -> list[list[str]]:
-    """The table's cells: the head, a row for each feature, the most valuable first, and the intercept."""
+    """The table's cells: the head, a row for each feature, the most valuable first, and what is always in."""
     model = path[size]
-    null = path[0].objective
     outputs = path.output_names or ["coefficient"]
     shown = outputs[:MOST_OUTPUTS]
     coef = np.atleast_2d(model.coef)[: len(shown)]
-    intercept = np.atleast_1d(model.intercept)[: len(shown)]
     grouped = path.group_labels is not None
     blank = [""] if grouped else []
     priced = [] if path.prices is None else ["cost"]
@@ -69,7 +74,7 @@ def _rows(path: Path, size: int) -> list[list[str]]:
     names = dict(zip(model.support.tolist(), path.names(size), strict=True))
     places = {column: place for place, column in enumerate(model.support.tolist())}
     for position in np.argsort(-model.worth, kind="stable"):
-        worth = f"{100 * float(model.worth[position]) / null:.2f} %" if null > 0 else "0.00 %"
+        worth = _worth(path, float(model.worth[position]))
         unit = int(model.units[position])
         price = [] if path.prices is None else [f"{path.prices[unit]:.6g}"]
         label = [str(path.group_labels[unit])] if path.group_labels is not None else []
@@ -78,13 +83,30 @@ def _rows(path: Path, size: int) -> list[list[str]]:
             numbers = [f"{value:.6g}" for value in coef[:, places[column]]]
             rows.append([*label, names[column], *numbers, worth, *price])
             label, worth, price = blank, "", [""] * len(priced)
-    rows.append([*blank, "(intercept)", *(f"{value:.6g}" for value in intercept), "", *([""] * len(priced))])
+    for name, values in _free_rows(path, size):
+        rows.append([*blank, name, *(f"{value:.6g}" for value in values[: len(shown)]), "", *([""] * len(priced))])
     return rows
 
 
-def _noun(path: Path) -> str:
-    """What a size counts."""
-    return "feature" if path.group_labels is None else "group"
+def _worth(path: Path, worth: float) -> str:
+    """What a unit is worth, as a share where there is one."""
+    if path.floor is None:
+        return f"{worth:.4g}"
+    return f"{100 * worth / (path[0].objective - path.floor):.2f} %" if _has_share(path) else "0.00 %"
+
+
+def _has_share(path: Path) -> bool:
+    """Whether there is something that a share can be explained of."""
+    return path.floor is not None and path[0].objective > path.floor
+
+
+def _free_rows(path: Path, size: int) -> list[tuple[str, list[float]]]:
+    """What is always in: the intercept of every output, or the first few free coordinates."""
+    model = path[size]
+    if path.free is None or model.free is None:
+        return [("(intercept)", np.atleast_1d(model.intercept).tolist())]
+    shown = column_names(path.column_names, path.free[:MOST_OUTPUTS].tolist())
+    return [(f"({name})", [value]) for name, value in zip(shown, model.free.tolist(), strict=False)]
 
 
 def _aligned(rows: list[list[str]], left: int) -> list[str]:

@@ -156,7 +156,7 @@ class Subset(Protocol):
 
 def is_lower(value: float, than: float, negligible: float) -> bool:
     """Whether one value is below another by more than rounding."""
-    return value < than - LEAST_SHARE * than - negligible
+    return value < than - LEAST_SHARE * abs(than) - negligible
 
 
 def first_largest(scores: np.ndarray) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pauca.path.path import Path
-from pauca.path.plots.panels import draw_coefficients, draw_explained, draw_score
-from pauca.path.plots.words import size_label
+from pauca.path.plots.panels import draw_coefficients, draw_fit, draw_score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,11 +19,11 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
     except ImportError as error:
         raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
     if ax is not None:
-        draw = draw_explained if path.choice is None else draw_score
+        draw = draw_fit if path.choice is None else draw_score
         draw(path, ax)
         axes = [ax]
     else:
-        panels = [(draw_explained, 3.6)]
+        panels = [(draw_fit, 3.6)]
         panels += [] if path.choice is None else [(draw_score, 2.8)]
         panels += [(draw_coefficients, 3.4)] if path.sizes[-1] > 0 else []
         heights = [height for _, height in panels]
@@ -41,6 +40,6 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
             draw(path, panel)
     for panel in axes:
         panel.spines[["top", "right"]].set_visible(False)
-    axes[-1].set_xlabel(size_label(path.group_labels is not None))
+    axes[-1].set_xlabel(f"number of {path.counted}s")
     axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     return axes[0]

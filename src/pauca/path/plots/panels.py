@@ -19,32 +19,37 @@ if TYPE_CHECKING:
 NAMED_UP_TO = 15
 
 
-def draw_explained(path: Path, ax: Axes) -> None:
-    """Share explained against size; each step is labelled with the features that came and went."""
+def draw_fit(path: Path, ax: Axes) -> None:
+    """Share explained against size, or the objective where there is no share.
+
+    Each step is labelled with the features that came and went.
+    """
     table = path.table()
     sizes = [record["size"] for record in table]
-    explained = [100 * record["explained"] for record in table]
-    ax.plot(sizes, explained, marker="o", markersize=4, color=BLUE)
+    rises = path.floor is not None
+    heights = [100 * record["explained"] if rises else record["objective"] for record in table]
+    ax.plot(sizes, heights, marker="o", markersize=4, color=BLUE)
     if len(sizes) <= NAMED_UP_TO:
         names = short_names([name for record in table for name in record["entered"]])
-        for record, height in zip(table[1:], explained[1:], strict=True):
+        for record, height in zip(table[1:], heights[1:], strict=True):
             came, went = ([names[name] for name in record[key]] for key in ("entered", "left"))
             ax.annotate(
                 plain(change(came, went)),
                 (record["size"], height),
-                xytext=(4, -6),
+                xytext=(4, -6 if rises else 6),
                 textcoords="offset points",
-                rotation=-45,
+                rotation=-45 if rises else 45,
                 rotation_mode="anchor",
                 ha="left",
-                va="top",
+                va="top" if rises else "bottom",
                 fontsize=8,
                 color=INK,
             )
-    ax.set_ylabel("explained (%)")
-    ax.set_title("Accuracy against size (on the data of the fit)", loc="left")
+    ax.set_ylabel("explained (%)" if rises else "objective")
+    ax.set_title(f"{'Accuracy' if rises else 'Objective'} against size (on the data of the fit)", loc="left")
     ax.margins(x=0.08, y=0.08)
-    ax.set_ylim(bottom=min(0.0, *explained))
+    if rises:
+        ax.set_ylim(bottom=min(0.0, *heights))
 
 
 def draw_score(path: Path, ax: Axes) -> None:

@@ -50,8 +50,3 @@ def _in_common(lines: Sequence[str]) -> int:
 def plain(text: str) -> str:
     """Text as matplotlib should take it: to it, dollars are mathematics."""
     return text.replace("$", r"\$")
-
-
-def size_label(grouped: bool) -> str:
-    """What the sizes count."""
-    return "number of groups" if grouped else "number of features"

@@ -1,0 +1,188 @@
+"""Any smooth convex function of a parameter vector as an objective, and what is filled in where it says little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from pauca.units import Units
+
+HOOKS = ("value_and_gradient", "curvature", "gains", "removal_costs", "refit", "hessian")
+"""What an objective may offer beyond its value and gradient."""
+
+
+class Objective(Protocol):
+    """A smooth convex function Q of a parameter vector ``w`` of shape (n_coords,).
+
+    ``value`` and ``gradient`` must be there; both must leave ``w`` as it is. A value of plus infinity, or one that is
+    not a number, says that ``w`` lies outside of Q's domain. All else is optional and is looked for by name.
+
+    Attributes
+    ----------
+    n_coords : int
+        Length of the parameter vector.
+    free : array of int, optional
+        Coordinates that are always in and never counted, such as an intercept. Default: none.
+    groups : array of shape (n_coords,), optional
+        Labels; coordinates of one label are chosen together. What it says of free coordinates is ignored. Default:
+        every coordinate is chosen on its own.
+    start : array of shape (n_coords,), optional
+        Where the search for the empty model begins; zero outside of ``free``. Default: zeros.
+    floor : float, optional
+        A value that Q is never below, such as 0 for a loss. With it the path can say which share of Q is explained, and
+        a search ends where nothing is left. Default: nothing is known.
+
+    A **unit** is what is chosen: a coordinate, numbered as in ``w`` (free ones have a number, and are never chosen), or
+    a group, numbered in the order of the sorted labels of the coordinates that are not free. So there are ``n_coords``
+    units, or as many as labels.
+
+    Optional methods
+    ----------------
+    value_and_gradient(w) -> (float, ndarray)
+        Both at once, where they share work.
+    curvature(w) -> ndarray of shape (n_coords,)
+        The diagonal of the Hessian, or an estimate. It ranks candidates and scales the first steps of refits.
+    gains(w) -> ndarray of shape (n_units,)
+        By how much Q falls at most if one unit alone moves. Only units that are not chosen are looked at.
+    removal_costs(w, units) -> ndarray of shape (len(units),)
+        By how much Q rises if the coordinates of one unit are set to zero and all others stay.
+    refit(coords, start, tol) -> ndarray of shape (n_coords,)
+        The minimiser over some coordinates (free and chosen), all others being zero, from a start at which Q is
+        finite. It may end where no more than ``tol`` of the value is left to gain.
+    hessian(w, coords) -> ndarray of shape (q, q)
+        Second derivatives in some coordinates: refits then take Newton's steps.
+    """
+
+    n_coords: int
+
+    def value(self, w: np.ndarray) -> float:
+        """``Q(w)``."""
+        ...
+
+    def gradient(self, w: np.ndarray) -> np.ndarray:
+        """Its gradient, shape (n_coords,)."""
+        ...
+
+
+class Problem:
+    """An objective with all that is optional filled in or known to be missing.
+
+    ``curvature``, ``gains``, ``removal_costs``, ``refit`` and ``hessian`` are the objective's own, or None.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        free: Any = None,
+        groups: Any = None,
+        start: Any = None,
+        floor: float | None = None,
+        curvature: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> None:
+        self.objective = objective
+        self.n_coords = int(objective.n_coords)
+        self.free = np.unique(np.asarray(_said(objective, "free", free, ()), dtype=np.intp))
+        self.start = np.zeros(self.n_coords)
+        self.start[:] = _said(objective, "start", start, 0.0)
+        self.floor: float | None = _said(objective, "floor", floor, None)
+        self.is_free = np.zeros(self.n_coords, dtype=bool)
+        self.is_free[self.free] = True
+        self.units, self.usable = _units(_said(objective, "groups", groups, None), self.is_free)
+        self.curvature = curvature or getattr(objective, "curvature", None)
+        self.gains = getattr(objective, "gains", None)
+        self.removal_costs = getattr(objective, "removal_costs", None)
+        self.refit = getattr(objective, "refit", None)
+        self.hessian = getattr(objective, "hessian", None)
+        self._both = getattr(objective, "value_and_gradient", None)
+
+    def coords(self, units: Iterable[int]) -> np.ndarray:
+        """The coordinates that a model of some units may move: the free ones, then those of the units."""
+        return np.concatenate([self.free, self.units.of(units)])
+
+    def totals(self, per_coord: np.ndarray) -> np.ndarray:
+        """Sums over the coordinates of every unit, shape (n_units,)."""
+        if self.units.single:
+            return per_coord
+        return np.bincount(self.units.owner, weights=per_coord, minlength=len(self.units) + 1)[: len(self.units)]
+
+    def value(self, w: np.ndarray) -> float:
+        """``Q(w)``; infinite outside of its domain."""
+        with np.errstate(all="ignore"):
+            return _number(self.objective.value(w))
+
+    def at(self, w: np.ndarray) -> tuple[float, np.ndarray | None]:
+        """Value and gradient; no gradient outside of the domain."""
+        with np.errstate(all="ignore"):
+            if self._both is not None:
+                value, gradient = self._both(w)
+                value = _number(value)
+                return value, self._checked(gradient, value) if value < np.inf else None
+        value = self.value(w)
+        return value, self.gradient(w, value) if value < np.inf else None
+
+    def gradient(self, w: np.ndarray, value: float) -> np.ndarray:
+        """The gradient at a point whose value is known to be finite."""
+        with np.errstate(all="ignore"):
+            return self._checked(self.objective.gradient(w), value)
+
+    @cached_property
+    def magnitude(self) -> float:
+        """The size of the numbers that a value is made of, as far as the start tells; it says what rounding is."""
+        return abs(self.value(self.start))
+
+    @cached_property
+    def name(self) -> str:
+        """What to call the objective."""
+        return str(getattr(self.objective, "name", type(self.objective).__name__))
+
+    def _checked(self, gradient: np.ndarray, value: float) -> np.ndarray:
+        gradient = np.asarray(gradient, dtype=np.float64)
+        if not np.all(np.isfinite(gradient)):
+            bad = int(np.flatnonzero(~np.isfinite(gradient))[0])
+            raise ValueError(
+                f"{self.name}.gradient is {gradient[bad]:g} in coordinate {bad} at a point where the value is "
+                f"{value:g}; where a value is finite, the gradient must be."
+            )
+        return gradient
+
+
+class Pair:
+    """Two functions as an objective."""
+
+    def __init__(
+        self, value: Callable[[np.ndarray], float], gradient: Callable[[np.ndarray], np.ndarray], n_coords: int
+    ) -> None:
+        self.n_coords = n_coords
+        self.value = value
+        self.gradient = gradient
+        self.name = getattr(value, "__name__", "objective")
+
+
+def _said(objective: Objective, name: str, given: Any, otherwise: Any) -> Any:
+    """What is said in the call, or by the objective, or neither."""
+    if given is not None:
+        return given
+    found = getattr(objective, name, None)
+    return otherwise if found is None else found
+
+
+def _number(value: Any) -> float:
+    """A value as a float; what is not a number lies outside of the domain."""
+    number = float(value)
+    return np.inf if np.isnan(number) else number
+
+
+def _units(labels: Any, is_free: np.ndarray) -> tuple[Units, np.ndarray]:
+    """The units, and which of them may be chosen at all. Free coordinates of grouped ones have no owner."""
+    if labels is None:
+        return Units.columns(len(is_free)), ~is_free
+    chosen_from = np.flatnonzero(~is_free)
+    groups = Units.groups(np.asarray(labels)[chosen_from])
+    members = tuple(chosen_from[columns] for columns in groups.members)
+    owner = np.full(len(is_free), len(members), dtype=np.intp)
+    owner[chosen_from] = groups.owner
+    return Units(members, groups.labels, owner), np.ones(len(members), dtype=bool)

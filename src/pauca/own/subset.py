@@ -1,0 +1,335 @@
+"""A model of any smooth convex objective kept fitted while units come and go: quadratics rank, refits decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from pauca.model import Model, Snapshot
+from pauca.own.fits import Fit
+from pauca.own.ground import Ground
+from pauca.own.objective import Problem
+from pauca.own.refits import Rest, minimise
+from pauca.own.second_order import Around, highest
+from pauca.subset.base import NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
+from pauca.subset.memory import require_memory
+from pauca.subset.ranking import TRUE_SWAPS, first_looks
+from pauca.units import Limits
+
+# How many of those that the quadratic ranks first are looked at in truth.
+TRUE_ADDITIONS = 4
+TRUE_REMOVALS = 3
+TRUE_ALONE = 8
+
+# A candidate that the quadratic puts below this share of the best found in truth is not looked at.
+WORTH_A_LOOK = 0.5
+
+# How many replacements are looked at in truth beyond those that are wanted.
+MORE_REPLACEMENTS = 2
+
+# A removal that the quadratic puts at this many times what may be paid is not looked at.
+FAR_MORE = 2.0
+
+# Gains and costs that are told apart, and not only ranked, are known to this share.
+TOLD_WITHIN = 1e-3
+
+# What a unit gains if it moves alone is known to this share.
+ALONE_WITHIN = 1e-4
+
+
+class OwnSubset:
+    """The fitted model on a set of units; every answer is a function of that set alone, but for rounding.
+
+    The protocol is that of ``pauca.subset.Subset``; methods cannot tell the subsets apart.
+    """
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self.limits = ground.limits
+        self.problem = ground.problem
+        null = ground.fits.null
+        self.null_value = null.value
+        self.negligible = NEGLIGIBLE * max(abs(null.value), ground.problem.magnitude)
+        floor = ground.problem.floor
+        self.perfect_below = -np.inf if floor is None else floor + NEGLIGIBLE * abs(null.value - floor)
+        self._stands = null
+        self.support: list[int] = []
+        self.null = self.snapshot()
+        for unit in self.limits.always:
+            self.add(unit)
+
+    @classmethod
+    def start(cls, problem: Problem, limits: Limits | None = None) -> OwnSubset:
+        """The least subset of an objective: the units that are always in."""
+        return cls(Ground(problem, limits or Limits()))
+
+    @property
+    def size(self) -> int:
+        return len(self.support)
+
+    @property
+    def value(self) -> float:
+        return self._fit.value
+
+    @property
+    def _fit(self) -> Fit:
+        return self._ground.fits.latest(self._stands)
+
+    def expect(self, size: int | None) -> None:
+        """Nothing to lay out."""
+
+    def best_addition(self, rule: str) -> int | None:
+        key = (frozenset(self.support), rule, self.limits is self._ground.limits)
+        additions = self._ground.additions
+        if key not in additions:
+            addable = self._addable()
+            look = {"gradient": self._by_gradient, "objective": self._by_objective, "refit": self._by_refit}[rule]
+            additions[key] = look(addable) if addable.any() else None
+        return additions[key]
+
+    def decrease(self, unit: int) -> float:
+        return self._above(self._fit, self._with(unit))
+
+    def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
+        removable = self.limits.removable(self.support)
+        units = [unit for unit, may in zip(self.support, removable, strict=True) if may]
+        estimates = self._removal_estimates()
+        payable = [unit for unit in units if estimates[unit] <= FAR_MORE * at_most]
+        ranked = sorted(payable, key=lambda unit: (self._per_price(estimates[unit], unit), unit))
+        if not ranked:
+            return None
+        cost = self._cost_of_zero if removal == "zero" else self._cost_of_refit
+        true: dict[int, float] = {}
+        for unit in ranked:
+            least = min((self._per_price(cost, other) for other, cost in true.items()), default=np.inf)
+            enough = len(true) >= TRUE_REMOVALS and removal == "refit"
+            if enough or WORTH_A_LOOK * self._per_price(estimates[unit], unit) > least:
+                break
+            true[unit] = cost(unit)
+        looked_at = list(true)
+        place = first_smallest(np.array([self._per_price(true[unit], unit) for unit in looked_at]), looked_at)
+        return looked_at[place], true[looked_at[place]]
+
+    def best_swap(self) -> Swap | None:
+        key = frozenset(self.support)
+        if key not in self._ground.swaps:
+            self._ground.swaps[key] = self._best_swap()
+        return self._ground.swaps[key]
+
+    def replacements(self, count: int) -> dict[int, list[Swap]]:
+        found: dict[int, list[Swap]] = {}
+        for out in self.support:
+            gains = self._gains_without(out)[1]
+            swaps = [self._swapped(out, into) for into in highest(gains, count + MORE_REPLACEMENTS)]
+            found[out] = sorted(swaps, key=lambda swap: (-swap.decrease, swap.into))[:count]
+        return found
+
+    def add(self, unit: int) -> None:
+        self._stand([*self.support, unit])
+
+    def drop(self, unit: int) -> None:
+        self._stand([other for other in self.support if other != unit])
+
+    def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
+        twin = self.copy()
+        twin.limits = limits
+        while (size is not None and twin.size > size) or not limits.allows(twin.support):
+            found = twin.cheapest_removal("refit")
+            if found is None:
+                break
+            twin.drop(found[0])
+        return [unit for unit in self.support if unit not in twin.support]
+
+    def fill(self) -> None:
+        startable = self.limits.startable(len(self.problem.units))
+        units = np.flatnonzero(self.problem.usable & startable).tolist()
+        n_coords = len(self.problem.coords(units))
+        require_memory(3 * 8 * n_coords**2, f"Starting from all {len(units)} coordinates or groups")
+        self._stand(units)
+
+    def copy(self) -> OwnSubset:
+        twin = OwnSubset.__new__(OwnSubset)
+        twin.__dict__.update(self.__dict__, support=list(self.support))
+        return twin
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        support, stands, limits = list(self.support), self._stands, self.limits
+        if limits.budget is not None or limits.kind is not None:
+            self.limits = limits.relaxed()
+        try:
+            yield
+        finally:
+            self.support, self._stands, self.limits = support, stands, limits
+
+    def anew(self) -> OwnSubset:
+        return OwnSubset(self._ground)
+
+    def snapshot(self) -> Snapshot:
+        fit, free = self._fit, len(self.problem.free)
+        return Snapshot(
+            fit.units,
+            fit.coef[free:],
+            fit.value,
+            np.zeros(0),
+            fit.coef[:free],
+            np.array(list(self._removal_estimates().values())),
+            fit.value,
+            False,
+            fit.converged,
+        )
+
+    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
+        fits = self._ground.fits
+        models = [self._model(fits.polished(fits.trial(frozenset(found.support), fits.null))) for found in snapshots]
+        fit = fits.trial(frozenset(snapshots[answer].support), fits.null)
+        worth = np.array([self._above(self._but(fit, unit), fit) for unit in fit.units])
+        models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
+        return models
+
+    def held_back(self) -> bool:
+        could = self.problem.usable.copy()
+        could[[*self.limits.never, *self.support]] = False
+        return bool(np.any(could & ~self._addable()))
+
+    def data_key(self) -> bytes:
+        fits = self._ground.fits
+        scalars = np.array([self.null_value, np.nan if self.problem.floor is None else self.problem.floor])
+        return digest((self.problem.start, self.problem.free, fits.gradient(fits.null), scalars))
+
+    def dependent(self) -> np.ndarray:
+        """None are known: what a coordinate shares with others is not told by a function's values."""
+        return np.zeros(0, dtype=np.intp)
+
+    def _stand(self, support: list[int]) -> None:
+        self._stands = self._ground.fits.standing(frozenset(support), self._fit)
+        self.support = support
+
+    def _with(self, unit: int) -> Fit:
+        return self._ground.fits.trial(frozenset([*self.support, unit]), self._fit)
+
+    def _but(self, fit: Fit, unit: int) -> Fit:
+        return self._ground.fits.trial(frozenset(fit.units) - {unit}, fit)
+
+    def _above(self, a: Fit, b: Fit) -> float:
+        return self._ground.fits.difference(a, b, TOLD_WITHIN)
+
+    def _swapped(self, out: int, into: int) -> Swap:
+        fit = self._ground.fits.trial(frozenset(self.support) - {out} | {into}, self._fit)
+        return Swap(out, into, self._ground.fits.difference(self._fit, fit))
+
+    def _model(self, fit: Fit) -> Model:
+        free = len(self.problem.free)
+        order = np.argsort(fit.coords[free:])
+        return Model(
+            support=fit.coords[free:][order],
+            coef=fit.coef[free:][order],
+            intercept=0.0,
+            objective=fit.value,
+            worth=self._ground.around(fit).removals(),
+            units=np.array(fit.units, dtype=np.intp),
+            worth_is_exact=False,
+            converged=fit.converged,
+            free=fit.coef[:free],
+        )
+
+    def _removal_estimates(self) -> dict[int, float]:
+        """What leaving out each chosen unit costs to second order."""
+        costs = self._ground.around(self._fit).removals()
+        return dict(zip(self._fit.units, costs.tolist(), strict=True))
+
+    def _per_price(self, gain: float, unit: int) -> float:
+        return float(self.limits.per_price(np.array([gain]), [unit])[0])
+
+    def _addable(self) -> np.ndarray:
+        return self.problem.usable & self.limits.addable(self.support, len(self.problem.units))
+
+    def _by_gradient(self, addable: np.ndarray) -> int | None:
+        gradient = self._ground.fits.gradient(self._fit)
+        squares = self.limits.per_price(self.problem.totals(gradient * gradient))
+        return first_largest(np.where(addable, squares, -np.inf))
+
+    def _by_objective(self, addable: np.ndarray) -> int | None:
+        if self.problem.gains is not None:
+            gains = np.asarray(self.problem.gains(self._ground.fits.point(self._fit)), dtype=np.float64)
+            ranked = self.limits.per_price(np.where(np.isfinite(gains), gains, 0.0))
+            return first_largest(np.where(addable, ranked, -np.inf))
+        around = self._ground.around(self._fit)
+        units = self._shortlist(around, addable)
+        return self._best_of(units, around.alone(units), TRUE_ALONE, self._gain_alone, addable)
+
+    def _by_refit(self, addable: np.ndarray) -> int | None:
+        around = self._ground.around(self._fit)
+        units = self._shortlist(around, addable)
+        return self._best_of(units, around.refitted(units), TRUE_ADDITIONS, self.decrease, addable)
+
+    def _shortlist(self, around: Around, addable: np.ndarray) -> list[int]:
+        return around.shortlist(self.limits.per_price(around.guess(around.gradient)), addable)
+
+    def _best_of(
+        self, units: list[int], estimates: np.ndarray, count: int, truth: Callable[[int], float], addable: np.ndarray
+    ) -> int:
+        """Of the few units with the highest estimates, the one that is best in truth; any, if none has a slope."""
+        if not units:
+            return int(np.argmax(addable))
+        ranked = self.limits.per_price(estimates, units)
+        found: dict[int, float] = {}
+        for place in np.argsort(-ranked, kind="stable").tolist():
+            gained = max(found.values(), default=0.0)
+            # Where nothing has come of the first few, others may still do.
+            if gained > self.negligible and (len(found) >= count or ranked[place] < WORTH_A_LOOK * gained):
+                break
+            found[units[place]] = self._per_price(truth(units[place]), units[place])
+        looked_at = sorted(found)
+        return looked_at[first_largest(np.array([found[unit] for unit in looked_at]))]
+
+    def _gain_alone(self, unit: int) -> float:
+        """How far the value falls if the coordinates of one unit move and all others stay."""
+        fits, fit, coords = self._ground.fits, self._fit, self.problem.units.of([unit])
+        begin = fits.aside(fit, coords)
+        found = minimise(self.problem, coords, begin, lambda at: ALONE_WITHIN * (fit.value - at))
+        return fit.value - found.value
+
+    def _cost_of_zero(self, unit: int) -> float:
+        """How far the value rises if the coordinates of one unit are set to zero and all others stay."""
+        w = self._ground.fits.point(self._fit)
+        if self.problem.removal_costs is not None:
+            return float(np.asarray(self.problem.removal_costs(w, np.array([unit])))[0])
+        w[self.problem.units.of([unit])] = 0.0
+        return max(self.problem.value(w) - self.value, 0.0)
+
+    def _cost_of_refit(self, unit: int) -> float:
+        return max(self._above(self._but(self._fit, unit), self._fit), 0.0)
+
+    def _gains_without(self, out: int) -> tuple[Rest, np.ndarray]:
+        """Where the model would be without a unit, and what the diagonal says that others gain there."""
+        rest = self._ground.fits.dropped(self._fit, frozenset([out]))
+        guess = self._ground.around(self._fit).guess(rest.gradient)
+        allowed = self.problem.usable & self.limits.exchangeable(self.support, out, len(guess))
+        return rest, np.where(allowed, guess, -np.inf)
+
+    def _best_swap(self) -> Swap | None:
+        around, fit = self._ground.around(self._fit), self._fit
+        pairs: list[tuple[float, int, int]] = []
+        for out in self.support:
+            rest, gains = self._gains_without(out)
+            likely = highest(gains, TRUE_SWAPS)
+            if not likely:
+                continue
+            kept = fit.coords[~np.isin(fit.coords, self.problem.units.of([out]))]
+            slope = rest.gradient[kept]
+            cost = max(rest.value - 0.5 * float(slope @ rest.inverse @ slope) - fit.value, 0.0)
+            relief = gains[likely] / around.stiffness(likely, rest.inverse, kept)
+            pairs += [
+                (gain - cost, out, unit)
+                for unit, gain in zip(likely, relief.tolist(), strict=True)
+                if gain > WORTH_A_LOOK * cost
+            ]
+        for out, into in first_looks(pairs):
+            swap = self._swapped(out, into)
+            if is_lower(self.value - swap.decrease, self.value, self.negligible):
+                return swap
+        return None

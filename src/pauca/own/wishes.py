@@ -1,0 +1,245 @@
+"""What a call of ``select`` asks for, checked before any work."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pauca.own.objective import Objective, Pair, Problem
+from pauca.units import Limits
+
+NAMES_SHOWN = 5
+
+
+def posed(objective: Any, gradient: Any, n_coords: Any) -> Objective:
+    """An object that is an objective, from itself or from two functions."""
+    if gradient is None and n_coords is None:
+        if isinstance(objective, type):
+            raise TypeError(f"objective is the class {objective.__name__}; make an object of it first.")
+        missing = [name for name in ("n_coords", "value", "gradient") if not hasattr(objective, name)]
+        if missing:
+            raise TypeError(
+                f"objective must have n_coords, value(w) and gradient(w); {type(objective).__name__} has no "
+                f"{' and no '.join(missing)}. A function goes with gradient= and n_coords=."
+            )
+        _check_count("objective.n_coords", objective.n_coords)
+        for name in ("value", "gradient"):
+            if not callable(getattr(objective, name)):
+                raise TypeError(f"objective.{name} must be a function of w.")
+        return objective
+    if not callable(objective) or not callable(gradient) or n_coords is None:
+        raise TypeError("Two functions are given as select(value, gradient=..., n_coords=...): all three are needed.")
+    return Pair(objective, gradient, _check_count("n_coords", n_coords))
+
+
+def check_number(name: str, value: Any, *, positive: bool = False) -> float:
+    """A finite number that is not negative, or positive if asked."""
+    wanted = f"a finite number {'above 0' if positive else 'of at least 0'}"
+    if not _is_number(value):
+        raise TypeError(f"{name} must be {wanted}; got {value!r}.")
+    if not math.isfinite(value) or value < 0 or (positive and value == 0):
+        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+    return float(value)
+
+
+def check_callable(name: str, value: Any) -> None:
+    """A function, or None."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function or None; got {value!r}.")
+
+
+class Said:
+    """Free coordinates, groups, a start, a floor and names, as arrays that fit the objective.
+
+    What is given in the call goes before what the objective says.
+    """
+
+    def __init__(self, objective: Objective, **given: Any) -> None:
+        self._objective = objective
+        self.n_coords = int(objective.n_coords)
+        self._given = given
+        self.names = self._names()
+        self.free = self._free()
+        self.groups = self._groups()
+        self.start = self._start()
+        self.floor = self._floor()
+
+    def _said(self, name: str) -> Any:
+        given = self._given.get(name)
+        return getattr(self._objective, name, None) if given is None else given
+
+    def _names(self) -> np.ndarray | None:
+        names = self._said("names")
+        if names is None:
+            return None
+        found = [str(name) for name in names]
+        if len(found) != self.n_coords:
+            raise ValueError(f"names must hold a name for each of the {self.n_coords} coordinates; got {len(found)}.")
+        twice = {name for name in found if found.count(name) > 1} if len(set(found)) < len(found) else set()
+        if twice:
+            raise ValueError(f"names holds {min(twice)!r} more than once.")
+        return np.array(found, dtype=object)
+
+    def coordinate(self, wish: str, one: Any) -> int:
+        """A coordinate by its index or name."""
+        if isinstance(one, str):
+            if self.names is None or one not in self.names:
+                raise ValueError(f"{wish} names the coordinate {one!r}, which is not among the names.")
+            return int(np.flatnonzero(self.names == one)[0])
+        if isinstance(one, bool | np.bool_) or not isinstance(one, numbers.Integral):
+            raise TypeError(f"{wish} must name coordinates by index or name; got {one!r}.")
+        if not 0 <= int(one) < self.n_coords:
+            raise ValueError(f"{wish} names coordinate {one}; there are coordinates 0 to {self.n_coords - 1}.")
+        return int(one)
+
+    def listed(self, wish: str, wanted: Any) -> list[Any]:
+        """What a wish lists, as a list."""
+        if isinstance(wanted, np.ndarray) and wanted.ndim:
+            return list(wanted.tolist())
+        if isinstance(wanted, str | Mapping | np.ndarray) or not isinstance(wanted, Iterable):
+            raise TypeError(f"{wish} must be a list; got {wanted!r}.")
+        return list(wanted)
+
+    def _free(self) -> np.ndarray:
+        free = self._said("free")
+        if free is None:
+            return np.zeros(0, dtype=np.intp)
+        found = sorted({self.coordinate("free", one) for one in self.listed("free", free)})
+        if len(found) == self.n_coords:
+            raise ValueError("free holds all coordinates: there is nothing to choose from.")
+        return np.array(found, dtype=np.intp)
+
+    def _groups(self) -> np.ndarray | None:
+        groups = self._said("groups")
+        if groups is None:
+            return None
+        labels = np.asarray(self.listed("groups", groups))
+        if labels.shape != (self.n_coords,):
+            raise ValueError(
+                f"groups must hold a label for each of the {self.n_coords} coordinates (those of free ones are "
+                f"ignored); got shape {labels.shape}."
+            )
+        return labels if labels.dtype != object else np.array([str(label) for label in labels])
+
+    def _start(self) -> np.ndarray | None:
+        start = self._said("start")
+        if start is None:
+            return None
+        found = np.asarray(start, dtype=np.float64)
+        if found.shape != (self.n_coords,):
+            raise ValueError(f"start must have shape ({self.n_coords},); got {found.shape}.")
+        off = np.flatnonzero(~np.isin(np.arange(self.n_coords), self.free) & (found != 0))
+        if not np.all(np.isfinite(found)):
+            raise ValueError(f"start is not finite in coordinate {int(np.flatnonzero(~np.isfinite(found))[0])}.")
+        if len(off):
+            raise ValueError(
+                f"start must be zero outside of the free coordinates: the empty model has none. It is "
+                f"{found[off[0]]:g} in coordinate {off[0]}."
+            )
+        return found
+
+    def _floor(self) -> float | None:
+        floor = self._said("floor")
+        if floor is None:
+            return None
+        if not _is_number(floor) or not math.isfinite(floor):
+            raise TypeError(f"floor must be a finite number or None; got {floor!r}.")
+        return float(floor)
+
+
+def limits(said: Said, problem: Problem, k: int | None, **wishes: Any) -> Limits:
+    """Limits on the choice of units, from always, never, costs and budget."""
+    units = {wish: _wanted(said, problem, wish, wishes[wish]) for wish in ("always", "never")}
+    both = sorted(set(units["always"]) & set(units["never"]))
+    if both:
+        raise ValueError(f"always and never overlap: {_named(said, problem, both)} cannot be both.")
+    if k is not None and len(units["always"]) > k:
+        raise ValueError(f"always holds {len(units['always'])} {_noun(problem)}, more than k={k}.")
+    price = _price(said, problem, wishes["costs"])
+    budget = wishes["budget"]
+    if budget is not None:
+        budget = check_number("budget", budget)
+        if price is None:
+            raise ValueError("budget needs costs, which says what everything costs.")
+        if not Limits(price=price, budget=budget).allows(units["always"]):
+            raise ValueError(
+                f"always alone costs {price[units['always']].sum():g}, more than the budget of {budget:g}."
+            )
+    return Limits(tuple(units["always"]), tuple(units["never"]), price, budget)
+
+
+def check_size(k: Any, problem: Problem) -> int | None:
+    """A number of units to choose, or None for as many as help."""
+    if k is None:
+        return None
+    size, there_are = _check_count("k", k), int(problem.usable.sum())
+    if size > there_are:
+        raise ValueError(f"k={size} asks for more {_noun(problem)} than the {there_are} there are to choose from.")
+    return size
+
+
+def _wanted(said: Said, problem: Problem, wish: str, wanted: Any) -> list[int]:
+    """Units of the coordinates, or labels of groups, that a wish names; ascending."""
+    if wanted is None:
+        return []
+    found = set()
+    labels = problem.units.labels
+    for one in said.listed(wish, wanted):
+        if labels is None:
+            unit = said.coordinate(wish, one)
+            if problem.is_free[unit]:
+                raise ValueError(f"{wish} names coordinate {one!r}, which is free: it is always in and never counted.")
+            found.add(unit)
+        else:
+            same = np.flatnonzero(np.asarray(labels == one))
+            if not len(same):
+                raise ValueError(f"{wish} names {one!r}, which is no group.")
+            found.add(int(same[0]))
+    return sorted(found)
+
+
+def _price(said: Said, problem: Problem, costs: Any) -> np.ndarray | None:
+    if costs is None:
+        return None
+    labels = problem.units.labels
+    if labels is not None and isinstance(costs, Mapping):
+        missing = [label for label in labels.tolist() if label not in costs]
+        if missing:
+            raise ValueError(f"costs must hold a price for every group; missing: {missing[:NAMES_SHOWN]}.")
+        costs = [costs[label] for label in labels.tolist()]
+    values = said.listed("costs", costs)
+    if len(values) != len(problem.units):
+        raise ValueError(
+            f"costs must hold a number for each of the {len(problem.units)} {_noun(problem)}; got {len(values)}."
+        )
+    bad = [unit for unit, value in enumerate(values) if not (_is_number(value) and 0 <= value < math.inf)]
+    if bad:
+        raise ValueError(f"costs must be finite and not negative; that of {_named(said, problem, bad[:1])} is not.")
+    return np.array(values, dtype=np.float64)
+
+
+def _noun(problem: Problem) -> str:
+    return "coordinates" if problem.units.single else "groups"
+
+
+def _named(said: Said, problem: Problem, units: list[int]) -> str:
+    """Names of the first few of some units."""
+    labels = said.names if problem.units.single else problem.units.labels
+    shown = [repr(unit if labels is None else np.asarray(labels)[unit].item()) for unit in units[:NAMES_SHOWN]]
+    return ", ".join(shown)
+
+
+def _check_count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer of at least 1; got {value!r}.")
+    if value < 1:
+        raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
+    return int(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
