@@ -105,7 +105,7 @@ def test_curvature_is_a_sum_of_variances():
     chains, transitions = chains_of(field)(w)
     p = np.vstack([in_log_space(scores, transitions)[1] for scores in chains])
     x = field.observations.matrix[field.observations.rows].astype(float)
-    wanted = (x**2).T @ (p * (1 - p)) / 39 + 0.25
+    wanted = ((x - x.mean(axis=0)) ** 2).T @ (p * (1 - p)) / 39 + 0.25
     np.testing.assert_allclose(field.curvature(w)[: field.n_weights], wanted.ravel(), atol=1e-12)
 
 
@@ -178,6 +178,29 @@ def test_threads_change_nothing(gather):
     np.testing.assert_array_equal(field.curvature(w), other.curvature(w))
 
 
+def test_coordinates_do_not_depend_on_units_of_columns():
+    X_list, y_list = make_chains((50, 20), 3, 4)
+    X, y, bounds = np.vstack(X_list).astype(float), np.concatenate(y_list), bounds_of(X_list)
+    scale, shift = np.array([1e-6, 1.0, 300.0, 1e6]), np.array([0.0, -5.0, 1e3, 1e6])
+    field, other = (ChainField(Observations.plain(x, bounds), y, 3) for x in (X, X * scale + shift))
+    w = random_point(field)
+    assert other.value(w) == pytest.approx(field.value(w), rel=1e-12)
+    np.testing.assert_allclose(other.gradient(w), field.gradient(w), atol=1e-11)
+    np.testing.assert_allclose(other.weights(w)[0] * scale[:, None], field.weights(w)[0], rtol=1e-11)
+    np.testing.assert_allclose(other.point(*other.weights(w)), w, atol=1e-8)
+
+
+def test_some_of_the_sequences():
+    X_list, y_list = make_chains((5, 30, 1, 40), 3, 4)
+    whole = Observations.gather(np.vstack(X_list), bounds_of(X_list))
+    some = [X_list[3], X_list[0]], [y_list[3], y_list[0]]
+    taken = ChainField(whole.take(np.array([3, 0])), np.concatenate(some[1]), 3)
+    apart = ChainField(Observations.plain(np.vstack(some[0]), bounds_of(some[0])), np.concatenate(some[1]), 3)
+    w = random_point(taken)
+    assert taken.value(w) == pytest.approx(apart.value(w), rel=1e-13)
+    np.testing.assert_allclose(taken.gradient(w), apart.gradient(w), atol=1e-13)
+
+
 def test_units_are_sensors_columns_or_weights():
     owner = np.array([0, 0, 1])
     field = make_field((9,), 2, 3, owner=owner)
@@ -211,9 +234,9 @@ def test_objective_of_crfsuite_at_its_weights(tmp_path):
     weights = np.array([[state.get((f"s{j}", str(c)), 0.0) for c in range(4)] for j in range(5)])
     transitions = np.array([[steps.get((str(a), str(b)), 0.0) for b in range(4)] for a in range(4)])
     biases = np.array([state.get(("bias", str(c)), 0.0) for c in range(4)])
-    w = np.concatenate([weights.ravel(), transitions.ravel(), biases])
     field = ChainField(Observations.gather(np.vstack(X_list), bounds_of(X_list)), np.concatenate(y_list), 4)
-    assert 181 * field.value(w) + 0.5 * w @ w == pytest.approx(loss, rel=1e-6)
+    ridge = 0.5 * (np.sum(weights**2) + np.sum(transitions**2) + np.sum(biases**2))
+    assert 181 * field.value(field.point(weights, transitions, biases)) + ridge == pytest.approx(loss, rel=1e-6)
 
 
 def test_without_numba(monkeypatch):

@@ -16,6 +16,10 @@ TRIAL_WITHIN = 0.03
 STANDS_WITHIN = 1e-6
 POLISHED_WITHIN = 1e-15
 
+# The same where values are costly: no closer than trials, and what nobody could tell from the minimum.
+COSTLY_STANDS_WITHIN = TRIAL_WITHIN
+COSTLY_POLISHED_WITHIN = 1e-6
+
 # Steps of differences of gradients, as a share of the parameters.
 DIFFERENCE = 1e-5
 
@@ -62,7 +66,7 @@ class Fits:
     def standing(self, support: frozenset[int], near: Fit) -> Fit:
         """The minimiser on ``support``, as close as the search needs it to stand on."""
         fit = self.trial(support, near)
-        return self.refined(fit, STANDS_WITHIN * fit.step)
+        return self.refined(fit, (COSTLY_STANDS_WITHIN if self.problem.costly else STANDS_WITHIN) * fit.step)
 
     def trial(self, support: frozenset[int], near: Fit) -> Fit:
         """The minimiser on ``support`` to a few per cent of its distance from ``near``, from which it is looked for."""
@@ -251,4 +255,5 @@ class Fits:
         return self._known[key]
 
     def _rounding(self, value: float) -> float:
-        return POLISHED_WITHIN * max(abs(value), self.problem.magnitude)
+        within = COSTLY_POLISHED_WITHIN if self.problem.costly else POLISHED_WITHIN
+        return within * max(abs(value), self.problem.magnitude)

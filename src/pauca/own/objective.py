@@ -34,6 +34,10 @@ class Objective(Protocol):
     floor : float, optional
         A value that Q is never below, such as 0 for a loss. With it the path can say which share of Q is explained, and
         a search ends where nothing is left. Default: nothing is known.
+    costly : bool, optional
+        Whether values take so long that no more of them should be asked for than it takes to choose: the search then
+        stands on models that leave a few per cent of the step that led to them, those that are returned leave a
+        millionth of their value, and what a unit is worth is an estimate. Default: False.
 
     A **unit** is what is chosen: a coordinate, numbered as in ``w`` (free ones have a number, and are never chosen), or
     a group, numbered in the order of the sorted labels of the coordinates that are not free. So there are ``n_coords``
@@ -89,6 +93,7 @@ class Problem:
         self.start = np.zeros(self.n_coords)
         self.start[:] = _said(objective, "start", start, 0.0)
         self.floor: float | None = _said(objective, "floor", floor, None)
+        self.costly = bool(getattr(objective, "costly", False))
         self.is_free = np.zeros(self.n_coords, dtype=bool)
         self.is_free[self.free] = True
         self.units, self.usable = _units(_said(objective, "groups", groups, None), self.is_free)

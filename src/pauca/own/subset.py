@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from pauca.model import Model, Snapshot
-from pauca.own.fits import Fit
+from pauca.own.fits import TRIAL_WITHIN, Fit
 from pauca.own.ground import Ground
 from pauca.own.objective import Problem
 from pauca.own.refits import Rest, minimise
@@ -185,6 +185,8 @@ class OwnSubset:
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         fits = self._ground.fits
         models = [self._model(fits.polished(fits.trial(frozenset(found.support), fits.null))) for found in snapshots]
+        if self.problem.costly:
+            return models
         fit = fits.trial(frozenset(snapshots[answer].support), fits.null)
         worth = np.array([self._above(self._but(fit, unit), fit) for unit in fit.units])
         models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
@@ -215,7 +217,7 @@ class OwnSubset:
         return self._ground.fits.trial(frozenset(fit.units) - {unit}, fit)
 
     def _above(self, a: Fit, b: Fit) -> float:
-        return self._ground.fits.difference(a, b, TOLD_WITHIN)
+        return self._ground.fits.difference(a, b, TRIAL_WITHIN if self.problem.costly else TOLD_WITHIN)
 
     def _swapped(self, out: int, into: int) -> Swap:
         fit = self._ground.fits.trial(frozenset(self.support) - {out} | {into}, self._fit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pauca.sequences.observations import Observations
-from pauca.sequences.passes import Passes, Sums
+from pauca.sequences.passes import Passes
 
 
 class ChainField:
@@ -18,6 +18,11 @@ class ChainField:
 
     Lafferty, McCallum and Pereira (2001); Liu, Fujimaki and Ye (2014), section 5 and D.2, who take the sum for the
     mean. It is convex. No transition leads from one sequence to the next.
+
+    Coordinates are weights of columns that are centred and divided by their range, and the ridge is put on the weights
+    of the columns as they are. So gradients compare whatever units columns are in, and binary columns stay as they are.
+    A standard deviation would favour sensors that hardly ever fire: their first derivatives promise far more than they
+    keep. Nothing is copied: ``(x - mean) / range`` is a matter of weights and biases.
 
     Parameters
     ----------
@@ -44,9 +49,12 @@ class ChainField:
         The logarithms of smoothed frequencies for transitions, and zeros.
     floor : float
         Zero: Q is never below it.
+    costly : bool
+        True: a value takes a pass over all sequences.
     """
 
     floor = 0.0
+    costly = True
 
     def __init__(
         self,
@@ -69,9 +77,12 @@ class ChainField:
         by_sensor = np.full(self.n_coords, -1, dtype=np.intp)
         by_sensor[: self.n_weights] = np.repeat(sensors, n_labels)
         self.groups = None if by_weight else by_sensor
+        often = np.bincount(observations.rows, minlength=observations.matrix.shape[0]) / observations.n_positions
+        self._mean = observations.pull(often[:, None])[:, 0]
+        self._spread = observations.ranges()
         self._passes = Passes(observations, n_labels, threads)
         self._ridges = np.zeros(self.n_coords)
-        self._ridges[: self.n_weights] = ridge
+        self._ridges[: self.n_weights] = np.repeat(ridge / self._spread**2, n_labels)
         self._ridges[self.n_weights : self.n_coords - n_labels] = ridge_transitions
         self._seen_by_row = _counted(observations.rows * n_labels + labels, (observations.matrix.shape[0], n_labels))
         goes_on = np.ones(len(labels), dtype=bool)
@@ -83,10 +94,15 @@ class ChainField:
         )
 
     def weights(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Observation weights of shape (n_columns, C), transitions (C, C) from row to column, and biases (C,)."""
+        """Weights of the columns as they are (n_columns, C), transitions (C, C) from row to column, and biases (C,)."""
         n = self.n_labels
         last = self.n_coords - n
-        return w[: self.n_weights].reshape(-1, n), w[self.n_weights : last].reshape(n, n), w[last:]
+        weights = w[: self.n_weights].reshape(-1, n) / self._spread[:, None]
+        return weights, w[self.n_weights : last].reshape(n, n), w[last:] - self._mean @ weights
+
+    def point(self, weights: np.ndarray, transitions: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        """The coordinates that stand for such weights."""
+        return self._joined(weights * self._spread[:, None], transitions, biases + self._mean @ weights)
 
     def value(self, w: np.ndarray) -> float:
         """Q."""
@@ -102,23 +118,25 @@ class ChainField:
         scores, transitions = self._scores(w)
         sums = self._passes.sums(scores, transitions)
         excess = sums.marginals - self._seen_by_row
-        gradient = self._joined(self.observations.pull(excess), sums.transitions - self._seen_steps, excess.sum(axis=0))
+        in_all = excess.sum(axis=0)
+        pulled = (self.observations.pull(excess) - np.outer(self._mean, in_all)) / self._spread[:, None]
+        gradient = self._joined(pulled, sums.transitions - self._seen_steps, in_all)
         value = self._value(w, scores, transitions, sums.log_normalisers)
         return value, gradient / self.observations.n_positions + self._ridges * w
 
     def curvature(self, w: np.ndarray) -> np.ndarray:
         """About the second derivatives of Q along each coordinate: variances, as if positions were independent.
 
-        ``sum_t P_t(s) (1 - P_t(s)) x_tj^2 / N`` for a weight; for a transition the same with the probability of the
-        pair. Positions near each other do depend on each other: this ranks, it bounds nothing.
+        ``sum_t P_t(s) (1 - P_t(s)) x_tj^2 / N`` for a weight, of columns so scaled; for a transition the same with the
+        probability of the pair. Positions near each other do depend on each other: this ranks, it bounds nothing.
         """
         scores, transitions = self._scores(w)
         once = self._passes.sums(scores, transitions)
         twice = self._passes.sums(scores, transitions, squared=True)
-        spread = Sums(once.log_normalisers, once.marginals - twice.marginals, once.transitions - twice.transitions)
-        curved = self._joined(
-            self.observations.pull(spread.marginals, powers=2), spread.transitions, spread.marginals.sum(axis=0)
-        )
+        mass, pull = once.marginals - twice.marginals, self.observations.pull
+        in_all, mean = mass.sum(axis=0), self._mean[:, None]
+        pulled = (pull(mass, powers=2) - 2.0 * mean * pull(mass) + mean**2 * in_all) / self._spread[:, None] ** 2
+        curved = self._joined(pulled, once.transitions - twice.transitions, in_all)
         return np.maximum(curved, 0.0) / self.observations.n_positions + self._ridges
 
     def _scores(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -61,6 +61,16 @@ class Observations:
         patterns = patterns.astype(np.float64) if sparse.issparse(patterns) else np.asarray(patterns, dtype=np.float64)
         return cls(patterns, rows, bounds.astype(np.int64), True)
 
+    def take(self, sequences: np.ndarray) -> Observations:
+        """Some of the sequences, on the same matrix."""
+        positions = self.positions(sequences)
+        lengths = np.diff(self.bounds)[sequences]
+        return Observations(self.matrix, self.rows[positions], np.concatenate([[0], np.cumsum(lengths)]), self.gathered)
+
+    def positions(self, sequences: np.ndarray) -> np.ndarray:
+        """The positions of some sequences, one after the other."""
+        return np.concatenate([np.arange(self.bounds[i], self.bounds[i + 1]) for i in sequences])
+
     @property
     def n_positions(self) -> int:
         """Number of positions in all sequences."""
@@ -96,6 +106,14 @@ class Observations:
             block = self.matrix[here].astype(np.float64, copy=False)
             total += (block if powers == 1 else block**powers).T @ mass[here]
         return total
+
+    def ranges(self) -> np.ndarray:
+        """The largest less the smallest value of every column; one for columns that do not vary."""
+        highest, lowest = self.matrix.max(axis=0), self.matrix.min(axis=0)
+        if sparse.issparse(self.matrix):
+            highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
+        ranges = highest.astype(np.float64) - lowest.astype(np.float64)
+        return np.where(ranges > 0, ranges, 1.0)
 
     def _blocks(self) -> Iterator[slice]:
         """The rows, a number at a time; all at once where nothing need be copied."""
