@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {
         *("estimators", "design", "losses", "units", "objectives", "subset", "path", "methods", "export", "warnings"),
-        *("choice", "model", "report", "sequences"),
+        *("choice", "model", "own", "report", "sequences"),
     },
     "cli": {"cli", "estimators", "export", "path", "version"},
     "__main__": {"cli"},

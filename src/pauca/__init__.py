@@ -10,7 +10,7 @@ from pauca.version import __version__
 
 if TYPE_CHECKING:
     from pauca import export, losses, methods
-    from pauca.estimators import SparseClassifier, SparseRegressor
+    from pauca.estimators import SparseClassifier, SparseRegressor, SparseTagger
     from pauca.export import ModelFileError, load
     from pauca.own import select
     from pauca.path import Path, Progress, Stop
@@ -23,6 +23,7 @@ __all__ = [
     "Progress",
     "SparseClassifier",
     "SparseRegressor",
+    "SparseTagger",
     "Stop",
     "__version__",
     "export",
@@ -41,6 +42,7 @@ _HOMES = {
     "Progress": "path",
     "SparseClassifier": "estimators",
     "SparseRegressor": "estimators",
+    "SparseTagger": "estimators",
     "Stop": "path",
     "load": "export",
     "select": "own",

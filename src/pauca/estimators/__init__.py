@@ -2,5 +2,6 @@
 
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
+from pauca.estimators.tagger import SparseTagger
 
-__all__ = ["SparseClassifier", "SparseRegressor"]
+__all__ = ["SparseClassifier", "SparseRegressor", "SparseTagger"]

@@ -12,7 +12,7 @@ import numpy as np
 from pauca.choice import Reach, choose_by_criterion, choose_by_folds, criterion_values
 from pauca.design import Design
 from pauca.estimators.folds import Fold
-from pauca.estimators.task import Attempt, Task
+from pauca.estimators.task import Attempt, Startable, Task
 from pauca.estimators.watch import Watch
 from pauca.model import Model
 from pauca.path import EXPLAINED, Budget, Choice, Goal, Stop
@@ -24,7 +24,7 @@ Models = dict[int, Model]
 class Selection:
     """The search for a size: one attempt on all rows, and one on the rows of every fold."""
 
-    task: Task
+    task: Startable
     weights: np.ndarray
     folds: list[Fold]
     tol: float
@@ -37,7 +37,7 @@ class Selection:
         """The attempt on all rows."""
         return self._attempts[0]
 
-    def advance(self, reach: Reach, design: Design, watch: Watch) -> None:
+    def advance(self, reach: Reach, design: Design | None, watch: Watch) -> None:
         """Lead all attempts on to the largest size in reach."""
         goal = Goal(reach.largest, self.tol)
 
@@ -60,14 +60,15 @@ class Selection:
         """Whether some attempt was ended by time, callback or interrupt."""
         return any(attempt.stopped_early for attempt in self._attempts.values())
 
+    def fold_attempts(self) -> list[tuple[Fold, Attempt]]:
+        """The folds that have got anywhere, and their searches."""
+        places = [place for place in range(1, 1 + len(self.folds)) if place in self._attempts]
+        found = [(self.folds[place - 1], self._attempts[place]) for place in places]
+        return [(fold, attempt) for fold, attempt in found if attempt.trail is not None]
+
     def fold_models(self) -> list[tuple[Fold, Models]]:
         """The folds that have got anywhere, and their models."""
-        found = []
-        for place, fold in enumerate(self.folds, 1):
-            attempt = self._attempts.get(place)
-            if attempt is not None and attempt.trail is not None:
-                found.append((fold, attempt.models(0)))
-        return found
+        return [(fold, attempt.models(0)) for fold, attempt in self.fold_attempts()]
 
     def comparable(self, reach: Reach) -> list[int]:
         """Sizes that all attempts have come to, as far as nothing ended them early."""
@@ -82,7 +83,7 @@ class Selection:
         return [size for size in sizes if reach.compared(size) and size <= within] or sizes[-1:]
 
 
-def choose_size(selection: Selection, reach: Reach, watch: Watch, design: Design, weigh: Weigh) -> Choice:
+def choose_size(selection: Selection, reach: Reach, watch: Watch, design: Design | None, weigh: Weigh) -> Choice:
     """Look at more and more sizes until the best is well within them."""
     while True:
         selection.advance(reach, design, watch)
@@ -101,7 +102,7 @@ def by_criterion(criterion: str) -> Weigh:
     """A choice by an information criterion on the rows of the fit."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
-        task, models = selection.task, selection.whole.models(0)
+        task, models = _task(selection), selection.whole.models(0)
         rows = np.flatnonzero(selection.weights > 0)
         losses = _mean_losses(task, models, sizes, rows, selection.weights, held_out=False)
         values = criterion_values(
@@ -129,15 +130,21 @@ def by_folds(rule: str, scorer: Callable[..., float] | None, name: str, estimato
         if scorer is None:
             scores = _explained(selection, found, sizes)
         else:
-            scores = np.array([_scored(scorer, estimator, selection.task.X, y, *one, sizes) for one in found])
+            scores = np.array([_scored(scorer, estimator, _task(selection).X, y, *one, sizes) for one in found])
         return choose_by_folds(np.array(sizes), scores, rule, EXPLAINED if scorer is None else name)
 
     return weigh
 
 
+def _task(selection: Selection) -> Task:
+    """The rows and losses that a linear model is weighed by."""
+    assert isinstance(selection.task, Task)
+    return selection.task
+
+
 def _explained(selection: Selection, found: list[tuple[Fold, Models]], sizes: list[int]) -> np.ndarray:
     """One minus the loss on rows held out over that of the constants, which all folds share as their measure."""
-    task, weights = selection.task, selection.weights
+    task, weights = _task(selection), selection.weights
     losses = np.array(
         [
             _mean_losses(task, models, (0, *sizes), fold.test, weights, held_out=True).sum(axis=1)

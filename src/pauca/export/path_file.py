@@ -12,6 +12,7 @@ from pauca.model import Model
 from pauca.path import CRITERIA, FOLD_RULES, Choice, Event, Path, Stop
 
 FIELDS = ("features", "outputs", "classes", "groups", "prices", "choice", "stop", "events", "models")
+OPTIONAL = ("noun",)
 
 # A model has a coefficient, mostly zero, for every column. More columns than this no memory would hold.
 MOST_FEATURES = 2**31 - 1
@@ -40,6 +41,7 @@ def write_path(path: Path) -> dict[str, Any]:
         "stop": path.stop.value,
         "events": [_plain(event) for event in path.events],
         "models": [_write_model(model) for model in path],
+        **({} if path.noun is None else {"noun": path.noun}),
     }
 
 
@@ -64,7 +66,8 @@ def read_path(fields: dict[str, Place]) -> Path:
     if 0 not in models:
         fields["models"].refuse("the model of size 0 is missing")
     choice = _read_choice(fields["choice"], models)
-    return Path(models, events, stop, n_features, names, labels, owner, outputs, classes, prices, choice)
+    noun = fields["noun"].text() if "noun" in fields else None
+    return Path(models, events, stop, n_features, names, labels, owner, outputs, classes, prices, choice, noun=noun)
 
 
 def _write_model(model: Model) -> dict[str, Any]:
@@ -78,12 +81,14 @@ def _write_model(model: Model) -> dict[str, Any]:
         "worth_is_exact": bool(model.worth_is_exact),
         "at_infinity": bool(model.at_infinity),
         "converged": bool(model.converged),
+        **({} if model.free is None else {"free": model.free.tolist()}),
     }
 
 
 def _read_model(place: Place, n_features: int, n_outputs: int, n_units: int, owner: np.ndarray | None) -> Model:
     fields = place.fields(
-        ["units", "support", "coef", "intercept", "objective", "worth", "worth_is_exact", "at_infinity", "converged"]
+        ["units", "support", "coef", "intercept", "objective", "worth", "worth_is_exact", "at_infinity", "converged"],
+        optional=["free"],
     )
     units = fields["units"].ascending(n_units - 1)
     support = fields["support"].ascending(n_features - 1)
@@ -101,6 +106,7 @@ def _read_model(place: Place, n_features: int, n_outputs: int, n_units: int, own
         at_infinity=fields["at_infinity"].flag(),
         worth_is_exact=fields["worth_is_exact"].flag(),
         converged=fields["converged"].flag(),
+        free=np.array([item.number() for item in fields["free"].items()]) if "free" in fields else None,
     )
 
 
