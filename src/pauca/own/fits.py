@@ -16,9 +16,11 @@ TRIAL_WITHIN = 0.03
 STANDS_WITHIN = 1e-6
 POLISHED_WITHIN = 1e-15
 
-# The same where values are costly: no closer than trials, and what nobody could tell from the minimum.
+# The same where values are costly: no closer than trials, what nobody could tell from the minimum, and what is enough
+# for models that are returned beside the one that was asked for.
 COSTLY_STANDS_WITHIN = TRIAL_WITHIN
 COSTLY_POLISHED_WITHIN = 1e-6
+COSTLY_NEARLY_WITHIN = 1e-5
 
 # Steps of differences of gradients, as a share of the parameters.
 DIFFERENCE = 1e-5
@@ -79,6 +81,11 @@ class Fits:
         """A fit with nothing left to gain but rounding."""
         fit = self.latest(fit)
         return fit if fit.polished else self.refined(fit, self._rounding(fit.value))
+
+    def nearly_polished(self, fit: Fit) -> Fit:
+        """A fit as close as those that are returned beside another need be."""
+        fit = self.latest(fit)
+        return self.refined(fit, COSTLY_NEARLY_WITHIN / COSTLY_POLISHED_WITHIN * self._rounding(fit.value))
 
     def latest(self, fit: Fit) -> Fit:
         """The fit on the same units as it is now."""
@@ -255,5 +262,7 @@ class Fits:
         return self._known[key]
 
     def _rounding(self, value: float) -> float:
-        within = COSTLY_POLISHED_WITHIN if self.problem.costly else POLISHED_WITHIN
-        return within * max(abs(value), self.problem.magnitude)
+        """What is not worth a further step: rounding, or a millionth of the value where values are costly."""
+        if self.problem.costly:
+            return COSTLY_POLISHED_WITHIN * max(abs(value), 1e-3 * self.problem.magnitude)
+        return POLISHED_WITHIN * max(abs(value), self.problem.magnitude)

@@ -184,10 +184,14 @@ class OwnSubset:
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         fits = self._ground.fits
-        models = [self._model(fits.polished(fits.trial(frozenset(found.support), fits.null))) for found in snapshots]
+        found = [fits.trial(frozenset(one.support), fits.null) for one in snapshots]
         if self.problem.costly:
-            return models
-        fit = fits.trial(frozenset(snapshots[answer].support), fits.null)
+            near = [
+                fits.polished(fit) if place == answer else fits.nearly_polished(fit) for place, fit in enumerate(found)
+            ]
+            return [self._model(fit) for fit in near]
+        models = [self._model(fits.polished(fit)) for fit in found]
+        fit = found[answer]
         worth = np.array([self._above(self._but(fit, unit), fit) for unit in fit.units])
         models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
         return models

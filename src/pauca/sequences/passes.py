@@ -21,7 +21,7 @@ LONGEST_RUN = 64
 # Sequences are split into at most so many parts, each summed on its own and the sums added in a fixed order: results do
 # not depend on the number of threads. Sums by pattern cost memory, so that parts are fewer where there are many.
 MOST_PARTS = 16
-ROWS_PER_PATTERN = 4
+ROWS_PER_PATTERN = 8
 
 # Below so many products, starting threads costs more than they save.
 WORTH_THREADS = 1 << 21
