@@ -20,6 +20,7 @@ from benchmarks.memory import memory
 from benchmarks.piecewise import lp
 from benchmarks.quality import correlated, optimum
 from benchmarks.report import Figure, table, verdict
+from benchmarks.sequences import crf, sensors
 from benchmarks.speed import large_sparse, small, tall, wide
 from benchmarks.synthetic import synthetic
 from benchmarks.table4 import table4
@@ -38,12 +39,13 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "lp": lp,
     "digits": digits,
     "choosing": choosing,
+    "crf": crf,
     "memory": memory,
     "import": import_time,
 }
-ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {"table4": table4}
+ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {"table4": table4, "sensors": sensors}
 ALL = (*SECTIONS, *ON_REAL_DATA)
-PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "abess")
+PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "abess", "numba", "python-crfsuite")
 
 
 def main() -> None:
@@ -67,7 +69,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, some problems smaller")
     parser.add_argument("--only", choices=ALL, help="run one section")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/a1a.gz, a2a.gz and w1a.gz")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/ and sequence/, see the README")
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
     return parser.parse_args()
 

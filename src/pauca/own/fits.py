@@ -85,7 +85,7 @@ class Fits:
     def nearly_polished(self, fit: Fit) -> Fit:
         """A fit as close as those that are returned beside another need be."""
         fit = self.latest(fit)
-        return self.refined(fit, COSTLY_NEARLY_WITHIN / COSTLY_POLISHED_WITHIN * self._rounding(fit.value))
+        return self.refined(fit, COSTLY_NEARLY_WITHIN * max(abs(fit.value), self.problem.magnitude))
 
     def latest(self, fit: Fit) -> Fit:
         """The fit on the same units as it is now."""
