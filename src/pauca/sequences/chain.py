@@ -84,7 +84,8 @@ class ChainField:
         self._ridges = np.zeros(self.n_coords)
         self._ridges[: self.n_weights] = np.repeat(ridge / self._spread**2, n_labels)
         self._ridges[self.n_weights : self.n_coords - n_labels] = ridge_transitions
-        self._seen_by_row = _counted(observations.rows * n_labels + labels, (observations.matrix.shape[0], n_labels))
+        places = observations.rows.astype(np.intp) * n_labels + labels
+        self._seen_by_row = _counted(places, (observations.matrix.shape[0], n_labels))
         goes_on = np.ones(len(labels), dtype=bool)
         goes_on[observations.bounds[1:] - 1] = False
         steps = np.flatnonzero(goes_on)

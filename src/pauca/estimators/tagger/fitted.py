@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -159,7 +160,7 @@ class FittedTagger(BaseEstimator):
         read = read_sequences(X, lengths, self.n_features_in_, names, self.support_)
         data = Observations.plain(read.matrix, read.bounds)
         scores = data.scores(self.coef_[:, self.support_].T.copy()) + self.intercept_
-        return read, Passes(data, len(self.classes_), self.n_jobs or 1), scores
+        return read, Passes(data, len(self.classes_), effective_n_jobs(self.n_jobs)), scores
 
     def _compared(self, X: Any, y: Any, lengths: Any) -> tuple[list[Hashable], list[Hashable]]:
         """Labels in truth and as they were found."""
