@@ -49,7 +49,7 @@ def test_value_is_that_of_all_label_sequences(shape):
         enumerated(scores, transitions)[0] - path_score(scores, transitions, y)
         for scores, y in zip(chains, labels, strict=True)
     ]
-    ridges = 0.05 * np.sum(weights**2) + 0.15 * np.sum(transitions**2)
+    ridges = 0.05 * np.sum(weights**2) + 0.15 * np.sum(transitions**2)  # of the weights as they are told
     assert field.value(w) == pytest.approx(sum(losses) / sum(lengths) + ridges, abs=1e-12)
     assert field.value_and_gradient(w)[0] == pytest.approx(field.value(w), abs=1e-13)
 
@@ -187,7 +187,20 @@ def test_coordinates_do_not_depend_on_units_of_columns():
     assert other.value(w) == pytest.approx(field.value(w), rel=1e-12)
     np.testing.assert_allclose(other.gradient(w), field.gradient(w), atol=1e-11)
     np.testing.assert_allclose(other.weights(w)[0] * scale[:, None], field.weights(w)[0], rtol=1e-11)
-    np.testing.assert_allclose(other.point(*other.weights(w)), w, atol=1e-8)
+    assert other.value(other.point(*other.weights(w))) == pytest.approx(other.value(w), rel=1e-9)
+
+
+def test_scores_of_first_and_last_labels_matter_at_the_ends_only():
+    field = make_field((4, 1, 6), 3, 2)
+    w = random_point(field)
+    first, last = w[-6:-3].copy(), w[-3:].copy()
+    chains, transitions = chains_of(field)(w)
+    w[-6:] = 0.0
+    others, steps = chains_of(field)(w)
+    labels = np.split(np.random.default_rng(0).integers(0, 3, 11), [4, 5])
+    for scores, without, y in zip(chains, others, labels, strict=True):
+        difference = path_score(scores, transitions, y) - path_score(without, steps, y)
+        assert difference == pytest.approx(first[y[0]] + last[y[-1]])
 
 
 def test_some_of_the_sequences():
@@ -204,8 +217,8 @@ def test_some_of_the_sequences():
 def test_units_are_sensors_columns_or_weights():
     owner = np.array([0, 0, 1])
     field = make_field((9,), 2, 3, owner=owner)
-    np.testing.assert_array_equal(field.groups, [0] * 4 + [1] * 2 + [-1] * 6)
-    np.testing.assert_array_equal(field.free, range(6, 12))
+    np.testing.assert_array_equal(field.groups, [0] * 4 + [1] * 2 + [-1] * 10)
+    np.testing.assert_array_equal(field.free, range(6, 16))
     assert make_field((9,), 2, 3, by_weight=True).groups is None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pauca.export.errors import ModelFileError
 from pauca.export.files import write_whole
-from pauca.export.path_file import FIELDS, OPTIONAL, read_path, write_path
+from pauca.export.path_file import FIELDS, read_path, write_path
 from pauca.export.place import Place
 from pauca.export.raw_table import read_raw_table, write_raw_table
 from pauca.export.registry import Kind, kind_of, known_kinds
@@ -109,7 +109,7 @@ def read_document(document: Any) -> Any:
     _check_version(Place(document.get("version"), "version"))
     fields = top.fields(
         ["format", "version", "pauca", "kind", "settings", "labels", "size", *FIELDS],
-        optional=["raw_table", "checksum", *OPTIONAL],
+        optional=["own", "raw_table", "checksum"],
     )
     fields["pauca"].text()
     if "checksum" in fields:

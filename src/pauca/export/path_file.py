@@ -12,7 +12,6 @@ from pauca.model import Model
 from pauca.path import CRITERIA, FOLD_RULES, Choice, Event, Path, Stop
 
 FIELDS = ("features", "outputs", "classes", "groups", "prices", "choice", "stop", "events", "models")
-OPTIONAL = ("noun",)
 
 # A model has a coefficient, mostly zero, for every column. More columns than this no memory would hold.
 MOST_FEATURES = 2**31 - 1
@@ -41,33 +40,52 @@ def write_path(path: Path) -> dict[str, Any]:
         "stop": path.stop.value,
         "events": [_plain(event) for event in path.events],
         "models": [_write_model(model) for model in path],
-        **({} if path.noun is None else {"noun": path.noun}),
+        **({} if path.free is None else {"own": _write_own(path, path.free)}),
     }
 
 
 def read_path(fields: dict[str, Place]) -> Path:
     """The path from these fields; whatever does not go together is refused."""
-    n_features, names = _read_features(fields["features"])
+    free, floor, noun = _read_own(fields.get("own"))
+    n_features, names = _read_features(fields["features"], 0 if free is None else len(free))
+    n_coords = n_features + (0 if free is None else len(free))
+    if free is not None and len(free) and free[-1] >= n_coords:
+        fields["own"].refuse("there is a free coordinate beyond the last")
     outputs, classes = _read_outputs(fields["outputs"]), _read_classes(fields["classes"])
     if outputs is not None and classes is not None:
         fields["classes"].refuse("two classes are told apart by a single output")
-    labels, owner = _read_groups(fields["groups"], n_features)
-    n_units = n_features if labels is None else len(labels)
+    labels, owner = _read_groups(fields["groups"], n_coords, free)
+    n_units = n_coords if labels is None else len(labels)
     n_outputs = 1 if outputs is None else len(outputs)
     prices = _read_prices(fields["prices"], n_units)
     events = [_read_event(event, n_units - 1) for event in fields["events"].items()]
     stop = fields["stop"].one_of(STOPS)
     models: dict[int, Model] = {}
     for place in fields["models"].items():
-        model = _read_model(place, n_features, n_outputs, n_units, owner)
+        model = _read_model(place, n_coords, n_outputs, n_units, owner, None if free is None else len(free))
         if model.size <= max(models, default=-1):
             place.refuse("the models must be in the order of their sizes, one of each size")
         models[model.size] = model
     if 0 not in models:
         fields["models"].refuse("the model of size 0 is missing")
     choice = _read_choice(fields["choice"], models)
-    noun = fields["noun"].text() if "noun" in fields else None
-    return Path(models, events, stop, n_features, names, labels, owner, outputs, classes, prices, choice, noun=noun)
+    kept = models, events, stop, n_features, names, labels, owner, outputs, classes, prices, choice
+    return Path(*kept, free, floor, noun)
+
+
+def _write_own(path: Path, free: np.ndarray) -> dict[str, Any]:
+    """What a path that is not of a linear model has besides."""
+    return {"free": free.tolist(), "floor": path.floor, "noun": path.noun}
+
+
+def _read_own(place: Place | None) -> tuple[np.ndarray | None, float | None, str | None]:
+    """Free coordinates, the floor and what sizes count; a linear model has none, zero and no word for it."""
+    if place is None:
+        return None, 0.0, None
+    fields = place.fields(["free", "floor", "noun"])
+    free = np.array(fields["free"].ascending(MOST_FEATURES), dtype=np.intp)
+    floor = None if fields["floor"].value is None else fields["floor"].number()
+    return free, floor, None if fields["noun"].value is None else fields["noun"].text()
 
 
 def _write_model(model: Model) -> dict[str, Any]:
@@ -85,13 +103,14 @@ def _write_model(model: Model) -> dict[str, Any]:
     }
 
 
-def _read_model(place: Place, n_features: int, n_outputs: int, n_units: int, owner: np.ndarray | None) -> Model:
-    fields = place.fields(
-        ["units", "support", "coef", "intercept", "objective", "worth", "worth_is_exact", "at_infinity", "converged"],
-        optional=["free"],
-    )
+def _read_model(
+    place: Place, n_coords: int, n_outputs: int, n_units: int, owner: np.ndarray | None, n_free: int | None
+) -> Model:
+    names = ["units", "support", "coef", "intercept", "objective", "worth", "worth_is_exact", "at_infinity"]
+    # The transitions of a tagger are free too, though no path has coordinates for them.
+    fields = place.fields([*names, "converged", *([] if n_free is None else ["free"])], optional=["free"])
     units = fields["units"].ascending(n_units - 1)
-    support = fields["support"].ascending(n_features - 1)
+    support = fields["support"].ascending(n_coords - 1)
     if not set(support if owner is None else owner[support].tolist()) <= set(units):
         fields["support"].refuse("there is a column of a unit that was not chosen")
     if owner is None and support != units:
@@ -106,7 +125,7 @@ def _read_model(place: Place, n_features: int, n_outputs: int, n_units: int, own
         at_infinity=fields["at_infinity"].flag(),
         worth_is_exact=fields["worth_is_exact"].flag(),
         converged=fields["converged"].flag(),
-        free=np.array([item.number() for item in fields["free"].items()]) if "free" in fields else None,
+        free=np.array(fields["free"].numbers(n_free), dtype=np.float64) if "free" in fields else None,
     )
 
 
@@ -121,12 +140,12 @@ def _read_intercept(place: Place, n_outputs: int) -> float | np.ndarray:
     return place.number() if n_outputs == 1 else np.array(place.numbers(n_outputs), dtype=np.float64)
 
 
-def _read_features(place: Place) -> tuple[int, np.ndarray | None]:
+def _read_features(place: Place, n_free: int) -> tuple[int, np.ndarray | None]:
     fields = place.fields(["count", "names"])
     count = fields["count"].integer(1, MOST_FEATURES)
     if fields["names"].value is None:
         return count, None
-    return count, np.array(fields["names"].texts(count), dtype=object)
+    return count, np.array(fields["names"].texts(count + n_free), dtype=object)
 
 
 def _read_outputs(place: Place) -> list[str] | None:
@@ -139,12 +158,15 @@ def _read_classes(place: Place) -> list[str] | None:
     return None if place.value is None else place.texts(2)
 
 
-def _read_groups(place: Place, n_features: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _read_groups(place: Place, n_coords: int, free: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
     if place.value is None:
         return None, None
     fields = place.fields(["labels", "owner"])
     labels = read_array(fields["labels"])
-    owner = [item.integer(0, len(labels) - 1) for item in fields["owner"].items(n_features)]
+    # Free coordinates belong to no group: their number is that after the last.
+    nobody = set() if free is None else set(free.tolist())
+    items = fields["owner"].items(n_coords)
+    owner = [item.integer(0, len(labels) - (column not in nobody)) for column, item in enumerate(items)]
     return labels, np.array(owner, dtype=np.intp)
 
 

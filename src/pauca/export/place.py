@@ -86,8 +86,8 @@ class Place:
             self._wanted("a finite number")
         return number
 
-    def numbers(self, length: int) -> list[float]:
-        """So many finite numbers."""
+    def numbers(self, length: int | None = None) -> list[float]:
+        """Finite numbers, so many if a length is asked for."""
         return [item.number() for item in self.items(length)]
 
     def real(self) -> float:

@@ -10,24 +10,41 @@ import numpy as np
 from pauca.own.objective import Problem
 from pauca.own.refits import Rest, inverse_of, minimise, without
 
-# A trial may leave this share of its distance in value from the model it is held against; a model that the search
-# stands on this share of the step that led to it; one that is returned this share of the value.
+# A trial may leave this share of its distance in value from the model it is held against.
 TRIAL_WITHIN = 0.03
-STANDS_WITHIN = 1e-6
-POLISHED_WITHIN = 1e-15
 
-# The same where values are costly: no closer than trials, what nobody could tell from the minimum, and what is enough
-# for models that are returned beside the one that was asked for.
-COSTLY_STANDS_WITHIN = TRIAL_WITHIN
-COSTLY_POLISHED_WITHIN = 1e-6
-COSTLY_NEARLY_WITHIN = 1e-5
 
-# Steps of differences of gradients, as a share of the parameters.
-DIFFERENCE = 1e-5
+@dataclass(frozen=True)
+class Closeness:
+    """How close to their minimum models are taken."""
+
+    standing: float
+    """Those that the search stands on: what is left as a share of the step that led to them."""
+    polished: float
+    """Those that are returned: what is left as a share of the value."""
+    negligible: float
+    """Gains of less than this share of the value are taken for none."""
+
+
+# What quasi-Newton steps promise is too little by a factor of ten to a hundred where the objective is much flatter in
+# some directions than in others; that is reckoned with. On a chain of labels whose 56 transitions are free, models of a
+# path took 129 gradients to stand within 1e-3, 155 within 1e-4, 226 within 1e-5 and 358 within 1e-6, and were in truth
+# within 6e-3, 3e-3, 6e-4 and 4e-5; to polish them all to 1e-9 took 400, 360, 230 and 20 more. So a search whose models
+# are to be close is best done tightly from the first.
+TIGHT = Closeness(1e-6, 1e-11, 1e-10)
+NEWTON = Closeness(1e-6, 1e-14, 1e-13)
+COSTLY = Closeness(TRIAL_WITHIN, 1e-6, 1e-6)
+
+# Where values are costly, models that are returned beside the one that was asked for may leave so many times as much:
+# to polish all of a path to 15 sensors takes four times as many values as to find it, and half of them so.
+BESIDE = 10.0
 
 # Gradients and inverse Hessians are kept for as many fits as take this many bytes, or at least so many.
 KEPT_BYTES = 1 << 28
 LEAST_KEPT = 8
+
+# A Hessian of up to this many coordinates is made where no steps have told one.
+LARGEST_HESSIAN = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +71,14 @@ class Fits:
     """Minimisers by support.
 
     Values of different supports are compared in one of two ways. Models that the search stands on are all converged
-    alike: what they leave is a millionth of the step that led to them. A trial is held against such a model, and is
-    refined until what it leaves is a few per cent of the difference between the two; see ``difference``.
+    alike: what they leave is a small share of the step that led to them. A trial is held against such a model, and both
+    are refined until what they leave is a few per cent of the difference between the two; see ``difference``.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        exact = problem.hessian is not None or problem.refit is not None
+        self.closeness = COSTLY if problem.costly else NEWTON if exact else TIGHT
         self._known: dict[frozenset[int], Fit] = {}
         self._rests: dict[frozenset[int], Rest] = {}
         self.null = self._first()
@@ -68,7 +87,7 @@ class Fits:
     def standing(self, support: frozenset[int], near: Fit) -> Fit:
         """The minimiser on ``support``, as close as the search needs it to stand on."""
         fit = self.trial(support, near)
-        return self.refined(fit, (COSTLY_STANDS_WITHIN if self.problem.costly else STANDS_WITHIN) * fit.step)
+        return self.refined(fit, self.closeness.standing * fit.step)
 
     def trial(self, support: frozenset[int], near: Fit) -> Fit:
         """The minimiser on ``support`` to a few per cent of its distance from ``near``, from which it is looked for."""
@@ -83,9 +102,9 @@ class Fits:
         return fit if fit.polished else self.refined(fit, self._rounding(fit.value))
 
     def nearly_polished(self, fit: Fit) -> Fit:
-        """A fit as close as those that are returned beside another need be."""
+        """A fit as close as one that is returned beside the one that was asked for, where values are costly."""
         fit = self.latest(fit)
-        return self.refined(fit, COSTLY_NEARLY_WITHIN * max(abs(fit.value), self.problem.magnitude))
+        return self.refined(fit, BESIDE * self._rounding(fit.value))
 
     def latest(self, fit: Fit) -> Fit:
         """The fit on the same units as it is now."""
@@ -130,29 +149,22 @@ class Fits:
 
     def inverse(self, fit: Fit) -> np.ndarray:
         """About the inverse of the Hessian on the coordinates of a fit."""
-        return self._rest(fit).inverse
+        rest = self._rest(fit)
+        if rest.inverse is None:
+            made = self._inverse(rest.w, rest.gradient, fit.coords)
+            rest = self._rests[frozenset(fit.units)] = replace(rest, inverse=made)
+            assert rest.inverse is not None
+        return rest.inverse
 
     def dropped(self, fit: Fit, units: frozenset[int]) -> Rest:
         """Where the quadratic around a fit has its minimum once some units are held at zero, evaluated in truth."""
-        return self._dropped(self._rest(fit), fit.coords, self.problem.coords(sorted(set(fit.units) - units)))[0]
+        wanted = self.problem.coords(sorted(set(fit.units) - units))
+        return self._dropped(replace(self._rest(fit), inverse=self.inverse(fit)), fit.coords, wanted)[0]
 
     def aside(self, fit: Fit, coords: np.ndarray) -> Rest:
         """A fit as the place from which other coordinates set out alone."""
         rest = self._rest(fit)
         return replace(rest, inverse=np.diag(self._diagonal(rest.w, rest.gradient, coords)), left=np.inf)
-
-    def bend(self, w: np.ndarray, gradient: np.ndarray, direction: np.ndarray) -> np.ndarray | None:
-        """The Hessian times a direction, by a difference of gradients; None if the domain ends at once."""
-        size = float(np.abs(direction).max(initial=0.0))
-        if not size > 0:
-            return None
-        length = DIFFERENCE * (1.0 + float(np.abs(w).max(initial=0.0))) / size
-        for _ in range(4):
-            _, there = self.problem.at(w + length * direction)
-            if there is not None:
-                return np.asarray((there - gradient) / length)
-            length *= 1e-2
-        return None
 
     def _first(self) -> Fit:
         """The empty model, from the start that the objective names."""
@@ -175,15 +187,27 @@ class Fits:
         return self._keep(units, coords, rest, abs(near.value - rest.value))
 
     def _minimised(self, coords: np.ndarray, begin: Rest, enough: Callable[[float], float]) -> Rest:
-        problem = self.problem
-        if problem.refit is None or not len(coords):
-            return minimise(problem, coords, begin, enough)
-        tol = max(enough(begin.value), self._rounding(begin.value))
-        w = np.asarray(problem.refit(coords, begin.w.copy(), tol), dtype=np.float64)
-        value, gradient = problem.at(w)
-        if gradient is None or value > begin.value + self._rounding(begin.value):
-            return replace(begin, left=np.inf, converged=False)
-        return Rest(w, value, gradient, begin.inverse, tol)
+        """The minimum over some coordinates, by the objective's own way if that gets anywhere."""
+        if self.problem.refit is not None and len(coords):
+            rest = self._by_hook(coords, begin, max(enough(begin.value), self._rounding(begin.value)))
+            if rest.value < begin.value:
+                return rest
+        if begin.inverse is None:
+            begin = replace(begin, inverse=self._inverse(begin.w, begin.gradient, coords))
+        return minimise(self.problem, coords, begin, enough)
+
+    def _by_hook(self, coords: np.ndarray, begin: Rest, tol: float) -> Rest:
+        assert self.problem.refit is not None
+        w = np.array(self.problem.refit(coords, begin.w.copy(), tol), dtype=np.float64)
+        moved = w.copy() if w.shape == begin.w.shape else np.ones_like(begin.w)
+        moved[coords] = 0.0
+        if np.any(moved):
+            raise ValueError(
+                f"{self.problem.name}.refit must return an array of shape {begin.w.shape} that is zero outside of the "
+                f"coordinates it is given; shape {w.shape} came, or coordinate {int(np.flatnonzero(moved)[0])} is not."
+            )
+        value, gradient = self.problem.at(w)
+        return replace(begin, value=np.inf) if gradient is None else Rest(w, value, gradient, None, tol)
 
     def _dropped(self, rest: Rest, coords: np.ndarray, wanted: np.ndarray) -> tuple[Rest, np.ndarray]:
         """The place to go on from with those of ``coords`` that are wanted, and which they are."""
@@ -191,11 +215,12 @@ class Fits:
         if stays.all():
             return rest, coords
         kept, lost = np.flatnonzero(stays), np.flatnonzero(~stays)
-        inverse, share = without(rest.inverse, kept, lost)
         w = rest.w.copy()
         w[coords[lost]] = 0.0
-        moved = w.copy()
-        moved[coords[kept]] -= share @ rest.w[coords[lost]]
+        moved, inverse = w.copy(), None
+        if rest.inverse is not None:
+            inverse, share = without(rest.inverse, kept, lost)
+            moved[coords[kept]] -= share @ rest.w[coords[lost]]
         # Of the minimum of the quadratic and of the point with nothing but zeros put in, one may lie outside of the
         # domain; on the way to the empty model, which does not, there are others.
         trials = [moved] + [self._anchor + reach * (w - self._anchor) for reach in (1.0, 0.5, 0.25, 0.1, 0.0)]
@@ -207,6 +232,8 @@ class Fits:
 
     def _bordered(self, rest: Rest, coords: np.ndarray, wanted: np.ndarray) -> Rest:
         """The same point with further coordinates, which are zero there, in the order that is wanted."""
+        if rest.inverse is None:
+            return rest
         place = {coord: position for position, coord in enumerate(coords.tolist())}
         old = np.array([position for position, coord in enumerate(wanted.tolist()) if coord in place], dtype=np.intp)
         new = np.array([position for position, coord in enumerate(wanted.tolist()) if coord not in place], np.intp)
@@ -215,6 +242,12 @@ class Fits:
         inverse[np.ix_(old, old)] = rest.inverse[np.ix_(source, source)]
         inverse[new, new] = self._diagonal(rest.w, rest.gradient, wanted[new])
         return replace(rest, inverse=inverse, left=np.inf)
+
+    def _inverse(self, w: np.ndarray, gradient: np.ndarray, coords: np.ndarray) -> np.ndarray:
+        """An inverse Hessian where no steps have made one."""
+        if self.problem.hessian is not None and len(coords) <= LARGEST_HESSIAN:
+            return inverse_of(self.problem.hessian(w, coords))
+        return np.diag(self._diagonal(w, gradient, coords))
 
     def _diagonal(self, w: np.ndarray, gradient: np.ndarray, coords: np.ndarray) -> np.ndarray:
         """A first guess at the inverse curvature in some coordinates."""
@@ -225,7 +258,7 @@ class Fits:
         else:
             direction = np.zeros_like(w)
             direction[coords] = gradient[coords]
-            bent = self.bend(w, gradient, direction)
+            bent = self.problem.bend(w, gradient, direction)
             size = float(direction @ direction)
             own = np.full(len(coords), 0.0 if bent is None else float(bent @ direction) / size)
         positive = own[np.isfinite(own) & (own > 0)]
@@ -241,10 +274,8 @@ class Fits:
             w = self.point(fit)
             value, gradient = self.problem.at(w)
             assert gradient is not None
-            if self.problem.hessian is not None:
-                inverse = inverse_of(self.problem.hessian(w, fit.coords))
-            else:
-                inverse = np.diag(self._diagonal(w, gradient, fit.coords))
+            own = self.problem.refit is not None
+            inverse = None if own else self._inverse(w, gradient, fit.coords)
             found = self._rests[key] = Rest(w, value, gradient, inverse, fit.left)
         return found
 
@@ -256,13 +287,10 @@ class Fits:
         self._known[key] = replace(fit, converged=rest.converged)
         self._rests.pop(key, None)
         self._rests[key] = rest
-        most = max(LEAST_KEPT, KEPT_BYTES // (rest.inverse.nbytes + 2 * rest.gradient.nbytes))
+        most = max(LEAST_KEPT, KEPT_BYTES // (8 * len(coords) ** 2 + 2 * rest.gradient.nbytes))
         while len(self._rests) > most:
             self._rests.pop(next(iter(self._rests)))
         return self._known[key]
 
     def _rounding(self, value: float) -> float:
-        """What is not worth a further step: rounding, or a millionth of the value where values are costly."""
-        if self.problem.costly:
-            return COSTLY_POLISHED_WITHIN * max(abs(value), 1e-3 * self.problem.magnitude)
-        return POLISHED_WITHIN * max(abs(value), self.problem.magnitude)
+        return self.closeness.polished * max(abs(value), self.problem.magnitude)

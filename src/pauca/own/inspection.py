@@ -98,11 +98,11 @@ class _Trial:
 
     def leaves_alone(self, w: np.ndarray) -> None:
         """Value and gradient do not change what they are given."""
-        for method in (self.problem.objective.value, self.problem.objective.gradient):
+        for method in ("value", "gradient"):
             given = w.copy()
-            method(given)
+            getattr(self.problem.objective, method)(given)
             if not np.array_equal(given, w):
-                self._refuse(method.__name__, "changes the array it is given; it must make a new one")
+                self._refuse(method, "changes the array it is given; it must make a new one")
 
     def agrees_with_differences_at(self, w: np.ndarray) -> None:
         """The gradient is what the value rises by."""
@@ -208,13 +208,14 @@ class _Trial:
     def _agrees(self, w: np.ndarray, gradient: np.ndarray, direction: np.ndarray) -> tuple[float, float] | None:
         """None if slope and differences along a direction agree, else both."""
         claimed = float(gradient @ direction)
+        typical = float(np.linalg.norm(gradient * direction))
         closest = np.nan
         for step in STEPS:
             above, below = self.problem.value(w + step * direction), self.problem.value(w - step * direction)
             if not (above < np.inf and below < np.inf):
                 continue
             found = (above - below) / (2 * step)
-            size = max(abs(found), abs(claimed))
+            size = max(abs(found), abs(claimed), typical)
             rounding = ROUNDINGS * self.eps * (abs(above) + abs(below)) / step
             # Where rounding is not far below the slope, the step says nothing.
             if rounding > DROWNED_ABOVE * size:

@@ -13,6 +13,9 @@ from pauca.units import Units
 HOOKS = ("value_and_gradient", "curvature", "gains", "removal_costs", "refit", "hessian")
 """What an objective may offer beyond its value and gradient."""
 
+# Steps of differences of gradients, as a share of the parameters.
+DIFFERENCE = 1e-5
+
 
 class Objective(Protocol):
     """A smooth convex function Q of a parameter vector ``w`` of shape (n_coords,).
@@ -34,10 +37,11 @@ class Objective(Protocol):
     floor : float, optional
         A value that Q is never below, such as 0 for a loss. With it the path can say which share of Q is explained, and
         a search ends where nothing is left. Default: nothing is known.
+
     costly : bool, optional
         Whether values take so long that no more of them should be asked for than it takes to choose: the search then
-        stands on models that leave a few per cent of the step that led to them, those that are returned leave a
-        millionth of their value, and what a unit is worth is an estimate. Default: False.
+        stands on models that leave up to a few per cent of the step that led to them, the last step towards those that
+        are returned promises a millionth of their value, and what a unit is worth is an estimate. Default: False.
 
     A **unit** is what is chosen: a coordinate, numbered as in ``w`` (free ones have a number, and are never chosen), or
     a group, numbered in the order of the sorted labels of the coordinates that are not free. So there are ``n_coords``
@@ -134,10 +138,31 @@ class Problem:
         with np.errstate(all="ignore"):
             return self._checked(self.objective.gradient(w), value)
 
+    def bend(self, w: np.ndarray, gradient: np.ndarray, direction: np.ndarray) -> np.ndarray | None:
+        """The Hessian times a direction, by a difference of gradients; None if the domain ends at once."""
+        size = float(np.abs(direction).max(initial=0.0))
+        if not size > 0:
+            return None
+        length = DIFFERENCE * (1.0 + float(np.abs(w).max(initial=0.0))) / size
+        for _ in range(4):
+            _, there = self.at(w + length * direction)
+            if there is not None:
+                return np.asarray((there - gradient) / length)
+            length *= 1e-2
+        return None
+
     @cached_property
     def magnitude(self) -> float:
-        """The size of the numbers that a value is made of, as far as the start tells; it says what rounding is."""
-        return abs(self.value(self.start))
+        """The size of the numbers that a value is made of, as far as the start tells; it says what rounding is.
+
+        That is the value there, or what a step along the gradient would gain if that is more.
+        """
+        value, gradient = self.at(self.start)
+        bent = None if gradient is None else self.bend(self.start, gradient, gradient)
+        if gradient is None or bent is None:
+            return abs(value)
+        curved, squares = float(gradient @ bent), float(gradient @ gradient)
+        return max(abs(value), 0.5 * squares**2 / curved if curved > 0 else 0.0)
 
     @cached_property
     def name(self) -> str:

@@ -14,6 +14,9 @@ MOST_STEPS = 1000
 # What a line search must not mistake for a rise of the value: the rounding of a sum.
 ROUNDING = 4e-15
 
+# A step that promises no more than this share of the value is not worth taking, whatever is asked for.
+NOTHING = 1e-16
+
 # The decrease that a step must bring, as a share of what its slope promises, and how much of the slope may be left at
 # its end. Where it has turned to a rise, the step may have gone too far, and less is allowed.
 SUFFICIENT = 1e-4
@@ -45,8 +48,8 @@ class Rest:
     value: float
     gradient: np.ndarray
     """Shape (n_coords,)."""
-    inverse: np.ndarray
-    """About the inverse of the Hessian on the coordinates, shape (q, q)."""
+    inverse: np.ndarray | None
+    """About the inverse of the Hessian on the coordinates, shape (q, q); None if nobody has asked for it."""
     left: float
     """About how much lower the minimum is: what the next step would have promised."""
     converged: bool = True
@@ -65,6 +68,7 @@ def minimise(
     fit before hands over. Where the objective has a Hessian, it is asked for whenever a step promises more than a tenth
     of what the step before has promised: then the steps are Newton's.
     """
+    assert begin.inverse is not None
     w, value, gradient, inverse = begin.w.copy(), begin.value, begin.gradient, begin.inverse.copy()
     before, fell = np.inf, np.inf
     for _ in range(MOST_STEPS):
@@ -76,9 +80,9 @@ def minimise(
         elif not promised >= 0:
             inverse = np.diag(np.abs(np.diag(inverse)))
             step, promised = _step(inverse, slope)
-        limit = enough(value)
+        limit, nothing = enough(value), NOTHING * max(abs(value), problem.magnitude)
         # What a quasi-Newton step promises is believed once the step before has not gained far more.
-        if promised <= limit and (fell <= 10 * limit or promised <= 0.01 * limit):
+        if promised <= nothing or (promised <= limit and (fell <= 10 * limit or promised <= 0.01 * limit)):
             return Rest(w, value, gradient, inverse, promised)
         found = _along(problem, coords, w, value, gradient, step)
         if found is None:
@@ -96,6 +100,7 @@ def minimise(
 
 def inverse_of(hessian: np.ndarray) -> np.ndarray:
     """The inverse of a positive semidefinite matrix, damped as much as rounding asks for."""
+    hessian = np.asarray(hessian, dtype=np.float64)
     diagonal = np.diag(hessian).copy()
     diagonal[~(diagonal > 0)] = max(float(diagonal.max(initial=0.0)) * DAMPING, np.finfo(float).tiny) or 1.0
     scale = 1.0 / np.sqrt(diagonal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.own.fits import Fit, Fits
+from pauca.own.fits import LARGEST_HESSIAN, Fit, Fits
 
 # So many units that the diagonal of the Hessian ranks first are looked at with what they share with the chosen ones;
 # more where there is no diagonal, and the size of the gradient ranks them.
@@ -13,9 +13,6 @@ LONGER_LIST = 32
 
 # What the chosen coordinates leave of the curvature along a direction is taken to be no less than this share.
 LEAST_LEFT = 1e-6
-
-# A Hessian of up to this many coordinates is asked for at once, where the objective has one.
-LARGEST_HESSIAN = 1000
 
 
 class Around:
@@ -105,7 +102,7 @@ class Around:
         """The direction in which a unit would set out, and the Hessian times it; None if the domain ends at once."""
         if unit not in self._bent:
             direction = self._direction(unit)
-            bent = self._fits.bend(self.w, self.gradient, direction)
+            bent = self._fits.problem.bend(self.w, self.gradient, direction)
             self._bent[unit] = None if bent is None else (direction, bent)
         return self._bent[unit]
 
@@ -125,7 +122,7 @@ class Around:
         if problem.hessian is None or not len(new) or len(new) + len(self.fit.coords) > LARGEST_HESSIAN:
             return
         coords = np.concatenate([self.fit.coords, new])
-        hessian = problem.hessian(self.w, coords)
+        hessian = np.asarray(problem.hessian(self.w, coords), dtype=np.float64)
         for unit in units:
             direction = self._direction(unit)
             bent = np.zeros_like(self.w)

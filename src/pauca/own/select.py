@@ -20,7 +20,7 @@ SAME_WITHIN = 1e-6
 
 def select(
     objective: Objective | Callable[[np.ndarray], float],
-    k: int | None = None,
+    k: int | None,
     *,
     method: str | Method = "foba",
     gradient: Callable[[np.ndarray], np.ndarray] | None = None,
@@ -53,7 +53,7 @@ def select(
         A smooth convex function: an object with ``n_coords``, ``value(w)`` and ``gradient(w)``, and whatever else
         ``pauca.own.Objective`` lists; or ``value`` itself, with ``gradient`` and ``n_coords`` given too. A value of
         infinity, or one that is not a number, says that ``w`` lies outside of the domain.
-    k : int or None, default=None
+    k : int or None
         The number of coordinates, or groups, to choose; None goes on as long as each gains at least ``tol``.
     method : {"foba", "forward", "exchange", "backward"} or object, default="foba"
         How to search; see ``pauca.methods``.

@@ -16,7 +16,7 @@ from pauca.own.refits import Rest, minimise
 from pauca.own.second_order import Around, highest
 from pauca.subset.base import NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subset.memory import require_memory
-from pauca.subset.ranking import TRUE_SWAPS, first_looks
+from pauca.subset.ranking import first_looks
 from pauca.units import Limits
 
 # How many of those that the quadratic ranks first are looked at in truth.
@@ -36,6 +36,9 @@ FAR_MORE = 2.0
 # Gains and costs that are told apart, and not only ranked, are known to this share.
 TOLD_WITHIN = 1e-3
 
+# What a unit of the model that answers is worth is known to this share, unless the objective is costly.
+READ_WITHIN = 1e-5
+
 # What a unit gains if it moves alone is known to this share.
 ALONE_WITHIN = 1e-4
 
@@ -52,7 +55,7 @@ class OwnSubset:
         self.problem = ground.problem
         null = ground.fits.null
         self.null_value = null.value
-        self.negligible = NEGLIGIBLE * max(abs(null.value), ground.problem.magnitude)
+        self.negligible = ground.fits.closeness.negligible * max(abs(null.value), ground.problem.magnitude)
         floor = ground.problem.floor
         self.perfect_below = -np.inf if floor is None else floor + NEGLIGIBLE * abs(null.value - floor)
         self._stands = null
@@ -184,15 +187,15 @@ class OwnSubset:
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         fits = self._ground.fits
-        found = [fits.trial(frozenset(one.support), fits.null) for one in snapshots]
+        found = [fits.trial(frozenset(snapshot.support), fits.null) for snapshot in snapshots]
         if self.problem.costly:
-            near = [
-                fits.polished(fit) if place == answer else fits.nearly_polished(fit) for place, fit in enumerate(found)
-            ]
-            return [self._model(fit) for fit in near]
-        models = [self._model(fits.polished(fit)) for fit in found]
+            found = [fits.nearly_polished(fit) for fit in found]
+            found[answer] = fits.polished(found[answer])
+            return [self._model(fit) for fit in found]
+        found = [fits.polished(fit) for fit in found]
+        models = [self._model(fit) for fit in found]
         fit = found[answer]
-        worth = np.array([self._above(self._but(fit, unit), fit) for unit in fit.units])
+        worth = np.array([fits.difference(self._but(fit, unit), fit, READ_WITHIN) for unit in fit.units])
         models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
         return models
 
@@ -322,11 +325,12 @@ class OwnSubset:
         pairs: list[tuple[float, int, int]] = []
         for out in self.support:
             rest, gains = self._gains_without(out)
-            likely = highest(gains, TRUE_SWAPS)
+            likely = around.shortlist(gains, gains > 0)
             if not likely:
                 continue
             kept = fit.coords[~np.isin(fit.coords, self.problem.units.of([out]))]
             slope = rest.gradient[kept]
+            assert rest.inverse is not None
             cost = max(rest.value - 0.5 * float(slope @ rest.inverse @ slope) - fit.value, 0.0)
             relief = gains[likely] / around.stiffness(likely, rest.inverse, kept)
             pairs += [

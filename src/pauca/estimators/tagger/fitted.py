@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -204,7 +205,8 @@ class FittedTagger(BaseEstimator):
             check_options(self)
         finally:
             self.k = size
-        n, path = len(self.classes_), self.path_
+        n, path = len(self.classes_), replace(self.path_, noun=self.unit)
+        self.path_ = path
         if self.unit == "weight":
             self.n_features_in_ = path.n_features // n
         wanted = n * n + (n if self.unit == "weight" else 0)

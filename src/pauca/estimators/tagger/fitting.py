@@ -18,7 +18,6 @@ from pauca.estimators.task import Attempt
 from pauca.estimators.watch import Watch
 from pauca.estimators.wishes import Wishes
 from pauca.methods import FoBa, Forward, resolve
-from pauca.own import OwnSubset
 from pauca.path import FOLD_RULES, Budget, Choice, Goal, Method, Path, column_names
 from pauca.sequences import Observations
 from pauca.sequences.passes import kernels
@@ -106,31 +105,29 @@ def _task(tagger: Any, read: Read, codes: np.ndarray, n_labels: int) -> TagTask:
 def _path(
     attempt: Attempt, task: TagTask, read: Read, classes: np.ndarray, answer: int, choice: Choice | None
 ) -> tuple[Path, int]:
-    subset, trail, field = attempt.subset, attempt.trail, attempt.design.field
-    assert isinstance(subset, OwnSubset)
+    trail, learned = attempt.trail, attempt.design
+    n_columns = learned.field.observations.n_columns
     assert trail is not None
     assert trail.stop is not None
-    models = {
-        size: told(field, subset, model, by_weight=task.by_weight) for size, model in attempt.models(answer).items()
-    }
+    models = {size: told(learned, one, by_weight=task.by_weight) for size, one in attempt.models(answer).items()}
     words = [str(label) for label in classes.tolist()]
     if task.by_weight:
-        sensors = column_names(read.names, range(field.observations.n_columns))
+        sensors = column_names(read.names, range(n_columns))
         names = np.array([f"{sensor} -> {word}" for sensor in sensors for word in words], dtype=object)
-        path = Path(models, trail.events, trail.stop, len(names), names, choice=choice, noun="weight")
+        path = Path(models, trail.events, trail.stop, len(names), names, choice=choice, noun=UNITS[1])
     else:
         path = Path(
             models,
             trail.events,
             trail.stop,
-            field.observations.n_columns,
+            n_columns,
             read.names,
             task.units.labels,
             None if task.units.single else task.units.owner,
             words,
             prices=task.limits.price,
             choice=choice,
-            noun="sensor",
+            noun=UNITS[0],
         )
     return path, answer
 

@@ -11,7 +11,7 @@ from pauca.choice import choose_by_folds
 from pauca.estimators.folds import Fold
 from pauca.estimators.selection import Selection, Weigh
 from pauca.estimators.task import Attempt
-from pauca.model import Model, Snapshot
+from pauca.model import Model
 from pauca.own import OwnSubset, Problem
 from pauca.path import Choice, Method
 from pauca.sequences import ChainField, Observations, Passes
@@ -61,13 +61,15 @@ class Learned:
     field: ChainField
     present: np.ndarray
 
-    def labels(self, found: Snapshot, subset: OwnSubset, sequences: Observations) -> np.ndarray:
+    def weights(self, model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights of columns, transitions and biases of a model of the search."""
+        w = np.zeros(self.field.n_coords)
+        w[self.field.free], w[model.support] = model.free, model.coef
+        return self.field.weights(w)
+
+    def labels(self, model: Model, sequences: Observations) -> np.ndarray:
         """Numbers of the most probable labels of some sequences."""
-        problem = subset.problem
-        w = np.zeros(problem.n_coords)
-        assert found.intercept is not None
-        w[problem.coords(found.support)] = np.concatenate([found.intercept, found.coef])
-        weights, transitions, biases = self.field.weights(w)
+        weights, transitions, biases = self.weights(model)
         scores = sequences.scores(weights) + biases
         return self.present[Passes(sequences, len(biases)).best_labels(scores, transitions)]
 
@@ -88,30 +90,22 @@ def by_accuracy(rule: str, task: TagTask) -> Weigh:
 def _accuracies(task: TagTask, fold: Fold, attempt: Attempt, sizes: list[int]) -> list[float]:
     held_out = task.observations.take(fold.test)
     truth = task.codes[task.observations.positions(fold.test)]
-    assert attempt.trail is not None
-    assert isinstance(attempt.subset, OwnSubset)
-    best, known = attempt.trail.best, {}
-    for size in sizes:
-        # A search that ended early has no better to offer than its largest model.
-        place = max(one for one in best if one <= size)
-        if place not in known:
-            known[place] = float(np.mean(attempt.design.labels(best[place], attempt.subset, held_out) == truth))
-    return [known[max(one for one in best if one <= size)] for size in sizes]
+    models = attempt.models(0)
+    # A search that ended early has no better to offer than its largest model.
+    places = [max(one for one in models if one <= size) for size in sizes]
+    found = {one: float(np.mean(attempt.design.labels(models[one], held_out) == truth)) for one in set(places)}
+    return [found[one] for one in places]
 
 
-def told(field: ChainField, subset: OwnSubset, model: Model, *, by_weight: bool) -> Model:
+def told(learned: Learned, model: Model, *, by_weight: bool) -> Model:
     """A model in the user's units.
 
     By sensor: coefficients of shape (C, columns), an intercept for each label, and transitions as what is always in. By
     weight: the chosen weights, and transitions and biases as what is always in.
     """
-    problem, n = subset.problem, field.n_labels
-    w = np.zeros(problem.n_coords)
-    assert model.free is not None
-    w[problem.free], w[model.support] = model.free, model.coef
-    weights, transitions, biases = field.weights(w)
+    weights, transitions, biases = learned.weights(model)
     if by_weight:
         free = np.concatenate([transitions.ravel(), biases])
         return replace(model, coef=weights.ravel()[model.support], free=free)
-    columns = np.unique(model.support // n)
+    columns = np.unique(model.support // len(biases))
     return replace(model, support=columns, coef=weights[columns].T.copy(), intercept=biases, free=transitions.ravel())
