@@ -27,17 +27,17 @@ class Home(NamedTuple):
 def made_up(n_sequences: int, length: int, *, n_sensors: int = 40, seed: int = 0) -> Home:
     """Activities with the frequencies of the paper's Table 1, and sensors that fire now and then where one is.
 
-    An activity lasts for about a hundred steps. Each sensor covers a few activities, with a rate for each of them, and
+    An activity lasts for about thirty steps. Each sensor covers a few activities, with a rate for each of them, and
     fires by mistake at times.
     """
     rng = np.random.default_rng(seed)
     shares = TABLE_1 / TABLE_1.sum()
     n = len(shares)
     covers = rng.random((n, n_sensors)) < 0.12
-    rates = np.where(covers, rng.uniform(0.1, 0.6, (n, n_sensors)), rng.uniform(0.0, 0.015, (n, n_sensors)))
+    rates = np.where(covers, rng.uniform(0.05, 0.4, (n, n_sensors)), rng.uniform(0.0, 0.03, (n, n_sensors)))
     X, y = [], []
     for _ in range(n_sequences):
-        changes = rng.random(length) < 0.01
+        changes = rng.random(length) < 0.03
         changes[0] = True
         labels = rng.choice(n, size=int(changes.sum()), p=shares)[np.cumsum(changes) - 1]
         X.append(rng.random((length, n_sensors)) < rates[labels])

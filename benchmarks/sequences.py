@@ -48,8 +48,8 @@ def crf(quick: bool) -> Iterator[Figure]:
     """270 thousand steps, 14 labels, 40 binary sensors in 90 sequences: values, a full fit, and a path to 15 sensors.
 
     Everything runs on one thread but the path, which has two. Times are those of the processor, as CRFsuite tells its
-    own; that of the path is told by the clock as well. The full fit goes to the objective that CRFsuite (L-BFGS, c2 = 1)
-    has after 300 iterations, or where it ends before; the same squares of weights are added to ours.
+    own; that of the path is told by the clock as well. The full fit goes to the objective that CRFsuite (L-BFGS, with
+    c2 = 1) has after 300 iterations, or where it ends before; the same squares of weights are added to ours.
     """
     home = made_up(*((30, 600) if quick else (90, 3000)))
     iterations = 60 if quick else 300

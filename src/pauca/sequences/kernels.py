@@ -2,8 +2,8 @@
 
 Conventions
 -----------
-Labels are padded with zeros to a ``width`` that is a multiple of four, so that the products below go four rows at a
-time without a remainder. ``strength[r]`` is ``exp(score - largest score)`` of row r, so that its largest entry is one;
+Labels are padded with zeros to a ``width`` that is a multiple of four, so that sums over them go four at a time without
+a remainder. ``strength[r]`` is ``exp(score - largest score)`` of row r, so that its largest entry is one;
 ``forth[u, s]`` is ``exp`` of the transition from u to s less the largest transition, and ``back`` its transpose.
 
 With both scaled like that, the sum over labels of a forward message shrinks in a step by no more than
@@ -27,18 +27,13 @@ exactly = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @compiled
-def times(out: np.ndarray, vector: np.ndarray, matrix: np.ndarray) -> None:
-    """``out = vector @ matrix``, four rows at a time: one reading and writing of ``out`` for four products."""
-    width = out.shape[0]
-    a, b, c, d = matrix[0], matrix[1], matrix[2], matrix[3]
-    p, q, r, s = vector[0], vector[1], vector[2], vector[3]
-    for i in range(width):
-        out[i] = (p * a[i] + q * b[i]) + (r * c[i] + s * d[i])
-    for u in range(4, width, 4):
-        a, b, c, d = matrix[u], matrix[u + 1], matrix[u + 2], matrix[u + 3]
-        p, q, r, s = vector[u], vector[u + 1], vector[u + 2], vector[u + 3]
-        for i in range(width):
-            out[i] += (p * a[i] + q * b[i]) + (r * c[i] + s * d[i])
+def times(out: np.ndarray, matrix: np.ndarray, vector: np.ndarray, by: np.ndarray) -> None:
+    """``out = (matrix @ vector) * by``."""
+    for u in range(vector.shape[0]):
+        row, total = matrix[u], 0.0
+        for s in range(vector.shape[0]):
+            total += row[s] * vector[s]
+        out[u] = total * by[u]
 
 
 @compiled
@@ -55,7 +50,7 @@ def scaled(vector: np.ndarray) -> float:
 
 @compiled
 def go_forth(
-    messages: np.ndarray, factors: np.ndarray, strength: np.ndarray, forth: np.ndarray, rows: np.ndarray, every: int
+    messages: np.ndarray, factors: np.ndarray, strength: np.ndarray, back: np.ndarray, rows: np.ndarray, every: int
 ) -> float:
     """Forward messages of one chain, shape (length, width); the logarithm of its normaliser but for the shifts."""
     width, last = strength.shape[1], rows.shape[0] - 1
@@ -66,10 +61,8 @@ def go_forth(
         return np.log(scaled(first))
     logarithm = 0.0
     for t in range(1, last + 1):
-        message, here = messages[t], strength[rows[t]]
-        times(message, messages[t - 1], forth)
-        for s in range(width):
-            message[s] *= here[s]
+        message = messages[t]
+        times(message, back, messages[t - 1], strength[rows[t]])
         if t % every == 0 or t == last:
             total = scaled(message)
             factors[t] = 1.0 / total
@@ -82,7 +75,7 @@ def go_back(
     messages: np.ndarray,
     factors: np.ndarray,
     strength: np.ndarray,
-    back: np.ndarray,
+    forth: np.ndarray,
     rows: np.ndarray,
     places: np.ndarray,
     every: int,
@@ -98,7 +91,7 @@ def go_back(
     probabilities instead.
     """
     width, length = strength.shape[1], rows.shape[0]
-    message = np.ones(width)
+    message, ones = np.ones(width), np.ones(width)
     end = length
     while end > 0:
         begin = max(end - held.shape[0], 0)
@@ -118,7 +111,7 @@ def go_back(
             if t % every == 0 or t == length - 1:
                 for s in range(width):
                     sent[s] *= factors[t]
-            times(message, sent, back)
+            times(message, forth, sent, ones)
         first = max(begin, 1)
         if end > first:
             ahead, sent = messages[first - 1 : end - 1], held[first - begin : end - begin]
@@ -130,7 +123,7 @@ def go_back(
 
 @compiled
 def normalisers(
-    strength: np.ndarray, forth: np.ndarray, rows: np.ndarray, bounds: np.ndarray, every: int, totals: np.ndarray
+    strength: np.ndarray, back: np.ndarray, rows: np.ndarray, bounds: np.ndarray, every: int, totals: np.ndarray
 ) -> None:
     """The way forth alone, over several chains; ``totals`` takes the logarithms of their normalisers."""
     longest = 0
@@ -138,7 +131,7 @@ def normalisers(
         longest = max(longest, bounds[i + 1] - bounds[i])
     messages, factors = np.empty((longest, strength.shape[1])), np.empty(longest)
     for i in range(bounds.shape[0] - 1):
-        totals[i] = go_forth(messages, factors, strength, forth, rows[bounds[i] : bounds[i + 1]], every)
+        totals[i] = go_forth(messages, factors, strength, back, rows[bounds[i] : bounds[i + 1]], every)
 
 
 @compiled
@@ -163,8 +156,8 @@ def both_ways(
     held = np.empty((BLOCK, strength.shape[1]))
     for i in range(bounds.shape[0] - 1):
         here = slice(bounds[i], bounds[i + 1])
-        totals[i] = go_forth(messages, factors, strength, forth, rows[here], every)
-        go_back(messages, factors, strength, back, rows[here], places[here], every, marginals, counts, held, squared)
+        totals[i] = go_forth(messages, factors, strength, back, rows[here], every)
+        go_back(messages, factors, strength, forth, rows[here], places[here], every, marginals, counts, held, squared)
 
 
 @exactly

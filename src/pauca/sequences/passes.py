@@ -77,11 +77,12 @@ class Passes:
         if every == 0:
             return self.sums(scores, transitions).log_normalisers
         strength, shifts, forth = self._scaled(scores, transitions)
+        back = np.ascontiguousarray(forth.T)
         totals = np.empty(len(self.observations.bounds) - 1)
 
         def work(part: slice, place: int) -> None:
             bounds = self.observations.bounds[part.start : part.stop + 1]
-            kernels().normalisers(strength, forth, self.observations.rows, bounds, every, totals[part])
+            kernels().normalisers(strength, back, self.observations.rows, bounds, every, totals[part])
 
         self._each(work)
         return totals + self._shifts(shifts, transitions)
