@@ -36,8 +36,8 @@ NEWTON = Closeness(1e-6, 1e-14, 1e-13)
 COSTLY = Closeness(TRIAL_WITHIN, 1e-6, 1e-6)
 
 # Where values are costly, models that are returned beside the one that was asked for may leave so many times as much:
-# to polish all of a path to 15 sensors takes four times as many values as to find it, and half of them so.
-BESIDE = 10.0
+# to polish all of a path to 15 sensors takes three times as many values as to find it, and twice as many so.
+BESIDE = 5.0
 
 # Gradients and inverse Hessians are kept for as many fits as take this many bytes, or at least so many.
 KEPT_BYTES = 1 << 28
