@@ -130,7 +130,7 @@ def _by_sensors(home: Home, n_folds: int, sizes: tuple[int, ...]) -> Iterator[Fi
     ways: dict[str, Callable[[Home, Home, int], Errors]] = {
         "forward": lambda fit, test, most: _path_errors(fit, test, SparseTagger(k=most, method="forward")),
         "FoBa": lambda fit, test, most: _path_errors(fit, test, SparseTagger(k=most)),
-        "FoBa by weight": _by_weight,
+        "forward by weight": _by_weight,
         "L1 refitted": _l1,
     }
     found: dict[str, list[Errors]] = {name: [] for name in ways}
