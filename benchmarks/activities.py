@@ -48,7 +48,7 @@ def made_up(n_sequences: int, length: int, *, n_sensors: int = 40, seed: int = 0
 def house_d(folder: Path) -> Home:
     """House D of the MIT PlaceLab: 16 days, what 72 sensors saw, 17 activities.
 
-    Five minutes in six have no label; they are left out, since a model that says so of all minutes would be hard to beat.
+    Five minutes in six have no label; they are left out: a model that says so of every minute would be hard to beat.
     """
     home = _home("MIT house D", folder / "sequence/mit/houseD-ss.txt", folder / "sequence/mit/houseD-as.txt")
     kept = [labels != IDLE for labels in home.y]
