@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-NEEDED = {"docs/onnx.md": "skl2onnx", "docs/moving/abess.md": "abess"}
+NEEDED = {"docs/onnx.md": "skl2onnx", "docs/moving/abess.md": "abess", "docs/sequences.md": "numba"}
 
 collect_ignore = [page for page, package in NEEDED.items() if find_spec(package) is None]
 

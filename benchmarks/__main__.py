@@ -23,6 +23,7 @@ from benchmarks.piecewise import lp
 from benchmarks.quality import correlated, optimum
 from benchmarks.report import Figure, table, verdict
 from benchmarks.sampling import sampling
+from benchmarks.sequences import crf, sensors
 from benchmarks.speed import large_sparse, small, tall, wide
 from benchmarks.stream import stream
 from benchmarks.synthetic import synthetic
@@ -46,6 +47,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "choosing": choosing,
     "graphs": graphs,
     "sampling": sampling,
+    "crf": crf,
     "memory": memory,
     "import": import_time,
 }
@@ -53,9 +55,10 @@ ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
     "table4": table4,
     "stream": stream,
     "two-stage": two_stage,
+    "sensors": sensors,
 }
 ALL = (*SECTIONS, *ON_REAL_DATA)
-PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "abess", "celer")
+PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "numba", "abess", "celer", "python-crfsuite")
 
 
 def main() -> None:
@@ -79,7 +82,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, some problems smaller")
     parser.add_argument("--only", choices=ALL, help="run one section")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/*.gz and text/*.tar.xz")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/, text/ and sequence/")
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
     return parser.parse_args()
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         SparseClassifier,
         SparsePrecision,
         SparseRegressor,
+        SparseTagger,
         Sparsified,
         StreamClassifier,
         StreamRegressor,
@@ -36,6 +37,7 @@ __all__ = [
     "SparseClassifier",
     "SparsePrecision",
     "SparseRegressor",
+    "SparseTagger",
     "Sparsified",
     "Stop",
     "StreamClassifier",
@@ -63,6 +65,7 @@ _HOMES = {
     "SparseClassifier": "estimators",
     "SparsePrecision": "estimators",
     "SparseRegressor": "estimators",
+    "SparseTagger": "estimators",
     "Sparsified": "estimators",
     "Stop": "path",
     "StreamClassifier": "estimators",
@@ -74,7 +77,7 @@ _HOMES = {
 
 _ROOMS = (
     *("ball", "choice", "design", "estimators", "export", "graphs", "losses", "methods", "model", "objectives", "own"),
-    *("path", "projections", "refit", "sampling", "stream", "subset", "theory", "units", "warnings"),
+    *("path", "projections", "refit", "sampling", "sequences", "stream", "subset", "theory", "units", "warnings"),
 )
 
 

@@ -7,6 +7,7 @@ from pauca.estimators.regressor import SparseRegressor
 from pauca.estimators.sparsified import Sparsified
 from pauca.estimators.sparsifying import sparsify
 from pauca.estimators.streams import StreamClassifier, StreamRegressor
+from pauca.estimators.tagger import SparseTagger
 
 __all__ = [
     "L1Classifier",
@@ -14,6 +15,7 @@ __all__ = [
     "SparseClassifier",
     "SparsePrecision",
     "SparseRegressor",
+    "SparseTagger",
     "Sparsified",
     "StreamClassifier",
     "StreamRegressor",

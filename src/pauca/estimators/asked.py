@@ -66,10 +66,13 @@ def check_fold_choice(estimator: Any) -> None:
         )
     if estimator.scoring is not None:
         check_scoring(estimator, estimator.scoring)
-    if estimator.n_jobs is not None and (
-        isinstance(estimator.n_jobs, bool) or not isinstance(estimator.n_jobs, numbers.Integral) or not estimator.n_jobs
-    ):
-        raise ValueError(f"n_jobs must be an integer other than 0, or None; got {estimator.n_jobs!r}.")
+    check_jobs(estimator.n_jobs)
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse what is no number of threads."""
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or not n_jobs):
+        raise ValueError(f"n_jobs must be an integer other than 0, or None; got {n_jobs!r}.")
 
 
 def scorer_name(scoring: Any) -> str:

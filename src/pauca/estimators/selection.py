@@ -12,7 +12,7 @@ from pauca.choice import Reach, choose_by_criterion, choose_by_folds, criterion_
 from pauca.design import Design
 from pauca.estimators.folds import Fold
 from pauca.estimators.held_out import Models, explained, mean_losses, scored
-from pauca.estimators.task import Attempt, Task
+from pauca.estimators.task import Attempt, Startable, Task
 from pauca.estimators.watch import Watch
 from pauca.path import EXPLAINED, Budget, Choice, Goal, Stop
 
@@ -21,7 +21,7 @@ from pauca.path import EXPLAINED, Budget, Choice, Goal, Stop
 class Selection:
     """The search for a size: one attempt on all rows, and one on the rows of every fold."""
 
-    task: Task
+    task: Startable
     weights: np.ndarray
     folds: list[Fold]
     tol: float
@@ -34,7 +34,7 @@ class Selection:
         """The attempt on all rows."""
         return self._attempts[0]
 
-    def advance(self, reach: Reach, design: Design, watch: Watch) -> None:
+    def advance(self, reach: Reach, design: Design | None, watch: Watch) -> None:
         """Lead all attempts on to the largest size in reach."""
         goal = Goal(reach.largest, self.tol)
 
@@ -57,14 +57,15 @@ class Selection:
         """Whether some attempt was ended by time, callback or interrupt."""
         return any(attempt.stopped_early for attempt in self._attempts.values())
 
+    def fold_attempts(self) -> list[tuple[Fold, Attempt]]:
+        """The folds that have got anywhere, and their searches."""
+        places = [place for place in range(1, 1 + len(self.folds)) if place in self._attempts]
+        found = [(self.folds[place - 1], self._attempts[place]) for place in places]
+        return [(fold, attempt) for fold, attempt in found if attempt.trail is not None]
+
     def fold_models(self) -> list[tuple[Fold, Models]]:
         """The folds that have got anywhere, and their models."""
-        found = []
-        for place, fold in enumerate(self.folds, 1):
-            attempt = self._attempts.get(place)
-            if attempt is not None and attempt.trail is not None:
-                found.append((fold, attempt.models(0)))
-        return found
+        return [(fold, attempt.models(0)) for fold, attempt in self.fold_attempts()]
 
     def comparable(self, reach: Reach) -> list[int]:
         """Sizes that all attempts have come to, as far as nothing ended them early."""
@@ -79,7 +80,7 @@ class Selection:
         return [size for size in sizes if reach.compared(size) and size <= within] or sizes[-1:]
 
 
-def choose_size(selection: Selection, reach: Reach, watch: Watch, design: Design, weigh: Weigh) -> Choice:
+def choose_size(selection: Selection, reach: Reach, watch: Watch, design: Design | None, weigh: Weigh) -> Choice:
     """Look at more and more sizes until the best is well within them."""
     while True:
         selection.advance(reach, design, watch)
@@ -98,7 +99,7 @@ def by_criterion(criterion: str) -> Weigh:
     """A choice by an information criterion on the rows of the fit."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
-        task, models = selection.task, selection.whole.models(0)
+        task, models = _task(selection), selection.whole.models(0)
         rows = np.flatnonzero(selection.weights > 0)
         losses = mean_losses(task, models, sizes, rows, selection.weights, held_out=False)
         values = criterion_values(
@@ -124,9 +125,15 @@ def by_folds(rule: str, scorer: Callable[..., float] | None, name: str, estimato
             # Nothing to go by: what was asked to stop keeps what it has.
             return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, name)
         if scorer is None:
-            scores = explained(selection.task, selection.weights, found, sizes)
+            scores = explained(_task(selection), selection.weights, found, sizes)
         else:
-            scores = np.array([scored(scorer, estimator, selection.task.X, y, *one, sizes) for one in found])
+            scores = np.array([scored(scorer, estimator, _task(selection).X, y, *one, sizes) for one in found])
         return choose_by_folds(np.array(sizes), scores, rule, EXPLAINED if scorer is None else name)
 
     return weigh
+
+
+def _task(selection: Selection) -> Task:
+    """The rows and losses that a linear model is weighed by."""
+    assert isinstance(selection.task, Task)
+    return selection.task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,6 +24,14 @@ class Target:
     """Shape (C, n), or (n,) for classes where all outputs share one loss."""
     loss: Loss
     n_outputs: int
+
+
+class Startable(Protocol):
+    """A checked problem: all that a choice of size needs to know of it."""
+
+    def begin(self, weights: np.ndarray, design: Any = None) -> Attempt:
+        """A search that only sees what has weight."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +76,8 @@ class Attempt:
     """A search on some rows, which may be taken up again to go further."""
 
     method: Method
-    design: Design
+    design: Any
+    """What the task has made of the data; the search itself asks the subset only."""
     subset: Subset
     trail: Trail | None = None
 

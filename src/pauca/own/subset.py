@@ -187,10 +187,13 @@ class OwnSubset:
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         fits = self._ground.fits
-        found = [fits.polished(fits.trial(frozenset(snapshot.support), fits.null)) for snapshot in snapshots]
-        models = [self._model(fit) for fit in found]
+        found = [fits.trial(frozenset(snapshot.support), fits.null) for snapshot in snapshots]
         if self.problem.costly:
-            return models
+            found = [fits.nearly_polished(fit) for fit in found]
+            found[answer] = fits.polished(found[answer])
+            return [self._model(fit) for fit in found]
+        found = [fits.polished(fit) for fit in found]
+        models = [self._model(fit) for fit in found]
         fit = found[answer]
         worth = np.array([fits.difference(self._but(fit, unit), fit, READ_WITHIN) for unit in fit.units])
         models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)

@@ -1,0 +1,139 @@
+"""From checked sequences to a path: wishes, one search or one for every fold, and the models in the user's units."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count, effective_n_jobs
+
+from pauca.estimators.asked import asked_sizes, check_jobs, reach_for
+from pauca.estimators.folds import check_folds, make_folds
+from pauca.estimators.options import check_callable, check_number, one_of
+from pauca.estimators.selection import Selection, choose_size
+from pauca.estimators.tagger.reading import Read
+from pauca.estimators.tagger.search import TagTask, by_accuracy, told
+from pauca.estimators.task import Attempt
+from pauca.estimators.watch import Watch
+from pauca.estimators.wishes import Wishes
+from pauca.methods import FoBa, Forward, resolve
+from pauca.path import FOLD_RULES, Budget, Choice, Goal, Method, Path, column_names
+from pauca.sequences import Observations
+from pauca.sequences.passes import kernels
+from pauca.units import Limits, Units
+
+UNITS = ("sensor", "weight")
+
+# Wishes that speak of sensors.
+BY_SENSOR = ("groups", "always", "never", "costs", "budget")
+
+# By the size of the gradient: of all rules the only one that asks for no passes of its own.
+BY_GRADIENT: dict[str, Method] = {"foba": FoBa(rule="gradient"), "forward": Forward(rule="gradient")}
+
+
+def check_options(tagger: Any) -> None:
+    """Refuse options that cannot be meant, before any data are looked at."""
+    asked_sizes(tagger)
+    one_of(tagger, "unit", tagger.unit, UNITS)
+    one_of(tagger, "choose", tagger.choose, FOLD_RULES)
+    check_folds(tagger.cv)
+    check_jobs(tagger.n_jobs)
+    method_of(tagger)
+    for name in ("ridge", "ridge_transitions"):
+        if getattr(tagger, name) is not None:
+            check_number(tagger, name, getattr(tagger, name))
+    check_number(tagger, "tol", tagger.tol)
+    check_callable(tagger, "callback", tagger.callback)
+    _budget(tagger)
+    given = [name for name in BY_SENSOR if getattr(tagger, name) is not None]
+    if tagger.unit == "weight" and given:
+        named = ", ".join(map(repr, given))
+        raise ValueError(f"{named}: about sensors, and unit='weight' chooses single weights; leave it out.")
+
+
+def method_of(tagger: Any) -> Method:
+    """The method, by name or as an object."""
+    named = BY_GRADIENT.get(tagger.method) if isinstance(tagger.method, str) else None
+    return named or resolve(tagger.method)
+
+
+def fit_tagger(tagger: Any, read: Read, classes: np.ndarray, codes: np.ndarray) -> tuple[Path, int]:
+    """The path, and the size that answers."""
+    kernels()  # says what to install before any work
+    task = _task(tagger, read, codes, len(classes))
+    asked, n_units = asked_sizes(tagger), len(task.units)
+    largest = max(asked) if isinstance(asked, tuple) else asked if isinstance(asked, int) else 0
+    if largest > n_units:
+        raise ValueError(f"k={largest} {tagger.unit}s were asked for, and X has {n_units}.")
+    n_sequences = len(read.bounds) - 1
+    weights = np.full(n_sequences, 1.0 / n_sequences)
+    if asked is None or isinstance(asked, int):
+        attempt, goal = task.begin(weights), Goal(asked, float(tagger.tol))
+        attempt.advance(goal, _budget(tagger))
+        assert attempt.trail is not None
+        return _path(attempt, task, read, classes, task.method.answer(attempt.trail, goal), None)
+    if n_sequences < 2:
+        raise ValueError("Choosing k needs at least two sequences, to hold some of them out; give k as a number.")
+    folds = make_folds(tagger.cv, np.zeros(n_sequences), None, weights, classifies=False)
+    selection = Selection(task, weights, folds, float(tagger.tol))
+    watch = Watch(_budget(tagger), effective_n_jobs(tagger.n_jobs), cpu_count())
+    choice = choose_size(selection, reach_for(asked, n_units), watch, None, by_accuracy(tagger.choose, task))
+    return _path(selection.whole, task, read, classes, choice.chosen, choice)
+
+
+def _task(tagger: Any, read: Read, codes: np.ndarray, n_labels: int) -> TagTask:
+    n, by_weight, asked = len(codes), tagger.unit == "weight", asked_sizes(tagger)
+    said = SimpleNamespace(**{name: getattr(tagger, name) for name in BY_SENSOR}, max_per_group=None)
+    n_columns = read.matrix.shape[1]
+    wishes = Wishes(said, n_columns, read.names)
+    limits = wishes.limits(asked if isinstance(asked, int) else None, np.ones(n_columns, dtype=bool))
+    return TagTask(
+        Observations.gather(read.matrix, read.bounds),
+        codes,
+        method_of(tagger),
+        Units.columns(n_columns * n_labels) if by_weight else wishes.units,
+        Limits() if by_weight else limits,
+        by_weight,
+        1.0 / n if tagger.ridge is None else float(tagger.ridge),
+        1.0 / n if tagger.ridge_transitions is None else float(tagger.ridge_transitions),
+        # Folds run at the same time, each in a thread of its own.
+        effective_n_jobs(tagger.n_jobs) if asked is None or isinstance(asked, int) else 1,
+    )
+
+
+def _path(
+    attempt: Attempt, task: TagTask, read: Read, classes: np.ndarray, answer: int, choice: Choice | None
+) -> tuple[Path, int]:
+    trail, learned = attempt.trail, attempt.design
+    n_columns = learned.field.observations.n_columns
+    assert trail is not None
+    assert trail.stop is not None
+    models = {size: told(learned, one, by_weight=task.by_weight) for size, one in attempt.models(answer).items()}
+    words = [str(label) for label in classes.tolist()]
+    if task.by_weight:
+        sensors = column_names(read.names, range(n_columns))
+        names = np.array([f"{sensor} -> {word}" for sensor in sensors for word in words], dtype=object)
+        path = Path(models, trail.events, trail.stop, len(names), names, choice=choice, noun=UNITS[1])
+    else:
+        path = Path(
+            models,
+            trail.events,
+            trail.stop,
+            n_columns,
+            read.names,
+            task.units.labels,
+            None if task.units.single else task.units.owner,
+            words,
+            prices=task.limits.price,
+            choice=choice,
+            noun=UNITS[0],
+        )
+    return path, answer
+
+
+def _budget(tagger: Any) -> Budget:
+    limit = None
+    if tagger.time_limit is not None:
+        limit = check_number(tagger, "time_limit", tagger.time_limit, positive=True)
+    return Budget(limit, tagger.callback)

@@ -1,0 +1,111 @@
+"""The search for sensors on some of the sequences, and what its models say in the user's units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pauca.choice import choose_by_folds
+from pauca.estimators.folds import Fold
+from pauca.estimators.selection import Selection, Weigh
+from pauca.estimators.task import Attempt
+from pauca.model import Model
+from pauca.own import OwnSubset, Problem
+from pauca.path import Choice, Method
+from pauca.sequences import ChainField, Observations, Passes
+from pauca.units import Limits, Units
+
+ACCURACY = "accuracy"
+
+
+@dataclass(frozen=True, eq=False)
+class TagTask:
+    """Sequences, labels and wishes, all of them checked; any number of searches start from it."""
+
+    observations: Observations
+    codes: np.ndarray
+    """Number of the label of every position."""
+    method: Method
+    units: Units
+    limits: Limits
+    by_weight: bool
+    ridge: float
+    ridge_transitions: float
+    threads: int
+
+    def begin(self, weights: np.ndarray, design: Any = None) -> Attempt:
+        """A search on the sequences that have weight."""
+        chosen = np.flatnonzero(weights > 0)
+        data = self.observations if len(chosen) == len(weights) else self.observations.take(chosen)
+        # A label that these sequences do not have cannot be learned from them.
+        present, codes = np.unique(self.codes[self.observations.positions(chosen)], return_inverse=True)
+        field = ChainField(
+            data,
+            codes,
+            len(present),
+            ridge=self.ridge,
+            ridge_transitions=self.ridge_transitions,
+            owner=None if self.by_weight else self.units.owner,
+            by_weight=self.by_weight,
+            threads=self.threads,
+        )
+        return Attempt(self.method, Learned(field, present), OwnSubset.start(Problem(field), self.limits))
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a search has learned from: the field on its sequences, and which labels these have."""
+
+    field: ChainField
+    present: np.ndarray
+
+    def weights(self, model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights of columns, transitions and biases of a model of the search."""
+        w = np.zeros(self.field.n_coords)
+        w[self.field.free], w[model.support] = model.free, model.coef
+        return self.field.weights(w)
+
+    def labels(self, model: Model, sequences: Observations) -> np.ndarray:
+        """Numbers of the most probable labels of some sequences."""
+        weights, transitions, biases = self.weights(model)
+        scores = sequences.scores(weights) + biases
+        return self.present[Passes(sequences, len(biases)).best_labels(scores, transitions)]
+
+
+def by_accuracy(rule: str, task: TagTask) -> Weigh:
+    """A choice by the share of positions labelled rightly in sequences held out."""
+
+    def weigh(selection: Selection, sizes: list[int]) -> Choice:
+        found = selection.fold_attempts()
+        if not found:
+            return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, ACCURACY)
+        scores = np.array([_accuracies(task, fold, attempt, sizes) for fold, attempt in found])
+        return choose_by_folds(np.array(sizes), scores, rule, ACCURACY)
+
+    return weigh
+
+
+def _accuracies(task: TagTask, fold: Fold, attempt: Attempt, sizes: list[int]) -> list[float]:
+    held_out = task.observations.take(fold.test)
+    truth = task.codes[task.observations.positions(fold.test)]
+    models = attempt.models(0)
+    # A search that ended early has no better to offer than its largest model.
+    places = [max(one for one in models if one <= size) for size in sizes]
+    found = {one: float(np.mean(attempt.design.labels(models[one], held_out) == truth)) for one in set(places)}
+    return [found[one] for one in places]
+
+
+def told(learned: Learned, model: Model, *, by_weight: bool) -> Model:
+    """A model in the user's units.
+
+    By sensor: coefficients of shape (C, columns), an intercept for each label, and transitions as what is always in. By
+    weight: the chosen weights, and transitions and biases as what is always in.
+    """
+    weights, transitions, biases = learned.weights(model)
+    if by_weight:
+        free = np.concatenate([transitions.ravel(), biases])
+        return replace(model, coef=weights.ravel()[model.support], free=free)
+    columns = np.unique(model.support // len(biases))
+    return replace(model, support=columns, coef=weights[columns].T.copy(), intercept=biases, free=transitions.ravel())

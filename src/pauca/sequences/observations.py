@@ -1,0 +1,140 @@
+"""What was observed: sequences as one matrix, and which of its rows are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+# Rows are gathered into patterns where that leaves at most this share of them; a sample of rows tells whether to try.
+WORTH_GATHERING = 0.5
+SAMPLE = 2048
+
+# Rows that are not in double precision are brought there so many numbers at a time, not as a whole.
+NUMBERS_AT_A_TIME = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Positions of several sequences, one after the other.
+
+    Binary sensors show the same few patterns again and again. Scores are then computed once for every pattern, and what
+    flows back is summed by pattern before it meets the matrix: both become small products.
+
+    Attributes
+    ----------
+    matrix : ndarray or CSR matrix of shape (m, n_columns)
+        Distinct patterns in the order in which they first occur, or all rows as they are.
+    rows : ndarray of int32, shape (n,)
+        The row of the matrix that each position shows.
+    bounds : ndarray of int64, shape (n_sequences + 1,)
+        Sequence i has the positions from ``bounds[i]`` up to but without ``bounds[i + 1]``.
+    gathered : bool
+        Whether rows stand for patterns.
+    """
+
+    matrix: Any
+    rows: np.ndarray
+    bounds: np.ndarray
+    gathered: bool
+
+    @classmethod
+    def plain(cls, matrix: Any, bounds: np.ndarray) -> Observations:
+        """Every position with a row of its own."""
+        return cls(matrix, np.arange(matrix.shape[0], dtype=np.int32), bounds.astype(np.int64), False)
+
+    @classmethod
+    def gather(cls, matrix: Any, bounds: np.ndarray) -> Observations:
+        """Positions gathered into patterns where that pays."""
+        n = matrix.shape[0]
+        sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
+        # A sample meets few rows twice even where the whole does; what has next to none there has few anywhere.
+        if len(_first_seen(matrix[sample])[1]) > (1 + WORTH_GATHERING) / 2 * len(sample):
+            return cls.plain(matrix, bounds)
+        rows, first = _first_seen(matrix)
+        if len(first) > WORTH_GATHERING * n:
+            return cls.plain(matrix, bounds)
+        patterns = matrix[first]
+        patterns = patterns.astype(np.float64) if sparse.issparse(patterns) else np.asarray(patterns, dtype=np.float64)
+        return cls(patterns, rows, bounds.astype(np.int64), True)
+
+    def take(self, sequences: np.ndarray) -> Observations:
+        """Some of the sequences, on the same matrix."""
+        positions = self.positions(sequences)
+        lengths = np.diff(self.bounds)[sequences]
+        return Observations(self.matrix, self.rows[positions], np.concatenate([[0], np.cumsum(lengths)]), self.gathered)
+
+    def positions(self, sequences: np.ndarray) -> np.ndarray:
+        """The positions of some sequences, one after the other."""
+        return np.concatenate([np.arange(self.bounds[i], self.bounds[i + 1]) for i in sequences])
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions in all sequences."""
+        return len(self.rows)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.matrix.shape[1])
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """``matrix @ weights`` for weights of shape (n_columns, C); columns without weight are not read."""
+        used = np.flatnonzero(np.any(weights, axis=1))
+        if len(used) == 0:
+            return np.zeros((self.matrix.shape[0], weights.shape[1]))
+        whole = len(used) == self.n_columns
+        if sparse.issparse(self.matrix):
+            # Choosing columns of a CSR matrix costs more than multiplying their zeros.
+            return np.asarray(self.matrix @ weights)
+        out = np.empty((self.matrix.shape[0], weights.shape[1]))
+        for here in self._blocks():
+            block = self.matrix[here] if whole else self.matrix[here, used]
+            np.matmul(block.astype(np.float64, copy=False), weights[used], out=out[here])
+        return out
+
+    def pull(self, mass: np.ndarray, powers: int = 1) -> np.ndarray:
+        """``(matrix ** powers).T @ mass`` for mass of shape (m, C)."""
+        if sparse.issparse(self.matrix):
+            matrix = self.matrix if powers == 1 else self.matrix.power(powers, dtype=np.float64)
+            return np.asarray(matrix.T @ mass)
+        total = np.zeros((self.n_columns, mass.shape[1]))
+        for here in self._blocks():
+            block = self.matrix[here].astype(np.float64, copy=False)
+            total += (block if powers == 1 else block**powers).T @ mass[here]
+        return total
+
+    def ranges(self) -> np.ndarray:
+        """The largest less the smallest value of every column; one for columns that do not vary."""
+        highest, lowest = self.matrix.max(axis=0), self.matrix.min(axis=0)
+        if sparse.issparse(self.matrix):
+            highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
+        ranges = highest.astype(np.float64) - lowest.astype(np.float64)
+        return np.where(ranges > 0, ranges, 1.0)
+
+    def _blocks(self) -> Iterator[slice]:
+        """The rows, a number at a time; all at once where nothing need be copied."""
+        n = self.matrix.shape[0]
+        step = n if self.matrix.dtype == np.float64 else max(1, NUMBERS_AT_A_TIME // max(1, self.n_columns))
+        return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _first_seen(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+    """For every row the number of its pattern, and for every pattern the row that showed it first."""
+    seen: dict[bytes, int] = {}
+    rows = np.array([seen.setdefault(key, len(seen)) for key in _keys(matrix)], dtype=np.int32)
+    first = np.empty(len(seen), dtype=np.intp)
+    first[rows[::-1]] = np.arange(len(rows) - 1, -1, -1)
+    return rows, first
+
+
+def _keys(matrix: Any) -> Iterator[bytes]:
+    """The bytes of every row."""
+    if sparse.issparse(matrix):
+        data, indices, ends = matrix.data, matrix.indices, matrix.indptr
+        pairs = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+        return (indices[a:b].tobytes() + data[a:b].tobytes() for a, b in pairs)
+    return (row.tobytes() for row in (np.packbits(matrix, axis=1) if matrix.dtype == bool else matrix))

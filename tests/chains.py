@@ -1,0 +1,68 @@
+"""Chains for the tests, and slow answers that the compiled passes are held against."""
+
+from itertools import pairwise, product
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+
+def make_chains(lengths, n_labels, n_columns, seed=0, *, binary=True, informative=None):
+    """Lists of X and y: labels that tend to stay, and columns some of which follow them."""
+    rng = np.random.default_rng(seed)
+    informative = n_columns if informative is None else informative
+    rates = rng.uniform(0.05, 0.95, (n_labels, n_columns))
+    rates[:, informative:] = 0.5
+    X_list, y_list = [], []
+    for length in lengths:
+        y = np.empty(length, dtype=int)
+        y[0] = rng.integers(n_labels)
+        for t in range(1, length):
+            y[t] = y[t - 1] if rng.random() < 0.7 else rng.integers(n_labels)
+        X_list.append(rng.random((length, n_columns)) < rates[y] if binary else rates[y] + rng.normal(size=(length, 1)))
+        y_list.append(y)
+    return X_list, y_list
+
+
+def bounds_of(X_list):
+    return np.concatenate([[0], np.cumsum([len(X) for X in X_list])])
+
+
+def path_score(scores, transitions, labels):
+    steps = sum(transitions[a, b] for a, b in pairwise(labels))
+    return scores[np.arange(len(labels)), labels].sum() + steps
+
+
+def enumerated(scores, transitions):
+    """Log normaliser, marginals, counts of transitions and best labels of one chain, over all label sequences."""
+    length, n = scores.shape
+    paths = list(product(range(n), repeat=length))
+    values = np.array([path_score(scores, transitions, np.array(path)) for path in paths])
+    total = logsumexp(values)
+    marginals, counts = np.zeros((length, n)), np.zeros((n, n))
+    for path, share in zip(paths, np.exp(values - total), strict=True):
+        marginals[np.arange(length), path] += share
+        for a, b in pairwise(path):
+            counts[a, b] += share
+    return total, marginals, counts, np.array(paths[int(values.argmax())])
+
+
+def in_log_space(scores, transitions):
+    """Log normaliser, marginals and counts of transitions of one chain, in logarithms throughout.
+
+    Messages sum to one at every step: large numbers would lose digits.
+    """
+    length, n = scores.shape
+    ahead, behind = np.empty((length, n)), np.zeros((length, n))
+    totals = np.zeros(length)
+    for t in range(length):
+        ahead[t] = scores[t] + (logsumexp(ahead[t - 1][:, None] + transitions, axis=0) if t else 0.0)
+        totals[t] = logsumexp(ahead[t])
+        ahead[t] -= totals[t]
+    for t in range(length - 2, -1, -1):
+        behind[t] = logsumexp(transitions + (scores[t + 1] + behind[t + 1])[None], axis=1)
+        behind[t] -= behind[t].max()
+    counts = np.zeros((n, n))
+    for t in range(1, length):
+        pairs = ahead[t - 1][:, None] + transitions + (scores[t] + behind[t])[None]
+        counts += np.exp(pairs - logsumexp(pairs))
+    return totals.sum(), softmax(ahead + behind, axis=1), counts
