@@ -121,8 +121,9 @@ def test_out_of_date_conclusions_are_not_shown():
     estimator.fit(X, y)
     before = estimator.coef_
     estimator.partial_fit(X[:50], -y[:50])
-    with pytest.raises(AttributeError, match=r"call finish\(\) to have 'coef_'"):
-        _ = estimator.coef_
+    for name in ("coef_", "path_", "n_seen_", "bound_"):
+        with pytest.raises(AttributeError, match=rf"call finish\(\) to have '{name}'"):
+            getattr(estimator, name)
     assert not np.array_equal(estimator.finish().coef_, before)
     assert estimator.n_seen_ == len(y) + 50
 
@@ -161,6 +162,23 @@ def test_a_chunk_that_is_refused_leaves_everything_as_it_was(bad, at, form):
         with pytest.raises(NotFittedError):
             stream.predict(X)
     assert_same(feed(stream, X[at:], y[at:], 50).finish(), plain)
+
+
+def test_a_table_that_is_refused_leaves_the_model_of_another_as_it_was():
+    X, y = make_rows()
+    for model, target in ((StreamRegressor(k=3), y), (StreamClassifier(k=3), np.digitize(y, [-1, 1]))):
+        before = model.fit(X, target).predict(X)
+        with pytest.raises(ValueError, match="NaN"):
+            model.fit(X[:, :5] * np.nan, target)
+        with pytest.raises(ValueError, match="at least one row must count"):
+            model.fit(X[:, :5], target > 0, sample_weight=np.zeros(len(y)))
+        np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_weights_without_rows_are_refused():
+    estimator, X, y = kind("numbers")
+    with pytest.raises(ValueError, match="belong together"):
+        estimator.fit(X, y).finish(sample_weight=np.ones(len(y)))
 
 
 def test_an_empty_chunk_is_no_row():
@@ -237,6 +255,17 @@ def test_options_that_cannot_be_meant_are_refused(options, message):
     for ask in ("fit", "partial_fit"):
         with pytest.raises((ValueError, TypeError), match=message):
             getattr(StreamRegressor(**options), ask)(X, y)
+
+
+@pytest.mark.parametrize("ask", ["fit", "partial_fit"])
+def test_losses_that_cannot_be_learnt_are_refused_before_any_row(ask):
+    X, y = make_rows()
+    for estimator, target in (
+        (StreamRegressor(loss="poisson"), np.abs(y)),
+        (StreamClassifier(loss="squared_hinge"), y > 0),
+    ):
+        with pytest.raises(ValueError, match="no compiled form"):
+            getattr(estimator, ask)(X, target)
 
 
 def test_rows_are_kept_fairly():
@@ -322,6 +351,8 @@ def test_without_a_refit_the_coefficients_are_those_that_were_learnt():
     strength = np.abs(coef) * np.sqrt(np.mean(X**2, axis=0))
     assert set(model.support_) == set(np.argsort(-strength)[:5])
     assert model.objective_ == pytest.approx(0.5 * np.mean((y - model.predict(X)) ** 2))
+    huber = StreamRegressor(k=5, refit=False, loss="huber").fit(X, y)
+    np.testing.assert_array_equal(huber.coef_[huber.support_], huber.average_[0][huber.support_])
     everything = StreamRegressor(k=None).fit(X, y)
     np.testing.assert_array_equal(everything.coef_, everything.average_[0])
     last = StreamRegressor(k=None, iterate="last").fit(X, y)

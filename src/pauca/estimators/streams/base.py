@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -36,7 +37,10 @@ from pauca.stream.tuning import Wanted
 from pauca.warnings import PaucaWarning
 
 # Set by finish(); rows that are learnt later make them out of date.
-CONCLUSIONS = ("path_", "coef_", "intercept_", "support_", "k_", "objective_", "stop_")
+CONCLUSIONS = (
+    *("path_", "coef_", "intercept_", "support_", "k_", "objective_", "stop_"),
+    *("bound_", "step_", "first_epoch_", "n_seen_"),
+)
 
 
 class StreamModel(FittedModel):
@@ -98,8 +102,11 @@ class StreamModel(FittedModel):
         """
         self._check_options()
         stream = self._learnt()
-        if (X is None) != (y is None):
-            raise ValueError("X and y belong together: give finish() both, or neither to use the rows that were kept.")
+        if (X is None) != (y is None) or (X is None and sample_weight is not None):
+            raise ValueError(
+                "X, y and sample_weight belong together: give finish() X and y, with or without weights, or nothing to "
+                "use the rows that were kept."
+            )
         rows = stream.kept.rows() if X is None else self._rows(X, y, sample_weight, reset=False)
         if not rows.weights.any():
             raise ValueError("No row with weight has been seen yet, so there is nothing to conclude.")
@@ -137,6 +144,17 @@ class StreamModel(FittedModel):
     @abstractmethod
     def _target(self, y: np.ndarray) -> Target:
         """Targets as the second stage wants them."""
+
+    @contextmanager
+    def _as_it_was_if_refused(self) -> Iterator[None]:
+        """Rows that are refused while the estimator reads them leave nothing of themselves in it."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _learn_all(self, rows: Rows) -> None:
         """All rows of a table, in as many passes as were asked for, and the second stage on them."""
