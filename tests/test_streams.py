@@ -411,6 +411,48 @@ def test_an_interrupt_keeps_what_was_learnt():
     assert model.k_ == 2
 
 
+def test_an_interrupt_while_settings_are_found_takes_nothing_and_leaves_nothing(monkeypatch):
+    estimator, X, y = kind("numbers")
+    plain = feed(clone(estimator), X, y, 150).finish()
+    stream = clone(estimator).partial_fit(X[:150], y[:150])
+
+    def press(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trials, "score", press)
+        with pytest.raises(KeyboardInterrupt):
+            stream.partial_fit(X[150:300], y[150:300])
+        with pytest.raises(KeyboardInterrupt):
+            clone(estimator).fit(X, y)
+    assert_same(feed(stream, X[150:], y[150:], 150).finish(), plain)
+
+
+def test_what_a_callback_raises_comes_out_at_once(monkeypatch):
+    estimator, X, y = kind("numbers", callback=lambda progress: 1 / 0)
+    monkeypatch.setattr(Trials, "score", lambda *_: pytest.fail("settings were looked for"))
+    with pytest.raises(ZeroDivisionError):
+        estimator.set_params(keep_rows=10_000).fit(X, y)
+
+
+def test_random_numbers_are_used_once(monkeypatch):
+    X, y = make_rows(n=100)
+    seeds, real = [], np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: seeds.append(seed) or real(seed))
+    StreamRegressor(k=2, passes=3, method="systematic", bound=9.0, step=0.1, first_epoch=20).fit(X, y)
+    assert len({real(seed).random() for seed in seeds}) == 5  # rows that are kept, three orders, one draw
+
+
+def test_a_long_table_is_learnt_in_few_blocks(monkeypatch):
+    monkeypatch.setattr("pauca.stream.passes.BLOCK", 2)
+    X, y = make_rows(n=501)
+    told = []
+    settings = {"bound": 9.0, "step": 0.1, "first_epoch": 20}
+    StreamRegressor(k=2, passes=1, callback=told.append, **settings).fit(X, y)
+    assert len(told) <= 100
+    assert told[-1].n_learnt == told[-1].n_rows == 501
+
+
 def test_files_hold_the_conclusion(tmp_path):
     X, y = make_rows()
     frame = pd.DataFrame(X, columns=[f"word {j}" for j in range(40)])

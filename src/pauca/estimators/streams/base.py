@@ -32,7 +32,7 @@ from pauca.stream.kept import Rows
 from pauca.stream.learners import ANSWERS
 from pauca.stream.passes import StreamProgress, learn_in_passes
 from pauca.stream.second_stage import few_of
-from pauca.stream.stream import Plan, Stream
+from pauca.stream.stream import DRAWS, ORDER, Plan, Stream
 from pauca.stream.tuning import Wanted
 from pauca.warnings import PaucaWarning
 
@@ -165,7 +165,7 @@ class StreamModel(FittedModel):
         stream = Stream(self._plan(rows.X.shape[1], int(self.passes)))
 
         def orders(number: int) -> np.ndarray:
-            return np.random.default_rng([stream.plan.seed, number]).permutation(order) if self.shuffle else order
+            return stream.plan.random(ORDER, number).permutation(order) if self.shuffle else order
 
         stop = learn_in_passes(stream, rows, orders, self.time_limit, self.callback)
         self._stream = stream
@@ -195,8 +195,8 @@ class StreamModel(FittedModel):
         """The second stage, and what follows from it."""
         learners, target = stream.learners, self._target(rows.y)
         weights, ridge = rows.weights / rows.weights.sum(), float(self.ridge)
-        rng, moments = np.random.default_rng([stream.plan.seed, 1]), learners.moments
-        few = few_of(*learners.answer(), moments, self.k, self.method, rng)
+        moments = learners.moments
+        few = few_of(*learners.answer(), moments, self.k, self.method, stream.plan.random(DRAWS))
         refits = self.refit and self.k is not None
         stay = few.support if refits else few.support[:0]
         null, model = refitted(rows.X, target, weights, stay, ridge, center=self.fit_intercept)

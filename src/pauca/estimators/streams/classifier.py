@@ -63,7 +63,8 @@ class StreamClassifier(TellsClasses, StreamModel):
     time_limit : float or None, default=None
         Seconds after which ``fit`` stops learning and concludes from what it has.
     callback : callable or None, default=None
-        Called every few thousand rows of ``fit`` with a ``pauca.stream.StreamProgress``; returning True ends learning.
+        Called every few thousand rows of ``fit``, a hundred times a pass at most, with a
+        ``pauca.stream.StreamProgress``; returning True ends learning.
     random_state : int, RandomState or None, default=0
         For the order of rows, the sample that is kept, and draws.
 
