@@ -11,6 +11,7 @@ import numpy as np
 from pauca.design import make_design
 from pauca.estimators.checks import (
     check_classes,
+    check_count,
     check_data,
     check_flag,
     check_moments,
@@ -133,7 +134,7 @@ def sparsify(
     (8, 'exact', True)
     """
     reader = Reader()
-    _check_count(reader, "k", k)
+    check_count(reader, "k", k)
     one_of(reader, "method", method, METHODS)
     check_flag(reader, "refit", refit)
     if fit_intercept is not None:
@@ -246,19 +247,11 @@ def _times(reader: Reader, method: str, confidence: Any, repeats: Any) -> int:
     if share >= 1:
         raise ValueError(refusal(reader, "confidence", "a float in the range (0, 1)", confidence))
     if repeats is not None:
-        _check_count(reader, "repeats", repeats)
+        check_count(reader, "repeats", repeats)
         if method == "truncate" and repeats > 1:
             raise ValueError("'repeats' is for methods that draw; 'truncate' gives the same every time.")
         return int(repeats)
     return 1 if method == "truncate" else max(1, math.ceil(-math.log2(1.0 - share)))
-
-
-def _check_count(reader: Reader, name: str, value: Any) -> None:
-    wanted = "an int in the range [1, inf)"
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(refusal(reader, name, wanted, value))
-    if value < 1:
-        raise ValueError(refusal(reader, name, wanted, value))
 
 
 def _random_numbers(reader: Reader, random_state: Any) -> np.random.Generator | np.random.RandomState:

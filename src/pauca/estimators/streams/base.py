@@ -263,7 +263,7 @@ class StreamModel(FittedModel):
         """Refuse options that cannot be meant, before any data are looked at."""
         for name in ("k", "first_epoch"):
             if getattr(self, name) is not None:
-                check_count(self, name, getattr(self, name))
+                check_count(self, name, getattr(self, name), "or None")
         for name in ("passes", "keep_rows"):
             check_count(self, name, getattr(self, name))
         for name in ("bound", "step", "time_limit"):
