@@ -119,6 +119,22 @@ def test_it_holds_at_any_point_even_where_the_intercept_is_off(name):
         assert seen.value >= least - 1e-9
 
 
+@pytest.mark.parametrize("method", ["forward", "away", "pairwise"])
+@pytest.mark.parametrize("name", ["squared", "huber", "logistic"])
+def test_what_steps_carry_along_is_what_is_there(name, method):
+    kind = ALL[name]
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((6, 6)) * 10.0 ** rng.uniform(-1, 1, 6)  # so that coordinates change their sign
+        y = kind.coded(np.arange(6) % 2 * 2.0 - 1.0 if kind.target == "signs" else X @ (1 / X.std(axis=0)))
+        at = BallObjective.of(make_design(X, np.full(6, 1 / 6), center=True), y, kind.loss.tuned(y, np.full(6, 1 / 6)))
+        for seen in itertools.islice(vertices(at, at.loss, 2.0, at.null, method, closed=False), 40):
+            found = at.scores(seen.at)
+            told = look(at, at.loss, 2.0, seen.at, found, at.gradient(at.loss, found, seen.at))
+            assert seen.value == pytest.approx(told.value, abs=1e-10 * at.null_value)
+            assert seen.lower <= told.lower + 1e-9 * at.null_value
+
+
 @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-5])
 @pytest.mark.parametrize("name", PIECEWISE)
 def test_the_promise_of_smoothing_is_about_the_loss_itself(name, tol):

@@ -15,7 +15,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 from judges import shares
-from pauca import SparseClassifier, SparseRegressor, sparsify
+from pauca import L1Classifier, L1Regressor, SparseClassifier, SparseRegressor, sparsify
 from pauca.design import make_design
 from pauca.losses import Absolute, Hinge, Huber, Logistic, Multinomial, Poisson, Squared, SquaredHinge
 from pauca.sampling import METHODS, Trials, draw, lay_out
@@ -513,9 +513,12 @@ def test_which_loss_is_meant():
         (SGDClassifier(random_state=0), Hinge()),
         (SGDClassifier(loss="log_loss", random_state=0), Logistic()),
         (SparseClassifier(k=8, loss="squared_hinge"), SquaredHinge()),
+        (L1Classifier(bound=2.0, loss="squared_hinge"), SquaredHinge()),
     ]:
         assert sparsify(model.fit(X, two), X, two, k=3).loss == loss
         assert sparsify(model, X, k=3).loss == Squared()
+    own = L1Regressor(bound=2.0, loss=Huber(1.0)).fit(X, y[0])
+    assert sparsify(own, X, y[0], k=3).loss == Huber(1.0)
     assert sparsify(LogisticRegression().fit(X, two), X, two, k=3, loss="hinge").loss == Hinge()
     coef = LogisticRegression().fit(X, two).coef_
     bare = sparsify(coef, X, two, k=3, loss="logistic")

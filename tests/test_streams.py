@@ -182,6 +182,23 @@ def test_a_chunk_that_is_refused_leaves_everything_as_it_was(bad, at, form):
     assert_same(feed(stream, X[at:], y[at:], 50).finish(), plain)
 
 
+def test_a_table_that_is_refused_leaves_the_model_of_another_as_it_was():
+    X, y = make_rows()
+    for model, target in ((StreamRegressor(k=3), y), (StreamClassifier(k=3), np.digitize(y, [-1, 1]))):
+        before = model.fit(X, target).predict(X)
+        with pytest.raises(ValueError, match="NaN"):
+            model.fit(X[:, :5] * np.nan, target)
+        with pytest.raises(ValueError, match="at least one row must count"):
+            model.fit(X[:, :5], target > 0, sample_weight=np.zeros(len(y)))
+        np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_weights_without_rows_are_refused():
+    estimator, X, y = kind("numbers")
+    with pytest.raises(ValueError, match="belong together"):
+        estimator.fit(X, y).finish(sample_weight=np.ones(len(y)))
+
+
 def test_an_empty_chunk_is_no_row():
     estimator, X, y = kind("numbers")
     plain = feed(clone(estimator), X, y, 100).finish()
@@ -260,6 +277,17 @@ def test_options_that_cannot_be_meant_are_refused(options, message):
     for ask in ("fit", "partial_fit"):
         with pytest.raises((ValueError, TypeError), match=message):
             getattr(StreamRegressor(**options), ask)(X, y)
+
+
+@pytest.mark.parametrize("ask", ["fit", "partial_fit"])
+def test_losses_that_cannot_be_learnt_are_refused_before_any_row(ask):
+    X, y = make_rows()
+    for estimator, target in (
+        (StreamRegressor(loss="poisson"), np.abs(y)),
+        (StreamClassifier(loss="squared_hinge"), y > 0),
+    ):
+        with pytest.raises(ValueError, match="no compiled form"):
+            getattr(estimator, ask)(X, target)
 
 
 def test_rows_are_kept_fairly():
@@ -345,6 +373,8 @@ def test_without_a_refit_the_coefficients_are_those_that_were_learnt():
     strength = np.abs(coef) * np.sqrt(np.mean(X**2, axis=0))
     assert set(model.support_) == set(np.argsort(-strength)[:5])
     assert model.objective_ == pytest.approx(0.5 * np.mean((y - model.predict(X)) ** 2))
+    huber = StreamRegressor(k=5, refit=False, loss="huber").fit(X, y)
+    np.testing.assert_array_equal(huber.coef_[huber.support_], huber.average_[0][huber.support_])
     everything = StreamRegressor(k=None).fit(X, y)
     np.testing.assert_array_equal(everything.coef_, everything.average_[0])
     last = StreamRegressor(k=None, iterate="last").fit(X, y)
@@ -401,6 +431,48 @@ def test_an_interrupt_keeps_what_was_learnt():
         model = StreamRegressor(k=2, callback=press).fit(X, y)
     assert model.stop_ == "interrupted"
     assert model.k_ == 2
+
+
+def test_an_interrupt_while_settings_are_found_takes_nothing_and_leaves_nothing(monkeypatch):
+    estimator, X, y = kind("numbers")
+    plain = feed(clone(estimator), X, y, 150).finish()
+    stream = clone(estimator).partial_fit(X[:150], y[:150])
+
+    def press(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trials, "score", press)
+        with pytest.raises(KeyboardInterrupt):
+            stream.partial_fit(X[150:300], y[150:300])
+        with pytest.raises(KeyboardInterrupt):
+            clone(estimator).fit(X, y)
+    assert_same(feed(stream, X[150:], y[150:], 150).finish(), plain)
+
+
+def test_what_a_callback_raises_comes_out_at_once(monkeypatch):
+    estimator, X, y = kind("numbers", callback=lambda progress: 1 / 0)
+    monkeypatch.setattr(Trials, "score", lambda *_: pytest.fail("settings were looked for"))
+    with pytest.raises(ZeroDivisionError):
+        estimator.set_params(keep_rows=10_000).fit(X, y)
+
+
+def test_random_numbers_are_used_once(monkeypatch):
+    X, y = make_rows(n=100)
+    seeds, real = [], np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: seeds.append(seed) or real(seed))
+    StreamRegressor(k=2, passes=3, method="systematic", bound=9.0, step=0.1, first_epoch=20).fit(X, y)
+    assert len({real(seed).random() for seed in seeds}) == 5  # rows that are kept, three orders, one draw
+
+
+def test_a_long_table_is_learnt_in_few_blocks(monkeypatch):
+    monkeypatch.setattr("pauca.stream.passes.BLOCK", 2)
+    X, y = make_rows(n=501)
+    told = []
+    settings = {"bound": 9.0, "step": 0.1, "first_epoch": 20}
+    StreamRegressor(k=2, passes=1, callback=told.append, **settings).fit(X, y)
+    assert len(told) <= 100
+    assert told[-1].n_learnt == told[-1].n_rows == 501
 
 
 def test_files_hold_the_conclusion(tmp_path):

@@ -467,6 +467,17 @@ def test_foba_keeps_its_bounds(seed, nu):
         adds = sum(event[0] == "add" for event in model.path_.events)
         assert adds <= theory.foba_additions(decrease=model.path_[0].objective, tol=tol, nu=nu)
         assert len(model.path_.events) - adds <= adds
+        # Every model on the path is one to compare with: so many steps, and FoBa is no worse.
+        for size in model.path_.sizes[1:]:
+            goal, steps, inside = model.path_[size].objective, 0, set()
+            for what, *which in model.path_.events:
+                inside ^= set(which)
+                steps += what == "add"
+                columns = X[:, sorted(inside)]
+                residual = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
+                if np.mean(residual**2) / 2 <= goal * (1 + 1e-9):
+                    break
+            assert steps <= theory.foba_additions(decrease=model.path_[0].objective - goal, tol=tol, nu=nu)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -629,7 +640,7 @@ def test_bounds_table():
     assert found["forward selection, where Q is curved"] == theory.forward_features_if_curved(
         "logistic", **call, **curved
     )
-    assert found["FoBa with the accuracy as its tolerance"] == theory.foba_additions(decrease=1.5, tol=0.02)
+    assert found["FoBa with this tolerance, until no worse"] == theory.foba_additions(decrease=1.5, tol=0.02)
     assert "any method, on some data" not in found
     for row in rows:
         assert "\n" not in str(row)

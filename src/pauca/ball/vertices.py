@@ -87,7 +87,8 @@ def _direction(u: np.ndarray, gradient: np.ndarray, bound: float, method: str) -
     if method == "pairwise":
         if worst is None:
             return Direction(0.0, [best], [toward], share)
-        return Direction(0.0, [best, worst], [toward, -leaving], share, worst)
+        # From one vertex of a coordinate to the other it goes through zero and does not end there.
+        return Direction(0.0, [best, worst], [toward, -leaving], share, None if best == worst else worst)
     inner = float(gradient @ u)
     away = (0.0 if worst is None else float(gradient[worst]) * leaving) - inner
     if inner - float(gradient[best]) * toward >= away or share >= 1.0:

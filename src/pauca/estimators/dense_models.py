@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pauca.estimators.base import SparseModel
 from pauca.estimators.checks import listed
+from pauca.estimators.fitted import FittedModel
 from pauca.losses import FOR_CLASSES, Loss
 
 # Losses of scikit-learn's classifiers that have a namesake here; all others are taken to be logistic.
@@ -142,6 +142,6 @@ def _numbers(values: Any, noun: str) -> np.ndarray:
 def _own_loss(model: Any) -> str | Loss | None:
     """The loss of pauca's own models, and of those of scikit-learn's classifiers that have it too."""
     loss = getattr(model, "loss", None)
-    if isinstance(model, SparseModel):
+    if isinstance(model, FittedModel):
         return loss
     return loss if hasattr(model, "classes_") and loss in NAMESAKES else None

@@ -23,12 +23,13 @@ def check_number(estimator: Any, name: str, value: Any, *, positive: bool = Fals
     return number
 
 
-def check_count(estimator: Any, name: str, value: Any) -> int:
-    """An integer of at least one."""
+def check_count(estimator: Any, name: str, value: Any, otherwise: str = "") -> int:
+    """An integer of at least one; ``otherwise`` tells what else there might have been."""
+    wanted = f"an int in the range [1, inf) {otherwise}".rstrip()
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(refusal(estimator, name, "an integer of at least 1", value))
+        raise TypeError(refusal(estimator, name, wanted, value))
     if value < 1:
-        raise ValueError(refusal(estimator, name, "an integer of at least 1", value))
+        raise ValueError(refusal(estimator, name, wanted, value))
     return int(value)
 
 

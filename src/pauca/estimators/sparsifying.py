@@ -20,7 +20,7 @@ from pauca.estimators.checks import (
 from pauca.estimators.classes import coded
 from pauca.estimators.columns import plain
 from pauca.estimators.dense_models import DenseModel, is_for_classes, read_model
-from pauca.estimators.options import check_flag, check_number, one_of, refusal
+from pauca.estimators.options import check_count, check_flag, check_number, one_of, refusal
 from pauca.estimators.sparsified import Reader, Sparsified
 from pauca.estimators.task import Target
 from pauca.losses import Loss, Squared, resolve
@@ -130,7 +130,7 @@ def sparsify(
     (8, 'exact', True)
     """
     reader = Reader()
-    _check_count(reader, "k", k)
+    check_count(reader, "k", k)
     one_of(reader, "method", method, METHODS)
     check_flag(reader, "refit", refit)
     if fit_intercept is not None:
@@ -243,19 +243,11 @@ def _times(reader: Reader, method: str, confidence: Any, repeats: Any) -> int:
     if share >= 1:
         raise ValueError(refusal(reader, "confidence", "a float in the range (0, 1)", confidence))
     if repeats is not None:
-        _check_count(reader, "repeats", repeats)
+        check_count(reader, "repeats", repeats)
         if method == "truncate" and repeats > 1:
             raise ValueError("'repeats' is for methods that draw; 'truncate' gives the same every time.")
         return int(repeats)
     return 1 if method == "truncate" else max(1, math.ceil(-math.log2(1.0 - share)))
-
-
-def _check_count(reader: Reader, name: str, value: Any) -> None:
-    wanted = "an int in the range [1, inf)"
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(refusal(reader, name, wanted, value))
-    if value < 1:
-        raise ValueError(refusal(reader, name, wanted, value))
 
 
 def _random_numbers(reader: Reader, random_state: Any) -> np.random.Generator | np.random.RandomState:

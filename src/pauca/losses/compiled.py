@@ -30,6 +30,18 @@ class CompiledSlope(NamedTuple):
     high: float = np.inf
 
 
+# The classes themselves and none derived from them: those might have other derivatives.
+KINDS = (Squared, Logistic, Huber, Absolute, Quantile, Hinge)
+
+
+def check_compiled(loss: Loss) -> None:
+    """Refuse a loss that compiled code does not know."""
+    if type(loss) not in KINDS:
+        raise ValueError(
+            f"There is no compiled form of {loss!r}; take Squared, Huber, Absolute, Quantile, Logistic or Hinge."
+        )
+
+
 def compiled_slope(loss: Loss) -> CompiledSlope:
     """What compiled code must know of a loss.
 
@@ -39,18 +51,13 @@ def compiled_slope(loss: Loss) -> CompiledSlope:
     >>> compiled_slope(Huber(2.0))
     CompiledSlope(form=0, low=-2.0, high=2.0)
     """
-    # The class itself and none derived from it: that might have another derivative.
-    kind = type(loss)
-    if kind is Squared:
-        return CompiledSlope(CLIPPED)
-    if kind is Logistic:
+    check_compiled(loss)
+    if isinstance(loss, Logistic):
         return CompiledSlope(LOGISTIC)
-    if isinstance(loss, Huber) and kind is Huber:
+    if isinstance(loss, Huber):
         if loss.threshold is None:
             raise ValueError("Huber() has no threshold yet: give it one, or call tuned(y, weights) first.")
         return CompiledSlope(CLIPPED, -loss.threshold, loss.threshold)
-    if isinstance(loss, PiecewiseLinear) and kind in {Absolute, Quantile, Hinge}:
-        return CompiledSlope(SIGNED_LINES if kind is Hinge else LINES, loss.lowest, loss.highest)
-    raise ValueError(
-        f"There is no compiled form of {loss!r}; take Squared, Huber, Absolute, Quantile, Logistic or Hinge."
-    )
+    if isinstance(loss, PiecewiseLinear):
+        return CompiledSlope(SIGNED_LINES if isinstance(loss, Hinge) else LINES, loss.lowest, loss.highest)
+    return CompiledSlope(CLIPPED)

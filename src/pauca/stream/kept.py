@@ -66,6 +66,13 @@ class Kept:
             self._y[place], self._weights[place] = rows.y[row], rows.weights[row]
         self.n_seen += len(later)
 
+    def forget(self, count: int) -> None:
+        """Be as before the last ``count`` rows, for all of which there was room."""
+        left = len(self) - count
+        del self._columns[left:], self._values[left:]
+        self._y, self._weights = self._y[:left], self._weights[:left]
+        self.n_seen -= count
+
     def rows(self) -> Rows:
         """The rows that are kept, as a CSR matrix."""
         starts = np.concatenate([[0], np.cumsum([len(columns) for columns in self._columns])])

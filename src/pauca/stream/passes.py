@@ -12,8 +12,10 @@ from pauca.path import Stop, interrupted_once
 from pauca.stream.kept import Rows
 from pauca.stream.stream import Stream
 
-# Between blocks of so many rows one looks at the clock.
+# Between blocks of so many rows one looks at the clock; of long tables so many times in a pass, for the targets of all
+# rows are checked with every block.
 BLOCK = 4096
+LOOKS = 100
 
 
 @dataclass(frozen=True)
@@ -43,25 +45,37 @@ def learn_in_passes(
     callback: Callable[[StreamProgress], bool | None] | None,
 ) -> Stop:
     """Learn all rows as often as planned, pass p in the order ``orders(p)``; what was learnt stays when that ends."""
-    began, n_learnt = time.monotonic(), 0
-    n_rows = stream.plan.passes * len(orders(0))
     try:
-        for number in range(stream.plan.passes):
-            order = orders(number)
-            for start in range(0, len(order), BLOCK):
-                block = order[start : start + BLOCK]
-                learn = stream.repeat if number else stream.learn
-                learn(rows, block)
-                n_learnt += len(block)
-                elapsed = time.monotonic() - began
-                if callback is not None and callback(StreamProgress(n_learnt, n_rows, elapsed)) is True:
-                    return Stop.CALLBACK
-                if time_limit is not None and elapsed >= time_limit:
-                    return Stop.TIME
-            stream.settle()
+        stop = _learn(stream, rows, orders, time_limit, callback)
     except KeyboardInterrupt:
+        if not stream.n_seen:
+            raise
         interrupted_once()
-        return Stop.INTERRUPTED
-    finally:
+        stop = Stop.INTERRUPTED
+    stream.settle()
+    return stop
+
+
+def _learn(
+    stream: Stream,
+    rows: Rows,
+    orders: Callable[[int], np.ndarray],
+    time_limit: float | None,
+    callback: Callable[[StreamProgress], bool | None] | None,
+) -> Stop:
+    began, n_learnt = time.monotonic(), 0
+    for number in range(stream.plan.passes):
+        order = orders(number)
+        n_rows, size = stream.plan.passes * len(order), max(BLOCK, -(-len(order) // LOOKS))
+        for start in range(0, len(order), size):
+            block = order[start : start + size]
+            learn = stream.repeat if number else stream.learn
+            learn(rows, block)
+            n_learnt += len(block)
+            elapsed = time.monotonic() - began
+            if callback is not None and callback(StreamProgress(n_learnt, n_rows, elapsed)) is True:
+                return Stop.CALLBACK
+            if time_limit is not None and elapsed >= time_limit:
+                return Stop.TIME
         stream.settle()
     return Stop.SIZE

@@ -13,6 +13,9 @@ from pauca.stream.kept import Kept, Rows
 from pauca.stream.learners import Learners, Settings
 from pauca.stream.tuning import Trials, Wanted, choose, first_step, row_size
 
+# What random numbers are for. None is 0, the seed by itself: that is for the rows that are kept.
+ORDER, DRAWS = 1, 2
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -30,6 +33,10 @@ class Plan:
     fit_intercept: bool
     passes: int = 1
     """How often the rows will be learnt."""
+
+    def random(self, purpose: int, number: int = 0) -> np.random.Generator:
+        """Random numbers for a purpose, ``ORDER`` or ``DRAWS``: none are used for two of them."""
+        return np.random.default_rng([self.seed, purpose, number])
 
 
 class Stream:
@@ -61,7 +68,11 @@ class Stream:
             waiting, order = np.split(order, [self.kept.room])
             self.kept.add(rows, waiting)
             if self.kept.room == 0:
-                self.settle()
+                try:
+                    self.settle()
+                except BaseException:  # an interrupt, most likely: settings take their time
+                    self.kept.forget(len(waiting))
+                    raise
         if self._learners is not None:
             self.kept.add(rows, order)
             self._learners.learn(rows, order)
@@ -93,12 +104,13 @@ class Stream:
                 intercept_scale=size,
             )
 
-        self.settings = plan.wanted.settings
-        if self.settings is None:
+        settings = plan.wanted.settings
+        if settings is None:
             trials = Trials(rows, make, loss, plan.passes)
-            self.settings = choose(trials, plan.wanted, first_step(size, loss, coded))
-        self._learners = make(self.settings)
-        self.learners.learn(rows)
+            settings = choose(trials, plan.wanted, first_step(size, loss, coded))
+        learners = make(settings)
+        learners.learn(rows)
+        self.settings, self._learners = settings, learners
 
     def settled(self) -> Stream:
         """The stream itself, or while its rows still wait, another one in which they have been learnt."""

@@ -43,7 +43,8 @@ def foba_additions(*, decrease: float, tol: float, nu: float = 0.5) -> int:
     Parameters
     ----------
     decrease : float
-        Q of the empty model, or by how much it is above the least there is.
+        Q of the empty model, or by how much it is above the least there is. With that of some other model these are
+        the steps until FoBa has ended or is no worse than it.
     tol : float
         The smallest gain with which a feature is added.
     nu : float, default=0.5

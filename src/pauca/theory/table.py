@@ -199,5 +199,6 @@ def _by_size(
             swaps = replacement_swaps(known, k=k, decrease=decrease, **curved, **about)
             yield Bound("replacements, any accuracy", k, "features", "Theorem 2.9", SPARSITY)
             yield Bound("replacements, for this accuracy", swaps, "swaps", "Theorem 2.9", SPARSITY)
+    # The decrease is that of the model to compare with: FoBa may go on below it, and how long nobody has said.
     additions = foba_additions(decrease=decrease, tol=accuracy)
-    yield Bound("FoBa with the accuracy as its tolerance", additions, "steps", "Proposition 3.1", FOBA)
+    yield Bound("FoBa with this tolerance, until no worse", additions, "steps", "Proposition 3.1", FOBA)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,7 +19,7 @@ from pauca.estimators.checks import check_moments, listed
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.folds import make_folds
 from pauca.estimators.l1.radii import EARLY, BallTask, Radii, by_folds
-from pauca.estimators.options import check_callable, check_flag, check_number, one_of, refusal
+from pauca.estimators.options import check_callable, check_count, check_flag, check_number, one_of, refusal
 from pauca.estimators.task import Target
 from pauca.estimators.watch import Watch
 from pauca.losses import Loss
@@ -175,7 +174,7 @@ class L1Model(FittedModel):
             check_number(self, "bound", self.bound, positive=True)
         check_number(self, "tol", self.tol, positive=True)
         if self.k is not None:
-            _check_count(self, "k", self.k, "or None")
+            check_count(self, "k", self.k, "or None")
         if self.scale is not None:
             one_of(self, "scale", self.scale, (COLUMNS,))
         one_of(self, "method", self.method, METHODS)
@@ -188,7 +187,7 @@ class L1Model(FittedModel):
         check_fold_choice(self)
         check_number(self, "ridge", self.ridge)
         check_flag(self, "fit_intercept", self.fit_intercept)
-        _check_count(self, "max_iter", self.max_iter)
+        check_count(self, "max_iter", self.max_iter)
         self._budget()
         check_callable(self, "callback", self.callback)
 
@@ -227,11 +226,3 @@ class L1Model(FittedModel):
                 f"The gap is {certificate.gap:.3g}, and {wanted:.3g} was asked for. {certificate.stop.sentence} "
                 "What was found is in the ball, and gap_ is proven; raise max_iter, time_limit or tol."
             )
-
-
-def _check_count(estimator: Any, name: str, value: Any, otherwise: str = "") -> None:
-    wanted = f"an int in the range [1, inf) {otherwise}".rstrip()
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(refusal(estimator, name, wanted, value))
-    if value < 1:
-        raise ValueError(refusal(estimator, name, wanted, value))

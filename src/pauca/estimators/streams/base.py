@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -25,7 +26,7 @@ from pauca.stream.kept import Rows
 from pauca.stream.learners import ANSWERS
 from pauca.stream.passes import StreamProgress, learn_in_passes
 from pauca.stream.second_stage import few_of
-from pauca.stream.stream import Plan, Stream
+from pauca.stream.stream import DRAWS, ORDER, Plan, Stream
 from pauca.stream.tuning import Wanted
 from pauca.warnings import PaucaWarning
 
@@ -96,8 +97,11 @@ class StreamModel(FittedModel):
         """
         self._check_options()
         stream = self._learnt()
-        if (X is None) != (y is None):
-            raise ValueError("X and y belong together: give finish() both, or neither to use the rows that were kept.")
+        if (X is None) != (y is None) or (X is None and sample_weight is not None):
+            raise ValueError(
+                "X, y and sample_weight belong together: give finish() X and y, with or without weights, or nothing to "
+                "use the rows that were kept."
+            )
         rows = stream.kept.rows() if X is None else self._rows(X, y, sample_weight, reset=False)
         if not rows.weights.any():
             raise ValueError("No row with weight has been seen yet, so there is nothing to conclude.")
@@ -146,6 +150,17 @@ class StreamModel(FittedModel):
     def _target(self, y: np.ndarray) -> Target:
         """Targets as the second stage wants them."""
 
+    @contextmanager
+    def _as_it_was_if_refused(self) -> Iterator[None]:
+        """Rows that are refused while the estimator reads them leave nothing of themselves in it."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     def _learn_all(self, rows: Rows) -> None:
         """All rows of a table, in as many passes as were asked for, and the second stage on them."""
         order = np.flatnonzero(rows.weights)
@@ -155,7 +170,7 @@ class StreamModel(FittedModel):
         stream = Stream(self._plan(rows.X.shape[1], int(self.passes)))
 
         def orders(number: int) -> np.ndarray:
-            return np.random.default_rng([stream.plan.seed, number]).permutation(order) if self.shuffle else order
+            return stream.plan.random(ORDER, number).permutation(order) if self.shuffle else order
 
         stop = learn_in_passes(stream, rows, orders, self.time_limit, self.callback)
         self._stream = stream
@@ -186,11 +201,11 @@ class StreamModel(FittedModel):
         """The second stage, and what follows from it."""
         learners, target = stream.learners, self._target(rows.y)
         weights, ridge = rows.weights / rows.weights.sum(), float(self.ridge)
-        rng, moments = np.random.default_rng([stream.plan.seed, 1]), learners.moments
+        moments = learners.moments
         refits = self.refit and self.k is not None
         if refits:  # on rows in which some of the features may not occur
             moments = np.where(occurring(rows.X), moments, 0.0)
-        few = few_of(*learners.answer(), moments, self.k, self.method, rng)
+        few = few_of(*learners.answer(), moments, self.k, self.method, stream.plan.random(DRAWS))
         stay = few.support if refits else few.support[:0]
         null, model = refitted(rows.X, target, weights, stay, ridge, center=self.fit_intercept)
         if not refits:
@@ -253,7 +268,7 @@ class StreamModel(FittedModel):
         """Refuse options that cannot be meant, before any data are looked at."""
         for name in ("k", "first_epoch"):
             if getattr(self, name) is not None:
-                check_count(self, name, getattr(self, name))
+                check_count(self, name, getattr(self, name), "or None")
         for name in ("passes", "keep_rows"):
             check_count(self, name, getattr(self, name))
         for name in ("bound", "step", "time_limit"):

@@ -16,6 +16,7 @@ from pauca.estimators.streams.codes import EachAgainstOthers
 from pauca.estimators.task import Target
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
+from pauca.losses.compiled import check_compiled
 from pauca.stream.kept import Rows
 from pauca.stream.passes import StreamProgress
 
@@ -62,7 +63,8 @@ class StreamClassifier(TellsClasses, StreamModel):
     time_limit : float or None, default=None
         Seconds after which ``fit`` stops learning and concludes from what it has.
     callback : callable or None, default=None
-        Called every few thousand rows of ``fit`` with a ``pauca.stream.StreamProgress``; returning True ends learning.
+        Called every few thousand rows of ``fit``, a hundred times a pass at most, with a
+        ``pauca.stream.StreamProgress``; returning True ends learning.
     random_state : int, RandomState or None, default=0
         For the order of rows, the sample that is kept, and draws.
 
@@ -158,7 +160,8 @@ class StreamClassifier(TellsClasses, StreamModel):
         self
         """
         self._check_options()
-        self._learn_all(self._rows(X, y, sample_weight, reset=True))
+        with self._as_it_was_if_refused():
+            self._learn_all(self._rows(X, y, sample_weight, reset=True))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> StreamClassifier:
@@ -189,11 +192,12 @@ class StreamClassifier(TellsClasses, StreamModel):
             raise ValueError(
                 f"`classes={classes}` is not the same as on last call to partial_fit, which was: {self.classes_}."
             )
-        self._learn_chunk(self._rows(X, y, sample_weight, reset=first, least=0, classes=classes))
+        with self._as_it_was_if_refused():
+            self._learn_chunk(self._rows(X, y, sample_weight, reset=first, least=0, classes=classes))
         return self
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1, classes: Any = None) -> Rows:
-        resolve(self.loss, classes=True)
+        check_compiled(resolve(self.loss, classes=True))
         X, y = check_classes(self, X, y, reset=reset, ensure_min_samples=least)
         X = self._as_rows(X)
         weights = check_raw_weights(sample_weight, len(y))

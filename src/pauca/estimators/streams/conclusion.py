@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from pauca.estimators.task import Target, Task
+from pauca.losses import Loss
 from pauca.methods import Forward
 from pauca.model import Model
 from pauca.stream.second_stage import FewCoefficients
@@ -21,8 +22,7 @@ def refitted(
     """The empty model and the best on the columns ``support``; those that depend on others before them are left out."""
     looked_at = support if len(support) else np.zeros(1, dtype=np.intp)  # a table has a column
     columns = X if len(looked_at) == X.shape[1] else X[:, looked_at]
-    outputs = target.y if target.y.ndim == 2 else target.y[None]
-    units, measure = Units.columns(len(looked_at)), target.loss.tuned(outputs, weights)
+    units, measure = Units.columns(len(looked_at)), _measure(target, weights)
     subset = Task(columns, target, Forward(), units, Limits(), None, ridge, center, measure).begin(weights).subset
     if len(support):
         subset.fill()
@@ -47,8 +47,9 @@ def as_learnt(
     coef = np.zeros((len(few.coef), X.shape[1]))
     coef[:, few.support] = few.coef
     scores = np.asarray((X @ coef.T).T) + few.intercept[:, None]
-    objective = float(np.sum(target.loss.value(target.y, scores) @ weights) + 0.5 * ridge * np.sum(few.coef**2))
-    curvature = target.loss.typical_curvature(target.y, scores, weights)
+    loss = _measure(target, weights)
+    objective = float(np.sum(loss.value(target.y, scores) @ weights) + 0.5 * ridge * np.sum(few.coef**2))
+    curvature = loss.typical_curvature(target.y, scores, weights)
     single = target.n_outputs == 1
     return Model(
         support=few.support,
@@ -59,3 +60,8 @@ def as_learnt(
         units=few.support,
         worth_is_exact=False,
     )
+
+
+def _measure(target: Target, weights: np.ndarray) -> Loss:
+    """The loss with nothing left open."""
+    return target.loss.tuned(target.y if target.y.ndim == 2 else target.y[None], weights)

@@ -14,6 +14,7 @@ from pauca.estimators.streams.codes import one_output
 from pauca.estimators.task import Target
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
+from pauca.losses.compiled import check_compiled
 from pauca.stream.kept import Rows
 from pauca.stream.passes import StreamProgress
 
@@ -64,7 +65,8 @@ class StreamRegressor(ForetellsNumbers, StreamModel):
     time_limit : float or None, default=None
         Seconds after which ``fit`` stops learning and concludes from what it has.
     callback : callable or None, default=None
-        Called every few thousand rows of ``fit`` with a ``pauca.stream.StreamProgress``; returning True ends learning.
+        Called every few thousand rows of ``fit``, a hundred times a pass at most, with a
+        ``pauca.stream.StreamProgress``; returning True ends learning.
     random_state : int, RandomState or None, default=0
         For the order of rows, the sample that is kept, and draws.
 
@@ -179,7 +181,8 @@ class StreamRegressor(ForetellsNumbers, StreamModel):
         self
         """
         self._check_options()
-        self._learn_all(self._rows(X, y, sample_weight, reset=True))
+        with self._as_it_was_if_refused():
+            self._learn_all(self._rows(X, y, sample_weight, reset=True))
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> StreamRegressor:
@@ -198,11 +201,13 @@ class StreamRegressor(ForetellsNumbers, StreamModel):
         self
         """
         self._check_options()
-        self._learn_chunk(self._rows(X, y, sample_weight, reset=self._is_first_chunk(), least=0))
+        with self._as_it_was_if_refused():
+            self._learn_chunk(self._rows(X, y, sample_weight, reset=self._is_first_chunk(), least=0))
         return self
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1) -> Rows:
         loss = resolve(self.loss, classes=False)
+        check_compiled(loss)
         X, y = check_data(self, X, y, multi_output=False, reset=reset, ensure_min_samples=least)
         X = self._as_rows(X)
         if len(y):
