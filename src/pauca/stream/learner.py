@@ -13,10 +13,12 @@ from pauca.losses import Loss
 from pauca.losses.compiled import compiled_slope
 from pauca.stream.rows import Rows, merged, row_blocks
 from pauca.stream.state import (
+    ACTIVE,
     BOUND,
     CENTRE,
     EPOCHS,
     HEIGHT,
+    HEIGHTS,
     INTERCEPT,
     INTERCEPT_CENTRE,
     INTERCEPT_SUM,
@@ -196,6 +198,12 @@ class EpochSGD:
             height = features[:, HEIGHT]
             coef[some] = height - np.sign(height) * self._state.numbers[THRESHOLD]
         return coef, float(self._state.numbers[INTERCEPT])
+
+    @property
+    def norm(self) -> float:
+        """l1 norm of the last iterate."""
+        numbers, counts = self._state.numbers, self._state.counts
+        return float(numbers[HEIGHTS] - counts[ACTIVE] * numbers[THRESHOLD])
 
     @property
     def moments(self) -> np.ndarray:

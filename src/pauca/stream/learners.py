@@ -76,6 +76,11 @@ class Learners:
         return _stacked([learner.last for learner in self._each])
 
     @property
+    def norm(self) -> float:
+        """l1 norm of the last iterates, the largest over the outputs."""
+        return max(learner.norm for learner in self._each)
+
+    @property
     def moments(self) -> np.ndarray:
         """Mean squares of the features over all rows seen."""
         return self._each[0].moments

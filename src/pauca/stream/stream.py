@@ -11,7 +11,7 @@ import numpy as np
 from pauca.losses import Loss
 from pauca.stream.kept import Kept, Rows
 from pauca.stream.learners import Learners, Settings
-from pauca.stream.tuning import Trials, Wanted, choose, first_step, row_size
+from pauca.stream.tuning import Judge, Trials, Wanted, choose, first_step, row_size
 
 # What random numbers are for. None is 0, the seed by itself: that is for the rows that are kept.
 ORDER, DRAWS = 1, 2
@@ -33,6 +33,8 @@ class Plan:
     fit_intercept: bool
     passes: int = 1
     """How often the rows will be learnt."""
+    judge: Judge | None = None
+    """What settings are found by; None: by the loss of all that is learnt."""
 
     def random(self, purpose: int, number: int = 0) -> np.random.Generator:
         """Random numbers for a purpose, ``ORDER`` or ``DRAWS``: none are used for two of them."""
@@ -106,7 +108,7 @@ class Stream:
 
         settings = plan.wanted.settings
         if settings is None:
-            trials = Trials(rows, make, loss, plan.passes)
+            trials = Trials(rows, make, loss, plan.passes, plan.judge)
             settings = choose(trials, plan.wanted, first_step(size, loss, coded))
         learners = make(settings)
         learners.learn(rows)

@@ -25,8 +25,10 @@ MOST_TRIALS = 10
 # A radius that should not bind is so many times the norm reached without one: more rows may lead further.
 LOOSE = 4.0
 
-# A radius that no iterate comes near.
+# A radius that no iterate comes near, unless it runs away; that is looked for every so many rows.
 UNBOUNDED = 1e150
+RAN_AWAY = 1e100
+LOOK_EVERY = 128
 
 # Epochs of the rows at hand, where their first length is not given: 1 + 2 + 4 = 7 parts.
 PARTS = 7
@@ -48,18 +50,29 @@ class Wanted:
         return Settings(self.bound, self.step, self.first_epoch)
 
 
-class Trials:
-    """Held-out losses of settings, each learnt once."""
+Judge = Callable[[Learners, Rows, Rows], float]
+"""The loss on rows held out of what is made of learners in the end, given the rows they have learnt."""
 
-    def __init__(self, rows: Rows, make: Callable[[Settings], Learners], loss: Loss, passes: int) -> None:
+
+class Trials:
+    """Held-out losses of settings, each learnt once.
+
+    The scores are those of all that was learnt, the verdicts those of what is made of it: the few features of the
+    second stage, if a judge knows them.
+    """
+
+    def __init__(
+        self, rows: Rows, make: Callable[[Settings], Learners], loss: Loss, passes: int, judge: Judge | None = None
+    ) -> None:
         places = np.arange(len(rows))
         held = places % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
         if len(rows) < FEWEST_ROWS or not rows.weights[held].any() or not rows.weights[~held].any():
             self._train = self._held = rows
         else:
             self._train, self._held = rows.take(places[~held]), rows.take(places[held])
-        self._make, self._loss, self._passes = make, loss, passes
+        self._make, self._loss, self._passes, self._judge = make, loss, passes, judge
         self._known: dict[Settings, tuple[float, float]] = {}
+        self._judged: dict[Settings, float] = {}
 
     @property
     def n_steps(self) -> int:
@@ -74,25 +87,46 @@ class Trials:
         """l1 norm of what was learnt, the largest over the outputs."""
         return self._of(settings)[1]
 
+    def verdict(self, settings: Settings) -> float:
+        """Mean loss of what is made of it in the end, on the rows held out."""
+        if self._judge is None:
+            return self.score(settings)
+        if settings not in self._judged:
+            learners = self._learnt(settings)
+            found = np.inf if learners is None else self._judge(learners, self._train, self._held)
+            self._judged[settings] = found if np.isfinite(found) else np.inf
+        return self._judged[settings]
+
     def _of(self, settings: Settings) -> tuple[float, float]:
         if settings not in self._known:
-            learners = self._make(settings)
-            for _ in range(self._passes):
-                learners.learn(self._train)
-            coef, intercept = learners.answer()
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores = np.asarray((self._held.X @ coef.T).T + intercept[:, None])
-                losses = self._loss.value(learners.coded(self._held.y), scores)
-                score = float(np.sum(losses @ self._held.weights) / self._held.weights.sum())
-            self._known[settings] = (score if np.isfinite(score) else np.inf, float(np.abs(coef).sum(axis=1).max()))
+            learners = self._learnt(settings)
+            self._known[settings] = (np.inf, np.inf) if learners is None else self._measured(learners)
         return self._known[settings]
+
+    def _measured(self, learners: Learners) -> tuple[float, float]:
+        coef, intercept = learners.answer()
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.asarray((self._held.X @ coef.T).T + intercept[:, None])
+            losses = self._loss.value(learners.coded(self._held.y), scores)
+            score = float(np.sum(losses @ self._held.weights) / self._held.weights.sum())
+        return score if np.isfinite(score) else np.inf, float(np.abs(coef).sum(axis=1).max())
+
+    def _learnt(self, settings: Settings) -> Learners | None:
+        """Learners that have learnt the rows; None if the step was so large that they ran away."""
+        learners, places = self._make(settings), np.arange(len(self._train))
+        for _ in range(self._passes):
+            for start in range(0, len(places), LOOK_EVERY):
+                learners.learn(self._train, places[start : start + LOOK_EVERY])
+                if not learners.norm < RAN_AWAY:
+                    return None
+        return learners
 
 
 def choose(trials: Trials, wanted: Wanted, first_step: float) -> Settings:
     """The settings with the least loss on held-out rows, looked for one after the other.
 
-    First the step, without any ball; then radii, from the norm that was reached downwards; then the step again, within
-    the ball, and the length of the first epoch.
+    First the step, without any ball, by all that is learnt; then, by what is made of it in the end, radii, from the
+    norm that was reached downwards, the step again, within the ball, and the length of the first epoch.
     """
     first_epoch = wanted.first_epoch or max(1, trials.n_steps // PARTS)
     best = Settings(wanted.bound or UNBOUNDED, wanted.step or first_step, first_epoch)
@@ -144,7 +178,7 @@ def _radius(trials: Trials, free: Settings) -> Settings:
     misses, bound = 0, norm
     for _ in range(MOST_TRIALS):
         other = replace(free, bound=bound)
-        if trials.score(other) < trials.score(best):
+        if trials.verdict(other) < trials.verdict(best):
             best, misses = other, 0
         else:
             misses += 1
@@ -155,4 +189,4 @@ def _radius(trials: Trials, free: Settings) -> Settings:
 
 
 def _better(trials: Trials, best: Settings, others: list[Settings]) -> Settings:
-    return min([best, *others], key=trials.score)
+    return min([best, *others], key=trials.verdict)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.estimators.checks import listed, refuse_not_finite
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.options import check_callable, check_count, check_flag, check_number, one_of
-from pauca.estimators.streams.conclusion import as_learnt, occurring, refitted
+from pauca.estimators.streams.conclusion import FewJudge, as_learnt, refitted, that_occur
 from pauca.estimators.task import Target
 from pauca.losses import Loss
 from pauca.path import Path, Stop
@@ -104,7 +104,7 @@ class StreamModel(FittedModel):
             )
         rows = stream.kept.rows() if X is None else self._rows(X, y, sample_weight, reset=False)
         if not rows.weights.any():
-            raise ValueError("No row with weight has been seen yet, so there is nothing to conclude.")
+            raise ValueError("All values in `sample_weight` are zero; at least one row must count.")
         self._conclude(stream, rows, Stop.SIZE)
         return self
 
@@ -147,8 +147,8 @@ class StreamModel(FittedModel):
         """The loss of the first stage, and how targets are coded for it."""
 
     @abstractmethod
-    def _target(self, y: np.ndarray) -> Target:
-        """Targets as the second stage wants them."""
+    def _targets(self) -> Callable[[np.ndarray], Target]:
+        """How targets become what the second stage wants."""
 
     @contextmanager
     def _as_it_was_if_refused(self) -> Iterator[None]:
@@ -199,12 +199,12 @@ class StreamModel(FittedModel):
 
     def _conclude(self, stream: Stream, rows: Rows, stop: Stop) -> None:
         """The second stage, and what follows from it."""
-        learners, target = stream.learners, self._target(rows.y)
+        learners, target = stream.learners, self._targets()(rows.y)
         weights, ridge = rows.weights / rows.weights.sum(), float(self.ridge)
         moments = learners.moments
         refits = self.refit and self.k is not None
         if refits:  # on rows in which some of the features may not occur
-            moments = np.where(occurring(rows.X), moments, 0.0)
+            moments = that_occur(moments, rows.X)
         few = few_of(*learners.answer(), moments, self.k, self.method, stream.plan.random(DRAWS))
         stay = few.support if refits else few.support[:0]
         null, model = refitted(rows.X, target, weights, stay, ridge, center=self.fit_intercept)
@@ -240,14 +240,18 @@ class StreamModel(FittedModel):
         """The stream with all its rows learnt."""
         check_is_fitted(self)
         self._is_first_chunk()
+        if not self._stream.n_seen:
+            raise ValueError("No row with weight has been seen yet, so there is nothing to conclude.")
         return self._stream.settled()
 
     def _plan(self, n_features: int, passes: int) -> Plan:
         wanted = Wanted(self.bound, self.step, self.first_epoch)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return Plan(
-            n_features, *self._stage_one(), wanted, self.keep_rows, seed, self.iterate, self.fit_intercept, passes
-        )
+        judge = None
+        if self.refit and self.k is not None:
+            judge = FewJudge(self._targets(), self.k, self.method, float(self.ridge), self.fit_intercept, seed)
+        stage_one, kept, how = self._stage_one(), self.keep_rows, (self.iterate, self.fit_intercept)
+        return Plan(n_features, *stage_one, wanted, kept, seed, *how, passes, judge)
 
     def _of_all_features(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, Any]:
         single = len(coef) == 1

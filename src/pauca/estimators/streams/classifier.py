@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from pauca.estimators.checks import check_class_weight, check_classes, check_raw_weights
-from pauca.estimators.classes import TellsClasses, coded
+from pauca.estimators.classes import TellsClasses
 from pauca.estimators.columns import plain
 from pauca.estimators.streams.base import StreamModel
-from pauca.estimators.streams.codes import EachAgainstOthers
+from pauca.estimators.streams.codes import Classes, EachAgainstOthers
 from pauca.estimators.task import Target
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
@@ -229,7 +229,6 @@ class StreamClassifier(TellsClasses, StreamModel):
     def _stage_one(self) -> tuple[Loss, Callable[[np.ndarray], np.ndarray]]:
         return resolve(self.loss, classes=True), EachAgainstOthers(len(self.classes_))
 
-    def _target(self, y: np.ndarray) -> Target:
+    def _targets(self) -> Callable[[np.ndarray], Target]:
         n_classes = len(self.classes_)
-        loss = resolve(self.loss, classes=True).for_classes(n_classes)
-        return Target(coded(y, n_classes, joint=loss.joint), loss, 1 if n_classes == 2 else n_classes)
+        return Classes(resolve(self.loss, classes=True).for_classes(n_classes), n_classes)

@@ -1,4 +1,4 @@
-"""How targets are coded for the first stage; objects, so that a stream can be pickled."""
+"""How targets are coded for the two stages; objects, so that a stream can be pickled."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.estimators.classes import coded
+from pauca.estimators.task import Target
+from pauca.losses import Loss
 
 
 def one_output(y: np.ndarray) -> np.ndarray:
@@ -23,3 +25,27 @@ class EachAgainstOthers:
     def __call__(self, y: np.ndarray) -> np.ndarray:
         """Codes of shape (n,) to targets of shape (C, n)."""
         return coded(y, self.n_classes, joint=False)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers as the second stage wants them."""
+
+    loss: Loss
+
+    def __call__(self, y: np.ndarray) -> Target:
+        """Numbers of shape (n,) to a target."""
+        return Target(one_output(y), self.loss, 1)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Classes as the second stage wants them: all of them at once, if the loss can."""
+
+    loss: Loss
+    n_classes: int
+
+    def __call__(self, y: np.ndarray) -> Target:
+        """Codes of shape (n,) to a target."""
+        outputs = 1 if self.n_classes == 2 else self.n_classes
+        return Target(coded(y, self.n_classes, joint=self.loss.joint), self.loss, outputs)

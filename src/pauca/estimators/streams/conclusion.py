@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from pauca.estimators.task import Target, Task
 from pauca.losses import Loss
 from pauca.methods import Forward
 from pauca.model import Model
-from pauca.stream.second_stage import FewCoefficients
+from pauca.stream.kept import Rows
+from pauca.stream.learners import Learners
+from pauca.stream.second_stage import FewCoefficients, few_of
 from pauca.units import Limits, Units
 
 
@@ -31,13 +34,39 @@ def refitted(
     return null, replace(model, support=looked_at[model.support], units=looked_at[model.units])
 
 
-def occurring(X: Any) -> np.ndarray:
-    """Which columns hold anything but zeros, shape (d,)."""
+def that_occur(moments: np.ndarray, X: Any) -> np.ndarray:
+    """Mean squares of the columns that hold anything but zeros in X, and zero for all others."""
     if not sparse.issparse(X):
-        return np.asarray(np.any(X, axis=0))
-    found = np.zeros(X.shape[1], dtype=bool)
-    found[X.indices[X.data != 0]] = True
+        return np.where(np.any(X, axis=0), moments, 0.0)
+    found = np.zeros(X.shape[1])
+    occurring = X.indices[X.data != 0]
+    found[occurring] = moments[occurring]
     return found
+
+
+@dataclass(frozen=True)
+class FewJudge:
+    """Judges what was learnt by the few features that are made of it, refitted and tried on rows held out."""
+
+    target: Callable[[np.ndarray], Target]
+    k: int
+    method: str
+    ridge: float
+    center: bool
+    seed: int
+
+    def __call__(self, learners: Learners, train: Rows, held: Rows) -> float:
+        """Mean loss on the rows held out."""
+        moments, rng = that_occur(learners.moments, train.X), np.random.default_rng(self.seed)
+        support = few_of(*learners.answer(), moments, self.k, self.method, rng).support
+        weights, target = train.weights / train.weights.sum(), self.target(train.y)
+        model = refitted(train.X, target, weights, support, self.ridge, center=self.center)[1]
+        loss = target.loss.tuned(target.y if target.y.ndim == 2 else target.y[None], weights)
+        used, coef = held.X[:, model.support], np.atleast_2d(model.coef)
+        scores = np.asarray((used @ coef.T).T) + np.atleast_1d(model.intercept)[:, None]
+        with np.errstate(over="ignore"):
+            losses = loss.held_out(self.target(held.y).y, scores)
+        return float(np.sum(losses @ held.weights) / held.weights.sum())
 
 
 def as_learnt(

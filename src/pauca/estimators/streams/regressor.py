@@ -10,7 +10,7 @@ import numpy as np
 from pauca.estimators.checks import check_data, check_raw_weights, check_target
 from pauca.estimators.numbers import ForetellsNumbers
 from pauca.estimators.streams.base import StreamModel
-from pauca.estimators.streams.codes import one_output
+from pauca.estimators.streams.codes import Numbers, one_output
 from pauca.estimators.task import Target
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
@@ -219,8 +219,8 @@ class StreamRegressor(ForetellsNumbers, StreamModel):
     def _stage_one(self) -> tuple[Loss, Callable[[np.ndarray], np.ndarray]]:
         return resolve(self.loss, classes=False), one_output
 
-    def _target(self, y: np.ndarray) -> Target:
-        return Target(one_output(y), resolve(self.loss, classes=False), 1)
+    def _targets(self) -> Callable[[np.ndarray], Target]:
+        return Numbers(resolve(self.loss, classes=False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
