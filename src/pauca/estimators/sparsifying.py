@@ -24,10 +24,13 @@ from pauca.estimators.checks import (
 from pauca.estimators.classes import coded
 from pauca.estimators.columns import plain
 from pauca.estimators.dense_models import DenseModel, is_for_classes, read_model
+from pauca.estimators.numbers import names_of_outputs
 from pauca.estimators.sparsified import Reader, Sparsified
 from pauca.estimators.task import Target
+from pauca.estimators.thinned import Thinned
 from pauca.losses import Loss, Squared, resolve
 from pauca.losses.inspection import inspect_loss
+from pauca.path import Stop
 from pauca.sampling import METHODS, Draw, Expectation, Trials, Unbiased
 
 
@@ -97,7 +100,8 @@ def sparsify(
     Returns
     -------
     Sparsified
-        Coefficients, objectives, the excess measured and expected; ``predict`` and ``summary``.
+        Coefficients, objectives, the excess measured and expected; ``predict``, ``summary``, ``to_sql`` and ``save``.
+        Its ``model`` is the same as a fitted ``SparseRegressor`` or ``SparseClassifier``.
 
     Notes
     -----
@@ -123,13 +127,13 @@ def sparsify(
     >>> sparse = sparsify(dense, X, y, k=5)
     >>> sparse.names()
     ['sex', 'bmi', 'bp', 's3', 's5']
-    >>> round(sparse.objective / sparse.dense_objective, 3)
+    >>> round(sparse.objective_ / sparse.dense_objective, 3)
     1.008
 
     With a guarantee, and without y:
 
     >>> drawn = sparsify(dense, X, k=8, method="systematic", refit=False, random_state=0)
-    >>> drawn.k, drawn.expectation, bool(drawn.measured_excess < 2 * drawn.expected_excess)
+    >>> drawn.k_, drawn.expectation, bool(drawn.measured_excess < 2 * drawn.expected_excess)
     (8, 'exact', True)
     """
     reader = Reader()
@@ -160,16 +164,23 @@ def sparsify(
     least = kept.objective - trials.dense.objective
     expected = trials.expect(sampling) if isinstance(sampling, Unbiased) else Expectation(least, True, None)
     final = trials.refit(kept) if refit else kept
-    single = len(dense.coef) == 1
-    coef, chances = np.zeros_like(dense.coef), np.zeros(design.n_features)
-    coef[:, final.support] = final.coef
+    chances = np.zeros(design.n_features)
     chances[sampling.features] = sampling.chances
+    thinned = Thinned(
+        trials.constant,
+        final,
+        refit and trials.objective.loss.quadratic,
+        Stop.EXHAUSTED if len(final.support) == len(sampling.features) < k else Stop.SIZE,
+        design.n_features,
+        getattr(reader, "feature_names_in_", None),
+        names_of_outputs(y),
+        classes,
+    )
     return Sparsified(
-        coef=coef[0] if single else coef,
-        intercept=float(final.intercept[0]) if single else final.intercept,
-        support=final.support,
-        objective=final.objective,
-        drawn=Draw(kept.support, kept.coef[0] if single else kept.coef),
+        model=thinned.as_estimator(
+            dense.meaning() if y is None else dense.loss_for(loss), ridge=ridge, fit_intercept=dense.fit_intercept
+        ),
+        drawn=Draw(kept.support, kept.coef[0] if len(dense.coef) == 1 else kept.coef),
         drawn_objective=kept.objective,
         dense_objective=trials.dense.objective,
         measured_excess=least,
@@ -181,9 +192,7 @@ def sparsify(
         method=method,
         draws=int(k),
         refitted=bool(refit),
-        classes=classes,
         loss=trials.objective.loss,
-        reader=reader,
     )
 
 
