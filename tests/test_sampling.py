@@ -325,11 +325,14 @@ def test_bounds_of_the_papers(k):
             np.testing.assert_allclose(found["moments"].bound, sum_**2 / (2 * k))
 
 
-def test_losses_without_bounds_promise_nothing():
+def test_losses_without_bounds_and_truncation_promise_nothing():
     X, _, coef = correlated()
     y = np.random.default_rng(0).poisson(2.0, 60)
     found = sparsify(coef[0] / 50, X, y, k=3, method="moments", loss=Poisson(), random_state=0)
     assert (found.expected_excess, found.bound, found.expectation) == (None, None, "none")
+    truncated = sparsify(coef[0], X, correlated()[1][0], k=3)
+    assert (truncated.expected_excess, truncated.bound, truncated.expectation) == (None, None, "none")
+    assert "expected" not in truncated.summary()
     np.testing.assert_allclose(found.predict(X), np.exp(found.decision_function(X)))
 
 
@@ -353,6 +356,10 @@ def test_objectives_are_those_of_the_models_returned(method, refit):
         found.drawn_objective, 0.5 * v @ (left - v @ left) ** 2 + 0.1 * np.sum(drawn**2), rtol=1e-9
     )
     np.testing.assert_allclose(found.measured_excess, found.drawn_objective - found.dense_objective)
+    np.testing.assert_allclose(found.excess, found.objective_ - found.dense_objective)
+    assert (found.excess < found.measured_excess) if refit else (found.excess == found.measured_excess)
+    assert f"excess {found.excess:.6g} over the dense model" in found.summary()
+    assert (f"before the refit: {found.measured_excess:.6g}" in found.summary()) == refit
     np.testing.assert_array_equal(found.support_, np.flatnonzero(found.coef_))
     if refit:
         np.testing.assert_allclose(
@@ -446,7 +453,8 @@ def test_every_form_of_X_gives_the_same(method, form):
     found = sparsify(coef, given, y, k=4, method=method, random_state=0)
     np.testing.assert_array_equal(found.support_, plain.support_)
     np.testing.assert_allclose(found.coef_, plain.coef_, rtol=1e-9)
-    for name in ("objective_", "drawn_objective", "dense_objective", "expected_excess"):
+    names = ["objective_", "drawn_objective", "dense_objective", *([] if method == "truncate" else ["expected_excess"])]
+    for name in names:
         np.testing.assert_allclose(getattr(found, name), getattr(plain, name), rtol=1e-9)
     np.testing.assert_allclose(found.predict(given), plain.predict(X), rtol=1e-9)
     same = given != before
@@ -473,7 +481,8 @@ def test_coefficients_of_zero_give_the_constant_model(method):
         found = sparsify(dense, X, y[0], k=3, method=method, random_state=0)
         assert found.k_ == 0
         np.testing.assert_allclose(found.predict(X), np.full(60, y[0].mean()))
-        np.testing.assert_allclose([found.measured_excess, found.expected_excess], 0, atol=1e-9 * found.objective_)
+        np.testing.assert_allclose([found.measured_excess, found.excess], 0, atol=1e-9 * found.objective_)
+        assert found.expected_excess is None or abs(found.expected_excess) <= 1e-9 * found.objective_
         assert "0 features of 14" in found.summary()
 
 

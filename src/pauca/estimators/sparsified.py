@@ -63,16 +63,17 @@ class Sparsified:
         ``Q`` of that with the best intercept.
     dense_objective : float
         ``Q`` of the dense model with the best intercept.
+    excess : float
+        What the step has cost: ``objective_ - dense_objective``.
     measured_excess : float
-        ``drawn_objective - dense_objective``.
+        The same of the draw, before any refit: ``drawn_objective - dense_objective``.
     measured : ndarray of shape (repeats,)
         The same for every repeat, in order; the least is that of the draw that was kept.
     expected_excess : float or None
-        The mean of the excess over all draws, or an upper bound of it, as ``expectation`` says; None where the loss is
-        neither smooth nor Lipschitz.
+        The mean of ``measured_excess`` over all draws, or an upper bound of it, as ``expectation`` says; None for
+        "truncate", which draws nothing, and where the loss is neither smooth nor Lipschitz.
     expectation : {"exact", "upper bound", "none"}
-        What ``expected_excess`` is. Exact for squared loss; "truncate" draws nothing, so that what was measured is
-        exact whatever the loss.
+        What ``expected_excess`` is; exact for squared loss.
     bound : float or None
         What the expected excess does not exceed whatever the correlations of the columns: the bound of the papers. None
         for "truncate", which has none.
@@ -126,6 +127,11 @@ class Sparsified:
     def objective_(self) -> float:
         """Q of the model."""
         return self.model.objective_
+
+    @property
+    def excess(self) -> float:
+        """By how much Q of the model is above that of the dense one."""
+        return self.objective_ - self.dense_objective
 
     def names(self) -> list[str]:
         """Names of the features in the model; ``x3`` stands for column 3 of a table without names."""
@@ -234,10 +240,13 @@ class Sparsified:
         return lines
 
     def _costs(self) -> list[str]:
+        lines = [f"excess {self.excess:.6g} over the dense model"]
         best = f", the least of {len(self.measured)} draws" if len(self.measured) > 1 else ""
-        before = "before the refit: " if self.refitted else ""
-        lines = [f"{before}excess {self.measured_excess:.6g} over the dense model{best}"]
-        if self.method != "truncate" and self.expected_excess is not None:
+        if self.refitted:
+            lines.append(f"before the refit: {self.measured_excess:.6g}{best}")
+        else:
+            lines[0] += best
+        if self.expected_excess is not None:
             at_most = "" if self.expectation == "exact" else "at most "
             lines.append(f"expected of a draw: {at_most}{self.expected_excess:.6g}")
         return lines
