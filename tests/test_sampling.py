@@ -552,6 +552,26 @@ def test_names_of_frames_go_through():
     ]
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("with_y", [True, False])
+def test_columns_without_names_can_be_given_some(form, with_y, tmp_path):
+    X, y, _ = correlated()
+    names = [f"word {j}" for j in range(14)]
+    dense, given = Ridge().fit(X, y[0]), form(X)
+    found = sparsify(dense, given, y[0] if with_y else None, k=3, feature_names=np.array(names, dtype=object))
+    assert found.names() == [names[j] for j in found.support_]
+    assert found.names()[0] in found.summary()
+    found.save(tmp_path / "model.json")
+    expected = found.predict(pd.DataFrame(X, columns=names)[found.names()])
+    if form is np.asarray:
+        return
+    # No word of names that are missing: a sparse matrix has none.
+    for model in (found, pauca.load(tmp_path / "model.json")):
+        np.testing.assert_allclose(model.predict(given), expected)
+        with pytest.raises(ValueError, match="X has 3 features, but SparseRegressor is expecting 14 features"):
+            model.predict(given[:, :3])
+
+
 def test_many_features_are_summed_up():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 50))
@@ -699,6 +719,15 @@ BAD = {
     "outputs": (_of(model=np.ones((2, 14))), ValueError, "y has 1 columns"),
     "too many classes": (_of(y=np.arange(60) % 3, loss="logistic"), ValueError, "y has 3 classes"),
     "amounts as classes": (_of(loss="logistic"), ValueError, "Unknown label type"),
+    "a name for all": (_of(feature_names="abcdefghijklmn"), TypeError, "'feature_names' parameter of sparsify"),
+    "numbers for names": (_of(feature_names=range(14)), TypeError, "one for every column"),
+    "too few names": (_of(feature_names=["a"]), ValueError, "1 feature_names for 14 columns"),
+    "a name twice": (_of(feature_names=list("abcdeafghijklm")), ValueError, "'a' is there twice"),
+    "names twice": (
+        lambda: sparsify(np.ones(2), pd.DataFrame({"a": [1, 2], "b": [3, 5]}), k=1, feature_names=["a", "b"]),
+        ValueError,
+        "names of its own",
+    ),
     "weights": (_of(sample_weight=np.zeros(60)), ValueError, "All values in `sample_weight` are zero"),
     "weights of other rows": (_of(sample_weight=np.ones(59)), ValueError, "sample_weight"),
 }

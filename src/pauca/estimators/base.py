@@ -16,7 +16,6 @@ from pauca.estimators.asked import asked_sizes, check_choice, reach_for, scorer_
 from pauca.estimators.checks import (
     check_callable,
     check_flag,
-    check_independent,
     check_moments,
     check_number,
 )
@@ -27,7 +26,7 @@ from pauca.estimators.remarks import remarks
 from pauca.estimators.selection import Selection, by_criterion, by_folds, choose_size
 from pauca.estimators.task import Attempt, Target, Task
 from pauca.estimators.watch import Watch
-from pauca.estimators.wishes import Wishes
+from pauca.estimators.wishes import Wishes, check_independent
 from pauca.losses import Loss
 from pauca.losses.inspection import inspect_loss
 from pauca.methods import resolve

@@ -121,7 +121,7 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
             rows = _as_numbers(check_array(chosen, estimator=estimator, **AS_IT_IS))
     else:
         with _named_columns(X), _fewer_columns(X, used):
-            X = _as_numbers(validate_data(estimator, X, reset=False, **AS_IT_IS))
+            X = _as_numbers(_all_columns(estimator, X))
         refuse_not_finite(estimator, X, names)
         return X[:, used]
     refuse_not_finite(estimator, rows, np.array(column_names(names, used), dtype=object))
@@ -193,20 +193,6 @@ def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | No
         _refuse_values(estimator, X, bad, names)
 
 
-def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | None) -> None:
-    """Refuse columns that are wanted together although one depends linearly on those before it."""
-    z = design.columns(columns) * np.sqrt(design.weights)
-    triangle: np.ndarray = np.linalg.qr(z.T, mode="r")  # type: ignore[assignment]
-    left = np.zeros(len(columns))
-    left[: len(triangle)] = np.diag(triangle) ** 2
-    dependent = columns[left < DEPENDENT_BELOW]
-    if len(dependent):
-        raise ValueError(
-            f"'always' holds columns that are linear combinations of others in it: {listed(names, dependent)}. "
-            "Leave them out, or add a ridge."
-        )
-
-
 def _refuse_text(estimator: Any, y: Any) -> None:
     """Refuse a target of words; digits in text are numbers all the same."""
     column = None if y is None or sparse.issparse(y) else _as_column(y)
@@ -273,6 +259,18 @@ def _by_name(estimator: Any, X: Any, names: np.ndarray, used: np.ndarray) -> Any
     if len(twice):
         raise ValueError(f"X has several columns of one name: {listed(twice, range(len(twice)))}.")
     return X[wanted]
+
+
+def _all_columns(estimator: Any, X: Any) -> Any:
+    """Rows with all columns of the fit; a sparse matrix cannot have names, so nobody is told that it has none."""
+    if not sparse.issparse(X):
+        return validate_data(estimator, X, reset=False, **AS_IT_IS)
+    X, wanted = check_array(X, estimator=estimator, **AS_IT_IS), estimator.n_features_in_
+    if X.shape[1] != wanted:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {wanted} features as input."
+        )
+    return X
 
 
 @contextmanager

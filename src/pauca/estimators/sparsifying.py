@@ -47,6 +47,7 @@ def sparsify(
     ridge: float = 0.0,
     fit_intercept: bool | None = None,
     sample_weight: Any = None,
+    feature_names: Any = None,
     confidence: float = 0.95,
     repeats: int | None = None,
     random_state: Any = None,
@@ -89,6 +90,8 @@ def sparsify(
         Whether the sparse model has an intercept. None: if the dense model has, and for bare coefficients.
     sample_weight : array-like of shape (n_samples,), default=None
         Row weights, at least one of them positive.
+    feature_names : array-like of shape (n_features,), default=None
+        Names of the columns of an X that has none, such as ``vectorizer.get_feature_names_out()``.
     confidence : float, default=0.95
         Strictly between 0 and 1. The best of ``ceil(log2(1 / (1 - confidence)))`` draws is kept: each has an excess of
         at most twice the expected one with a chance of a half (see Notes), so the best fails with ``1 - confidence``.
@@ -148,7 +151,7 @@ def sparsify(
     rng = _random_numbers(reader, random_state)
     dense = read_model(model, intercept, None if fit_intercept is None else bool(fit_intercept))
 
-    X, weights, target, classes = _read_data(reader, dense, X, y, loss, sample_weight)
+    X, weights, target, classes = _read_data(reader, dense, X, y, loss, sample_weight, feature_names)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
         design = make_design(X, weights, center=dense.fit_intercept)
     check_moments(reader, design, X, getattr(reader, "feature_names_in_", None))
@@ -197,18 +200,20 @@ def sparsify(
 
 
 def _read_data(
-    reader: Reader, dense: DenseModel, X: Any, y: Any, loss: Any, sample_weight: Any
+    reader: Reader, dense: DenseModel, X: Any, y: Any, loss: Any, sample_weight: Any, feature_names: Any
 ) -> tuple[Any, np.ndarray, Target | None, np.ndarray | None]:
     """X, row weights, target and classes, all of them checked; no target if it is what the model itself says."""
     if y is None:
         if loss is not None and not (loss == "squared" or isinstance(loss, Squared)):
             raise ValueError(f"loss={loss!r} needs y. Without y the loss is squared, on the scores of the model.")
         X = check_table(reader, X)
+        _name_columns(reader, feature_names, X.shape[1])
         dense.check_columns(X.shape[1], getattr(reader, "feature_names_in_", None))
         return X, check_weights(sample_weight, X.shape[0]), None, dense.classes
     wanted = dense.loss_for(loss)
     chosen = resolve(wanted, classes=is_for_classes(wanted))
     X, y = (check_classes if chosen.classifies else check_data)(reader, X, y)
+    _name_columns(reader, feature_names, X.shape[1])
     dense.check_columns(X.shape[1], getattr(reader, "feature_names_in_", None))
     weights = check_weights(sample_weight, len(y))
     if chosen.classifies:
@@ -217,6 +222,24 @@ def _read_data(
         target, classes = _numbers(dense, y, weights, chosen), None
     inspect_loss(target.loss, target.y, weights, target.n_outputs)
     return X, weights, target, classes
+
+
+def _name_columns(reader: Reader, names: Any, n_features: int) -> None:
+    """Give names to columns that have none."""
+    if names is None:
+        return
+    if hasattr(reader, "feature_names_in_"):
+        raise ValueError("X has names of its own for its columns; leave out feature_names.")
+    wanted = "a list of different strings, one for every column"
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(refusal(reader, "feature_names", wanted, names))
+    found = np.array(list(names), dtype=object)
+    if len(found) != n_features:
+        raise ValueError(f"There are {len(found)} feature_names for {n_features} columns of X.")
+    if len(set(found)) < len(found):
+        twice = next(name for place, name in enumerate(found) if name in set(found[:place]))
+        raise ValueError(f"feature_names must be {wanted}; {twice!r} is there twice.")
+    reader.feature_names_in_ = found
 
 
 def _numbers(dense: DenseModel, y: np.ndarray, weights: np.ndarray, loss: Loss) -> Target:
