@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Lasso, LinearRegression
 from sklearn.model_selection import GroupKFold
 
@@ -439,6 +440,23 @@ def test_missing_values_are_named_before_any_work():
     X.loc[3, "d"] = np.nan
     with pytest.raises(ValueError, match=r"contains NaN[^?]*'d'"):
         L1Regressor(bound=1).fit(X, np.arange(60.0))
+
+
+def test_a_summary_tells_the_bound_and_what_is_proven():
+    X, y = ar_problem(120, 40, 4, rho=0.5, snr=3.0)
+    given = L1Regressor(bound=2.5, scale="columns").fit(X, y)
+    bound, proof = given.summary().splitlines()[-2:]
+    assert bound == "bound 2.5, of coefficients in units of column scale"
+    for number in (f"{given.lower_bound_:.6g}", f"{given.objective_:.6g}", f"{given.gap_:.3g}"):
+        assert number in proof
+    X, y = load_diabetes(return_X_y=True)
+    for choose, words in (("1se", "the smallest within one standard error of the best of"), ("best", "the best of")):
+        found = L1Regressor(choose=choose, scale="columns").fit(X, y)
+        place = found.bounds_.tolist().index(found.bound_)
+        line = found.summary().splitlines()[-2]
+        assert f", {words} {len(found.bounds_)} by cross-validation: it scores " in line
+        assert f"{found.scores_[place]:.4g} (± {found.score_errors_[place]:.2g})" in line
+        assert ("; the best, " in line) == (choose == "1se")
 
 
 # Runs can be watched and ended.

@@ -49,6 +49,9 @@ class L1Model(FittedModel):
     bound_: float
     lower_bound_: float
     n_iter_: int
+    bounds_: np.ndarray
+    scores_: np.ndarray
+    score_errors_: np.ndarray
 
     def __init__(
         self,
@@ -172,6 +175,43 @@ class L1Model(FittedModel):
         super()._choose(size)
         # Smaller models on the path are in the ball too, and the bound from below is one for all of it.
         self.gap_ = max(0.0, self.objective_ - self.lower_bound_)
+
+    def summary(self) -> str:
+        """The model as text, to be printed.
+
+        Returns
+        -------
+        str
+            The features in use with their coefficients and what each is worth, the most valuable first; which ball it
+            is, and by what rule it was chosen; and what is proven of it.
+        """
+        return "\n".join([super().summary(), *self._proof()])
+
+    def _proof(self) -> Iterator[str]:
+        """What is known of the ball and of the model's place in it."""
+        units = ", of coefficients in units of column scale" if self.scale == COLUMNS else ""
+        yield f"bound {self.bound_:.6g}{units}{self._chosen_bound()}"
+        yield (
+            f"proven: no model in this ball has an objective below {self.lower_bound_:.6g}, and this one has "
+            f"{self.objective_:.6g}; the gap is {self.gap_:.3g}"
+        )
+
+    def _chosen_bound(self) -> str:
+        """By what rule the bound was chosen, and what it scores; nothing where it was given."""
+        if not len(self.bounds_):
+            return ""
+        if len(self.bounds_) == 1:
+            return ", the only one that was looked at"
+        mean, error = self.scores_, self.score_errors_
+        chosen, best = int(np.abs(self.bounds_ - self.bound_).argmin()), int(mean.argmax())
+        score = f"{mean[chosen]:.4g} (± {error[chosen]:.2g}) on rows held out"
+        among = f"of {len(mean)} by cross-validation"
+        if chosen == best:
+            return f", the best {among}: it scores {score}"
+        return (
+            f", the smallest within one standard error of the best {among}: it scores {score}; "
+            f"the best, {self.bounds_[best]:.6g}, has {mean[best]:.4g} (± {error[best]:.2g})"
+        )
 
     def _check_options(self) -> None:
         """Refuse options that cannot be meant, before any data are looked at."""
