@@ -319,6 +319,30 @@ def test_smaller_models_on_the_path_are_worse_and_in_the_ball():
     assert len(values) > 2
 
 
+@pytest.mark.parametrize("scale", [None, "columns"])
+@pytest.mark.parametrize("bound", [4.0, "auto"])
+def test_smaller_models_tell_of_themselves(bound, scale, tmp_path):
+    X, y = ar_problem(100, 30, 10, rho=0.5)
+    X = X * np.linspace(0.5, 2.0, 30)
+    unit = X.std(axis=0) if scale else np.ones(30)
+    model = L1Regressor(bound, scale=scale, method="pairwise").fit(X, y)
+    model.save(tmp_path / "model.json")
+    assert model.stop_ == "certified"
+    for whole in (model, pauca.load(tmp_path / "model.json")):
+        for size in whole.path_.sizes:
+            one = whole.at(size)
+            assert one.norm_ == pytest.approx(np.sum(unit * np.abs(one.coef_)), abs=1e-9)
+            assert one.norm_ <= one.bound_ * (1 + 1e-9)
+            assert one.gap_ == max(0.0, one.objective_ - whole.lower_bound_)
+            within = one.gap_ <= one.tol * one.path_[0].objective
+            assert one.stop_ == ("certified" if within else "size")
+            smaller = one.norm_ < 0.999 * one.bound_
+            assert (f"; the norm of this model is {one.norm_:.6g}" in one.summary()) == smaller
+            assert ("it scores" in one.summary()) == (bound == "auto" and size == model.k_)
+        assert whole.at(0).stop_ == "size"
+        assert whole.at(model.k_).stop_ == "certified"
+
+
 # Choosing the bound.
 
 

@@ -39,7 +39,9 @@ COLUMNS = "columns"
 
 NUMBERS = ("bound_", "lower_bound_", "n_iter_")
 """Fitted numbers that a path does not hold."""
-ARRAYS = ("bounds_", "scores_", "score_errors_")
+COMPARED = ("bounds_", "scores_", "score_errors_")
+"""What the radii that were compared have come to, in arrays of one length."""
+ARRAYS = (*COMPARED, "norms_")
 """Fitted arrays that a path does not hold."""
 
 
@@ -52,6 +54,7 @@ class L1Model(FittedModel):
     bounds_: np.ndarray
     scores_: np.ndarray
     score_errors_: np.ndarray
+    norms_: np.ndarray
 
     def __init__(
         self,
@@ -167,6 +170,7 @@ class L1Model(FittedModel):
             None,
             *self._words(),
         )
+        self.norms_ = np.array([kept[size].norm for size in sizes])
         self.bound_, self.lower_bound_, self.n_iter_ = certificate.bound, certificate.lower, search.n_iter
         self.__dict__.pop("raw_table_", None)  # what a table of an earlier fit was like
         self._choose(answer)
@@ -175,6 +179,15 @@ class L1Model(FittedModel):
         super()._choose(size)
         # Smaller models on the path are in the ball too, and the bound from below is one for all of it.
         self.gap_ = max(0.0, self.objective_ - self.lower_bound_)
+        self.norm_ = float(self.norms_[self.path_.sizes.index(size)])
+        # What was proven of the answer need not be true of a smaller model, which was asked for by its size.
+        if not self._is_answer and self.stop_ is Stop.CERTIFIED and self.gap_ > self.tol * self.path_[0].objective:
+            self.stop_ = Stop.SIZE
+
+    @property
+    def _is_answer(self) -> bool:
+        """Whether this is the model that the search ended with, and not a smaller one that it met on the way."""
+        return self.k_ == max(self.path_.sizes)
 
     def summary(self) -> str:
         """The model as text, to be printed.
@@ -190,7 +203,8 @@ class L1Model(FittedModel):
     def _proof(self) -> Iterator[str]:
         """What is known of the ball and of the model's place in it."""
         units = ", of coefficients in units of column scale" if self.scale == COLUMNS else ""
-        yield f"bound {self.bound_:.6g}{units}{self._chosen_bound()}"
+        within = f"; the norm of this model is {self.norm_:.6g}" if self.norm_ < (1 - 1e-6) * self.bound_ else ""
+        yield f"bound {self.bound_:.6g}{units}{self._chosen_bound() if self._is_answer else ''}{within}"
         yield (
             f"proven: no model in this ball has an objective below {self.lower_bound_:.6g}, and this one has "
             f"{self.objective_:.6g}; the gap is {self.gap_:.3g}"
@@ -253,8 +267,10 @@ class L1Model(FittedModel):
     def _restored(self) -> None:
         super()._restored()
         self.n_iter_ = int(self.n_iter_)
-        if len({len(getattr(self, name)) for name in ARRAYS}) > 1:
+        if len({len(getattr(self, name)) for name in COMPARED}) > 1:
             raise ValueError("the bounds that were compared and their scores must be equally many")
+        if np.shape(self.norms_) != (len(self.path_),):
+            raise ValueError("there must be a norm for every model of the path")
 
     def _warn(self, certificate: Certificate, objective: BallObjective, design: Design) -> None:
         """One warning for all that was noteworthy."""
