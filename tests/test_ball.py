@@ -427,11 +427,11 @@ def test_separable_classes_and_classes_without_weight(classes):
     ("options", "error", "said"),
     [
         ({"bound": 0}, ValueError, "'bound' parameter of L1Regressor must be a float in the range"),
-        ({"bound": -1.0}, ValueError, "'bound'"),
+        ({"bound": -1.0}, ValueError, "or 'auto'. Got -1.0"),
         ({"bound": np.nan}, ValueError, "'bound'"),
         ({"bound": np.inf}, ValueError, "'bound'"),
         ({"bound": "best"}, ValueError, "or 'auto'"),
-        ({"bound": None}, TypeError, "'bound'"),
+        ({"bound": None}, TypeError, r"must be a float in the range \(0, inf\) or 'auto'. Got None"),
         ({"bound": True}, TypeError, "'bound'"),
         ({"tol": 0.0}, ValueError, "'tol'"),
         ({"k": 0}, ValueError, "'k'"),

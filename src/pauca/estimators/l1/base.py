@@ -233,7 +233,7 @@ class L1Model(FittedModel):
             if self.bound != AUTO:
                 raise ValueError(refusal(self, "bound", "a float in the range (0, inf) or 'auto'", self.bound))
         else:
-            check_number(self, "bound", self.bound, positive=True)
+            check_number(self, "bound", self.bound, positive=True, otherwise=f" or {AUTO!r}")
         check_number(self, "tol", self.tol, positive=True)
         if self.k is not None:
             _check_count(self, "k", self.k, "or None")
