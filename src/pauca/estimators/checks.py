@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from pauca.design import Design
+from pauca.estimators.forms import refuse_no_table
 from pauca.path import column_names
 
 NAMES_SHOWN = 5
@@ -113,7 +114,7 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     not matter. An array must hold all columns of the fit, since of fewer nobody could say which they are, and
     scikit-learn wants numbers in all of them.
     """
-    _refuse_lazy(X)
+    refuse_no_table(X)
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and _can_be_named(X, names, used):
         chosen = _by_name(estimator, X, names, used)
@@ -291,7 +292,7 @@ def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
 @contextmanager
 def _named_columns(X: Any) -> Iterator[None]:
     """What goes wrong with the columns of a frame is said with their names."""
-    _refuse_lazy(X)
+    refuse_no_table(X)
     dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
     if dates:
         raise ValueError(
@@ -310,11 +311,6 @@ def _named_columns(X: Any) -> Iterator[None]:
             f"{error}\nColumns that do not hold numbers: {listed(np.array(text), range(len(text)))}. "
             "Encode them as numbers or leave them out."
         ) from error
-
-
-def _refuse_lazy(X: Any) -> None:
-    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
-        raise TypeError("X is a lazy frame; call its collect() first.")
 
 
 def _dtypes(X: Any) -> list[tuple[str, str]]:

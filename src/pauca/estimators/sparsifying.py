@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,10 @@ from pauca.losses import Loss, Squared, resolve
 from pauca.losses.inspection import inspect_loss
 from pauca.path import Stop
 from pauca.sampling import METHODS, Draw, Expectation, Trials, Unbiased
+from pauca.warnings import PaucaWarning
+
+# Methods by which k counts features, and not draws.
+EXACT = ("systematic", "truncate")
 
 
 def sparsify(
@@ -114,7 +119,8 @@ def sparsify(
     model is at least as good as the draw. On the rows that w was fitted on w is flattered, and so the excess is larger
     there than on new ones as a rule; give rows held out to see what the step costs on them.
 
-    Constant columns are never drawn. If no coefficient counts, the result is the constant model.
+    Constant columns are never drawn. If no coefficient counts, the result is the constant model. Where fewer than ``k``
+    features can be taken, a ``PaucaWarning`` says how many there are.
 
     References
     ----------
@@ -162,6 +168,13 @@ def sparsify(
 
     trials = Trials.of(design, target.y, target.loss, dense.coef, ridge=ridge, center=dense.fit_intercept)
     sampling = trials.lay_out(int(k), method)
+    if len(sampling.features) < k and method in EXACT:
+        warnings.warn(
+            f"k={k} features were asked for, but only {len(sampling.features)} of {design.n_features} can be taken: "
+            "the others have coefficients of zero, or constant columns.",
+            PaucaWarning,
+            stacklevel=2,
+        )
     draws = [trials.draw(sampling, rng) for _ in range(times)]
     kept = min(draws, key=lambda drawn: drawn.objective)
     measured = np.array([drawn.objective for drawn in draws]) - trials.dense.objective
