@@ -33,10 +33,9 @@ def test_texts_are_refused_in_a_few_words(data, form):
         lambda: model.predict(texts),
         lambda: sparsify(model.coef_, texts, k=2),
     ):
-        with pytest.raises(
-            ValueError, match="X holds texts, and must be a table of numbers.*CountVectorizer"
-        ) as caught:
+        with pytest.raises(ValueError, match="X holds texts, and must be a table of numbers") as caught:
             ask()
+        assert "CountVectorizer" in str(caught.value)
         assert len(str(caught.value)) < 200
 
 
