@@ -65,7 +65,7 @@ def _refitted(seeds: int) -> Iterator[Figure]:
             dense = Ridge(alpha=ALPHAS[0]).fit(X, y)
             for method in (*DRAWN, "truncate"):
                 one = sparsify(dense, X, y, k=k, method=method, random_state=seed)
-                found.setdefault(method, []).append((one.objective / one.dense_objective, one.k))
+                found.setdefault(method, []).append((one.objective_ / one.dense_objective, one.k_))
             best = SparseRegressor(k=k, method="forward").fit(X, y)
             found.setdefault("forward selection", []).append((best.objective_ / one.dense_objective, best.k_))
         for name, pairs in found.items():

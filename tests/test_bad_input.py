@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from pauca import PaucaWarning, SparseRegressor, Stop
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor, Stop, sparsify
 from pauca.methods import Backward, Exchange, FoBa, Forward
 
 METHODS = ["forward", "backward", "foba", "exchange"]
@@ -20,6 +20,23 @@ def data():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((30, 5))
     return X, X @ [1.0, 0, -2, 0, 0.5] + 0.1 * rng.standard_normal(30)
+
+
+@pytest.mark.parametrize("form", [list, tuple, np.array, pd.Series, pl.Series, "".join])
+def test_texts_are_refused_in_a_few_words(data, form):
+    X, y = data
+    texts = form([f"a long review of film {row}, " * 50 for row in range(30)])
+    model = SparseRegressor(k=2).fit(X, y)
+    for ask in (
+        lambda: SparseRegressor(k=2).fit(texts, y),
+        lambda: SparseClassifier(k=2).fit(texts, y > 0),
+        lambda: model.predict(texts),
+        lambda: sparsify(model.coef_, texts, k=2),
+    ):
+        with pytest.raises(ValueError, match="X holds texts, and must be a table of numbers") as caught:
+            ask()
+        assert "CountVectorizer" in str(caught.value)
+        assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Lasso, LinearRegression
 from sklearn.model_selection import GroupKFold
 
@@ -334,6 +335,30 @@ def test_smaller_models_on_the_path_are_worse_and_in_the_ball():
     assert len(values) > 2
 
 
+@pytest.mark.parametrize("scale", [None, "columns"])
+@pytest.mark.parametrize("bound", [4.0, "auto"])
+def test_smaller_models_tell_of_themselves(bound, scale, tmp_path):
+    X, y = ar_problem(100, 30, 10, rho=0.5)
+    X = X * np.linspace(0.5, 2.0, 30)
+    unit = X.std(axis=0) if scale else np.ones(30)
+    model = L1Regressor(bound, scale=scale, method="pairwise").fit(X, y)
+    model.save(tmp_path / "model.json")
+    assert model.stop_ == "certified"
+    for whole in (model, pauca.load(tmp_path / "model.json")):
+        for size in whole.path_.sizes:
+            one = whole.at(size)
+            assert one.norm_ == pytest.approx(np.sum(unit * np.abs(one.coef_)), abs=1e-9)
+            assert one.norm_ <= one.bound_ * (1 + 1e-9)
+            assert one.gap_ == max(0.0, one.objective_ - whole.lower_bound_)
+            within = one.gap_ <= one.tol * one.path_[0].objective
+            assert one.stop_ == ("certified" if within else "size")
+            smaller = one.norm_ < 0.999 * one.bound_
+            assert (f"; the norm of this model is {one.norm_:.6g}" in one.summary()) == smaller
+            assert ("it scores" in one.summary()) == (bound == "auto" and size == model.k_)
+        assert whole.at(0).stop_ == "size"
+        assert whole.at(model.k_).stop_ == "certified"
+
+
 # Choosing the bound.
 
 
@@ -418,11 +443,11 @@ def test_separable_classes_and_classes_without_weight(classes):
     ("options", "error", "said"),
     [
         ({"bound": 0}, ValueError, "'bound' parameter of L1Regressor must be a float in the range"),
-        ({"bound": -1.0}, ValueError, "'bound'"),
+        ({"bound": -1.0}, ValueError, "or 'auto'. Got -1.0"),
         ({"bound": np.nan}, ValueError, "'bound'"),
         ({"bound": np.inf}, ValueError, "'bound'"),
         ({"bound": "best"}, ValueError, "or 'auto'"),
-        ({"bound": None}, TypeError, "'bound'"),
+        ({"bound": None}, TypeError, r"must be a float in the range \(0, inf\) or 'auto'. Got None"),
         ({"bound": True}, TypeError, "'bound'"),
         ({"tol": 0.0}, ValueError, "'tol'"),
         ({"k": 0}, ValueError, "'k'"),
@@ -455,6 +480,23 @@ def test_missing_values_are_named_before_any_work():
     X.loc[3, "d"] = np.nan
     with pytest.raises(ValueError, match=r"contains NaN[^?]*'d'"):
         L1Regressor(bound=1).fit(X, np.arange(60.0))
+
+
+def test_a_summary_tells_the_bound_and_what_is_proven():
+    X, y = ar_problem(120, 40, 4, rho=0.5, snr=3.0)
+    given = L1Regressor(bound=2.5, scale="columns").fit(X, y)
+    bound, proof = given.summary().splitlines()[-2:]
+    assert bound == "bound 2.5, of coefficients in units of column scale"
+    for number in (f"{given.lower_bound_:.6g}", f"{given.objective_:.6g}", f"{given.gap_:.3g}"):
+        assert number in proof
+    X, y = load_diabetes(return_X_y=True)
+    for choose, words in (("1se", "the smallest within one standard error of the best of"), ("best", "the best of")):
+        found = L1Regressor(choose=choose, scale="columns").fit(X, y)
+        place = found.bounds_.tolist().index(found.bound_)
+        line = found.summary().splitlines()[-2]
+        assert f", {words} {len(found.bounds_)} by cross-validation: it scores " in line
+        assert f"{found.scores_[place]:.4g} (± {found.score_errors_[place]:.2g})" in line
+        assert ("; the best, " in line) == (choose == "1se")
 
 
 # Runs can be watched and ended.

@@ -276,6 +276,19 @@ def test_nothing_to_project():
     np.testing.assert_allclose(away.values, [0.75])
 
 
+def test_balls_of_radius_zero_are_points():
+    z, weights, center = [3.0, -1.0, 0.0], [1.0, 2.0, 3.0], np.array([0.5, 0.0, -0.25])
+    for found in (onto_l1_ball(z, 0), onto_l1_ball(z, 0.0, weights), onto_l1_and_l2_balls(z, 0, [0.0] * 3, 1.0)):
+        np.testing.assert_array_equal(found, np.zeros(3))
+    assert onto_l1_ball(np.zeros(2, np.float32), 0).dtype == np.float32
+    assert len(active_onto_l1_ball(([4, 9], [3.0, -1.0]), 0).indices) == 0
+    for room in (0, 5e-324):
+        np.testing.assert_array_equal(onto_l1_and_l2_balls(z, 1.0, center, room), center)
+    at_center = active_onto_l1_and_l2_balls(([4], [3.0]), 1.0, ([9], [0.5]), 0)
+    np.testing.assert_array_equal(at_center.indices, [9])
+    np.testing.assert_array_equal(at_center.values, [0.5])
+
+
 def test_a_center_out_of_the_ball_by_rounding_will_do():
     center = np.full(3, 1 / 3) * (1 + 1e-7)
     for room in (0.1, 1e-9):
@@ -294,11 +307,11 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_bad_points_and_radii_are_refused(way):
-    for radius in (0, -1.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match="radius must be positive and finite; got"):
+    for radius in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="radius must be at least zero and finite; got"):
             way([1.0, 2.0], radius)
     for radius in ("1", None, True, [1.0]):
-        with pytest.raises(TypeError, match="radius must be a positive number; got"):
+        with pytest.raises(TypeError, match="radius must be a number of at least zero; got"):
             way([1.0, 2.0], radius)
     for value in (np.nan, np.inf, -np.inf):
         with pytest.raises(ValueError, match=f"z must be finite; entry 1 is {value}"):
@@ -319,8 +332,10 @@ def test_bad_centers_are_refused():
         onto_l1_and_l2_balls([1.0, 2.0], 1.0, [0.0] * 3, 1.0)
     with pytest.raises(ValueError, match="center must be finite; entry 0 is nan"):
         onto_l1_and_l2_balls([1.0, 2.0], 1.0, [np.nan, 0.0], 1.0)
-    with pytest.raises(ValueError, match="center_radius must be positive and finite; got 0"):
-        onto_l1_and_l2_balls([1.0, 2.0], 1.0, [0.0, 0.0], 0)
+    with pytest.raises(ValueError, match="center_radius must be at least zero and finite; got -1"):
+        onto_l1_and_l2_balls([1.0, 2.0], 1.0, [0.0, 0.0], -1)
+    with pytest.raises(ValueError, match="center must lie in the l1 ball of radius 0"):
+        onto_l1_and_l2_balls([1.0, 2.0], 0, [0.0, 1e-9], 1.0)
 
 
 @pytest.mark.parametrize(

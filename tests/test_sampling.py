@@ -1,6 +1,7 @@
 """Sparse models drawn from dense ones: chances, means and exact expectations, held against brute force and theorems."""
 
 import pickle
+from contextlib import nullcontext
 from math import ceil, log2
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
+import pauca
 from judges import shares
 from pauca import L1Classifier, L1Regressor, SparseClassifier, SparseRegressor, sparsify
 from pauca.design import make_design
@@ -324,11 +326,14 @@ def test_bounds_of_the_papers(k):
             np.testing.assert_allclose(found["moments"].bound, sum_**2 / (2 * k))
 
 
-def test_losses_without_bounds_promise_nothing():
+def test_losses_without_bounds_and_truncation_promise_nothing():
     X, _, coef = correlated()
     y = np.random.default_rng(0).poisson(2.0, 60)
     found = sparsify(coef[0] / 50, X, y, k=3, method="moments", loss=Poisson(), random_state=0)
     assert (found.expected_excess, found.bound, found.expectation) == (None, None, "none")
+    truncated = sparsify(coef[0], X, correlated()[1][0], k=3)
+    assert (truncated.expected_excess, truncated.bound, truncated.expectation) == (None, None, "none")
+    assert "expected" not in truncated.summary()
     np.testing.assert_allclose(found.predict(X), np.exp(found.decision_function(X)))
 
 
@@ -344,7 +349,7 @@ def test_objectives_are_those_of_the_models_returned(method, refit):
         coef[0], X, y[0], k=4, method=method, refit=refit, ridge=0.2, sample_weight=weights_of(60, True), random_state=3
     )
     residual = y[0] - found.predict(X)
-    np.testing.assert_allclose(found.objective, 0.5 * v @ residual**2 + 0.1 * np.sum(found.coef**2), rtol=1e-9)
+    np.testing.assert_allclose(found.objective_, 0.5 * v @ residual**2 + 0.1 * np.sum(found.coef_**2), rtol=1e-9)
     drawn = np.zeros(14)
     drawn[found.drawn.support] = found.drawn.values
     left = y[0] - X @ drawn
@@ -352,12 +357,18 @@ def test_objectives_are_those_of_the_models_returned(method, refit):
         found.drawn_objective, 0.5 * v @ (left - v @ left) ** 2 + 0.1 * np.sum(drawn**2), rtol=1e-9
     )
     np.testing.assert_allclose(found.measured_excess, found.drawn_objective - found.dense_objective)
-    np.testing.assert_array_equal(found.support, np.flatnonzero(found.coef))
+    np.testing.assert_allclose(found.excess, found.objective_ - found.dense_objective)
+    assert (found.excess < found.measured_excess) if refit else (found.excess == found.measured_excess)
+    assert f"excess {found.excess:.6g} over the dense model" in found.summary()
+    assert (f"before the refit: {found.measured_excess:.6g}" in found.summary()) == refit
+    np.testing.assert_array_equal(found.support_, np.flatnonzero(found.coef_))
     if refit:
-        np.testing.assert_allclose(found.objective, objective(X, y[0], found.support, weights=v, ridge=0.2), rtol=1e-9)
-        assert found.objective <= found.drawn_objective
+        np.testing.assert_allclose(
+            found.objective_, objective(X, y[0], found.support_, weights=v, ridge=0.2), rtol=1e-9
+        )
+        assert found.objective_ <= found.drawn_objective
     else:
-        np.testing.assert_allclose(found.coef, drawn)
+        np.testing.assert_allclose(found.coef_, drawn)
 
 
 @pytest.mark.parametrize("name", [*LOSSES, "squared"])
@@ -375,7 +386,7 @@ def test_refits_are_never_worse(name):
             loss=loss,
             random_state=0,
         )
-        assert found.objective <= found.drawn_objective
+        assert found.objective_ <= found.drawn_objective
         assert found.refitted
 
 
@@ -390,8 +401,8 @@ def test_without_y_the_scores_of_the_model_are_the_target():
     for method in METHODS:
         found = sparsify(dense, X, k=4, method=method, random_state=0)
         gap = dense.predict(X) - found.predict(X)
-        np.testing.assert_allclose(found.objective, 0.5 * np.mean(gap**2))
-        np.testing.assert_allclose(found.objective, objective(X, dense.predict(X), found.support), rtol=1e-9)
+        np.testing.assert_allclose(found.objective_, 0.5 * np.mean(gap**2))
+        np.testing.assert_allclose(found.objective_, objective(X, dense.predict(X), found.support_), rtol=1e-9)
         assert found.dense_objective == pytest.approx(0, abs=1e-12)
         bare = sparsify(dense.coef_, X, k=4, method=method, random_state=0, intercept=dense.intercept_)
         np.testing.assert_allclose(bare.predict(X), found.predict(X))
@@ -423,7 +434,7 @@ def test_the_same_seed_gives_the_same_model(method):
     X, y, coef = correlated()
 
     def coef_of(state):
-        return sparsify(coef[0], X, y[0], k=3, method=method, refit=False, repeats=1, random_state=state).coef
+        return sparsify(coef[0], X, y[0], k=3, method=method, refit=False, repeats=1, random_state=state).coef_
 
     np.testing.assert_array_equal(coef_of(7), coef_of(7))
     np.testing.assert_array_equal(coef_of(7), coef_of(np.random.default_rng(7)))
@@ -441,9 +452,10 @@ def test_every_form_of_X_gives_the_same(method, form):
     before = given.copy()
     plain = sparsify(coef, X, y, k=4, method=method, random_state=0)
     found = sparsify(coef, given, y, k=4, method=method, random_state=0)
-    np.testing.assert_array_equal(found.support, plain.support)
-    np.testing.assert_allclose(found.coef, plain.coef, rtol=1e-9)
-    for name in ("objective", "drawn_objective", "dense_objective", "expected_excess"):
+    np.testing.assert_array_equal(found.support_, plain.support_)
+    np.testing.assert_allclose(found.coef_, plain.coef_, rtol=1e-9)
+    names = ["objective_", "drawn_objective", "dense_objective", *([] if method == "truncate" else ["expected_excess"])]
+    for name in names:
         np.testing.assert_allclose(getattr(found, name), getattr(plain, name), rtol=1e-9)
     np.testing.assert_allclose(found.predict(given), plain.predict(X), rtol=1e-9)
     same = given != before
@@ -453,24 +465,30 @@ def test_every_form_of_X_gives_the_same(method, form):
 @pytest.mark.parametrize("method", METHODS)
 def test_as_many_as_there_are_is_the_dense_model_or_better(method):
     X, y, coef = correlated()
-    found = sparsify(coef[0], X, y[0], k=50, method=method, refit=False, random_state=0)
-    assert found.k <= 12  # one coefficient is zero, one column is constant
-    if method in {"systematic", "truncate"}:
-        assert found.k == 12
+    exact = method in {"systematic", "truncate"}
+    said = pytest.warns(pauca.PaucaWarning, match="k=50 features were asked for, but only 12 of 14 can be taken")
+    with said if exact else nullcontext():
+        found = sparsify(coef[0], X, y[0], k=50, method=method, refit=False, random_state=0)
+    assert found.k_ <= 12  # one coefficient is zero, one column is constant
+    if exact:
+        assert found.k_ == 12
+        assert found.model.stop_ == "exhausted"
         np.testing.assert_allclose(found.measured_excess, 0, atol=1e-9 * found.dense_objective)
-        np.testing.assert_allclose(found.coef[found.support], coef[0][found.support])
+        np.testing.assert_allclose(found.coef_[found.support_], coef[0][found.support_])
     else:
         assert found.expected_excess > 0
 
 
+@pytest.mark.filterwarnings("ignore:k=3 features were asked for")
 @pytest.mark.parametrize("method", METHODS)
 def test_coefficients_of_zero_give_the_constant_model(method):
     X, y, _ = correlated()
     for dense in (Lasso(alpha=1e6).fit(X, y[0]), np.zeros(14), np.where(np.arange(14) == 4, 1.0, 0.0)):
         found = sparsify(dense, X, y[0], k=3, method=method, random_state=0)
-        assert found.k == 0
+        assert found.k_ == 0
         np.testing.assert_allclose(found.predict(X), np.full(60, y[0].mean()))
-        np.testing.assert_allclose([found.measured_excess, found.expected_excess], 0, atol=1e-9 * found.objective)
+        np.testing.assert_allclose([found.measured_excess, found.excess], 0, atol=1e-9 * found.objective_)
+        assert found.expected_excess is None or abs(found.expected_excess) <= 1e-9 * found.objective_
         assert "0 features of 14" in found.summary()
 
 
@@ -493,15 +511,15 @@ def test_linear_models_of_every_kind():
         dense = model.fit(scaled, target)
         for given in (target, None):
             found = sparsify(dense, scaled, given, k=7, method="systematic", random_state=0)
-            assert found.k == 7
-            assert found.coef.shape == ((14,) if outputs == 1 else (outputs, 14))
+            assert found.k_ == 7
+            assert found.coef_.shape == ((outputs, 14) if outputs > 1 or hasattr(dense, "classes_") else (14,))
             assert found.predict(scaled).shape == target.shape
             assert found.expectation == ("exact" if found.loss.quadratic else "upper bound")
             if hasattr(dense, "classes_"):
                 assert set(found.predict(scaled)) <= set(dense.classes_)
                 assert np.mean(found.predict(scaled) == dense.predict(scaled)) > 0.5
             if not getattr(dense, "fit_intercept", True):
-                assert found.intercept == 0
+                assert found.intercept_ == 0
 
 
 def test_which_loss_is_meant():
@@ -530,7 +548,7 @@ def test_names_of_frames_go_through():
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(14)])
     dense = Ridge().fit(frame, y[0])
     found = sparsify(dense, frame, y[0], k=3)
-    assert found.names() == [f"c{j}" for j in found.support]
+    assert found.names() == [f"c{j}" for j in found.support_]
     np.testing.assert_allclose(found.predict(frame[found.names()[::-1]]), found.predict(frame))
     text = found.summary()
     assert all(name in text for name in found.names())
@@ -538,7 +556,29 @@ def test_names_of_frames_go_through():
     assert repr(found) == f"<Sparsified: {text.splitlines()[0]}>"
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.predict(frame), found.predict(frame))
-    assert sparsify(dense.coef_, X, y[0], k=2).names() == [f"x{j}" for j in sparsify(dense.coef_, X, y[0], k=2).support]
+    assert sparsify(dense.coef_, X, y[0], k=2).names() == [
+        f"x{j}" for j in sparsify(dense.coef_, X, y[0], k=2).support_
+    ]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("with_y", [True, False])
+def test_columns_without_names_can_be_given_some(form, with_y, tmp_path):
+    X, y, _ = correlated()
+    names = [f"word {j}" for j in range(14)]
+    dense, given = Ridge().fit(X, y[0]), form(X)
+    found = sparsify(dense, given, y[0] if with_y else None, k=3, feature_names=np.array(names, dtype=object))
+    assert found.names() == [names[j] for j in found.support_]
+    assert found.names()[0] in found.summary()
+    found.save(tmp_path / "model.json")
+    expected = found.predict(pd.DataFrame(X, columns=names)[found.names()])
+    if form is np.asarray:
+        return
+    # No word of names that are missing: a sparse matrix has none.
+    for model in (found, pauca.load(tmp_path / "model.json")):
+        np.testing.assert_allclose(model.predict(given), expected)
+        with pytest.raises(ValueError, match="X has 3 features, but SparseRegressor is expecting 14 features"):
+            model.predict(given[:, :3])
 
 
 def test_many_features_are_summed_up():
@@ -554,8 +594,84 @@ def test_copies_of_a_column_are_refitted_all_the_same():
     X, y, _ = correlated()
     X[:, 1] = X[:, 0]
     found = sparsify(np.where(np.arange(14) < 2, 1.0, 0.0), X, y[0], k=2)
-    assert found.k == 2
-    np.testing.assert_allclose(found.objective, objective(X, y[0], [0]), rtol=1e-9)
+    assert found.k_ == 2
+    np.testing.assert_allclose(found.objective_, objective(X, y[0], [0]), rtol=1e-9)
+
+
+# What can be done with them.
+
+
+@pytest.mark.parametrize("with_y", [True, False])
+@pytest.mark.parametrize("kind", ["numbers", "outputs", "two", "three", "margins"])
+def test_thinned_models_go_wherever_fitted_ones_do(kind, with_y, tmp_path):
+    X, y, _ = correlated(outputs=2)
+    frame = pd.DataFrame(StandardScaler().fit_transform(np.delete(X, 4, axis=1)), columns=list("abcdefghijklm"))
+    two, three = np.where(y[0] > 0, "yes", "no"), np.digitize(y[0], np.quantile(y[0], [0.3, 0.6]))
+    model, target = {
+        "numbers": (Ridge(), y[0]),
+        "outputs": (Ridge(), pd.DataFrame(y.T, columns=["u", "v"])),
+        "two": (LogisticRegression(), two),
+        "three": (LogisticRegression(), three),
+        "margins": (RidgeClassifier(), two),
+    }[kind]
+    dense = model.fit(frame, target)
+    found = sparsify(dense, frame, target if with_y else None, k=4)
+    found.save(tmp_path / "model.json")
+    again = pauca.load(tmp_path / "model.json")
+    assert type(again) is type(found.model)
+    np.testing.assert_array_equal(again.coef_, found.coef_)
+    np.testing.assert_array_equal(again.predict(frame), found.predict(frame))
+    assert list(again.get_feature_names_out()) == list(found.get_feature_names_out()) == found.names()
+    assert found.score(frame, target) == again.score(frame, target)
+    assert again.summary() == found.model.summary()
+    assert (again.k_, again.path_.sizes, again.stop_) == (4, [0, 4], "size")
+    module = {}
+    exec(found.to_python(), module)
+    written = [module["predict"](row) for row in frame.to_dict(orient="records")]
+    if kind == "outputs":
+        assert again.path_.output_names == (["u", "v"] if with_y else ["y0", "y1"])
+    assert_same = np.testing.assert_allclose if kind in {"numbers", "outputs"} else np.testing.assert_array_equal
+    assert_same(np.array(written), found.predict(frame))
+    assert found.to_sql("t") == found.model.to_sql("t")
+    assert hasattr(found.model, "predict_proba") == (kind in {"two", "three"} or (kind == "margins" and with_y))
+    if kind in {"two", "three"}:
+        np.testing.assert_allclose(found.model.predict_proba(frame).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_what_features_of_thinned_models_are_worth(refit):
+    """After a refit of squared loss exactly; the constant model is on the path in any case."""
+    X, y, coef = correlated(outputs=2)
+    found = sparsify(coef, X, y.T, k=4, ridge=0.1, refit=refit)
+    small, model = found.model.path_[0], found.model.path_[4]
+    np.testing.assert_allclose(small.objective, 0.5 * np.sum((y - y.mean(axis=1, keepdims=True)) ** 2) / 60)
+    np.testing.assert_allclose(model.objective, found.objective_)
+    assert model.worth_is_exact == refit
+    if refit:
+        without = [
+            sum(objective(X, one, np.delete(found.support_, place), ridge=0.1) for one in y) for place in range(4)
+        ]
+        np.testing.assert_allclose(model.worth, np.array(without) - found.objective_, rtol=1e-7)
+
+
+def test_what_features_are_worth_where_outputs_share_a_loss():
+    X, y, _ = correlated(n=200)
+    X = StandardScaler().fit_transform(X[:, :4])
+    three = np.digitize(y[0] + 20 * X[:, 0], np.quantile(y[0] + 20 * X[:, 0], [0.3, 0.6]))
+    dense = LogisticRegression().fit(X, three)
+    found = sparsify(dense, X, three, k=4, ridge=0.05)
+    for place in range(4):
+        rest = sparsify(np.where(np.arange(4) == place, 0, dense.coef_), X, three, k=3, ridge=0.05, loss="logistic")
+        np.testing.assert_allclose(found.model.path_[4].worth[place], rest.objective_ - found.objective_, rtol=0.5)
+
+
+def test_models_of_pauca_keep_their_loss():
+    X = np.delete(correlated()[0], 4, axis=1)
+    counts = np.random.default_rng(0).poisson(np.exp(X[:, 0] / 10))
+    for dense in (SparseRegressor(k=4, loss="poisson").fit(X, counts), L1Regressor(2.0, loss="poisson").fit(X, counts)):
+        assert sparsify(dense, X, counts, k=2).loss == Poisson()
+        near = sparsify(dense, X, k=2)
+        np.testing.assert_allclose(near.predict(X), np.exp(near.decision_function(X)))
 
 
 # Bad input.
@@ -612,6 +728,15 @@ BAD = {
     "outputs": (_of(model=np.ones((2, 14))), ValueError, "y has 1 columns"),
     "too many classes": (_of(y=np.arange(60) % 3, loss="logistic"), ValueError, "y has 3 classes"),
     "amounts as classes": (_of(loss="logistic"), ValueError, "Unknown label type"),
+    "a name for all": (_of(feature_names="abcdefghijklmn"), TypeError, "'feature_names' parameter of sparsify"),
+    "numbers for names": (_of(feature_names=range(14)), TypeError, "one for every column"),
+    "too few names": (_of(feature_names=["a"]), ValueError, "1 feature_names for 14 columns"),
+    "a name twice": (_of(feature_names=list("abcdeafghijklm")), ValueError, "'a' is there twice"),
+    "names twice": (
+        lambda: sparsify(np.ones(2), pd.DataFrame({"a": [1, 2], "b": [3, 5]}), k=1, feature_names=["a", "b"]),
+        ValueError,
+        "names of its own",
+    ),
     "weights": (_of(sample_weight=np.zeros(60)), ValueError, "All values in `sample_weight` are zero"),
     "weights of other rows": (_of(sample_weight=np.ones(59)), ValueError, "sample_weight"),
 }
@@ -650,5 +775,5 @@ def test_columns_in_another_order_are_refused():
     dense = Ridge().fit(frame, y[0])
     with pytest.raises(ValueError, match=r"'c13', 'c12'.* where the model has 'c0', 'c1'"):
         sparsify(dense, frame[frame.columns[::-1]], k=3)
-    with pytest.raises(ValueError, match="X has 3 features, but sparsify is expecting 14"):
+    with pytest.raises(ValueError, match="X has 3 features, but SparseRegressor is expecting 14"):
         sparsify(dense.coef_, X, k=3).predict(X[:, :3])

@@ -645,6 +645,17 @@ def test_bounds_table():
     for row in rows:
         assert "\n" not in str(row)
         assert str(row).startswith(row.method)
+    lines = str(rows).splitlines()
+    assert len(lines) == len(rows)
+    assert repr(rows) == str(rows)
+    ends = {
+        line.index(f"{row.number:,.10g}  {row.unit}") + len(f"{row.number:,.10g}")
+        for line, row in zip(lines, rows, strict=True)
+    }
+    assert len(ends) == 1  # numbers stand below one another
+    assert all(line.startswith(row.method) and line.endswith(row.source) for line, row in zip(lines, rows, strict=True))
+    assert isinstance(rows, list)
+    assert str(theory.BoundsTable()) == "no bounds"
 
 
 def test_lower_bounds_are_for_their_own_losses_only():

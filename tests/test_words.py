@@ -1,6 +1,7 @@
 """What a fitted model and a refused one say to a person: prices, classes, and which estimator to use."""
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,15 @@ def rows(model):
     lines = model.summary().splitlines()
     head, *body = lines[2], *lines[4 : lines.index("", 4)]
     return head.split(), {line.split()[0]: line.split()[1:] for line in body}
+
+
+# Why a search ended.
+
+
+def test_the_page_on_trouble_has_every_reason_to_end():
+    page = Path(__file__).parents[1].joinpath("docs", "troubleshooting.md").read_text(encoding="utf-8")
+    told = {line.split("`")[1].strip('"') for line in page.splitlines() if line.startswith('| `"')}
+    assert told == {stop.value for stop in Stop}
 
 
 # Prices.

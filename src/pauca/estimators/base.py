@@ -13,7 +13,7 @@ from sklearn.metrics import check_scoring
 
 from pauca.design import Design, make_design
 from pauca.estimators.asked import asked_sizes, check_choice, reach_for, scorer_name
-from pauca.estimators.checks import check_independent, check_moments
+from pauca.estimators.checks import check_moments
 from pauca.estimators.doubt import Doubtful, Evidence
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.folds import Fold, make_folds
@@ -22,7 +22,7 @@ from pauca.estimators.remarks import remarks
 from pauca.estimators.selection import Selection, by_criterion, by_folds, choose_size
 from pauca.estimators.task import Attempt, Target, Task
 from pauca.estimators.watch import Watch
-from pauca.estimators.wishes import Wishes
+from pauca.estimators.wishes import Wishes, check_independent
 from pauca.losses import Loss
 from pauca.losses.inspection import inspect_loss
 from pauca.methods import resolve

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from pauca.design import Design
+from pauca.estimators.forms import refuse_no_table
 from pauca.path import column_names
 
 NAMES_SHOWN = 5
@@ -74,7 +75,7 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     not matter. An array must hold all columns of the fit, since of fewer nobody could say which they are, and
     scikit-learn wants numbers in all of them.
     """
-    _refuse_lazy(X)
+    refuse_no_table(X)
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and _can_be_named(X, names, used):
         chosen = _by_name(estimator, X, names, used)
@@ -82,7 +83,7 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
             rows = _as_numbers(check_array(chosen, estimator=estimator, **AS_IT_IS))
     else:
         with _named_columns(X), _fewer_columns(X, used):
-            X = _as_numbers(validate_data(estimator, X, reset=False, **AS_IT_IS))
+            X = _as_numbers(_all_columns(estimator, X))
         refuse_not_finite(estimator, X, names)
         return X[:, used]
     refuse_not_finite(estimator, rows, np.array(column_names(names, used), dtype=object))
@@ -152,20 +153,6 @@ def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | No
     bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
     if len(bad):
         _refuse_values(estimator, X, bad, names)
-
-
-def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | None) -> None:
-    """Refuse columns that are wanted together although one depends linearly on those before it."""
-    z = design.columns(columns) * np.sqrt(design.weights)
-    triangle: np.ndarray = np.linalg.qr(z.T, mode="r")  # type: ignore[assignment]
-    left = np.zeros(len(columns))
-    left[: len(triangle)] = np.diag(triangle) ** 2
-    dependent = columns[left < DEPENDENT_BELOW]
-    if len(dependent):
-        raise ValueError(
-            f"'always' holds columns that are linear combinations of others in it: {listed(names, dependent)}. "
-            "Leave them out, or add a ridge."
-        )
 
 
 def _refuse_missing_classes(y: Any) -> None:
@@ -244,6 +231,18 @@ def _by_name(estimator: Any, X: Any, names: np.ndarray, used: np.ndarray) -> Any
     return X[wanted]
 
 
+def _all_columns(estimator: Any, X: Any) -> Any:
+    """Rows with all columns of the fit; a sparse matrix cannot have names, so nobody is told that it has none."""
+    if not sparse.issparse(X):
+        return validate_data(estimator, X, reset=False, **AS_IT_IS)
+    X, wanted = check_array(X, estimator=estimator, **AS_IT_IS), estimator.n_features_in_
+    if X.shape[1] != wanted:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {wanted} features as input."
+        )
+    return X
+
+
 @contextmanager
 def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
     """Where somebody gives the chosen columns alone, without names, say what to do instead."""
@@ -262,7 +261,7 @@ def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
 @contextmanager
 def _named_columns(X: Any) -> Iterator[None]:
     """What goes wrong with the columns of a frame is said with their names."""
-    _refuse_lazy(X)
+    refuse_no_table(X)
     dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
     if dates:
         raise ValueError(
@@ -281,11 +280,6 @@ def _named_columns(X: Any) -> Iterator[None]:
             f"{error}\nColumns that do not hold numbers: {listed(np.array(text), range(len(text)))}. "
             "Encode them as numbers or leave them out."
         ) from error
-
-
-def _refuse_lazy(X: Any) -> None:
-    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
-        raise TypeError("X is a lazy frame; call its collect() first.")
 
 
 def _dtypes(X: Any) -> list[tuple[str, str]]:

@@ -31,6 +31,8 @@ class DenseModel:
     """Names of the columns it was fitted on, if it was told any."""
     loss: str | Loss | None
     """The loss it was fitted by, where that is known."""
+    has_probabilities: bool
+    """Whether it is a classifier that gives them."""
 
     def loss_for(self, asked: str | Loss | None) -> str | Loss:
         """The loss to use: what the user says, or what the model says."""
@@ -41,6 +43,12 @@ class DenseModel:
                 "classes, or leave out y to come near the model's scores."
             )
         return wanted
+
+    def meaning(self) -> str | Loss:
+        """A loss by which scores mean what those of the model do, where there is no y to say otherwise."""
+        if self.classes is not None and self.loss is None and not self.has_probabilities:
+            return "squared_hinge"
+        return self.loss_for(None)
 
     def check_columns(self, n_features: int, names: np.ndarray | None) -> None:
         """Refuse coefficients that are not those of the columns of X."""
@@ -92,6 +100,7 @@ def read_model(model: Any, intercept: Any, fit_intercept: bool | None) -> DenseM
         getattr(model, "classes_", None),
         getattr(model, "feature_names_in_", None),
         _own_loss(model),
+        hasattr(model, "predict_proba"),
     )
 
 
@@ -102,11 +111,17 @@ def is_for_classes(loss: Any) -> bool:
 
 def _from_array(coef: Any, intercept: Any, fit_intercept: bool | None) -> DenseModel:
     given = 0.0 if intercept is None else intercept
-    return _checked(coef, given, True if fit_intercept is None else fit_intercept, None, None, None)
+    return _checked(coef, given, True if fit_intercept is None else fit_intercept, None, None, None, False)
 
 
 def _checked(
-    coef: Any, intercept: Any, fit_intercept: bool, classes: Any, names: np.ndarray | None, loss: str | Loss | None
+    coef: Any,
+    intercept: Any,
+    fit_intercept: bool,
+    classes: Any,
+    names: np.ndarray | None,
+    loss: str | Loss | None,
+    has_probabilities: bool,
 ) -> DenseModel:
     weights = _numbers(coef.toarray() if sparse.issparse(coef) else coef, "coefficients")
     if weights.ndim not in {1, 2} or weights.size == 0:
@@ -127,7 +142,8 @@ def _checked(
             f"The model has {len(weights)} rows of coefficients for {len(classes)} classes; there must be one for two "
             "classes and else one for each."
         )
-    return DenseModel(weights, np.broadcast_to(constants, len(weights)), fit_intercept, classes, names, loss)
+    constants = np.broadcast_to(constants, len(weights))
+    return DenseModel(weights, constants, fit_intercept, classes, names, loss, has_probabilities)
 
 
 def _numbers(values: Any, noun: str) -> np.ndarray:

@@ -24,7 +24,7 @@ class ForetellsNumbers(RegressorMixin):
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
         """X and y as they are fitted, row weights that sum to one, and the target as its loss wants it."""
         loss = resolve(self.loss, classes=False)
-        names = _output_names(y)
+        names = names_of_outputs(y)
         X, y = check_data(self, X, y)
         check_target(y)
         weights = check_weights(sample_weight, len(y))
@@ -72,7 +72,7 @@ class ForetellsNumbers(RegressorMixin):
         return (self._output_names if self._several_outputs else None), None
 
 
-def _output_names(y: Any) -> list[str] | None:
+def names_of_outputs(y: Any) -> list[str] | None:
     """Names of the columns of a frame."""
     columns = getattr(y, "columns", None)
     return None if columns is None else [str(name) for name in columns]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 
-def check_number(estimator: Any, name: str, value: Any, *, positive: bool = False) -> float:
-    """A finite number that is not negative, or positive if asked."""
-    wanted = f"a float in the range {'(0' if positive else '[0'}, inf)"
+def check_number(estimator: Any, name: str, value: Any, *, positive: bool = False, otherwise: str = "") -> float:
+    """A finite number that is not negative, or positive if asked; ``otherwise`` names what else may be meant."""
+    wanted = f"a float in the range {'(0' if positive else '[0'}, inf){otherwise}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(refusal(estimator, name, wanted, value))
     try:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pauca.estimators.checks import listed
+from pauca.design import Design
+from pauca.estimators.checks import DEPENDENT_BELOW, listed
 from pauca.estimators.columns import Columns, is_number, plain
 from pauca.units import Limits, Units
 
@@ -248,3 +249,17 @@ def _pair(pair: Any, name: str) -> tuple[float, float]:
     if low > 0 or high < 0:
         raise ValueError(f"{name} must leave room for 0, the coefficient of a column that is not chosen; got {pair!r}.")
     return low, high
+
+
+def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | None) -> None:
+    """Refuse columns that are wanted together although one depends linearly on those before it."""
+    z = design.columns(columns) * np.sqrt(design.weights)
+    triangle: np.ndarray = np.linalg.qr(z.T, mode="r")  # type: ignore[assignment]
+    left = np.zeros(len(columns))
+    left[: len(triangle)] = np.diag(triangle) ** 2
+    dependent = columns[left < DEPENDENT_BELOW]
+    if len(dependent):
+        raise ValueError(
+            f"'always' holds columns that are linear combinations of others in it: {listed(names, dependent)}. "
+            "Leave them out, or add a ridge."
+        )

@@ -33,7 +33,7 @@ def active_onto_l1_ball(z: tuple[Any, Any], radius: float, weights: Any = None) 
     z : pair of array-likes (indices, values)
         Indices that differ from one another, in any order.
     radius : float
-        Positive.
+        Not negative.
     weights : array-like, default=None
         Positive weights in the norm, one for each entry of the set.
 
@@ -70,11 +70,11 @@ def active_onto_l1_and_l2_balls(
     z : pair of array-likes (indices, values)
         Indices that differ from one another, in any order.
     radius : float
-        Of the l1 ball; positive.
+        Of the l1 ball; not negative.
     center : pair of array-likes (indices, values)
         A point of the l1 ball.
     center_radius : float
-        Of the l2 ball; positive.
+        Of the l2 ball; not negative.
 
     Returns
     -------

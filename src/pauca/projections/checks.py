@@ -26,11 +26,11 @@ def vector(name: str, values: Any) -> np.ndarray:
 
 
 def radius_of(name: str, value: Any) -> float:
-    """A positive finite radius."""
+    """A finite radius that is not negative; a ball of radius zero is its center alone."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a positive number; got {value!r}.")
-    if not 0 < float(value) < np.inf:
-        raise ValueError(f"{name} must be positive and finite; got {value!r}.")
+        raise TypeError(f"{name} must be a number of at least zero; got {value!r}.")
+    if not 0 <= float(value) < np.inf:
+        raise ValueError(f"{name} must be at least zero and finite; got {value!r}.")
     return float(value)
 
 

@@ -29,11 +29,11 @@ def onto_l1_and_l2_balls(z: Any, radius: float, center: Any, center_radius: floa
     z : array-like of shape (d,)
         Finite numbers. float32 is answered in float32, all else in float64.
     radius : float
-        Of the l1 ball; positive.
+        Of the l1 ball; not negative.
     center : array-like of shape (d,)
         A point of the l1 ball.
     center_radius : float
-        Of the l2 ball; positive.
+        Of the l2 ball; not negative.
 
     Returns
     -------
@@ -72,6 +72,8 @@ def nearest_of_both(z: np.ndarray, radius: float, center: np.ndarray, center_rad
     center, far = nearest(center, radius), nearest(z, radius)
     if distance(far, center) <= center_radius:
         return far
+    if center_radius == 0.0:
+        return center
     # Half of z - center: the whole may overflow where both are near the largest float.
     half_step = 0.5 * z - 0.5 * center
     # Projections bring points nearer to one another, so up to this share of the way nothing leaves the l2 ball.

@@ -28,7 +28,7 @@ def onto_l1_ball(z: Any, radius: float, weights: Any = None) -> np.ndarray:
     z : array-like of shape (d,)
         Finite numbers. float32 is answered in float32, all else in float64; sums are taken in float64.
     radius : float
-        Positive.
+        Not negative; the ball of radius zero holds zero alone.
     weights : array-like of shape (d,), default=None
         Positive weights of the entries in the norm, such as the scales of columns.
 
@@ -54,6 +54,8 @@ def nearest(z: np.ndarray, radius: float, weights: np.ndarray | None = None) -> 
     """``onto_l1_ball`` for arguments that have been looked at: always an array of its own."""
     if len(z) == 0 or norm_in(z, radius, weights) <= 1.0:
         return z.copy()
+    if radius == 0.0:
+        return np.zeros_like(z)
     # In units of their largest, weights and entries can be divided and squared without overflow. Without weights no
     # units are needed, and none are taken: they would round.
     if weights is not None:

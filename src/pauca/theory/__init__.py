@@ -47,7 +47,7 @@ from pauca.theory.sampling import (
     sampling_features_if_curved,
 )
 from pauca.theory.stream import StreamPlan, stream_accuracy, stream_plan
-from pauca.theory.table import Bound, bounds_table
+from pauca.theory.table import Bound, BoundsTable, bounds_table
 from pauca.theory.tight import (
     least_features_absolute,
     least_features_squared,
@@ -58,6 +58,7 @@ from pauca.theory.tight import (
 
 __all__ = [
     "Bound",
+    "BoundsTable",
     "Constants",
     "SelectionErrors",
     "StreamPlan",

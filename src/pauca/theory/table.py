@@ -58,6 +58,22 @@ class Bound:
         return f"{self.method:42} {self.number:>14,.10g} {self.unit:9} {self.result}, {self.source}"
 
 
+class BoundsTable(list[Bound]):
+    """A list of bounds that prints as a table: method, number, unit, theorem and source."""
+
+    def __str__(self) -> str:
+        rows = [(row.method, f"{row.number:,.10g}", row.unit, row.result, row.source) for row in self]
+        if not rows:
+            return "no bounds"
+        a, b, c, d, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+        return "\n".join(
+            f"{method:<{a}}  {count:>{b}}  {unit:<{c}}  {result:<{d}}  {source}"
+            for method, count, unit, result, source in rows
+        )
+
+    __repr__ = __str__
+
+
 def bounds_table(
     loss: Any,
     *,
@@ -69,7 +85,7 @@ def bounds_table(
     confidence: float = 0.9,
     scale: float = 1.0,
     ridge: float = 0.0,
-) -> list[Bound]:
+) -> BoundsTable:
     """All bounds that apply to a loss and what is known of the model to compare with.
 
     With the l1 norm of that model there are the bounds by norm. With its size, its decrease of Q and the smallest
@@ -83,7 +99,8 @@ def bounds_table(
     accuracy : float
         The excess of the objective Q that is allowed.
     norm : float, default=None
-        The l1 norm of the model to compare with, and the radius of the ball.
+        The l1 norm of the model to compare with, and the radius of the ball. Before there is a model, ``norm_bound``
+        has one from its size (Lemma 2.2), and a quick ridge regression gives a fair guess.
     n_reference : int, default=None
         The number of its features.
     curvature : float, default=None
@@ -99,21 +116,23 @@ def bounds_table(
 
     Returns
     -------
-    bounds : list of Bound
-        A Bound prints as one line.
+    bounds : BoundsTable
+        A list of Bound that prints as a table.
 
     Examples
     --------
     >>> from pauca.theory import bounds_table
-    >>> for bound in bounds_table("squared", norm=5.0, accuracy=0.01):
-    ...     print(bound.method, bound.number, bound.unit)
-    repeats of a sampling, for 90 % 4 repeats
-    sampling by magnitude, an even chance 2500 draws
-    sampling by magnitude, 90 % in one try 12500 draws
-    greedy in the l1 ball, small excess 20000 steps
-    greedy in the l1 ball, small gap 40000 steps
-    forward selection 5000 features
-    any method, on some data 157 features
+    >>> table = bounds_table("squared", norm=5.0, accuracy=0.01)
+    >>> table[5].number, table[5].unit
+    (5000, 'features')
+    >>> print(table)
+    repeats of a sampling, for 90 %              4  repeats   after Theorem 2.1  Shalev-Shwartz, Srebro and Zhang (2010)
+    sampling by magnitude, an even chance    2,500  draws     Theorem 2.1        Shalev-Shwartz, Srebro and Zhang (2010)
+    sampling by magnitude, 90 % in one try  12,500  draws     Theorem 2          Li, Yang, Zhang and Jin (2017)
+    greedy in the l1 ball, small excess     20,000  steps     Theorem 2.4        Shalev-Shwartz, Srebro and Zhang (2010)
+    greedy in the l1 ball, small gap        40,000  steps     Theorem 2.4        Shalev-Shwartz, Srebro and Zhang (2010)
+    forward selection                        5,000  features  Theorem 2.7        Shalev-Shwartz, Srebro and Zhang (2010)
+    any method, on some data                   157  features  Theorem 4.2        Shalev-Shwartz, Srebro and Zhang (2010)
     """
     known = Constants.of(loss)
     number("accuracy", accuracy)
@@ -136,7 +155,7 @@ def bounds_table(
         rows += _lower(loss, norm, accuracy)
     if n_reference is not None and curvature is not None and decrease is not None:
         rows += _by_size(forms, n_reference, curvature, decrease, accuracy, scale, ridge)
-    return rows
+    return BoundsTable(rows)
 
 
 def _by_norm(

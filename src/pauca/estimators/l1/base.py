@@ -31,7 +31,9 @@ COLUMNS = "columns"
 
 NUMBERS = ("bound_", "lower_bound_", "n_iter_")
 """Fitted numbers that a path does not hold."""
-ARRAYS = ("bounds_", "scores_", "score_errors_")
+COMPARED = ("bounds_", "scores_", "score_errors_")
+"""What the radii that were compared have come to, in arrays of one length."""
+ARRAYS = (*COMPARED, "norms_")
 """Fitted arrays that a path does not hold."""
 
 
@@ -41,6 +43,10 @@ class L1Model(FittedModel):
     bound_: float
     lower_bound_: float
     n_iter_: int
+    bounds_: np.ndarray
+    scores_: np.ndarray
+    score_errors_: np.ndarray
+    norms_: np.ndarray
 
     def __init__(
         self,
@@ -156,6 +162,7 @@ class L1Model(FittedModel):
             None,
             *self._words(),
         )
+        self.norms_ = np.array([kept[size].norm for size in sizes])
         self.bound_, self.lower_bound_, self.n_iter_ = certificate.bound, certificate.lower, search.n_iter
         self.__dict__.pop("raw_table_", None)  # what a table of an earlier fit was like
         self._choose(answer)
@@ -164,6 +171,53 @@ class L1Model(FittedModel):
         super()._choose(size)
         # Smaller models on the path are in the ball too, and the bound from below is one for all of it.
         self.gap_ = max(0.0, self.objective_ - self.lower_bound_)
+        self.norm_ = float(self.norms_[self.path_.sizes.index(size)])
+        # What was proven of the answer need not be true of a smaller model, which was asked for by its size.
+        if not self._is_answer and self.stop_ is Stop.CERTIFIED and self.gap_ > self.tol * self.path_[0].objective:
+            self.stop_ = Stop.SIZE
+
+    @property
+    def _is_answer(self) -> bool:
+        """Whether this is the model that the search ended with, and not a smaller one that it met on the way."""
+        return self.k_ == max(self.path_.sizes)
+
+    def summary(self) -> str:
+        """The model as text, to be printed.
+
+        Returns
+        -------
+        str
+            The features in use with their coefficients and what each is worth, the most valuable first; which ball it
+            is, and by what rule it was chosen; and what is proven of it.
+        """
+        return "\n".join([super().summary(), *self._proof()])
+
+    def _proof(self) -> Iterator[str]:
+        """What is known of the ball and of the model's place in it."""
+        units = ", of coefficients in units of column scale" if self.scale == COLUMNS else ""
+        within = f"; the norm of this model is {self.norm_:.6g}" if self.norm_ < (1 - 1e-6) * self.bound_ else ""
+        yield f"bound {self.bound_:.6g}{units}{self._chosen_bound() if self._is_answer else ''}{within}"
+        yield (
+            f"proven: no model in this ball has an objective below {self.lower_bound_:.6g}, and this one has "
+            f"{self.objective_:.6g}; the gap is {self.gap_:.3g}"
+        )
+
+    def _chosen_bound(self) -> str:
+        """By what rule the bound was chosen, and what it scores; nothing where it was given."""
+        if not len(self.bounds_):
+            return ""
+        if len(self.bounds_) == 1:
+            return ", the only one that was looked at"
+        mean, error = self.scores_, self.score_errors_
+        chosen, best = int(np.abs(self.bounds_ - self.bound_).argmin()), int(mean.argmax())
+        score = f"{mean[chosen]:.4g} (± {error[chosen]:.2g}) on rows held out"
+        among = f"of {len(mean)} by cross-validation"
+        if chosen == best:
+            return f", the best {among}: it scores {score}"
+        return (
+            f", the smallest within one standard error of the best {among}: it scores {score}; "
+            f"the best, {self.bounds_[best]:.6g}, has {mean[best]:.4g} (± {error[best]:.2g})"
+        )
 
     def _check_options(self) -> None:
         """Refuse options that cannot be meant, before any data are looked at."""
@@ -171,7 +225,7 @@ class L1Model(FittedModel):
             if self.bound != AUTO:
                 raise ValueError(refusal(self, "bound", "a float in the range (0, inf) or 'auto'", self.bound))
         else:
-            check_number(self, "bound", self.bound, positive=True)
+            check_number(self, "bound", self.bound, positive=True, otherwise=f" or {AUTO!r}")
         check_number(self, "tol", self.tol, positive=True)
         if self.k is not None:
             check_count(self, "k", self.k, "or None")
@@ -205,8 +259,10 @@ class L1Model(FittedModel):
     def _restored(self) -> None:
         super()._restored()
         self.n_iter_ = int(self.n_iter_)
-        if len({len(getattr(self, name)) for name in ARRAYS}) > 1:
+        if len({len(getattr(self, name)) for name in COMPARED}) > 1:
             raise ValueError("the bounds that were compared and their scores must be equally many")
+        if np.shape(self.norms_) != (len(self.path_),):
+            raise ValueError("there must be a norm for every model of the path")
 
     def _warn(self, certificate: Certificate, objective: BallObjective, design: Design) -> None:
         """One warning for all that was noteworthy."""

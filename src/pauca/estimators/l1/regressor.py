@@ -74,7 +74,12 @@ class L1Regressor(ForetellsNumbers, L1Model):
     lower_bound_ : float
         The proven bound itself: ``objective_ - gap_``.
     bound_ : float
-        The radius of the ball.
+        The radius of the ball in which this is proven; of ``at(size)`` too.
+    norm_ : float
+        The norm of the model itself, as the ball measures it: never above ``bound_``, and smaller as a rule for the
+        models that were met on the way.
+    norms_ : ndarray
+        The same of all models on the path, by size.
     bounds_, scores_, score_errors_ : ndarray
         The radii that were compared, their mean scores on rows held out, and the standard errors of those; empty where
         ``bound`` was given.
@@ -85,7 +90,8 @@ class L1Regressor(ForetellsNumbers, L1Model):
     k_ : int
         Number of features.
     stop_ : Stop
-        Why the search ended; ``stop_.sentence`` says it in words.
+        Why the search ended; ``stop_.sentence`` says it in words. "certified" only where ``gap_`` is within the
+        tolerance: a smaller model by ``at`` that is further off has "size".
     path_ : Path
         The best models of the sizes that were met on the way, those that a smaller one beats left out. All are in the
         ball, and ``at(size).gap_`` is proven for each.
