@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.estimators.checks import listed, refuse_not_finite
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.options import check_callable, check_count, check_flag, check_number, one_of
-from pauca.estimators.streams.conclusion import FewJudge, as_learnt, refitted, that_occur
+from pauca.estimators.streams.conclusion import FewJudge, as_learnt, few_refitted, refitted
 from pauca.estimators.task import Target
 from pauca.losses import Loss
 from pauca.path import Path, Stop
@@ -201,16 +201,17 @@ class StreamModel(FittedModel):
         """The second stage, and what follows from it."""
         learners, target = stream.learners, self._targets()(rows.y)
         weights, ridge = rows.weights / rows.weights.sum(), float(self.ridge)
-        moments = learners.moments
-        refits = self.refit and self.k is not None
-        if refits:  # on rows in which some of the features may not occur
-            moments = that_occur(moments, rows.X)
-        few = few_of(*learners.answer(), moments, self.k, self.method, stream.plan.random(DRAWS))
-        stay = few.support if refits else few.support[:0]
-        null, model = refitted(rows.X, target, weights, stay, ridge, center=self.fit_intercept)
-        if not refits:
+        rng, center = stream.plan.random(DRAWS), bool(self.fit_intercept)
+        if self.refit and self.k is not None:
+            null, model, left_out = few_refitted(
+                rows.X, target, weights, learners, self.k, self.method, rng, ridge, center=center
+            )
+        else:
+            moments = learners.moments
+            few = few_of(*learners.answer(), moments, self.k, self.method, rng)
+            left_out = few.support[:0]
+            null, _ = refitted(rows.X, target, weights, left_out, ridge, center=center)
             model = as_learnt(rows.X, target, weights, few, moments[few.support], ridge)
-        left_out = np.setdiff1d(few.support, model.support)
         if len(left_out) and stop is Stop.SIZE:
             stop = Stop.EXHAUSTED
         names = getattr(self, "feature_names_in_", None)

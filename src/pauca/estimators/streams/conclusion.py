@@ -44,6 +44,34 @@ def that_occur(moments: np.ndarray, X: Any) -> np.ndarray:
     return found
 
 
+def few_refitted(
+    X: Any,
+    target: Target,
+    weights: np.ndarray,
+    learners: Learners,
+    k: int,
+    method: str,
+    rng: np.random.Generator,
+    ridge: float,
+    *,
+    center: bool,
+) -> tuple[Model, Model, np.ndarray]:
+    """The empty model, the best on the features chosen in the second stage, and those that had to be left out.
+
+    Truncation refits half as many again as are wanted, and once more those of them that are worth most: what a feature
+    is worth beside the others only a refit tells.
+    """
+    truncates = method == "truncate"
+    moments = that_occur(learners.moments, X)  # rows of a refit need not hold all features
+    few = few_of(*learners.answer(), moments, k + k // 2 if truncates else k, method, rng)
+    null, model = refitted(X, target, weights, few.support, ridge, center=center)
+    if model.size > k:
+        best = np.sort(np.argsort(-model.worth, kind="stable")[:k])
+        null, model = refitted(X, target, weights, model.support[best], ridge, center=center)
+    missing = model.size < min(k, len(few.support))
+    return null, model, np.setdiff1d(few.support, model.support) if missing else few.support[:0]
+
+
 @dataclass(frozen=True)
 class FewJudge:
     """Judges what was learnt by the few features that are made of it, refitted and tried on rows held out."""
@@ -57,10 +85,9 @@ class FewJudge:
 
     def __call__(self, learners: Learners, train: Rows, held: Rows) -> float:
         """Mean loss on the rows held out."""
-        moments, rng = that_occur(learners.moments, train.X), np.random.default_rng(self.seed)
-        support = few_of(*learners.answer(), moments, self.k, self.method, rng).support
         weights, target = train.weights / train.weights.sum(), self.target(train.y)
-        model = refitted(train.X, target, weights, support, self.ridge, center=self.center)[1]
+        rng, how = np.random.default_rng(self.seed), (self.k, self.method)
+        _, model, _ = few_refitted(train.X, target, weights, learners, *how, rng, self.ridge, center=self.center)
         loss = target.loss.tuned(target.y if target.y.ndim == 2 else target.y[None], weights)
         used, coef = held.X[:, model.support], np.atleast_2d(model.coef)
         scores = np.asarray((used @ coef.T).T) + np.atleast_1d(model.intercept)[:, None]

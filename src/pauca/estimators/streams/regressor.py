@@ -36,8 +36,9 @@ class StreamRegressor(ForetellsNumbers, StreamModel):
     loss : str or Loss, default="squared"
         "squared", "huber", "absolute", "quantile", or an object from ``pauca.losses`` such as ``Huber(2.0)``.
     method : {"truncate", "systematic", "moments", "magnitude"}, default="truncate"
-        How features are chosen in the second stage. "truncate" keeps those with the largest ``|w_j|`` times root mean
-        square, which after a refit is best in practice; the others are the random draws of ``pauca.sparsify``, for
+        How features are chosen in the second stage. "truncate" takes those with the largest ``|w_j|`` times root mean
+        square, with a refit half as many again, of which the ``k`` that are then worth most stay: best in practice.
+        The others are the random draws of ``pauca.sparsify``, for
         which there are guarantees. "moments" and "magnitude" make ``k`` draws, so that some features come up several
         times and there are fewer.
     refit : bool, default=True
