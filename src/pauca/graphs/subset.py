@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +12,7 @@ from pauca.graphs.objective import GaussianGraph
 from pauca.graphs.point import Point
 from pauca.model import Model, Snapshot
 from pauca.subset.base import NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
+from pauca.subset.keeping import KeptFitted
 from pauca.subset.ranking import TRUE_SWAPS, first_looks, highest
 from pauca.units import Limits
 
@@ -78,7 +77,7 @@ class Ground:
         return made
 
 
-class GraphSubset:
+class GraphSubset(KeptFitted):
     """The fitted graph on a set of edges; every answer is a function of that set alone, but for rounding.
 
     The protocol is that of ``pauca.subset.Subset``. Units are the numbers of ``Edges``. Whatever is asked costs as much
@@ -103,17 +102,9 @@ class GraphSubset:
         return cls(Ground(graph, limits or Limits()))
 
     @property
-    def size(self) -> int:
-        """Number of edges."""
-        return len(self.support)
-
-    @property
     def value(self) -> float:
         """Q at the optimum, for the correlations."""
         return self._optimum().value
-
-    def expect(self, size: int | None) -> None:
-        """Nothing to lay out."""
 
     def best_addition(self, rule: str) -> int | None:
         """The edge that ``rule`` ranks first: by closed form, by the gradient, or by what a refit gains."""
@@ -178,38 +169,10 @@ class GraphSubset:
         """Leave an edge out and refit."""
         self._stand([other for other in self.support if other != unit])
 
-    def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
-        """The edges that would go if the cheapest were left out again and again, until no more than ``size`` stay."""
-        twin = self.copy()
-        twin.limits = limits
-        while (size is not None and twin.size > size) or not limits.allows(twin.support):
-            found = twin.cheapest_removal("refit")
-            if found is None:
-                break
-            twin.drop(found[0])
-        return [unit for unit in self.support if unit not in twin.support]
-
     def fill(self) -> None:
         """Start from all edges."""
         units = np.flatnonzero(self.limits.startable(len(self.graph.edges))).tolist()
         self._stand(units)
-
-    def copy(self) -> GraphSubset:
-        """An independent subset on the same likelihood."""
-        twin = GraphSubset.__new__(GraphSubset)
-        twin.__dict__.update(self.__dict__, support=list(self.support))
-        return twin
-
-    @contextmanager
-    def trial(self) -> Iterator[None]:
-        """A context in which edges may be added, whatever budget is left; then all is as it was."""
-        support, limits = list(self.support), self.limits
-        if limits.budget is not None or limits.kind is not None:
-            self.limits = limits.relaxed()
-        try:
-            yield
-        finally:
-            self.support, self.limits = support, limits
 
     def anew(self) -> GraphSubset:
         """The subset a run starts from."""
@@ -302,9 +265,6 @@ class GraphSubset:
             return block.logdet
         rest = self.graph.maxima.of(set(block.edges) - {unit}, lambda: self._ground.point(self._key).sigma)
         return max(block.logdet + rest.value - self.graph.n_nodes, 0.0)
-
-    def _per_price(self, gain: float, unit: int) -> float:
-        return float(self.limits.per_price(np.array([gain]), [unit])[0])
 
     def _addable(self) -> np.ndarray:
         return self.limits.addable(self.support, len(self.graph.edges))

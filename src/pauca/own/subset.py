@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from pauca.own.objective import Problem
 from pauca.own.refits import Rest, minimise
 from pauca.own.second_order import Around, highest
 from pauca.subset.base import NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
+from pauca.subset.keeping import KeptFitted
 from pauca.subset.memory import require_memory
 from pauca.subset.ranking import first_looks
 from pauca.units import Limits
@@ -43,7 +43,7 @@ READ_WITHIN = 1e-5
 ALONE_WITHIN = 1e-4
 
 
-class OwnSubset:
+class OwnSubset(KeptFitted):
     """The fitted model on a set of units; every answer is a function of that set alone, but for rounding.
 
     The protocol is that of ``pauca.subset.Subset``; methods cannot tell the subsets apart.
@@ -70,19 +70,12 @@ class OwnSubset:
         return cls(Ground(problem, limits or Limits()))
 
     @property
-    def size(self) -> int:
-        return len(self.support)
-
-    @property
     def value(self) -> float:
         return self._fit.value
 
     @property
     def _fit(self) -> Fit:
         return self._ground.fits.latest(self._stands)
-
-    def expect(self, size: int | None) -> None:
-        """Nothing to lay out."""
 
     def best_addition(self, rule: str) -> int | None:
         key = (frozenset(self.support), rule, self.limits is self._ground.limits)
@@ -136,37 +129,12 @@ class OwnSubset:
     def drop(self, unit: int) -> None:
         self._stand([other for other in self.support if other != unit])
 
-    def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
-        twin = self.copy()
-        twin.limits = limits
-        while (size is not None and twin.size > size) or not limits.allows(twin.support):
-            found = twin.cheapest_removal("refit")
-            if found is None:
-                break
-            twin.drop(found[0])
-        return [unit for unit in self.support if unit not in twin.support]
-
     def fill(self) -> None:
         startable = self.limits.startable(len(self.problem.units))
         units = np.flatnonzero(self.problem.usable & startable).tolist()
         n_coords = len(self.problem.coords(units))
         require_memory(3 * 8 * n_coords**2, f"Starting from all {len(units)} coordinates or groups")
         self._stand(units)
-
-    def copy(self) -> OwnSubset:
-        twin = OwnSubset.__new__(OwnSubset)
-        twin.__dict__.update(self.__dict__, support=list(self.support))
-        return twin
-
-    @contextmanager
-    def trial(self) -> Iterator[None]:
-        support, stands, limits = list(self.support), self._stands, self.limits
-        if limits.budget is not None or limits.kind is not None:
-            self.limits = limits.relaxed()
-        try:
-            yield
-        finally:
-            self.support, self._stands, self.limits = support, stands, limits
 
     def anew(self) -> OwnSubset:
         return OwnSubset(self._ground)
@@ -249,9 +217,6 @@ class OwnSubset:
         """What leaving out each chosen unit costs to second order."""
         costs = self._ground.around(self._fit).removals()
         return dict(zip(self._fit.units, costs.tolist(), strict=True))
-
-    def _per_price(self, gain: float, unit: int) -> float:
-        return float(self.limits.per_price(np.array([gain]), [unit])[0])
 
     def _addable(self) -> np.ndarray:
         return self.problem.usable & self.limits.addable(self.support, len(self.problem.units))

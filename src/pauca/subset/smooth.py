@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +15,7 @@ from pauca.subset.base import Swap, digest, first_largest, first_smallest, is_lo
 from pauca.subset.dependence import independent, says_nothing_new, without_copies
 from pauca.subset.fits import Fit
 from pauca.subset.ground import Ground
+from pauca.subset.keeping import KeptFitted
 from pauca.subset.memory import require_memory
 from pauca.subset.ranking import TRUE_SWAPS, first_looks, highest, towards
 from pauca.subset.worth import at_infinity, worth
@@ -44,7 +44,7 @@ SUSPICIOUS_BELOW = 1e-5
 NEARLY_PERFECT = 1e-3
 
 
-class SmoothSubset:
+class SmoothSubset(KeptFitted):
     """The fitted model on a set of units; every answer is a function of that set alone.
 
     Candidates, removals and exchanges are ranked by the local quadratic and then refitted in truth; only what lowers
@@ -70,15 +70,8 @@ class SmoothSubset:
         return cls(Ground(objective, limits or Limits()))
 
     @property
-    def size(self) -> int:
-        return len(self.support)
-
-    @property
     def value(self) -> float:
         return self._fit.value
-
-    def expect(self, size: int | None) -> None:
-        """Nothing to lay out."""
 
     def best_addition(self, rule: str) -> int | None:
         key = (frozenset(self.support), rule, self.limits is self._ground.limits)
@@ -137,16 +130,6 @@ class SmoothSubset:
         self._fit = self._without(unit)
         self.support.remove(unit)
 
-    def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
-        twin = self.copy()
-        twin.limits = limits
-        while (size is not None and twin.size > size) or not limits.allows(twin.support):
-            found = twin.cheapest_removal("refit")
-            if found is None:
-                break
-            twin.drop(found[0])
-        return [unit for unit in self.support if unit not in twin.support]
-
     def fill(self) -> None:
         startable = self.limits.startable(len(self.objective.units))
         units = [int(unit) for unit in np.flatnonzero(self._ground.blocks.usable & startable)]
@@ -161,21 +144,6 @@ class SmoothSubset:
             units = [unit for unit in units if unit in kept]
         self.support = units
         self._fit = self._ground.fits.of(frozenset(self.support), self._fit)
-
-    def copy(self) -> SmoothSubset:
-        twin = SmoothSubset.__new__(SmoothSubset)
-        twin.__dict__.update(self.__dict__, support=list(self.support))
-        return twin
-
-    @contextmanager
-    def trial(self) -> Iterator[None]:
-        support, fit, limits = list(self.support), self._fit, self.limits
-        if limits.budget is not None or limits.kind is not None:
-            self.limits = limits.relaxed()
-        try:
-            yield
-        finally:
-            self.support, self._fit, self.limits = support, fit, limits
 
     def anew(self) -> SmoothSubset:
         return SmoothSubset(self._ground)
@@ -240,9 +208,6 @@ class SmoothSubset:
         else:
             costs = worth(self._ground.fits, self._fit)
         return dict(zip(self._fit.units, costs.tolist(), strict=True))
-
-    def _per_price(self, gain: float, unit: int) -> float:
-        return float(self.limits.per_price(np.array([gain]), [unit])[0])
 
     def _addable(self) -> np.ndarray:
         return self._ground.blocks.usable & self.limits.addable(self.support, len(self.objective.units))
