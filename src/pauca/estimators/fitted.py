@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,14 +10,14 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.estimators.checks import check_rows
+from pauca.estimators.on_path import OnPath
 from pauca.estimators.portable import Portable
 from pauca.estimators.seen import Seen
 from pauca.model import Model
 from pauca.path import Path, Stop
-from pauca.path.summary import summarize
 
 
-class FittedModel(Portable, Seen, SelectorMixin, BaseEstimator):
+class FittedModel(OnPath, Portable, Seen, SelectorMixin, BaseEstimator):
     """What every estimator can do once it has a ``path_`` and a size on it.
 
     A kind of estimator derives from this and from ``ForetellsNumbers`` or ``TellsClasses``. Its ``fit`` sets ``path_``
@@ -33,46 +32,6 @@ class FittedModel(Portable, Seen, SelectorMixin, BaseEstimator):
     stop_: Stop
     k_: int
     n_features_in_: int
-
-    def at(self, size: int) -> Self:
-        """The fitted model of another size on the path, without refitting.
-
-        Parameters
-        ----------
-        size : int
-            One of ``path_.sizes``; a ``KeyError`` says which there are.
-
-        Returns
-        -------
-        estimator
-            Another estimator of the same kind, fitted, with ``k=size`` and the same ``path_``.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from pauca import SparseRegressor
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = SparseRegressor(k=5).fit(X, y)
-        >>> [round(model.at(size).score(X, y), 2) for size in (1, 3, 5)]
-        [0.34, 0.48, 0.51]
-        """
-        check_is_fitted(self)
-        other = self._twin()
-        other.k = size
-        other._choose(size)
-        return other
-
-    def summary(self) -> str:
-        """The model as text, to be printed.
-
-        Returns
-        -------
-        str
-            The chosen features with their coefficients and what each is worth: how much of the share explained would be
-            lost if it were left out and the others refitted. The most valuable come first.
-        """
-        check_is_fitted(self)
-        return summarize(self.path_, self.k_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -92,10 +51,6 @@ class FittedModel(Portable, Seen, SelectorMixin, BaseEstimator):
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.support_] = True
         return mask
-
-    def _twin(self) -> Self:
-        """A copy that may be given another size; arrays are shared."""
-        return copy.copy(self)
 
     def _choose(self, size: int) -> None:
         """Put the model of ``size`` into the fitted attributes."""

@@ -50,9 +50,4 @@ class GraphFile:
         self.__dict__.pop("feature_names_in_", None)
         if len(names):
             self.feature_names_in_ = names.astype(object)
-        # at(0) has k=0, which no fit may ask for
-        size, self.k = self.k, None if isinstance(self.k, int) and self.k == 0 else self.k
-        try:
-            self._check_options()
-        finally:
-            self.k = size
+        self._recheck_options()

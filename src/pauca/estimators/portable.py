@@ -124,11 +124,4 @@ class Portable:
 
     def _restored(self: Any) -> None:
         """Called when a file has been read: refuse what does not go together, set what the path does not hold."""
-        size, self.k = (
-            self.k,
-            None if isinstance(self.k, int) and self.k == 0 else self.k,
-        )  # at(0) has k=0, which no fit may ask for
-        try:
-            self._check_options()
-        finally:
-            self.k = size
+        self._recheck_options()

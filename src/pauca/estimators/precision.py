@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
@@ -20,6 +19,7 @@ from pauca.estimators.graph_edges import edge_limits, edge_names
 from pauca.estimators.graph_file import LABELS, GraphFile
 from pauca.estimators.graph_moments import complete_value, distinct_rows, safe_edges
 from pauca.estimators.graph_task import GraphTask, by_criterion, by_likelihood, graph_remarks, reach_for
+from pauca.estimators.on_path import OnPath
 from pauca.estimators.options import check_callable, check_flag, check_number, refusal
 from pauca.estimators.selection import Selection, choose_size
 from pauca.estimators.task import Attempt, Task
@@ -28,12 +28,11 @@ from pauca.export import register_kind
 from pauca.graphs import Edges, GraphPath, GraphSubset, NoMaximumError
 from pauca.methods import resolve
 from pauca.path import Budget, Choice, Goal, Method, Progress
-from pauca.path.summary import summarize
 from pauca.warnings import PaucaWarning
 
 
 @register_kind("SparsePrecision", labels=LABELS)
-class SparsePrecision(GraphFile, EmpiricalCovariance):
+class SparsePrecision(OnPath, GraphFile, EmpiricalCovariance):
     """The Gaussian graph with few edges that is most likely: a precision matrix with few entries.
 
     Minimises ``Q(Theta) = -logdet Theta + tr(S Theta)`` over precision matrices with at most ``k`` entries above the
@@ -220,35 +219,6 @@ class SparsePrecision(GraphFile, EmpiricalCovariance):
         found = -self.precision_ / scale / scale[:, None]
         np.fill_diagonal(found, 1.0)
         return found
-
-    def at(self, size: int) -> Self:
-        """The fitted graph of another size on the path, without refitting.
-
-        Parameters
-        ----------
-        size : int
-            One of ``path_.sizes``; a ``KeyError`` says which there are.
-
-        Returns
-        -------
-        SparsePrecision
-            Fitted, with ``k=size`` and the same ``path_``.
-        """
-        check_is_fitted(self)
-        other = copy.copy(self)
-        other.k = size
-        other._choose(size)
-        return other
-
-    def summary(self) -> str:
-        """The graph as text, to be printed: its edges, their entries and what each is worth, the most valuable first.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self)
-        return summarize(self.path_, self.k_)
 
     def _check_options(self) -> None:
         asked_sizes(self)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from pauca.estimators.on_path import OnPath
 from pauca.estimators.tagger.fitting import check_options
 from pauca.estimators.tagger.reading import Read, read_labels, read_sequences
 from pauca.estimators.tagger.table import label_report, label_table
 from pauca.export import save
 from pauca.path import Path
-from pauca.path.summary import summarize
 from pauca.sequences import Observations, Passes
 
 
-class FittedTagger(BaseEstimator):
+class FittedTagger(OnPath, BaseEstimator):
     """All of a tagger but its settings and its fit."""
 
     k: Any
@@ -116,34 +115,6 @@ class FittedTagger(BaseEstimator):
         """
         return label_report(self.label_table(X, y, lengths))
 
-    def at(self, size: int) -> Self:
-        """The fitted model of another size on the path, without refitting.
-
-        Parameters
-        ----------
-        size : int
-            One of ``path_.sizes``; a ``KeyError`` says which there are.
-
-        Returns
-        -------
-        SparseTagger
-        """
-        check_is_fitted(self)
-        other = copy.copy(self)
-        other.k = size
-        other._choose(size)
-        return other
-
-    def summary(self) -> str:
-        """The model as text, to be printed: its sensors, their weights and what each is worth.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self)
-        return summarize(self.path_, self.k_)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file of plain JSON, for ``pauca.load``; it holds no code.
 
@@ -198,13 +169,12 @@ class FittedTagger(BaseEstimator):
         if len(self.names_):
             self.feature_names_in_ = self.names_
 
+    def _check_options(self) -> None:
+        check_options(self)
+
     def _restored(self) -> None:
         """Called when a file has been read: refuse what does not go together, set what the path does not hold."""
-        size, self.k = self.k, self.k or None  # at(0) has k=0, which no fit may ask for
-        try:
-            check_options(self)
-        finally:
-            self.k = size
+        self._recheck_options()
         n, path = len(self.classes_), replace(self.path_, noun=self.unit)
         self.path_ = path
         if self.unit == "weight":
