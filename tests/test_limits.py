@@ -429,7 +429,7 @@ def test_the_reason_is_the_limit(method):
         assert len(caught) == 1
         assert model.k_ == 2
         assert model.stop_ is Stop.LIMITS
-        assert "No further feature or group fits in the limits given: budget" in model.summary()
+        assert "Nothing further fits in the limits given: budget" in model.summary()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -7,8 +7,10 @@ from itertools import combinations, pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.covariance import empirical_covariance, log_likelihood
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -206,15 +208,51 @@ def test_criteria_are_those_of_the_likelihood():
 
 def test_columns_that_have_nothing_to_do_with_each_other():
     X = np.random.default_rng(0).standard_normal((200, 5))
-    with pytest.warns(PaucaWarning, match="No edge helps"):
+    with pytest.warns(PaucaWarning, match="No edge was chosen: none makes rows held out more likely") as found:
         model = SparsePrecision().fit(X)
+    assert "independent" not in str(found[0].message)
     assert model.edges_ == []
+    assert "0 is best by 5-fold cross-validation: log-likelihood per row above that" in model.summary()
     np.testing.assert_allclose(model.covariance_, np.diag(X.var(axis=0)), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "seed", "message"),
+    [
+        ({"criterion": "ebic"}, 10, "none lowers the extended BIC"),
+        ({"k": [0, 3]}, 10, "none makes rows held out more likely"),
+        ({"k": [0, 3]}, 4, r"most likely with 3, but by less than one standard error.*choose='best'"),
+    ],
+)
+def test_few_rows_say_little_and_nobody_calls_the_columns_independent(options, seed, message):
+    X = chain(n=12, seed=seed)
+    with pytest.warns(PaucaWarning, match=rf"No edge was chosen: .*{message}") as found:
+        assert SparsePrecision(**options).fit(X).k_ == 0
+    assert "more rows would tell" in str(found[0].message)
+    assert not any(word in str(found[0].message) for word in ("feature", "constant", "independent"))
+
+
+def test_all_that_is_said_of_an_end_is_true_of_edges():
+    X = chain(n=50)
+    ends = [SparsePrecision(k=15, method="forward"), SparsePrecision(k=None, tol=0.1), SparsePrecision(k=None)]
+    for model in ends:
+        assert not any(word in model.fit(X).stop_.sentence for word in ("feature", "column", "target"))
+    assert {model.stop_ for model in ends} == {Stop.SIZE, Stop.TOLERANCE, Stop.EXHAUSTED}
 
 
 def test_more_edges_than_there_are():
     with pytest.warns(PaucaWarning, match="k=30 edges were asked for, but there are only 15"):
         assert SparsePrecision(k=30).fit(chain()).k_ == 15
+    with pytest.warns(PaucaWarning, match="only 14 of 15 may be used: 'never' leaves out the others"):
+        assert SparsePrecision(k=30, never=[(0, 5)]).fit(chain()).k_ == 14
+
+
+def test_sizes_beyond_all_edges_are_not_compared():
+    """As for features: no error and no warning."""
+    X = chain(n=400)
+    assert SparsePrecision(k=range(1, 100)).fit(X).path_.choice.sizes.tolist() == list(range(1, 16))
+    assert SparsePrecision(k=[5, 40]).fit(X).k_ == 5
+    assert SparsePrecision(k=[40, 50]).fit(X).k_ == 15
 
 
 def test_a_single_column():
@@ -231,6 +269,66 @@ def test_time_callback_and_progress():
     model = SparsePrecision(k=8, callback=lambda progress: seen.append(progress.size) or progress.size == 3).fit(X)
     assert (seen, model.k_, model.stop_) == ([1, 2, 3], 3, Stop.CALLBACK)
     assert SparsePrecision(k=8, time_limit=1e-9).fit(X).k_ == 1
+
+
+@pytest.mark.parametrize("method", ["score", "mahalanobis"])
+class TestRowsAreReadAsByEveryEstimator:
+    """As ``predict`` of a regressor reads them."""
+
+    def test_by_name(self, method):
+        X = frame()
+        asked = getattr(SparsePrecision(k=4).fit(X), method)
+        np.testing.assert_array_equal(asked(X.assign(other=1.0)[["other", *NAMES[::-1]]]), asked(X))
+        with pytest.raises(ValueError, match="same order as they were in fit"):
+            asked(X[NAMES[::-1]])
+        with pytest.raises(ValueError, match="needs columns that X does not have: 'bp'"):
+            asked(X.drop(columns="bp"))
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            np.testing.assert_allclose(asked(X.to_numpy()), asked(X), rtol=1e-12)
+
+    @pytest.mark.parametrize(("value", "message"), [(np.nan, "contains NaN"), (np.inf, "contains infinity")])
+    def test_what_is_not_finite_is_named(self, method, value, message):
+        X = frame()
+        model = SparsePrecision(k=4).fit(X)
+        X.loc[3, "salt"] = value
+        with pytest.raises(ValueError, match=rf"(?s){message}.*Found in: 'salt'. Leave out those rows"):
+            getattr(model, method)(X)
+        with pytest.raises(ValueError, match=rf"(?s){message}.*Found in: 'x4'"):
+            getattr(SparsePrecision(k=4).fit(chain()), method)(X.to_numpy())
+
+    def test_other_tables(self, method):
+        X = chain()
+        with pytest.raises(NotFittedError):
+            getattr(SparsePrecision(), method)(X)
+        asked = getattr(SparsePrecision(k=4).fit(X), method)
+        with pytest.raises(TypeError, match="dense data is required"):
+            asked(csr_array(X))
+        with pytest.raises(ValueError, match="expecting 6 features"):
+            asked(X[:, :5])
+        whole = np.round(100 * X).astype(int)
+        np.testing.assert_allclose(asked(whole), asked(whole.astype(float)))
+        np.testing.assert_allclose(asked(X.astype(np.float32)), asked(X), rtol=1e-4)
+
+
+def test_rows_that_are_all_alike_have_a_likelihood():
+    X = chain()
+    model = SparsePrecision(k=4, assume_centered=True).fit(X)
+    for rows in (X[:1], np.repeat(X[:1], 3, axis=0)):
+        assert model.score(rows) == pytest.approx(log_likelihood(rows.T @ rows / len(rows), model.precision_))
+
+
+def test_likelihoods_of_values_too_large_to_be_squared():
+    model = SparsePrecision(k=4).fit(frame())
+    with pytest.raises(ValueError, match=r"too large to be squared.*'bp'"):
+        model.score(frame().assign(bp=1e200 * np.arange(300)))
+
+
+def test_covariances_of_other_columns_are_refused():
+    model = SparsePrecision(k=4).fit(chain())
+    with pytest.raises(ValueError, match=r"the 6 columns of the fit; its shape is \(5, 5\)"):
+        model.error_norm(np.eye(5))
+    with pytest.raises(NotFittedError):
+        SparsePrecision().error_norm(np.eye(5))
 
 
 def test_clone_pickle_and_search():
@@ -336,6 +434,22 @@ def test_few_rows():
     assert SparsePrecision(k=15, shrinkage=0.2).fit(X).k_ == 15
 
 
+@pytest.mark.parametrize(("n", "p", "k"), [(2, 5, 2), (2, 2, 1), (3, 5, "auto"), (3, 2, "auto"), (2, 5, "auto")])
+def test_rows_that_say_nothing_of_edges(n, p, k):
+    """Any two columns are the same up to their units, and none of them is to blame."""
+    where = " of the smallest fold" if k == "auto" else ""
+    with pytest.raises(ValueError, match=f"different rows?{where} to fit, any two columns.*Bring more rows"):
+        SparsePrecision(k=k).fit(chain(n=n)[:, :p])
+
+
+def test_few_rows_in_a_fold():
+    X = np.random.default_rng(0).standard_normal((6, 5))  # of full rank, but not without a fifth of the rows
+    with pytest.raises(ValueError, match=r"4 different rows of the smallest fold to fit 5 columns.*at most k=5"):
+        SparsePrecision(k=range(11)).fit(X)
+    with pytest.warns(PaucaWarning):
+        assert max(SparsePrecision(choose="best").fit(X).path_.choice.sizes) <= 5
+
+
 def test_a_likelihood_without_a_maximum_is_named():
     X = np.random.default_rng(0).standard_normal((8, 12))
     X[:, 2] = X[:, 0] + X[:, 1]  # rank seven all the same, and yet three columns depend on each other
@@ -357,7 +471,8 @@ BAD_OPTIONS = [
     ({"k": "many"}, ValueError, "k"),
     ({"method": "magic"}, ValueError, "method must be one of"),
     ({"shrinkage": 1.0}, ValueError, r"range \[0, 1\)"),
-    ({"shrinkage": -0.1}, ValueError, "shrinkage"),
+    ({"shrinkage": -0.1}, ValueError, r"shrinkage.*range \[0, 1\)"),
+    ({"shrinkage": np.nan}, ValueError, r"shrinkage.*range \[0, 1\)"),
     ({"shrinkage": "some"}, TypeError, "shrinkage"),
     ({"choose": "worst"}, ValueError, "choose"),
     ({"criterion": "cic"}, ValueError, "criterion"),
@@ -375,6 +490,7 @@ BAD_OPTIONS = [
     ({"never": [(0, 9)]}, ValueError, "columns 0 to 5"),
     ({"always": [("age", "bmi")], "never": [(1, 0)]}, ValueError, "age -- bmi cannot be both"),
     ({"k": 1, "always": [(0, 1), (1, 2)]}, ValueError, "more than k=1"),
+    ({"k": [0, 1], "always": [(0, 1), (1, 2)]}, ValueError, "more than k=1"),
 ]
 
 

@@ -13,12 +13,13 @@ from pauca.path import column_names
 from pauca.units import Limits
 
 
-def edge_limits(always: Any, never: Any, edges: Edges, names: np.ndarray | None, k: Any) -> Limits:
-    """The edges that are in every graph, and those that are in none."""
+def edge_limits(always: Any, never: Any, edges: Edges, names: np.ndarray | None, asked: Any) -> Limits:
+    """The edges that are in every graph, and those that are in none; ``asked`` is what k asks for."""
     wanted, barred = _numbers(always, "always", edges, names), _numbers(never, "never", edges, names)
     both = sorted(set(wanted) & set(barred))
     if both:
         raise ValueError(f"'always' and 'never' overlap: {edge_names(edges, names, both)[0]} cannot be both.")
+    k = max(asked) if isinstance(asked, tuple) else asked
     if isinstance(k, int) and len(wanted) > k:
         raise ValueError(f"'always' holds {len(wanted)} edges, more than k={k}.")
     return Limits(tuple(wanted), tuple(barred))

@@ -18,6 +18,12 @@ def covariance(design: Design) -> np.ndarray:
     return made
 
 
+def moments_about(design: Design, centre: np.ndarray) -> np.ndarray:
+    """Second moments of centred columns about other means than their own."""
+    away = design.mean - centre
+    return covariance(design) + np.multiply.outer(away, away)
+
+
 def shrunk(matrix: np.ndarray, shrinkage: float) -> np.ndarray:
     """A covariance whose correlations are closer to zero by a share; the variances stay."""
     made = (1.0 - shrinkage) * matrix
@@ -42,19 +48,27 @@ def complete_value(graph: GaussianGraph) -> float | None:
     return graph.n_nodes + 2.0 * float(np.log(np.diagonal(factor)).sum()) + graph.shift
 
 
-def safe_edges(matrix: np.ndarray, n_rows: int, names: np.ndarray | None) -> int | None:
+def safe_edges(matrix: np.ndarray, n_rows: int, names: np.ndarray | None, *, is_shrunk: bool) -> int | None:
     """How many edges a graph may have for its likelihood to have a maximum for sure; None if there is no such limit.
 
-    There is none unless the covariance is singular. If it is since there are too few rows, r of them once the mean is
-    taken off, every graph of fewer than ``r (r + 1) / 2`` edges has a maximum for almost all data: no part of it has r
-    edges at each of its nodes, which is enough (Gross and Sullivant 2018). If it is singular in spite of r rows or
-    more, some columns depend on others, and they are refused.
+    There is none unless the covariance of all rows, or of those of a fold, is singular. If it is since there are too
+    few rows, r of them once the mean is taken off, every graph of fewer than ``r (r + 1) / 2`` edges has a maximum for
+    almost all data: no part of it has r edges at each of its nodes, which is enough (Gross and Sullivant 2018). If it
+    is singular in spite of r rows or more, some columns depend on others, and they are refused.
+
+    Parameters
+    ----------
+    matrix : the covariance of all rows
+    n_rows : r, in the smallest fold if there are folds
+    is_shrunk : whether correlations were brought closer to zero, here and in every fold
     """
     p, spread = len(matrix), np.sqrt(np.diagonal(matrix))
     correlation = matrix / spread / spread[:, None]
     rank, _, order = _factored(correlation)
-    if rank == p:
+    if rank == p and (is_shrunk or n_rows >= p):
         return None
+    if n_rows < 2:
+        return 0
     alike = np.argwhere(np.abs(np.triu(correlation, 1)) > 1.0 - 0.5 * DEPENDENT_BELOW)
     if len(alike):
         one, other = (listed(names, [int(end)]) for end in alike[0])

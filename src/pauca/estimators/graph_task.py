@@ -12,7 +12,7 @@ from pauca.choice import Reach, choose_by_criterion, choose_by_folds, penalised
 from pauca.design import Design, make_design
 from pauca.estimators.checks import listed
 from pauca.estimators.folds import Fold
-from pauca.estimators.graph_moments import covariance, shrunk
+from pauca.estimators.graph_moments import covariance, moments_about, shrunk
 from pauca.estimators.held_out import Models
 from pauca.estimators.selection import Selection, Weigh
 from pauca.estimators.task import Attempt
@@ -111,15 +111,38 @@ def by_criterion(criterion: str) -> Weigh:
 def graph_remarks(asked: Any, path: GraphPath, found: int) -> Iterator[str]:
     """What the user should know of a fit and cannot see from its numbers; as a rule nothing."""
     if isinstance(asked, int) and found < asked and path.stop in {Stop.EXHAUSTED, Stop.LIMITS, Stop.NO_GAIN}:
-        why = "no other lowers the objective" if path.stop is Stop.NO_GAIN else f"there are only {found}"
-        yield f"k={asked} edges were asked for, but {why}."
-    choice = path.choice
-    if choice is not None and choice.chosen == 0 and path.n_features:
-        yield "No edge helps: the columns are independent as far as can be told."
-    elif choice is not None and len(choice.sizes) > 1 and choice.chosen == max(choice.sizes) < path.n_features:
-        yield f"The largest number of edges that was compared, {choice.chosen}, was chosen; more may be better."
+        yield f"k={asked} edges were asked for, but {_why_fewer(path, found)}."
+    if path.choice is not None and path.n_features:
+        yield from _chosen(path.choice, path.n_features)
     if path.stop is Stop.INTERRUPTED:
         yield f"The search was interrupted; the graphs up to {max(path.sizes)} edges were kept."
+
+
+def _why_fewer(path: GraphPath, found: int) -> str:
+    if path.stop is Stop.NO_GAIN:
+        return f"the search ended at {found}: no other lowers the objective"
+    if found < path.n_features:
+        return f"only {found} of {path.n_features} may be used: 'never' leaves out the others"
+    return f"there are only {found}"
+
+
+def _chosen(choice: Choice, n_edges: int) -> Iterator[str]:
+    """What is odd about a choice of size; that no edge was chosen does not make columns independent."""
+    to_tell = "Columns may depend on each other all the same: more rows would tell."
+    if choice.chosen == 0 and choice.best > 0:
+        yield (
+            f"No edge was chosen: rows held out are most likely with {choice.best}, but by less than one standard "
+            f"error. {to_tell} choose='best' takes the most likely number."
+        )
+    elif choice.chosen == 0 and choice.by_folds:
+        yield f"No edge was chosen: none makes rows held out more likely. {to_tell}"
+    elif choice.chosen == 0:
+        yield f"No edge was chosen: none lowers the {choice.criterion_name}. {to_tell}"
+    elif len(choice.sizes) > 1 and choice.chosen == max(choice.sizes) < n_edges:
+        yield (
+            f"The largest number of edges that was compared, {choice.chosen}, was chosen; a range of larger ones may "
+            "be better."
+        )
 
 
 def _edges(selection: Selection) -> Edges:
@@ -132,9 +155,7 @@ def _held_out(task: Any, fold: Fold, weights: np.ndarray) -> np.ndarray:
     """Second moments of the rows held out, about the means of the others."""
     share = np.zeros_like(weights)
     share[fold.test] = weights[fold.test] / weights[fold.test].sum()
-    held = task.design(share)
-    away = held.mean - task.design(fold.weights).mean
-    return covariance(held) + np.multiply.outer(away, away)
+    return moments_about(task.design(share), task.design(fold.weights).mean)
 
 
 def _value(edges: Edges, model: Model, seen: np.ndarray) -> float:

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 
 
-def check_number(estimator: Any, name: str, value: Any, *, positive: bool = False, otherwise: str = "") -> float:
-    """A finite number that is not negative, or positive if asked; ``otherwise`` names what else may be meant."""
-    wanted = f"a float in the range {'(0' if positive else '[0'}, inf){otherwise}"
+def check_number(
+    estimator: Any, name: str, value: Any, *, positive: bool = False, below: float = math.inf, otherwise: str = ""
+) -> float:
+    """A number that is not negative, or positive if asked, and below a limit; ``otherwise`` names what else may be."""
+    wanted = f"a float in the range {'(0' if positive else '[0'}, {below:g}){otherwise}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(refusal(estimator, name, wanted, value))
     try:
         number = float(value)
     except OverflowError:  # an integer of hundreds of digits
         number = math.inf
-    if not math.isfinite(number) or number < 0 or (positive and number == 0):
+    if not 0 <= number < below or (positive and number == 0):
         raise ValueError(refusal(estimator, name, wanted, number))
     return number
 

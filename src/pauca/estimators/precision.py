@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
-from sklearn.covariance import EmpiricalCovariance
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.design import Design
@@ -18,9 +17,10 @@ from pauca.estimators.folds import Fold, make_folds
 from pauca.estimators.graph_edges import edge_limits, edge_names
 from pauca.estimators.graph_file import LABELS, GraphFile
 from pauca.estimators.graph_moments import complete_value, distinct_rows, safe_edges
+from pauca.estimators.graph_scores import GraphScores
 from pauca.estimators.graph_task import GraphTask, by_criterion, by_likelihood, graph_remarks, reach_for
 from pauca.estimators.on_path import OnPath
-from pauca.estimators.options import check_callable, check_flag, check_number, refusal
+from pauca.estimators.options import check_callable, check_flag, check_number
 from pauca.estimators.selection import Selection, choose_size
 from pauca.estimators.task import Attempt, Task
 from pauca.estimators.watch import Watch
@@ -32,7 +32,7 @@ from pauca.warnings import PaucaWarning
 
 
 @register_kind("SparsePrecision", labels=LABELS)
-class SparsePrecision(OnPath, GraphFile, EmpiricalCovariance):
+class SparsePrecision(OnPath, GraphFile, GraphScores):
     """The Gaussian graph with few edges that is most likely: a precision matrix with few entries.
 
     Minimises ``Q(Theta) = -logdet Theta + tr(S Theta)`` over precision matrices with at most ``k`` entries above the
@@ -224,8 +224,7 @@ class SparsePrecision(OnPath, GraphFile, EmpiricalCovariance):
         asked_sizes(self)
         check_choice(self)
         check_number(self, "tol", self.tol)
-        if check_number(self, "shrinkage", self.shrinkage) >= 1:
-            raise ValueError(refusal(self, "shrinkage", "a float in the range [0, 1)", self.shrinkage))
+        check_number(self, "shrinkage", self.shrinkage, below=1)
         self._budget()
         resolve(self.method)
         check_flag(self, "assume_centered", self.assume_centered)
@@ -244,7 +243,10 @@ class SparsePrecision(OnPath, GraphFile, EmpiricalCovariance):
             folds = make_folds(self.cv, np.zeros(len(weights)), None, weights, classifies=False)
         labels = distinct_rows(design)
         n_rows = min(len(np.unique(labels[one > 0])) for one in (weights, *(fold.weights for fold in folds)))
-        most = self._most(asked, safe_edges(task.covariance(design), n_rows - task.center, task.names), design, n_rows)
+        moments, is_shrunk = task.covariance(design), self.shrinkage > 0
+        safe = safe_edges(moments, n_rows - task.center, task.names, is_shrunk=is_shrunk)
+        rows = f"{n_rows} different row{'' if n_rows == 1 else 's'}{' of the smallest fold' if folds else ''}"
+        most = self._most(asked, safe, design.n_features, rows)
         if asked is None or isinstance(asked, int):
             attempt, goal = task.begin(weights, design), Goal(asked, float(self.tol))
             return attempt, task.method.answer(attempt.advance(goal, self._budget()), goal), None
@@ -255,17 +257,21 @@ class SparsePrecision(OnPath, GraphFile, EmpiricalCovariance):
         choice = choose_size(selection, reach_for(asked, design.n_features, most), watch, design, weigh)
         return selection.whole, choice.chosen, choice
 
-    def _most(self, asked: Any, safe: int | None, design: Design, n_rows: int) -> int:
+    def _most(self, asked: Any, safe: int | None, p: int, rows: str) -> int:
         """The largest number of edges to look for; more than are safe are not to be asked for."""
-        n_edges = design.n_features * (design.n_features - 1) // 2
+        n_edges = p * (p - 1) // 2
         if safe is None or safe >= n_edges:
             return n_edges
+        if safe == 0:
+            raise ValueError(
+                f"With {rows} to fit, any two columns are the same up to their units: nothing can be said of edges. "
+                "Bring more rows, or set shrinkage, such as shrinkage=0.1."
+            )
         largest = max(asked) if isinstance(asked, tuple) else n_edges if asked is None else asked
         if isinstance(largest, int) and min(largest, n_edges) > safe:
             raise ValueError(
-                f"With {n_rows} different rows to fit {design.n_features} columns, the likelihood of a graph with more "
-                f"than {safe} edges need not have a maximum. Ask for at most k={safe}, or set shrinkage, such as "
-                "shrinkage=0.1."
+                f"With {rows} to fit {p} columns, the likelihood of a graph with more than {safe} edges need not have "
+                f"a maximum. Ask for at most k={safe}, or set shrinkage, such as shrinkage=0.1."
             )
         return safe
 

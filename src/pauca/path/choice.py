@@ -81,7 +81,7 @@ class Choice:
         if self.fold_scores is None or self.standard_error is None:
             return f"{self.chosen} has the lowest {self.criterion_name} of the sizes tried."
         folds = f"{len(self.fold_scores)}-fold cross-validation"
-        if self.chosen == 0:
+        if self.chosen == 0 and self.scoring == EXPLAINED:
             return f"No feature helps on rows held out ({folds}): a constant predicts as well as can be told."
         score = self._scored(self.chosen)
         if self.chosen == self.best:

@@ -37,12 +37,12 @@ class Stop(StrEnum):
 
 _SENTENCES = {
     Stop.SIZE: "The size asked for was reached.",
-    Stop.TOLERANCE: "No further feature is worth the tolerance asked for.",
+    Stop.TOLERANCE: "Nothing further is worth the tolerance asked for.",
     Stop.CERTIFIED: "The model is proven to be within the tolerance of the best one in the ball.",
     Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
-    Stop.NO_GAIN: "No remaining feature lowers the objective.",
-    Stop.EXHAUSTED: "Every remaining column is constant, a linear combination of chosen ones, or left out.",
-    Stop.LIMITS: "No further feature or group fits in the limits given: budget, max_per_group, never.",
+    Stop.NO_GAIN: "Nothing that remains lowers the objective.",
+    Stop.EXHAUSTED: "Nothing is left to choose: the rest is constant, depends on what was chosen, or was left out.",
+    Stop.LIMITS: "Nothing further fits in the limits given: budget, max_per_group, never.",
     Stop.STEPS: "The largest number of steps was reached.",
     Stop.TIME: "The time limit was reached.",
     Stop.CALLBACK: "The callback asked to stop.",
