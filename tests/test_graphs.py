@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from pauca.graphs import Edges, GaussianGraph, NoMaximumError
 from pauca.graphs.blocks import blocks
-from pauca.graphs.fit import FORMED_UP_TO
+from pauca.graphs.fit import FACTORED_UP_TO
 
 
 def covariance(p, n=40, seed=0):
@@ -154,9 +154,9 @@ def test_all_edges_make_the_inverse_of_the_covariance():
 
 def test_refits_beyond_what_a_formed_hessian_holds():
     p = 80
-    edges = random_edges(p, 450)
+    edges = random_edges(p, 550)
     graph = GaussianGraph(covariance(p, n=600))
-    assert p + len(edges) > FORMED_UP_TO
+    assert p + len(edges) > FACTORED_UP_TO
     w = refitted(graph, edges)
     slope = graph.gradient(w)
     assert np.abs(slope[[*range(p), *coords(graph, edges)]]).max() < 1e-8

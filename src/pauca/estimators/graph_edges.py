@@ -31,6 +31,12 @@ def edge_names(edges: Edges, names: np.ndarray | None, numbers: Iterable[int]) -
     return [" -- ".join(nodes[end] for end in edges.pair(number)) for number in numbers]
 
 
+def all_edge_names(edges: Edges, names: np.ndarray | None) -> list[str]:
+    """What every edge is called, in the order of their numbers."""
+    nodes = column_names(names, range(edges.n_nodes))
+    return [f"{node} -- {other}" for place, node in enumerate(nodes) for other in nodes[place + 1 :]]
+
+
 def _numbers(wanted: Any, wish: str, edges: Edges, names: np.ndarray | None) -> list[int]:
     """Numbers of the edges that a wish names, ascending."""
     if wanted is None:

@@ -14,7 +14,7 @@ from pauca.design import Design
 from pauca.estimators.asked import asked_sizes, check_choice
 from pauca.estimators.checks import check_moments, check_table, check_weights, listed
 from pauca.estimators.folds import Fold, make_folds
-from pauca.estimators.graph_edges import edge_limits, edge_names
+from pauca.estimators.graph_edges import all_edge_names, edge_limits
 from pauca.estimators.graph_file import LABELS, GraphFile
 from pauca.estimators.graph_moments import complete_value, distinct_rows, safe_edges
 from pauca.estimators.graph_scores import GraphScores
@@ -286,7 +286,7 @@ class SparsePrecision(OnPath, GraphFile, GraphScores):
             trail.events,
             trail.stop,
             len(edges),
-            np.array(edge_names(edges, names, range(len(edges))), dtype=object),
+            np.array(all_edge_names(edges, names), dtype=object),
             choice=choice,
             floor=complete_value(subset.graph),
             noun="edge",

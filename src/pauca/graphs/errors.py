@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+# A diagonal entry of the precision of correlations is 1 / (1 - R^2). Beyond this one node depends on its neighbours.
+LARGEST_ENTRY = 1e10
+
 
 class NoMaximumError(ValueError):
     """The likelihood of a graph rises without end: on some of its nodes the covariance is as good as singular.

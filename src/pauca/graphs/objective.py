@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pauca.graphs.curvature import hessian
 from pauca.graphs.edges import Edges
-from pauca.graphs.fit import hessian
 from pauca.graphs.maxima import Maxima
 from pauca.graphs.point import Point
 from pauca.graphs.steps import edge_gain, entry_change
@@ -162,7 +162,7 @@ class GaussianGraph:
         optimum = self.maxima.of(edges, lambda: self.sigma(start))
         w = np.zeros(self.n_coords)
         w[: self.n_nodes] = optimum.diagonal(self.n_nodes)
-        w[self.n_nodes + edges] = optimum.entries(edges.tolist())
+        w[self.n_nodes + edges] = optimum.entries(edges)
         return w
 
     def sigma(self, w: np.ndarray) -> np.ndarray:

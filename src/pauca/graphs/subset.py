@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from pauca.graphs.fit import FORMED_UP_TO
 from pauca.graphs.maxima import Optimum
 from pauca.graphs.objective import GaussianGraph
 from pauca.graphs.point import Point
+from pauca.graphs.trees import parts
 from pauca.model import Model, Snapshot
 from pauca.subset.base import NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subset.keeping import KeptFitted
@@ -31,6 +31,9 @@ MORE_REPLACEMENTS = 2
 # A removal that second order puts at this many times what may be paid is not looked at.
 FAR_MORE = 2.0
 
+# What edges of a block with no more than so many are worth is found by refits.
+WORTH_REFITS = 400
+
 # Matrices Sigma are kept of the run's own graph and of those of its scouts. Optima are lists of blocks, and many are.
 KEPT_POINTS = 8
 KEPT_OPTIMA = 1024
@@ -50,7 +53,7 @@ class Ground:
     def optimum(self, support: frozenset[int], near: frozenset[int]) -> Optimum:
         """The optimum on some edges, looked for from that on others."""
         if support not in self._optima:
-            found = self.graph.maxima.of(support, lambda: self.point(near).sigma)
+            found = self._from(support, near)
             while len(self._optima) >= KEPT_OPTIMA:
                 self._optima.pop(next(iter(self._optima)))
             self._optima[support] = found
@@ -66,13 +69,30 @@ class Ground:
             self._points.pop(next(iter(self._points)))
         return found
 
+    def _from(self, support: frozenset[int], near: frozenset[int]) -> Optimum:
+        came, went, maxima = support - near, near - support, self.graph.maxima
+
+        def sigma() -> np.ndarray:
+            return self.point(near).sigma
+
+        known = self._optima.get(near)
+        if known is not None and len(came) == 1 and not went:
+            return maxima.grown(known, next(iter(came)), sigma)
+        if known is not None and len(went) == 1 and not came:
+            return maxima.shrunk(known, next(iter(went)), sigma)
+        return maxima.of(support, sigma)
+
     def _followed(self, support: frozenset[int], last: frozenset[int]) -> Point:
-        optimum, before = self.optimum(support, last), self._points[last]
+        optimum, before, p = self.optimum(support, last), self._points[last], self.graph.n_nodes
         if before.may_move:
-            nodes, change = optimum.change_from(self.optimum(last, frozenset()))
-            if 4 * len(nodes) <= self.graph.n_nodes and (moved := before.moved(nodes, change)) is not None:
-                return moved
-        made = Point.of(optimum.theta(self.graph.n_nodes))
+            change = optimum.change_from(self.optimum(last, frozenset()))
+            part = parts(p, *optimum.tree.ends(change.kept))
+            found = before.rehung(change.nodes, change.after, part, p - optimum.value)
+            if found is None and 4 * len(change.nodes) <= p:
+                found = before.moved(change.nodes, change.after - change.before)
+            if found is not None:
+                return found
+        made = Point.of(optimum.theta(p))
         assert made is not None
         return made
 
@@ -130,15 +150,17 @@ class GraphSubset(KeptFitted):
             costs = self._costs_of_zero(units)
             place = first_smallest(self.limits.per_price(costs, units), units)
             return units[place], float(costs[place])
-        estimates = self._removal_estimates()
-        payable = [unit for unit in units if estimates[unit] <= FAR_MORE * at_most]
-        ranked = sorted(payable, key=lambda unit: (self._per_price(estimates[unit], unit), unit))
+        estimates = self._optimum().removal_costs(units)
+        payable = np.flatnonzero(estimates <= FAR_MORE * at_most)
+        known = {units[place]: float(estimates[place]) for place in payable}
+        ranked = sorted(known, key=lambda unit: (self._per_price(known[unit], unit), unit))
         true: dict[int, float] = {}
         for unit in ranked[:TRUE_REMOVALS]:
             least = min((self._per_price(cost, other) for other, cost in true.items()), default=np.inf)
-            if WORTH_A_LOOK * self._per_price(estimates[unit], unit) > least:
+            if WORTH_A_LOOK * self._per_price(known[unit], unit) > least:
                 break
-            true[unit] = self._cost_of_refit(unit)
+            if not self._costs_far_more(unit, at_most):
+                true[unit] = self._cost_of_refit(unit)
         if not true:
             return None
         looked_at = list(true)
@@ -181,14 +203,13 @@ class GraphSubset(KeptFitted):
     def snapshot(self) -> Snapshot:
         """The fitted graph as it is now: its edges, their entries, and the diagonal in place of an intercept."""
         optimum, units = self._optimum(), tuple(sorted(self.support))
-        estimates = self._removal_estimates()
         return Snapshot(
             units,
             optimum.entries(units),
             optimum.value,
             np.zeros(0),
             optimum.diagonal(self.graph.n_nodes),
-            np.array([estimates[unit] for unit in units]),
+            optimum.removal_costs(units),
         )
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
@@ -196,7 +217,7 @@ class GraphSubset(KeptFitted):
         models = [self._model(found) for found in snapshots]
         chosen = self.copy()
         chosen.support = list(snapshots[answer].support)
-        if all(len(block.edges) <= FORMED_UP_TO for block in chosen._optimum().blocks.values()):
+        if all(len(block.edges) <= WORTH_REFITS for block in chosen._optimum().cyclic.values()):
             worth = np.array([chosen._cost_of_refit(unit) for unit in chosen.support])
             models[answer] = replace(models[answer], worth=worth, worth_is_exact=True)
         return models
@@ -246,23 +267,23 @@ class GraphSubset(KeptFitted):
             free=found.intercept / graph.spread**2,
         )
 
-    def _removal_estimates(self) -> dict[int, float]:
-        """What leaving out each edge costs to second order; exact for edges on no cycle."""
-        return {
-            unit: cost
-            for block in self._optimum().blocks.values()
-            for unit, cost in zip(block.edges, block.removal_costs.tolist(), strict=True)
-        }
-
     def _costs_of_zero(self, units: list[int]) -> np.ndarray:
         sigma = self._ground.point(self._key).sigma
         return self.graph.zero_costs(sigma, np.array(units), self._optimum().entries(units))
 
+    def _costs_far_more(self, unit: int, at_most: float) -> bool:
+        """Whether second order says that a removal costs far more, where it was put too low at first."""
+        block = self._optimum().block(unit)
+        if block is None or block.is_small or at_most == np.inf:
+            return False
+        sigma = self._ground.point(self._key).sigma[np.ix_(block.nodes, block.nodes)]
+        return block.removal_cost(unit, sigma) > FAR_MORE * at_most
+
     def _cost_of_refit(self, unit: int) -> float:
         """What leaving out an edge costs once all is refitted: only its own block is fitted anew."""
-        block = next(block for block in self._optimum().blocks.values() if unit in block.edges)
-        if len(block.edges) == 1:
-            return block.logdet
+        block = self._optimum().block(unit)
+        if block is None:
+            return float(self._optimum().removal_costs([unit])[0])
         rest = self.graph.maxima.of(set(block.edges) - {unit}, lambda: self._ground.point(self._key).sigma)
         return max(block.logdet + rest.value - self.graph.n_nodes, 0.0)
 
