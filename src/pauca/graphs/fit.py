@@ -15,10 +15,8 @@ from pauca.graphs.errors import LARGEST_ENTRY, NoMaximumError
 LAST_STEP_BELOW = 1e-12
 MOST_STEPS = 100
 
-# Up to so many entries the Hessian of a step is formed and factored, beyond them it is applied: conjugate gradients,
-# which end at this share of the gradient, or at the gradient itself if that is smaller.
-FACTORED_UP_TO = 600
-FIRST_RESIDUAL = 0.1
+# Up to so many entries the Hessian is formed and factored, beyond them it is applied.
+FACTORED_UP_TO = 300
 
 # The decrease a step must bring, as a share of what its slope promises, and the rounding of a value per node.
 SUFFICIENT = 1e-4
@@ -60,12 +58,12 @@ def fit_block(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, sta
     pattern = Pattern.of(m, first, second)
     theta, sigma, value = _begun(covariance, pattern, start)
     wanted = pattern.read(covariance)
+    curved = None if len(wanted) <= FACTORED_UP_TO else Curvature(pattern, pattern.read(theta))
     for _ in range(MOST_STEPS):
         if _is_too_large(theta):
             break
         gradient = pattern.count * (wanted - pattern.read(sigma))
-        newton = _formed_step if len(gradient) <= FACTORED_UP_TO else _applied_step
-        step = newton(pattern, sigma, gradient)
+        step = _formed_step(pattern, sigma, gradient) if curved is None else curved.solve(sigma, -gradient)
         slope = float(gradient @ step)
         theta, value, factor = _along(covariance, theta, value, pattern.matrix(step), slope)
         if -slope <= LAST_STEP_BELOW:
@@ -98,12 +96,6 @@ def _formed_step(pattern: Pattern, sigma: np.ndarray, gradient: np.ndarray) -> n
     if failed:
         raise NoMaximumError(np.arange(pattern.n_nodes))
     return scale * step
-
-
-def _applied_step(pattern: Pattern, sigma: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """About Newton's step."""
-    size = float(np.sqrt(gradient @ (gradient / Curvature.scale(pattern, sigma))))
-    return Curvature(pattern, sigma).solve(-gradient, min(FIRST_RESIDUAL, size))
 
 
 def _along(

@@ -83,7 +83,7 @@ class Block:
         place = len(self.nodes) + self.edges.index(edge)
         unit = np.zeros(len(self.values))
         unit[place] = 1.0
-        variance = Curvature(self.pattern, sigma).solve(unit, SHARP)[place]
+        variance = Curvature(self.pattern, self.values).solve(sigma, unit, SHARP)[place]
         return float(0.5 * self.values[place] ** 2 / variance)
 
 
