@@ -78,13 +78,24 @@ class Block:
             variance = variance if inverse is None else np.diagonal(inverse.matrix)[m:]
         return 0.5 * entries**2 / variance
 
-    def removal_cost(self, edge: int, sigma: np.ndarray) -> float:
-        """The same for one edge of a large block, with ``A_ee`` itself; ``sigma`` is the inverse of Theta."""
+    def sharper_costs(self, edges: Iterable[int], sigma: np.ndarray) -> dict[int, float]:
+        """The same for some edges of a large block, with ``A_ee`` itself; ``sigma`` is the inverse of Theta."""
+        curved, found = Curvature(self.pattern, self.values), {}
+        for edge in edges:
+            place = len(self.nodes) + self.edges.index(edge)
+            variance = curved.solve(sigma, _unit(len(self.values), place), SHARP)[place]
+            found[edge] = float(0.5 * self.values[place] ** 2 / variance)
+        return found
+
+    def emptied(self, edge: int, sigma: np.ndarray) -> np.ndarray:
+        """Entries to look for the optimum without an edge from: ``Theta - theta_e A_e / A_ee`` if that saves steps."""
         place = len(self.nodes) + self.edges.index(edge)
-        unit = np.zeros(len(self.values))
-        unit[place] = 1.0
-        variance = Curvature(self.pattern, self.values).solve(sigma, unit, SHARP)[place]
-        return float(0.5 * self.values[place] ** 2 / variance)
+        made = self.values.copy()
+        if not self.is_small:
+            step = Curvature(self.pattern, self.values).solve(sigma, _unit(len(self.values), place), SHARP)
+            made -= self.values[place] / step[place] * step
+        made[place] = 0.0
+        return made
 
 
 class Change(NamedTuple):
@@ -188,15 +199,7 @@ class Maxima:
             If there is none, since the correlations of some nodes are as good as singular.
         """
         numbers = np.sort(np.fromiter(chosen, dtype=np.intp))
-        first, second = self._tree.ends(numbers)
-        single, cyclic = [], {}
-        for positions in blocks(first, second):
-            if len(positions) == 1:
-                single.append(int(numbers[positions[0]]))
-                continue
-            key = tuple(sorted(numbers[positions].tolist()))
-            cyclic[key] = self._several(key, lambda nodes: self._near(nodes, sigma()))
-        return self._sum(np.array(sorted(single), dtype=np.intp), cyclic)
+        return self._of_blocks([numbers[places] for places in blocks(*self._tree.ends(numbers))], sigma)
 
     def grown(self, optimum: Optimum, edge: int, sigma: Callable[[], np.ndarray]) -> Optimum:
         """The optimum with one more edge; ``sigma`` gives the inverse of Theta at the optimum without it.
@@ -226,9 +229,28 @@ class Maxima:
         block = optimum.block(edge)
         if block is None:
             return self._sum(optimum.single[optimum.single != edge], optimum.cyclic)
-        rest = self.of(set(block.edges) - {edge}, sigma)
+        rest = self.rest(block, edge, sigma)
         cyclic = {key: other for key, other in optimum.cyclic.items() if other is not block} | rest.cyclic
         return self._sum(np.union1d(optimum.single, rest.single), cyclic)
+
+    def rest(self, block: Block, edge: int, sigma: Callable[[], np.ndarray]) -> Optimum:
+        """The optimum on the edges of one block but for one, all other nodes being alone."""
+        others = np.array([other for other in block.edges if other != edge], dtype=np.intp)
+        found = blocks(*self._tree.ends(others))
+        if len(found) > 1:
+            return self._of_blocks([others[places] for places in found], sigma)
+
+        def begin(nodes: np.ndarray) -> Start:
+            return Start(block.pattern.matrix(block.emptied(edge, sigma()[np.ix_(nodes, nodes)])))
+
+        key = tuple(others.tolist())
+        return self._sum(np.zeros(0, dtype=np.intp), {key: self._several(key, begin)})
+
+    def _of_blocks(self, found: list[np.ndarray], sigma: Callable[[], np.ndarray]) -> Optimum:
+        """The optimum on blocks, each given by the numbers of its edges."""
+        single = np.sort(np.array([edges[0] for edges in found if len(edges) == 1], dtype=np.intp))
+        keys = [tuple(edges.tolist()) for edges in found if len(edges) > 1]
+        return self._sum(single, {key: self._several(key, lambda nodes: self._near(nodes, sigma())) for key in keys})
 
     def _sum(self, single: np.ndarray, cyclic: dict[tuple[int, ...], Block]) -> Optimum:
         value = len(self._correlation) - math.fsum(self._logdets(single, cyclic.values()))
@@ -257,6 +279,12 @@ class Maxima:
         """What a fit says of a part of its nodes is the inverse of their part of Sigma."""
         near = invert(sigma[np.ix_(nodes, nodes)])
         return Start(np.eye(len(nodes)) if near is None else near.matrix)
+
+
+def _unit(size: int, place: int) -> np.ndarray:
+    made = np.zeros(size)
+    made[place] = 1.0
+    return made
 
 
 def _nodes(tree: SingleEdges, single: np.ndarray, cyclic: Iterable[Block]) -> np.ndarray:

@@ -6,6 +6,8 @@ of the precision matrix ``Theta``, S has a diagonal of ones, and ``Q = -logdet T
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -32,3 +34,13 @@ def entry_change(t: np.ndarray, a: np.ndarray, s: np.ndarray, determinant: np.nd
     # The determinant of Theta is positive once more where two eigenvalues have changed their signs.
     definite = (grown > -1.0) & (t * a > -1.0)
     return np.where(definite, 2.0 * t * s - np.log1p(np.where(definite, grown, 0.0)), np.inf)
+
+
+def least_cost(estimate: Any) -> Any:
+    """The least that leaving out an edge can cost if it costs ``estimate`` to second order; a rising function.
+
+    An entry that becomes zero moves Theta by at least ``l = sqrt(2 estimate)`` in the norm of the Hessian at the
+    optimum, and Q, being self-concordant, rises by at least ``l - log(1 + l)`` (Nesterov and Nemirovskii 1994).
+    """
+    length = np.sqrt(2.0 * estimate)
+    return length - np.log1p(length)

@@ -9,6 +9,7 @@ import numpy as np
 from pauca.graphs.maxima import Optimum
 from pauca.graphs.objective import GaussianGraph
 from pauca.graphs.point import Point
+from pauca.graphs.steps import least_cost
 from pauca.graphs.trees import parts
 from pauca.model import Model, Snapshot
 from pauca.subset.base import NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
@@ -28,8 +29,6 @@ WORTH_A_SWAP = 0.1
 # How many replacements are looked at in truth beyond those that are wanted.
 MORE_REPLACEMENTS = 2
 
-# A removal that second order puts at this many times what may be paid is not looked at.
-FAR_MORE = 2.0
 
 # What edges of a block with no more than so many are worth is found by refits.
 WORTH_REFITS = 400
@@ -37,6 +36,9 @@ WORTH_REFITS = 400
 # Matrices Sigma are kept of the run's own graph and of those of its scouts. Optima are lists of blocks, and many are.
 KEPT_POINTS = 8
 KEPT_OPTIMA = 1024
+
+# Of so few nodes Sigma is made anew rather than followed.
+INVERTED_ANEW = 100
 
 
 class Ground:
@@ -84,7 +86,7 @@ class Ground:
 
     def _followed(self, support: frozenset[int], last: frozenset[int]) -> Point:
         optimum, before, p = self.optimum(support, last), self._points[last], self.graph.n_nodes
-        if before.may_move:
+        if before.may_move and p > INVERTED_ANEW:
             change = optimum.change_from(self.optimum(last, frozenset()))
             part = parts(p, *optimum.tree.ends(change.kept))
             found = before.rehung(change.nodes, change.after, part, p - optimum.value)
@@ -151,15 +153,16 @@ class GraphSubset(KeptFitted):
             place = first_smallest(self.limits.per_price(costs, units), units)
             return units[place], float(costs[place])
         estimates = self._optimum().removal_costs(units)
-        payable = np.flatnonzero(estimates <= FAR_MORE * at_most)
+        payable = np.flatnonzero(least_cost(estimates) <= at_most)
         known = {units[place]: float(estimates[place]) for place in payable}
-        ranked = sorted(known, key=lambda unit: (self._per_price(known[unit], unit), unit))
+        ranked = sorted(known, key=lambda unit: (self._per_price(known[unit], unit), unit))[:TRUE_REMOVALS]
+        too_dear = self._too_dear(ranked, at_most)
         true: dict[int, float] = {}
-        for unit in ranked[:TRUE_REMOVALS]:
+        for unit in ranked:
             least = min((self._per_price(cost, other) for other, cost in true.items()), default=np.inf)
             if WORTH_A_LOOK * self._per_price(known[unit], unit) > least:
                 break
-            if not self._costs_far_more(unit, at_most):
+            if unit not in too_dear:
                 true[unit] = self._cost_of_refit(unit)
         if not true:
             return None
@@ -271,20 +274,23 @@ class GraphSubset(KeptFitted):
         sigma = self._ground.point(self._key).sigma
         return self.graph.zero_costs(sigma, np.array(units), self._optimum().entries(units))
 
-    def _costs_far_more(self, unit: int, at_most: float) -> bool:
-        """Whether second order says that a removal costs far more, where it was put too low at first."""
-        block = self._optimum().block(unit)
-        if block is None or block.is_small or at_most == np.inf:
-            return False
-        sigma = self._ground.point(self._key).sigma[np.ix_(block.nodes, block.nodes)]
-        return block.removal_cost(unit, sigma) > FAR_MORE * at_most
+    def _too_dear(self, units: list[int], at_most: float) -> set[int]:
+        """Edges of large blocks that cost more than ``at_most``, seen by a sharper look."""
+        found: set[int] = set()
+        for block in self._optimum().cyclic.values():
+            held = [unit for unit in units if unit in block.edges]
+            if held and not block.is_small and at_most < np.inf:
+                sigma = self._ground.point(self._key).sigma[np.ix_(block.nodes, block.nodes)]
+                costs = block.sharper_costs(held, sigma)
+                found |= {unit for unit, cost in costs.items() if least_cost(cost) > at_most}
+        return found
 
     def _cost_of_refit(self, unit: int) -> float:
         """What leaving out an edge costs once all is refitted: only its own block is fitted anew."""
         block = self._optimum().block(unit)
         if block is None:
             return float(self._optimum().removal_costs([unit])[0])
-        rest = self.graph.maxima.of(set(block.edges) - {unit}, lambda: self._ground.point(self._key).sigma)
+        rest = self.graph.maxima.rest(block, unit, lambda: self._ground.point(self._key).sigma)
         return max(block.logdet + rest.value - self.graph.n_nodes, 0.0)
 
     def _addable(self) -> np.ndarray:
