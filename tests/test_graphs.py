@@ -9,6 +9,9 @@ from scipy.optimize import minimize
 from pauca.graphs import Edges, GaussianGraph, NoMaximumError
 from pauca.graphs.blocks import blocks
 from pauca.graphs.fit import FACTORED_UP_TO
+from pauca.graphs.steps import least_cost
+from pauca.graphs.subset import INVERTED_ANEW, Ground
+from pauca.units import Limits
 
 
 def covariance(p, n=40, seed=0):
@@ -253,6 +256,54 @@ def test_a_removal_that_leaves_no_definite_matrix_costs_infinitely_much():
     assert graph.value(without) == np.inf == graph.removal_costs(w, [3])[0]
     with pytest.raises(ValueError, match="positive definite"):
         graph.gradient(without)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_graphs_that_follow_from_one_another_are_those_made_anew(seed):
+    """Edges come and go one at a time; blocks are joined and split, and Sigma hangs on what stays."""
+    p, rng = INVERTED_ANEW + 10, np.random.default_rng(seed)
+    graph = GaussianGraph(covariance(p, n=4 * p, seed=seed))
+    ground, fresh = Ground(graph, Limits()), GaussianGraph(covariance(p, n=4 * p, seed=seed)).maxima
+    near = frozenset()
+    assert ground.optimum(near, near).value == p
+    for step in range(150):
+        leaves = len(near) > 5 and rng.random() < 0.3
+        edge = int(rng.choice(sorted(near))) if leaves else int(rng.integers(len(graph.edges)))
+        if step > 100:  # a few nodes get many edges: large blocks, which fall apart again
+            edge = int(rng.choice(sorted(near))) if leaves else graph.edges.number(*rng.choice(15, 2, replace=False))
+        there = near ^ {edge}
+        found, anew = ground.optimum(there, near), fresh.of(there, lambda: np.eye(p))
+        assert found.value == pytest.approx(anew.value, rel=1e-12)
+        assert set(found.cyclic) == set(anew.cyclic)
+        np.testing.assert_array_equal(found.single, anew.single)
+        np.testing.assert_allclose(found.theta(p), anew.theta(p), atol=1e-9)
+        np.testing.assert_allclose(found.diagonal(p), np.diag(anew.theta(p)), atol=1e-9)
+        units = sorted(there)
+        np.testing.assert_allclose(
+            found.entries(units), anew.theta(p)[graph.edges.first[units], graph.edges.second[units]], atol=1e-9
+        )
+        point = ground.point(there)
+        np.testing.assert_allclose(point.sigma, np.linalg.inv(anew.theta(p)), atol=1e-9)
+        assert point.logdet == pytest.approx(p - anew.value, abs=1e-9)
+        near = there
+
+
+def test_what_a_removal_costs_is_never_below_what_second_order_allows():
+    p = 14
+    graph = GaussianGraph(covariance(p, n=60))
+    support = frozenset(graph.edges.number(*edge) for edge in random_edges(p, 40, seed=2))
+    best = graph.maxima.of(support, lambda: np.eye(p))
+    block = max(best.cyclic.values(), key=lambda block: len(block.edges))
+    sigma = np.linalg.inv(block.theta)
+    sharper = block.sharper_costs(block.edges, sigma)
+    for edge, estimate in zip(block.edges, block.removal_costs, strict=True):
+        true = graph.maxima.of(support - {edge}, lambda: np.eye(p)).value - best.value
+        assert true >= least_cost(estimate) - 1e-12
+        assert sharper[edge] == pytest.approx(estimate, rel=1e-2)
+        # Put too low where a block is large: all entries are taken to be free.
+        own, place = block.own, block.edges.index(edge)
+        i, j = (ends[len(own) + place] for ends in (block.pattern.first, block.pattern.second))
+        assert 0.5 * block.entries[place] ** 2 / (own[i] * own[j] + block.entries[place] ** 2) <= estimate * (1 + 1e-9)
 
 
 def test_points_follow_many_small_moves():

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pauca
 from pauca import ModelFileError, PaucaWarning, SparsePrecision, Stop
-from pauca.graphs import GaussianGraph, GraphSubset
+from pauca.graphs import GaussianGraph, GraphSubset, fit, maxima
 from pauca.methods import FoBa, Forward
 from pauca.own import select
 from pauca.path import Goal, run
@@ -88,6 +88,22 @@ def test_the_subset_of_edges_goes_where_any_objective_would(method):
     assert trail.events == [(move, unit - graph.n_nodes) for move, unit in path.events]
     for size in path.sizes:
         assert trail.best[size].value == pytest.approx(path[size].objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", [FoBa(), FoBa(nu=0.9), FoBa(rule="refit")])
+def test_large_blocks_go_the_way_of_small_ones(monkeypatch, method):
+    """Hessians that are applied and costs that are bounded, where a small block has them formed and exact."""
+    rng = np.random.default_rng(3)
+    S = empirical_covariance(rng.standard_normal((50, 12)) @ (np.eye(12) + 0.4 * rng.standard_normal((12, 12))))
+    small = run(method, GraphSubset.start(GaussianGraph(S)), Goal(30))
+    assert any(move == "drop" for move, _ in small.events) or method.nu < 0.9
+    monkeypatch.setattr(maxima, "INVERTED_UP_TO", 0)
+    monkeypatch.setattr(fit, "FACTORED_UP_TO", 0)
+    large = run(method, GraphSubset.start(GaussianGraph(S)), Goal(30))
+    assert large.events == small.events
+    for size, model in large.best.items():
+        assert model.value == pytest.approx(small.best[size].value, abs=1e-10)
+        np.testing.assert_allclose(model.coef, small.best[size].coef, atol=1e-8)
 
 
 def test_a_run_that_is_taken_up_again_goes_the_same_way():
@@ -455,6 +471,14 @@ def test_a_likelihood_without_a_maximum_is_named():
     X[:, 2] = X[:, 0] + X[:, 1]  # rank seven all the same, and yet three columns depend on each other
     with pytest.raises(ValueError, match="no maximum: 'x0', 'x1', 'x2'"):
         SparsePrecision(k=3, always=[(0, 1), (0, 2), (1, 2)]).fit(X)
+
+
+def test_columns_that_are_copies_in_a_fold():
+    X = chain(n=40)
+    X[:, 3] = X[:, 1]
+    X[7, 3] += 1.0
+    with pytest.raises(ValueError, match=r"no maximum: 'x1', 'x3' are as good as linearly dependent.*of a fold"):
+        SparsePrecision().fit(X)
 
 
 def test_columns_that_are_constant_in_a_fold():

@@ -8,6 +8,7 @@ import numpy as np
 
 from pauca.graphs.curvature import hessian
 from pauca.graphs.edges import Edges
+from pauca.graphs.errors import LARGEST_ENTRY
 from pauca.graphs.maxima import Maxima
 from pauca.graphs.point import Point
 from pauca.graphs.steps import edge_gain, entry_change
@@ -77,6 +78,8 @@ class GaussianGraph:
         self.free = np.arange(p)
         self.start = np.concatenate([np.ones(p), np.zeros(len(self.edges))])
         self._between = self.edges.read(self.correlation)
+        # Between nodes that are as good as one a gain is large and finite: the edge is chosen, and refused by name.
+        self._log_left = np.log(np.maximum(1.0 - self._between**2, 1.0 / LARGEST_ENTRY))
         self.maxima = Maxima(self.correlation, self.edges)
         self._last = self.start, Point(np.eye(p), 0.0)
 
@@ -137,7 +140,8 @@ class GaussianGraph:
             part = slice(begin, begin + EDGES_AT_A_TIME)
             one, other = own[self.edges.first[part]], own[self.edges.second[part]]
             a = self.edges.read(sigma, part)
-            found[part] = edge_gain(a, self._between[part], one * other - a * a, one + other)
+            s, log_left = self._between[part], self._log_left[part]
+            found[part] = edge_gain(a, s, one * other - a * a, one + other, log_left)
         return found
 
     def zero_costs(self, sigma: np.ndarray, edges: np.ndarray, entries: np.ndarray) -> np.ndarray:

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 
-def edge_gain(a: np.ndarray, s: np.ndarray, determinant: np.ndarray, trace: np.ndarray) -> np.ndarray:
+def edge_gain(
+    a: np.ndarray, s: np.ndarray, determinant: np.ndarray, trace: np.ndarray, log_left: np.ndarray
+) -> np.ndarray:
     """By how much Q falls at most if an edge moves, and with it the two diagonal entries of its ends.
 
     The best step makes ``Sigma`` equal S on the two nodes (iterative proportional scaling, Speed and Kiiveri 1986) and
@@ -21,8 +23,9 @@ def edge_gain(a: np.ndarray, s: np.ndarray, determinant: np.ndarray, trace: np.n
     Parameters
     ----------
     trace : ``Sigma_ii + Sigma_jj``
+    log_left : ``log(1 - s^2)``
     """
-    return (trace - 2.0 * s * a) / determinant - 2.0 - np.log((1.0 - s * s) / determinant)
+    return (trace - 2.0 * s * a) / determinant - 2.0 - log_left + np.log(determinant)
 
 
 def entry_change(t: np.ndarray, a: np.ndarray, s: np.ndarray, determinant: np.ndarray) -> np.ndarray:
