@@ -90,20 +90,45 @@ def test_the_subset_of_edges_goes_where_any_objective_would(method):
         assert trail.best[size].value == pytest.approx(path[size].objective, abs=1e-9)
 
 
+def dense(seed=3):
+    """A likelihood whose graphs are blocks with many cycles."""
+    rng = np.random.default_rng(seed)
+    return GaussianGraph(
+        empirical_covariance(rng.standard_normal((50, 12)) @ (np.eye(12) + 0.4 * rng.standard_normal((12, 12))))
+    )
+
+
 @pytest.mark.parametrize("method", [FoBa(), FoBa(nu=0.9), FoBa(rule="refit")])
-def test_large_blocks_go_the_way_of_small_ones(monkeypatch, method):
-    """Hessians that are applied and costs that are bounded, where a small block has them formed and exact."""
-    rng = np.random.default_rng(3)
-    S = empirical_covariance(rng.standard_normal((50, 12)) @ (np.eye(12) + 0.4 * rng.standard_normal((12, 12))))
-    small = run(method, GraphSubset.start(GaussianGraph(S)), Goal(30))
-    assert any(move == "drop" for move, _ in small.events) or method.nu < 0.9
-    monkeypatch.setattr(maxima, "INVERTED_UP_TO", 0)
+def test_steps_of_large_blocks_lead_where_those_of_small_ones_do(monkeypatch, method):
+    """Their Hessians are applied, where those of small blocks are formed."""
+    small = run(method, GraphSubset.start(dense()), Goal(30))
+    assert any(move == "drop" for move, _ in small.events)
     monkeypatch.setattr(fit, "FACTORED_UP_TO", 0)
-    large = run(method, GraphSubset.start(GaussianGraph(S)), Goal(30))
+    large = run(method, GraphSubset.start(dense()), Goal(30))
     assert large.events == small.events
     for size, model in large.best.items():
         assert model.value == pytest.approx(small.best[size].value, abs=1e-10)
         np.testing.assert_allclose(model.coef, small.best[size].coef, atol=1e-8)
+
+
+def test_removals_from_large_blocks_that_are_not_looked_at_cost_too_much(monkeypatch):
+    monkeypatch.setattr(maxima, "INVERTED_UP_TO", 0)
+    subset = GraphSubset.start(dense())
+    for edge in run(Forward(), GraphSubset.start(dense()), Goal(25)).best[25].support:
+        subset.add(edge)
+    costs = {}
+    for edge in subset.support:
+        twin = subset.copy()
+        twin.drop(edge)
+        costs[edge] = twin.value - subset.value
+    passed_over = 0
+    for at_most in sorted(costs.values())[:8]:
+        found = subset.cheapest_removal("refit", at_most)
+        assert found is None or found[1] == pytest.approx(costs[found[0]], abs=1e-10)
+        dear = subset._too_dear(subset.support, at_most)
+        assert all(costs[edge] > at_most for edge in dear)
+        passed_over += len(dear)
+    assert passed_over > 0
 
 
 def test_a_run_that_is_taken_up_again_goes_the_same_way():
