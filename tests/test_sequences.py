@@ -115,7 +115,7 @@ def test_curvature_is_a_sum_of_variances():
 def test_scaled_equals_logarithms_on_long_chains(spread, apart):
     """Scores and transitions up to far beyond what exponentials can hold; the last two are not scaled at all."""
     rng = np.random.default_rng(0)
-    lengths, n_labels = (1000, 1, 129, 128, 64), 5
+    lengths, n_labels = (1000, 1, 129, 200, 200, 200, 128, 200, 64), 5  # two teams and one that is left over
     n, bounds = sum(lengths), np.concatenate([[0], np.cumsum(lengths)])
     scores = spread * rng.uniform(-1, 1, (n, n_labels))
     transitions = apart * rng.uniform(-0.5, 0.5, (n_labels, n_labels))
@@ -125,7 +125,15 @@ def test_scaled_equals_logarithms_on_long_chains(spread, apart):
     np.testing.assert_allclose(sums.log_normalisers, [one[0] for one in wanted], rtol=1e-13)
     np.testing.assert_allclose(sums.marginals, np.vstack([one[1] for one in wanted]), atol=1e-9)
     np.testing.assert_allclose(sums.transitions, sum(one[2] for one in wanted), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(passes.log_normalisers(scores, transitions), sums.log_normalisers, rtol=1e-14)
+    squares = passes.sums(scores, transitions, by_position=True, squared=True)
+    np.testing.assert_allclose(squares.marginals, sums.marginals**2, atol=1e-14)
+    alone = [
+        Passes(Observations.plain(np.zeros((b - a, 1)), np.array([0, b - a])), n_labels)
+        .sums(scores[a:b], transitions, squared=True)
+        .transitions
+        for a, b in pairwise(bounds)
+    ]
+    np.testing.assert_allclose(squares.transitions, sum(alone), rtol=1e-12, atol=1e-12)
 
 
 KINDS = {

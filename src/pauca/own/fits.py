@@ -106,6 +106,15 @@ class Fits:
         fit = self.latest(fit)
         return self.refined(fit, BESIDE * self._rounding(fit.value))
 
+    def taught(self, fit: Fit, larger: Fit) -> Fit:
+        """A fit with the inverse Hessian of a larger one that holds its units, where more steps have been taken."""
+        stays = np.isin(larger.coords, fit.coords)
+        inverse = self._rest(larger).inverse
+        if inverse is not None and int(stays.sum()) == len(fit.coords):
+            learnt, _ = without(inverse, np.flatnonzero(stays), np.flatnonzero(~stays))
+            self._rests[frozenset(fit.units)] = replace(self._rest(fit), inverse=learnt)
+        return fit
+
     def latest(self, fit: Fit) -> Fit:
         """The fit on the same units as it is now."""
         return self._known[frozenset(fit.units)]

@@ -157,15 +157,26 @@ class OwnSubset(KeptFitted):
         fits = self._ground.fits
         found = [fits.trial(frozenset(snapshot.support), fits.null) for snapshot in snapshots]
         if self.problem.costly:
-            found = [fits.nearly_polished(fit) for fit in found]
-            found[answer] = fits.polished(found[answer])
-            return [self._model(fit) for fit in found]
+            return self._finished_at_low_cost(found, answer)
         found = [fits.polished(fit) for fit in found]
         models = [self._model(fit) for fit in found]
         fit = found[answer]
         worth = np.array([fits.difference(self._but(fit, unit), fit, READ_WITHIN) for unit in fit.units])
         models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
         return models
+
+    def _finished_at_low_cost(self, found: list[Fit], answer: int) -> list[Model]:
+        """Polished from the largest to the smallest, each with the curvature that the one before has met.
+
+        That halves the values it takes.
+        """
+        fits, models = self._ground.fits, {}
+        larger = None
+        for place in sorted(range(len(found)), key=lambda place: -len(found[place].units)):
+            fit = found[place] if larger is None else fits.taught(found[place], larger)
+            larger = fits.polished(fit) if place == answer else fits.nearly_polished(fit)
+            models[place] = self._model(larger)
+        return [models[place] for place in range(len(found))]
 
     def held_back(self) -> bool:
         could = self.problem.usable.copy()

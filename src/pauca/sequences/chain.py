@@ -115,9 +115,7 @@ class ChainField:
 
     def value(self, w: np.ndarray) -> float:
         """Q."""
-        weights, scores, transitions = self._scores(w)
-        log_normalisers = self._passes.log_normalisers(scores, transitions - transitions.max())
-        return self._value(weights, scores, transitions, log_normalisers)
+        return self.value_and_gradient(w)[0]
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         """The gradient of Q: expected less observed counts, per position."""
