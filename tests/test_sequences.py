@@ -190,7 +190,7 @@ def test_coordinates_do_not_depend_on_units_of_columns():
     X_list, y_list = make_chains((50, 20), 3, 4)
     X, y, bounds = np.vstack(X_list).astype(float), np.concatenate(y_list), bounds_of(X_list)
     scale, shift = np.array([1e-6, 1.0, 300.0, 1e6]), np.array([0.0, -5.0, 1e3, 1e6])
-    field, other = (ChainField(Observations.plain(x, bounds), y, 3) for x in (X, X * scale + shift))
+    field, other = (ChainField(Observations.plain(x, bounds), y, 3, ridge=0.1) for x in (X, X * scale + shift))
     w = random_point(field)
     assert other.value(w) == pytest.approx(field.value(w), rel=1e-12)
     np.testing.assert_allclose(other.gradient(w), field.gradient(w), atol=1e-11)

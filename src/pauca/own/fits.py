@@ -33,11 +33,7 @@ class Closeness:
 # are to be close is best done tightly from the first.
 TIGHT = Closeness(1e-6, 1e-11, 1e-10)
 NEWTON = Closeness(1e-6, 1e-14, 1e-13)
-COSTLY = Closeness(TRIAL_WITHIN, 1e-6, 1e-6)
-
-# Where values are costly, models that are returned beside the one that was asked for may leave so many times as much:
-# to polish all of a path to 15 sensors takes three times as many values as to find it, and twice as many so.
-BESIDE = 5.0
+COSTLY = Closeness(TRIAL_WITHIN, 1e-7, 1e-6)
 
 # Gradients and inverse Hessians are kept for as many fits as take this many bytes, or at least so many.
 KEPT_BYTES = 1 << 28
@@ -100,11 +96,6 @@ class Fits:
         """A fit with nothing left to gain but rounding."""
         fit = self.latest(fit)
         return fit if fit.polished else self.refined(fit, self._rounding(fit.value))
-
-    def nearly_polished(self, fit: Fit) -> Fit:
-        """A fit as close as one that is returned beside the one that was asked for, where values are costly."""
-        fit = self.latest(fit)
-        return self.refined(fit, BESIDE * self._rounding(fit.value))
 
     def taught(self, fit: Fit, larger: Fit) -> Fit:
         """A fit with the inverse Hessian of a larger one that holds its units, where more steps have been taken."""

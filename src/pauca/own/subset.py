@@ -155,28 +155,28 @@ class OwnSubset(KeptFitted):
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         fits = self._ground.fits
-        found = [fits.trial(frozenset(snapshot.support), fits.null) for snapshot in snapshots]
-        if self.problem.costly:
-            return self._finished_at_low_cost(found, answer)
-        found = [fits.polished(fit) for fit in found]
+        found = self._polished([fits.trial(frozenset(snapshot.support), fits.null) for snapshot in snapshots])
         models = [self._model(fit) for fit in found]
+        if self.problem.costly:
+            return models
         fit = found[answer]
         worth = np.array([fits.difference(self._but(fit, unit), fit, READ_WITHIN) for unit in fit.units])
         models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
         return models
 
-    def _finished_at_low_cost(self, found: list[Fit], answer: int) -> list[Model]:
-        """Polished from the largest to the smallest, each with the curvature that the one before has met.
+    def _polished(self, found: list[Fit]) -> list[Fit]:
+        """Fits as they are returned.
 
-        That halves the values it takes.
+        Those of a costly objective are far from it. From the largest to the smallest, each then takes over the
+        curvature that the one before has met, which halves the values it takes.
         """
-        fits, models = self._ground.fits, {}
+        fits = self._ground.fits
+        if not self.problem.costly:
+            return [fits.polished(fit) for fit in found]
         larger = None
-        for place in sorted(range(len(found)), key=lambda place: -len(found[place].units)):
-            fit = found[place] if larger is None else fits.taught(found[place], larger)
-            larger = fits.polished(fit) if place == answer else fits.nearly_polished(fit)
-            models[place] = self._model(larger)
-        return [models[place] for place in range(len(found))]
+        for fit in sorted(found, key=lambda fit: -len(fit.units)):
+            larger = fits.polished(fit if larger is None else fits.taught(fit, larger))
+        return [fits.latest(fit) for fit in found]
 
     def held_back(self) -> bool:
         could = self.problem.usable.copy()
@@ -217,7 +217,7 @@ class OwnSubset(KeptFitted):
             coef=fit.coef[free:][order],
             intercept=0.0,
             objective=fit.value,
-            worth=self._ground.around(fit).removals(),
+            worth=Around(self._ground.fits, fit).removals(),
             units=np.array(fit.units, dtype=np.intp),
             worth_is_exact=False,
             converged=fit.converged,

@@ -115,6 +115,33 @@ def go_forth(
 
 
 @compiled
+def add_up(
+    messages: np.ndarray,
+    sent: np.ndarray,
+    shares: np.ndarray,
+    places: np.ndarray,
+    first: int,
+    end: int,
+    marginals: np.ndarray,
+    counts: np.ndarray,
+    squared: bool,
+) -> None:
+    """Sums over the steps from ``first`` to ``end`` of one chain, for which ``sent`` and ``shares`` are held."""
+    if squared:
+        shares *= shares
+    for t in range(first, end):
+        mass, share = marginals[places[t]], shares[t - first]
+        for s in range(share.shape[0]):
+            mass[s] += share[s]
+    begin = max(first, 1)
+    if end > begin:
+        ahead, onward = messages[begin - 1 : end - 1], sent[begin - first : end - first]
+        if squared:
+            ahead, onward = ahead * ahead, onward * onward
+        counts += np.dot(ahead.T, onward)
+
+
+@compiled
 def go_back(
     messages: np.ndarray,
     factors: np.ndarray,
@@ -163,18 +190,7 @@ def go_back(
                 for i in range(team):
                     times(returned[i], forth, sent[i, step], ones)
         for i in range(team):
-            if squared:
-                shares[i] *= shares[i]
-            for t in range(first, end):
-                mass, share = marginals[places[starts[i] + t]], shares[i, t - first]
-                for s in range(width):
-                    mass[s] += share[s]
-            low = max(first, 1)
-            if end > low:
-                ahead, onward = messages[i, low - 1 : end - 1], sent[i, low - first : end - first]
-                if squared:
-                    ahead, onward = ahead * ahead, onward * onward
-                counts += np.dot(ahead.T, onward)
+            add_up(messages[i], sent[i], shares[i], places[starts[i] :], first, end, marginals, counts, squared)
         end = first
 
 

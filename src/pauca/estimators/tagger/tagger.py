@@ -45,8 +45,9 @@ class SparseTagger(FittedTagger):
     n_jobs : int or None, default=None
         Number of threads: over sequences, or over folds where ``k`` is chosen. They do not change the result.
     ridge, ridge_transitions : float or None, default=None
-        Weights of the squares of observation weights, in the units of the columns, and of transitions. None is one over
-        the number of positions: a standard normal prior. With 0, transitions that never occur go to minus infinity.
+        Weights of the squares of observation weights, those of columns divided by their range, and of transitions. None
+        is one over the number of positions: a standard normal prior. With 0, transitions that never occur go to minus
+        infinity.
     tol : float, default=0.0
         The least decrease of Q that is worth a further sensor.
     groups : array-like of shape (n_columns,) or dict, default=None
