@@ -375,6 +375,8 @@ def test_bad_sequences(case):
         ({"n_jobs": 0}, "n_jobs must be"),
         ({"cv": 1}, "at least 2 folds"),
         ({"k": 1, "always": [9]}, "names column 9"),
+        ({"k": 1, "always": [1, 2]}, "'always' holds 2 sensors, more than k=1"),
+        ({"k": range(2), "always": [1, 2]}, "'always' holds 2 sensors, more than k=1"),
         ({"k": 1, "unit": "weight", "always": [1]}, "'always': about sensors"),
         ({"time_limit": 0}, "'time_limit' parameter"),
         ({"callback": 3}, "'callback' parameter"),

@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.estimators.on_path import OnPath
+from pauca.estimators.tagger.by_label import label_report, label_table
 from pauca.estimators.tagger.fitting import check_options
 from pauca.estimators.tagger.labels import read_labels
 from pauca.estimators.tagger.reading import Read, read_sequences
-from pauca.estimators.tagger.table import label_report, label_table
 from pauca.estimators.tagger.tables import Wanted
 from pauca.export import save
 from pauca.path import Path

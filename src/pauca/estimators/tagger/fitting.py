@@ -101,7 +101,7 @@ def _task(tagger: Any, read: Read, codes: np.ndarray, n_labels: int) -> tuple[Ta
     n_columns = read.matrix.shape[1]
     said = {name: getattr(tagger, name) for name in BY_SENSOR}
     said["groups"] = sensor_labels(tagger.groups, n_columns, read.names)
-    wishes = Wishes(SimpleNamespace(**said, max_per_group=None), n_columns, read.names)
+    wishes = Wishes(SimpleNamespace(**said, max_per_group=None), n_columns, read.names, f"{UNITS[0]}s")
     observations = Observations.gather(read.matrix, read.bounds)
     _refuse_large(observations, read.names)
     varies = observations.varies()

@@ -56,14 +56,14 @@ def idle_sensors(observations: Observations, units: Units, limits: Limits, varie
     """Constant sensors, and copies; of those that are the same, the cheapest stays, and what is always in."""
     constant = np.flatnonzero(~units.any(varies)).tolist()
     first = observations.twins()
+    price = np.zeros(len(units)) if limits.price is None else limits.price
     alike: dict[tuple[int, ...], list[int]] = {}
     for unit in np.setdiff1d(np.arange(len(units)), [*constant, *limits.never]).tolist():
         columns = units.of([unit])
-        alike.setdefault(tuple(sorted(first[columns[varies[columns]]].tolist())), []).append(unit)
+        alike.setdefault(tuple(sorted(set(first[columns[varies[columns]]].tolist()))), []).append(unit)
     copies: dict[int, int] = {}
     for same in alike.values():
         if len(same) > 1:
-            price = np.zeros(len(units)) if limits.price is None else limits.price
             kept = min(same, key=lambda unit: (unit not in limits.always, price[unit], unit))
             copies |= {unit: kept for unit in same if unit != kept and unit not in limits.always}
     return Idle(constant, copies)
