@@ -159,6 +159,14 @@ def test_largest_size_compared_was_chosen(chains):
         SparseTagger(k=[0, 2], choose="best").fit(*chains)
 
 
+def test_no_sensor_helps(chains):
+    noise = make_chains(LENGTHS, 3, 5, seed=7, informative=0)[0]
+    with pytest.warns(PaucaWarning, match="No sensor helps on sequences held out: transitions alone"):
+        model = SparseTagger(k=range(3)).fit(noise, chains[1])
+    assert model.k_ == 0
+    assert "No sensor helps on data held out." in model.summary().splitlines()
+
+
 # Whose columns.
 
 WORDS = [
