@@ -28,6 +28,9 @@ LEFT_OUT = ("callback",)
 # The same where it is code, such as a splitter, and not a number or a name.
 LEFT_OUT_AS_CODE = ("cv", "scoring")
 
+# The same where it is a function; its answers are on the path.
+LEFT_OUT_AS_FUNCTION = ("groups",)
+
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a file; what was there is replaced once the new file is whole."""
@@ -51,7 +54,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     estimator
         Fitted: predictions, ``summary()``, ``path_`` and ``at(size)`` are those of the model that was saved. Only
-        ``callback`` is None, and with ``warm_start`` the next fit starts afresh.
+        ``callback`` is None, ``groups`` that were a function are what it said, and with ``warm_start`` the next fit
+        starts afresh.
 
     Raises
     ------
@@ -84,7 +88,7 @@ def write_document(estimator: Any) -> dict[str, Any]:
     """A fitted estimator as lists, dicts, strings and numbers."""
     kind = kind_of(estimator)
     settings = {
-        name: write_value(None if name in LEFT_OUT_AS_CODE and not isinstance(value, int | str) else value, name)
+        name: write_value(None if _is_left_out(name, value) else value, name)
         for name, value in estimator.get_params(deep=False).items()
         if name not in LEFT_OUT
     }
@@ -126,6 +130,13 @@ def read_document(document: Any) -> Any:
     if "raw_table" in fields:
         estimator.raw_table_ = read_raw_table(fields["raw_table"])
     return _restored(estimator, fields["size"])
+
+
+def _is_left_out(name: str, value: Any) -> bool:
+    """Whether a setting is code that no file holds."""
+    if name in LEFT_OUT_AS_FUNCTION:
+        return callable(value)
+    return name in LEFT_OUT_AS_CODE and not isinstance(value, int | str)
 
 
 def _with_settings(kind: Kind, place: Place) -> Any:

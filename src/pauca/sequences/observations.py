@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,12 @@ SAMPLE = 2048
 
 # Rows that are not in double precision are brought there so many numbers at a time, not as a whole.
 NUMBERS_AT_A_TIME = 1 << 20
+
+# A column whose values differ by no more than this is constant: the square would be zero.
+DOES_NOT_VARY = 1e-150
+
+# Columns are compared in so many parts: a sparse matrix is turned around part by part, not as a whole.
+PARTS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +114,34 @@ class Observations:
             total += (block if powers == 1 else block**powers).T @ mass[here]
         return total
 
+    def extremes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest value of every column."""
+        lowest, highest = self.matrix.min(axis=0), self.matrix.max(axis=0)
+        if sparse.issparse(self.matrix):
+            lowest, highest = lowest.toarray().ravel(), highest.toarray().ravel()
+        return np.asarray(lowest, dtype=np.float64), np.asarray(highest, dtype=np.float64)
+
     def ranges(self) -> np.ndarray:
         """The largest less the smallest value of every column; one for columns that do not vary."""
-        highest, lowest = self.matrix.max(axis=0), self.matrix.min(axis=0)
-        if sparse.issparse(self.matrix):
-            highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
-        ranges = highest.astype(np.float64) - lowest.astype(np.float64)
-        return np.where(ranges > 0, ranges, 1.0)
+        lowest, highest = self.extremes()
+        ranges = highest - lowest
+        return np.where(ranges > DOES_NOT_VARY, ranges, 1.0)
+
+    def varies(self) -> np.ndarray:
+        """Whether the values of each column differ by as much as can be squared."""
+        lowest, highest = self.extremes()
+        return highest - lowest > DOES_NOT_VARY
+
+    def twins(self) -> np.ndarray:
+        """For every column the first that is the same."""
+        seen: dict[bytes, int] = {}
+        first: list[int] = []
+        step = -(-self.n_columns // PARTS)
+        for start in range(0, self.n_columns, step):
+            columns = self.matrix[:, start : start + step].T
+            for key in _keys(columns.tocsr() if sparse.issparse(columns) else columns):
+                first.append(seen.setdefault(blake2b(key, digest_size=16).digest(), len(first)))
+        return np.array(first, dtype=np.intp)
 
     def _blocks(self) -> Iterator[slice]:
         """The rows, a number at a time; all at once where nothing need be copied."""

@@ -21,7 +21,8 @@ def encode(sequences: Iterable[Sequence[Any]], known: np.ndarray | None) -> tupl
     """Attributes as a CSR matrix, and the names of its columns.
 
     A number or truth value has a column of its own; a string, and each of a list of strings, stands for a column of the
-    name ``attribute=string`` that is one. Words of a position that is a list are columns that are one.
+    name ``attribute=string`` that is one. Attributes of an attribute that is a dict are called ``attribute:inner``.
+    Words of a position that is a list are columns that are one.
 
     Parameters
     ----------
@@ -54,18 +55,27 @@ def _attributes(item: Any, place: int, t: int) -> Iterator[tuple[str, float]]:
         raise TypeError(
             f"Position {t} of sequence {place} is {item!r}, and others are dicts of attributes or lists of words."
         )
-    if not isinstance(item, Mapping):
+    if isinstance(item, Mapping):
+        yield from _named(item, "", place, t)
+    else:
         yield from ((word, 1.0) for word in item)
-        return
-    for name, value in item.items():
+
+
+def _named(item: Mapping[Any, Any], before: str, place: int, t: int) -> Iterator[tuple[str, float]]:
+    """Names and values of the attributes of a dict, whose names begin with ``before``."""
+    for key, value in item.items():
+        name = f"{before}{key}"
         if isinstance(value, str):
             yield f"{name}={value}", 1.0
         elif isinstance(value, list | tuple | set | frozenset) and all(isinstance(word, str) for word in value):
             yield from ((f"{name}={word}", 1.0) for word in value)
+        elif isinstance(value, Mapping):
+            yield from _named(value, f"{name}:", place, t)
         elif isinstance(value, numbers.Real | np.bool_) and math.isfinite(float(value)):
-            yield str(name), float(value)
-        elif value is not None:
+            yield name, float(value)
+        else:
+            leave_out = " Leave it out where it has no value." if value is None else ""
             raise ValueError(
                 f"The attribute {name!r} of position {t} in sequence {place} is {value!r}; attributes are finite "
-                "numbers, truth values, strings or lists of strings."
+                f"numbers, truth values, strings, lists of strings or dicts of attributes.{leave_out}"
             )

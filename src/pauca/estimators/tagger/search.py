@@ -13,11 +13,9 @@ from pauca.estimators.selection import Selection, Weigh
 from pauca.estimators.task import Attempt
 from pauca.model import Model
 from pauca.own import OwnSubset, Problem
-from pauca.path import Choice, Method
+from pauca.path import ACCURACY, Choice, Method
 from pauca.sequences import ChainField, Observations, Passes
 from pauca.units import Limits, Units
-
-ACCURACY = "accuracy"
 
 
 @dataclass(frozen=True, eq=False)
