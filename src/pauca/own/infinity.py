@@ -13,22 +13,42 @@ AWAY = 0.25
 FADED = 0.02
 
 
-def at_infinity(fits: Fits, fit: Fit) -> bool:
+def at_infinity(fits: Fits, found: list[Fit]) -> list[bool]:
+    """Which of some fits have their minimum at infinity.
+
+    A model within one that has a finite minimum has one too: what would run away there could do so in the larger one.
+    So of a path few are looked at, the largest first.
+    """
+    finite: list[frozenset[int]] = []
+    runs_away = {}
+    for place in sorted(range(len(found)), key=lambda place: -len(found[place].units)):
+        units = frozenset(found[place].units)
+        runs_away[place] = not any(units <= other for other in finite) and _runs_away(fits, found[place])
+        if not runs_away[place]:
+            finite.append(units)
+    return [runs_away[place] for place in range(len(found))]
+
+
+def _runs_away(fits: Fits, fit: Fit) -> bool:
     """Whether the steps ended where there was next to nothing left to gain, and not where the objective rises again.
 
     It is followed along the parameters, along the next step ``-B g``, in which those that grow lead, and where it is
     flattest in parts of the parameters. A slope of zero does not count: many objectives are flat at their least.
     """
-    coef, slope = fit.coef, fits.gradient(fit)[fit.coords]
-    inverse = fits.inverse(fit)
-    if not np.any(coef) or not np.isfinite(inverse).all():
+    coef, slope, inverse = fit.coef, fits.gradient(fit)[fit.coords], fits.inverse(fit)
+    live = np.flatnonzero(coef)
+    with np.errstate(all="ignore"):
+        relative = inverse[np.ix_(live, live)] / np.outer(coef[live], coef[live])
+    if not len(live) or not np.isfinite(relative).all():
         return False
+    directions = [coef]
     step = -(inverse @ slope)
     leads = int(np.abs(slope * step).argmax())
-    directions = [coef, step * abs(coef[leads] / step[leads])] if step[leads] else [coef]
-    parts = np.where(coef == 0, 0.0, 1.0 / np.where(coef == 0, 1.0, coef))
-    flattest = np.linalg.eigh(inverse * np.outer(parts, parts))[1][:, -1] * coef
-    flattest /= np.abs(flattest * parts).max()
+    if step[leads]:
+        directions.append(step * abs(coef[leads] / step[leads]))
+    share = np.linalg.eigh(relative)[1][:, -1]
+    flattest = np.zeros_like(coef)
+    flattest[live] = share / np.abs(share).max() * coef[live]
     directions.append(-flattest if slope @ flattest > 0 else flattest)
     return any(_fades(fits, fit, direction) for direction in directions)
 
@@ -39,7 +59,10 @@ def _fades(fits: Fits, fit: Fit, direction: np.ndarray) -> bool:
     line[fit.coords] = direction
     w, slopes = fits.point(fit), []
     for length in (-AWAY, 0.5 * AWAY, AWAY):
-        gradient = fits.problem.at(w + length * line)[1]
+        try:
+            gradient = fits.problem.at(w + length * line)[1]
+        except (ArithmeticError, ValueError):  # what goes wrong where no step has led must not spoil the answer
+            return False
         if gradient is None or not gradient @ line < 0:
             return False
         slopes.append(float(gradient @ line))

@@ -210,7 +210,6 @@ class OwnSubset(KeptFitted):
             objective=fit.value,
             worth=self._ground.around(fit).removals(),
             units=np.array(fit.units, dtype=np.intp),
-            at_infinity=not self.problem.costly and at_infinity(self._ground.fits, fit),
             worth_is_exact=False,
             converged=fit.converged,
             free=fit.coef[:free],
@@ -224,7 +223,8 @@ class OwnSubset(KeptFitted):
             found[answer] = fits.polished(found[answer])
             return [self._model(fit) for fit in found]
         found = [fits.polished(fit) for fit in found]
-        models = [self._model(fit) for fit in found]
+        runs_away = at_infinity(fits, found)
+        models = [replace(self._model(fit), at_infinity=runs) for fit, runs in zip(found, runs_away, strict=True)]
         fit = found[answer]
         worth = np.array([fits.difference(self._but(fit, unit), fit, READ_WITHIN) for unit in fit.units])
         models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
