@@ -1007,6 +1007,8 @@ def test_objects_that_are_no_objectives():
         select(Half, 2)
     with pytest.raises(TypeError, match="function has no n_coords and no value and no gradient"):
         select(lambda w: 0.0, 2)
+    with pytest.raises(TypeError, match=r"objective\.refit must be a function or None; got True"):
+        select(broken(refit=True), 2)
     with pytest.raises(ValueError, match="another objective"):
         select(Half(), 3, resume=select(Squares(*numbers()), 2))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.own.objective import NAMES_SHOWN, Objective, Pair, Problem, called
+from pauca.own.objective import HOOKS, NAMES_SHOWN, Objective, Pair, Problem, called
 from pauca.units import Limits
 
 
@@ -18,16 +18,15 @@ def posed(objective: Any, gradient: Any, n_coords: Any) -> Objective:
     if gradient is None and n_coords is None:
         if isinstance(objective, type):
             raise TypeError(f"objective is the class {objective.__name__}; make an object of it first.")
-        missing = [name for name in ("n_coords", "value", "gradient") if not hasattr(objective, name)]
+        missing = [name for name in ("n_coords", "value", "gradient") if getattr(objective, name, None) is None]
         if missing:
             raise TypeError(
                 f"objective must have n_coords, value(w) and gradient(w); {type(objective).__name__} has no "
                 f"{' and no '.join(missing)}. A function goes with gradient= and n_coords=."
             )
         _check_count("objective.n_coords", objective.n_coords)
-        for name in ("value", "gradient"):
-            if not callable(getattr(objective, name)):
-                raise TypeError(f"objective.{name} must be a function of w.")
+        for name in ("value", "gradient", *HOOKS):
+            check_callable(f"objective.{name}", getattr(objective, name, None))
         return objective
     if not callable(objective) or not callable(gradient) or n_coords is None:
         raise TypeError("Two functions are given as select(value, gradient=..., n_coords=...): all three are needed.")
