@@ -472,6 +472,8 @@ def test_parameters_that_run_away_are_told_from_those_that_do_not(hooks, seed):
     assert runs_away(Logits, X, parted, 3)
     assert runs_away(Logits, X, parted, 5)
     assert runs_away(Logits, told, mixed, 4)
+    assert runs_away(Logits, told[:, [3, 0, 1]], mixed, 2)
+    assert runs_away(Logits, 1 - told[:, [3]], mixed, 1)  # against the intercept
     assert runs_away(Logits, X, np.ones(50), 0)  # the intercept
     assert not runs_away(Logits, X, parted, 2)
     assert not runs_away(Logits, X, mixed, 5)
@@ -622,6 +624,10 @@ def test_a_path_is_not_taken_up_under_other_wishes(wishes, message):
     rich = select(Half(), 2, costs=[1] * 6, budget=2)
     with pytest.raises(ValueError, match="larger budget"):
         select(Half(), 3, resume=rich, costs=[1] * 6, budget=1)
+    even = {"gradient": lambda w: w - 1, "n_coords": 6}
+    one_free = select(lambda w: 0.5 * np.sum((w - 1) ** 2), 2, free=[0], **even)
+    with pytest.raises(ValueError, match="another objective"):
+        select(lambda w: 0.5 * np.sum((w - 1) ** 2), 3, free=[1], resume=one_free, **even)
 
 
 class Half:

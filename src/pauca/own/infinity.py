@@ -32,25 +32,21 @@ def at_infinity(fits: Fits, found: list[Fit]) -> list[bool]:
 def _runs_away(fits: Fits, fit: Fit) -> bool:
     """Whether the steps ended where there was next to nothing left to gain, and not where the objective rises again.
 
-    It is followed along the parameters, along the next step ``-B g``, in which those that grow lead, and where it is
-    flattest in parts of the parameters. A slope of zero does not count: many objectives are flat at their least.
+    It is followed along the parameters, along each alone, and where it is flattest in parts of the parameters. A slope
+    of zero does not count: many objectives are flat at their least.
     """
-    coef, slope, inverse = fit.coef, fits.gradient(fit)[fit.coords], fits.inverse(fit)
+    coef, inverse = fit.coef, fits.inverse(fit)
     live = np.flatnonzero(coef)
     with np.errstate(all="ignore"):
         relative = inverse[np.ix_(live, live)] / np.outer(coef[live], coef[live])
     if not len(live) or not np.isfinite(relative).all():
         return False
-    directions = [coef]
-    step = -(inverse @ slope)
-    leads = int(np.abs(slope * step).argmax())
-    if step[leads]:
-        directions.append(step * abs(coef[leads] / step[leads]))
     share = np.linalg.eigh(relative)[1][:, -1]
     flattest = np.zeros_like(coef)
     flattest[live] = share / np.abs(share).max() * coef[live]
-    directions.append(-flattest if slope @ flattest > 0 else flattest)
-    return any(_fades(fits, fit, direction) for direction in directions)
+    if fits.gradient(fit)[fit.coords] @ flattest > 0:
+        flattest = -flattest
+    return any(_fades(fits, fit, direction) for direction in (coef, flattest, *np.diag(coef)[live]))
 
 
 def _fades(fits: Fits, fit: Fit, direction: np.ndarray) -> bool:
