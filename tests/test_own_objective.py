@@ -748,7 +748,10 @@ BROKEN = {
     },
     r"value returns an array of shape \(1,\), not a number": {"value": lambda self, w: np.array([w @ w])},
     r"value returns NoneType, not a number": {"value": lambda self, w: None},
-    r"value is -inf: the objective has no minimum": {"value": lambda self, w: -np.inf if np.any(w) else 0.0},
+    r"value is -inf at the start; give a start where it is finite": {"value": lambda self, w: -np.inf},
+    r"value is not finite as soon as one leaves the start along coordinates \d, \d, \d, \d; give a start inside": {
+        "value": lambda self, w: -np.inf if np.any(w) else 0.0
+    },
     r"value is .* at w\[.*, and then .*; it must not depend on chance": {
         "value": lambda self, w: Half.value(self, w) + np.random.default_rng().normal()
     },

@@ -14,7 +14,7 @@ POINTS = 6
 UNITS_EACH = 4
 
 # Steps of central differences; a gradient is right if it agrees at one of them.
-STEPS = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6, 1e-1)
+STEPS = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6, 1e-1, 1e-8)
 
 # Slopes along so many coordinates are followed over these distances from the start.
 LINES = 16

@@ -27,8 +27,8 @@ DIFFERENCE = 1e-5
 class Objective(Protocol):
     """A smooth convex function Q of a parameter vector ``w`` of shape (n_coords,).
 
-    ``value`` and ``gradient`` must be there; both must leave ``w`` as it is. A value of plus infinity, or one that is
-    not a number, says that ``w`` lies outside of Q's domain. All else is optional and is looked for by name.
+    ``value`` and ``gradient`` must be there; both must leave ``w`` as it is. A value of infinity, or one that is not a
+    number, says that ``w`` lies outside of Q's domain. All else is optional and is looked for by name.
 
     Attributes
     ----------
@@ -161,13 +161,11 @@ class Problem:
             return self.read_gradient(self.objective.gradient(w), value)
 
     def read_value(self, found: Any, method: str = "value") -> float:
-        """What a function has returned as a value: a number, or infinity for what is not one."""
+        """What a function has returned as a value: a number, or infinity for what is not finite."""
         if np.shape(found) != () or np.asarray(found).dtype.kind not in NUMBERS:
             raise ValueError(f"{self.called(method)} returns {described(found)}, not a number.")
         value = float(found)
-        if value == -np.inf:
-            raise ValueError(f"{self.called(method)} is -inf: the objective has no minimum.")
-        return np.inf if np.isnan(value) else value
+        return value if np.isfinite(value) else np.inf
 
     def read_gradient(self, found: Any, value: float, method: str = "gradient") -> np.ndarray:
         """What a function has returned as the gradient where the value is finite; a new array."""
