@@ -100,7 +100,8 @@ class _Trial:
         """Value and gradient do not change what they are given."""
         for method in ("value", "gradient", "value_and_gradient"):
             given = w.copy()
-            getattr(self.problem.objective, method, _nothing)(given)
+            with np.errstate(all="ignore"):
+                getattr(self.problem.objective, method, _nothing)(given)
             if not np.array_equal(given, w):
                 self._refuse(method, "changes the array it is given; it must make a new one")
 
