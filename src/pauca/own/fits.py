@@ -171,7 +171,7 @@ class Fits:
         problem = self.problem
         value, gradient = problem.at(problem.start)
         if gradient is None:
-            raise ValueError(f"{problem.name}.value is not finite at the start; give a start where it is.")
+            raise ValueError(f"{problem.called('value')} is not finite at the start; give a start where it is.")
         coords = problem.free
         guess = self._diagonal(problem.start, gradient, coords)
         begin = Rest(problem.start, value, gradient, np.diag(guess), np.inf)
@@ -202,9 +202,10 @@ class Fits:
         moved = w.copy() if w.shape == begin.w.shape else np.ones_like(begin.w)
         moved[coords] = 0.0
         if np.any(moved):
+            first = self.problem.coordinate(int(np.flatnonzero(moved)[0]))
             raise ValueError(
                 f"{self.problem.name}.refit must return an array of shape {begin.w.shape} that is zero outside of the "
-                f"coordinates it is given; shape {w.shape} came, or coordinate {int(np.flatnonzero(moved)[0])} is not."
+                f"coordinates it is given; shape {w.shape} came, or {first} is not."
             )
         value, gradient = self.problem.at(w)
         return replace(begin, value=np.inf) if gradient is None else Rest(w, value, gradient, None, tol)
@@ -228,7 +229,7 @@ class Fits:
             value, gradient = self.problem.at(there)
             if gradient is not None:
                 return Rest(there, value, gradient, inverse, np.inf), coords[kept]
-        raise FloatingPointError(f"{self.problem.name}.value was finite at the empty model, and is no more.")
+        raise FloatingPointError(f"{self.problem.called('value')} was finite at the empty model, and is no more.")
 
     def _bordered(self, rest: Rest, coords: np.ndarray, wanted: np.ndarray) -> Rest:
         """The same point with further coordinates, which are zero there, in the order that is wanted."""

@@ -181,8 +181,8 @@ def _along(
         if high == np.inf:
             if length * size > reach:
                 raise ValueError(
-                    f"{problem.name} falls without end along coordinates {coords[np.abs(step) > 0.5 * size][:5]}: it "
-                    "has no minimum. Add a ridge, such as 1e-3 times the sum of squares."
+                    f"{problem.name} falls without end along {problem.coordinates(coords[np.abs(step) > 0.5 * size])}: "
+                    "it has no minimum. Add a ridge, such as 1e-3 times the sum of squares."
                 )
             length *= 4.0
         elif attempt % 3 == 0 or not slope_high > 0:

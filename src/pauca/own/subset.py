@@ -10,9 +10,11 @@ import numpy as np
 from pauca.model import Model, Snapshot
 from pauca.own.fits import TRIAL_WITHIN, Fit
 from pauca.own.ground import Ground
+from pauca.own.infinity import at_infinity
 from pauca.own.objective import Problem
 from pauca.own.refits import Rest, minimise
 from pauca.own.second_order import Around, highest
+from pauca.path import interrupted_once
 from pauca.subset.base import NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subset.keeping import KeptFitted
 from pauca.subset.memory import require_memory
@@ -76,6 +78,9 @@ class OwnSubset(KeptFitted):
     @property
     def _fit(self) -> Fit:
         return self._ground.fits.latest(self._stands)
+
+    def allow_until(self, deadline: float) -> None:
+        self.problem.deadline = deadline
 
     def best_addition(self, rule: str) -> int | None:
         key = (frozenset(self.support), rule, self.limits is self._ground.limits)
@@ -155,28 +160,14 @@ class OwnSubset(KeptFitted):
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         fits = self._ground.fits
-        found = self._polished([fits.trial(frozenset(snapshot.support), fits.null) for snapshot in snapshots])
-        models = [self._model(fit) for fit in found]
-        if self.problem.costly:
-            return models
-        fit = found[answer]
-        worth = np.array([fits.difference(self._but(fit, unit), fit, READ_WITHIN) for unit in fit.units])
-        models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
-        return models
-
-    def _polished(self, found: list[Fit]) -> list[Fit]:
-        """Fits as they are returned.
-
-        Those of a costly objective are far from it. From the largest to the smallest, each then takes over the
-        curvature that the one before has met, which halves the values it takes.
-        """
-        fits = self._ground.fits
-        if not self.problem.costly:
-            return [fits.polished(fit) for fit in found]
-        larger = None
-        for fit in sorted(found, key=lambda fit: -len(fit.units)):
-            larger = fits.polished(fit if larger is None else fits.taught(fit, larger))
-        return [fits.latest(fit) for fit in found]
+        found = [fits.trial(frozenset(snapshot.support), fits.null) for snapshot in snapshots]
+        try:
+            return self._polished(found, answer)
+        except KeyboardInterrupt:
+            # What the search stood on is kept; it says of itself that it was left as it was.
+            interrupted_once()
+            latest = [fits.latest(fit) for fit in found]
+            return [replace(self._model(fit), converged=fit.polished and fit.converged) for fit in latest]
 
     def held_back(self) -> bool:
         could = self.problem.usable.copy()
@@ -223,6 +214,30 @@ class OwnSubset(KeptFitted):
             converged=fit.converged,
             free=fit.coef[:free],
         )
+
+    def _polished(self, found: list[Fit], answer: int) -> list[Model]:
+        """Models of fits once they are as close to their minimum as those that are returned."""
+        fits = self._ground.fits
+        if self.problem.costly:
+            return [self._model(fit) for fit in self._polished_in_turn(found)]
+        found = [fits.polished(fit) for fit in found]
+        runs_away = at_infinity(fits, found)
+        models = [replace(self._model(fit), at_infinity=runs) for fit, runs in zip(found, runs_away, strict=True)]
+        fit = found[answer]
+        worth = np.array([fits.difference(self._but(fit, unit), fit, READ_WITHIN) for unit in fit.units])
+        models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
+        return models
+
+    def _polished_in_turn(self, found: list[Fit]) -> list[Fit]:
+        """Fits polished from the largest to the smallest: each takes over the curvature that the one before has met.
+
+        What a search of a costly objective stands on is far from its minimum; so the rest of the way takes half as
+        many values.
+        """
+        fits, larger = self._ground.fits, None
+        for fit in sorted(found, key=lambda fit: -len(fit.units)):
+            larger = fits.polished(fit if larger is None else fits.taught(fit, larger))
+        return [fits.latest(fit) for fit in found]
 
     def _removal_estimates(self) -> dict[int, float]:
         """What leaving out each chosen unit costs to second order."""
