@@ -1026,3 +1026,23 @@ def test_backward_starts_from_all_that_may_be_in():
     path = select(Half(), 2, method=Backward(), never=[5])
     assert path[2].support.tolist() == [3, 4]
     assert path.events == [("drop", 0), ("drop", 1), ("drop", 2), ("drop", 3)]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-60, 1e60, 1e100])
+def test_objectives_of_any_sensible_scale(scale):
+    X, y = numbers(d=5)
+
+    def value(w):
+        return 0.5 * scale * np.mean((X @ w - y) ** 2)
+
+    def gradient(w):
+        return scale * (X.T @ (X @ w - y)) / len(y)
+
+    if 1e-70 < scale < 1e70:
+        found, wanted = select(value, 2, gradient=gradient, n_coords=5), select(Squares(X, y), 2)
+        assert found[2].support.tolist() == [coord - 1 for coord in wanted[2].support]
+    else:
+        with pytest.raises(
+            ValueError, match=r"gradient \(the gradient\) has entries of at most .* Divide the objective"
+        ):
+            select(value, 2, gradient=gradient, n_coords=5)

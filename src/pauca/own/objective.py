@@ -23,6 +23,9 @@ NUMBERS = "biuf"
 # Steps of differences of gradients, as a share of the parameters.
 DIFFERENCE = 1e-5
 
+# Fourth powers of slopes turn up.
+LARGEST_SLOPE = 1e70
+
 
 class Objective(Protocol):
     """A smooth convex function Q of a parameter vector ``w`` of shape (n_coords,).
@@ -222,6 +225,17 @@ class Problem:
     def _look_at_clock(self) -> None:
         if time.monotonic() >= self.deadline:
             raise OutOfTime
+
+    def check_scale(self) -> None:
+        """Refuse slopes at the start whose powers no float holds."""
+        _, gradient = self.at(self.start)
+        steepest = 0.0 if gradient is None else float(np.abs(gradient).max(initial=0.0))
+        if steepest and not 1.0 / LARGEST_SLOPE < steepest < LARGEST_SLOPE:
+            coord = int(np.argmax(np.abs(gradient)))  # type: ignore[arg-type]
+            raise ValueError(
+                f"{self.called('gradient')} has entries of at most {steepest:.0e} at the start, in "
+                f"{self.coordinate(coord)}: powers of such numbers are lost. Divide the objective by {steepest:.0e}."
+            )
 
     @cached_property
     def magnitude(self) -> float:
