@@ -270,7 +270,7 @@ def test_a_sequence_that_a_split_names_several_times_occurs_so_often(binary):
     [
         (([0, 1, 99], [2]), "cv makes a split with the index 99, and there are 6 to choose from"),
         (([0, 1], [-1, 2]), "cv makes a split with the index -1"),
-        (([True, True, False], [2, 3]), "cv must make splits of indices of rows; got an array of dtype bool"),
+        (([True, True, False], [2, 3]), "cv must make splits of indices; got an array of dtype bool"),
     ],
 )
 @pytest.mark.parametrize("kind", [SparseTagger, SparseRegressor])

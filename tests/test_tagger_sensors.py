@@ -7,7 +7,8 @@ from scipy import sparse
 
 import pauca
 from chains import make_chains
-from pauca import PaucaWarning, SparseRegressor, SparseTagger, Stop
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor, SparseTagger, Stop
+from pauca.methods import Forward
 from pauca.sequences import Observations
 
 LENGTHS = (30, 1, 45, 20, 38, 27)
@@ -265,3 +266,15 @@ def test_a_file_holds_what_a_function_said(tmp_path):
     assert again.groups.tolist() == list(whose(model.groups).values())
     assert again.sensors_.tolist() == model.sensors_.tolist()
     np.testing.assert_array_equal(again.fit(WORDS, TAGS).coef_, model.coef_)
+
+
+@pytest.mark.parametrize(("costs", "first"), [(None, "many"), ({"one": 1, "many": 6}, "one")])
+def test_sensors_of_many_columns_are_ahead_as_groups_are_elsewhere(costs, first):
+    """Squares of gradients are summed over the columns of a sensor, by the same rule as in other estimators."""
+    X, y = make_chains((60,) * 6, 3, 1)
+    rng = np.random.default_rng(3)
+    X = [one ^ (rng.random((len(one), 7)) < [0.05] + [0.2] * 6) for one in X]  # one good column, six that are worse
+    wishes = {"k": 1, "groups": ["one"] + ["many"] * 6, "costs": costs}
+    assert SparseTagger(**wishes).fit(X, y).sensors_.tolist() == [first]
+    rows = SparseClassifier(method=Forward(rule="gradient"), **wishes).fit(np.vstack(X), np.concatenate(y))
+    assert rows.path_.groups(1) == [first]

@@ -81,7 +81,7 @@ def _indices(side: Any, n_rows: int) -> np.ndarray:
     """One side of a split: indices of rows, counted from 0."""
     rows = np.asarray(side)
     if len(rows) and rows.dtype.kind not in "iu":
-        raise TypeError(f"cv must make splits of indices of rows; got an array of dtype {rows.dtype}.")
+        raise TypeError(f"cv must make splits of indices; got an array of dtype {rows.dtype}.")
     outside = rows[(rows < 0) | (rows >= n_rows)]
     if len(outside):
         raise ValueError(f"cv makes a split with the index {outside[0]}, and there are {n_rows} to choose from.")
