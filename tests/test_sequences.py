@@ -1,7 +1,7 @@
 """The conditional random field on chains, held against enumeration, differences, log space and another library."""
 
 import sys
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -70,6 +70,20 @@ def test_marginals_and_labels_are_those_of_all_label_sequences(shape, size):
     labels = passes.best_labels(scores, transitions)
     best = [path_score(*one) for one in zip(chains, [transitions] * len(chains), _cut(labels, chains), strict=True)]
     assert best == pytest.approx([path_score(s, transitions, one[3]) for s, one in zip(chains, found, strict=True)])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ties_go_to_the_lowest_label(seed):
+    """Small whole numbers tie: of the best paths the last label is the lowest there is, then the one before it."""
+    rng = np.random.default_rng(seed)
+    scores, transitions = (rng.integers(0, 2, shape).astype(float) for shape in [(5, 3), (3, 3)])
+    if seed == 0:
+        scores[:], transitions[:] = 0.0, 0.0
+    paths = list(product(range(3), repeat=5))
+    values = [path_score(scores, transitions, np.array(path)) for path in paths]
+    best = [path for path, value in zip(paths, values, strict=True) if value == max(values)]
+    found = Passes(Observations.plain(np.zeros((5, 1)), np.array([0, 5])), 3).best_labels(scores, transitions)
+    assert tuple(found) == min(best, key=lambda path: path[::-1])
 
 
 def _cut(values, chains):
@@ -211,11 +225,13 @@ def test_scores_of_first_and_last_labels_matter_at_the_ends_only():
         assert difference == pytest.approx(first[y[0]] + last[y[-1]])
 
 
-def test_some_of_the_sequences():
+@pytest.mark.parametrize("make", [Observations.gather, Observations.plain])
+@pytest.mark.parametrize("chosen", [[3, 0], [0, 0, 3, 2, 3, 3], [1] * 9])
+def test_some_of_the_sequences(chosen, make):
     X_list, y_list = make_chains((5, 30, 1, 40), 3, 4)
-    whole = Observations.gather(np.vstack(X_list), bounds_of(X_list))
-    some = [X_list[3], X_list[0]], [y_list[3], y_list[0]]
-    taken = ChainField(whole.take(np.array([3, 0])), np.concatenate(some[1]), 3)
+    whole = make(np.vstack(X_list), bounds_of(X_list))
+    some = [X_list[i] for i in chosen], [y_list[i] for i in chosen]
+    taken = ChainField(whole.take(np.array(chosen)), np.concatenate(some[1]), 3)
     apart = ChainField(Observations.plain(np.vstack(some[0]), bounds_of(some[0])), np.concatenate(some[1]), 3)
     w = random_point(taken)
     assert taken.value(w) == pytest.approx(apart.value(w), rel=1e-13)

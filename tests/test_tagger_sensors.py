@@ -7,7 +7,8 @@ from scipy import sparse
 
 import pauca
 from chains import make_chains
-from pauca import PaucaWarning, SparseRegressor, SparseTagger, Stop
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor, SparseTagger, Stop
+from pauca.methods import Forward
 from pauca.sequences import Observations
 
 LENGTHS = (30, 1, 45, 20, 38, 27)
@@ -121,6 +122,26 @@ def test_columns_beyond_what_can_be_squared(chains):
     with pytest.warns(PaucaWarning, match="Constant sensors were left out: 'x3'"):
         SparseTagger(k=1).fit([one / scale for one in X], y)
 
+    model = SparseTagger(k=2).fit(X, y)
+    for ask in (model.predict, model.predict_marginals):
+        with pytest.raises(ValueError, match=rf"too large to be squared .* Found in: 'x{model.sensors_[1]}'\."):
+            ask([one * np.where(np.arange(5) == model.sensors_[0], 1.0, 1e300) for one in X])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_columns_far_from_zero(kind):
+    """What is refused would not come near the objective that is least; what is not does."""
+    X, y = make_chains(LENGTHS, 3, 4, informative=2)
+    X = [one + 0.2 * np.random.default_rng(len(one)).normal(size=one.shape) for one in X]
+    wanted = SparseTagger(k=2).fit(X, y).objective_
+    assert SparseTagger(k=2).fit([kind(one + 1e8) for one in X], y).objective_ == pytest.approx(wanted, rel=1e-5)
+    shifts = np.array([0, 1e9, -1e12, 1e6])
+    with pytest.raises(ValueError, match=r"vary by less than 1e-08 of their values.*: 'x1', 'x2'\. Subtract a number"):
+        SparseTagger(k=2).fit([kind(one + shifts) for one in X], y)
+    with pytest.warns(PaucaWarning, match=r"Constant sensors were left out: 'x3'\."):
+        rounding = SparseTagger(k=2).fit([kind(one * [1, 1, 1, 1e-15] + [0, 0, 0, 1]) for one in X], y)
+    assert rounding.objective_ == pytest.approx(wanted, rel=1e-6)
+
 
 # More than there are: as with any other estimator.
 
@@ -139,7 +160,7 @@ def tagger(k, method="foba"):
 @pytest.mark.parametrize("method", ["foba", "forward", "exchange", "backward"])
 def test_more_asked_for_than_there_are(fit, noun, method):
     with pytest.warns(PaucaWarning, match=f"^k=9 {noun} were asked for, but only 5 of 5 can be used together.$"):
-        model = fit(9, method)
+        model = fit(np.int64(9), method)
     assert (model.k_, model.stop_, model.path_.sizes) == (5, Stop.EXHAUSTED, [0, 1, 2, 3, 4, 5])
 
 
@@ -245,3 +266,15 @@ def test_a_file_holds_what_a_function_said(tmp_path):
     assert again.groups.tolist() == list(whose(model.groups).values())
     assert again.sensors_.tolist() == model.sensors_.tolist()
     np.testing.assert_array_equal(again.fit(WORDS, TAGS).coef_, model.coef_)
+
+
+@pytest.mark.parametrize(("costs", "first"), [(None, "many"), ({"one": 1, "many": 6}, "one")])
+def test_sensors_of_many_columns_are_ahead_as_groups_are_elsewhere(costs, first):
+    """Squares of gradients are summed over the columns of a sensor, by the same rule as in other estimators."""
+    X, y = make_chains((60,) * 6, 3, 1)
+    rng = np.random.default_rng(3)
+    X = [one ^ (rng.random((len(one), 7)) < [0.05] + [0.2] * 6) for one in X]  # one good column, six that are worse
+    wishes = {"k": 1, "groups": ["one"] + ["many"] * 6, "costs": costs}
+    assert SparseTagger(**wishes).fit(X, y).sensors_.tolist() == [first]
+    rows = SparseClassifier(method=Forward(rule="gradient"), **wishes).fit(np.vstack(X), np.concatenate(y))
+    assert rows.path_.groups(1) == [first]

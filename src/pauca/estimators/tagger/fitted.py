@@ -17,6 +17,7 @@ from pauca.estimators.on_path import OnPath
 from pauca.estimators.tagger.by_label import label_report, label_table
 from pauca.estimators.tagger.fitting import check_options
 from pauca.estimators.tagger.labels import read_labels
+from pauca.estimators.tagger.magnitudes import refuse_large
 from pauca.estimators.tagger.reading import Read, read_sequences
 from pauca.estimators.tagger.tables import Wanted
 from pauca.export import save
@@ -136,6 +137,7 @@ class FittedTagger(OnPath, BaseEstimator):
         read = read_sequences(X, lengths, Wanted(self.n_features_in_, names, self.support_))
         self._warn_of_names(read)
         data = Observations.plain(read.matrix, read.bounds)
+        refuse_large(data, self.support_, names)
         scores = data.scores(self.coef_[:, self.support_].T.copy()) + self.intercept_
         return read, Passes(data, len(self.classes_), effective_n_jobs(self.n_jobs)), scores
 

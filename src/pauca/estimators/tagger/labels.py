@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 from itertools import pairwise
 from typing import Any
@@ -10,9 +9,6 @@ from typing import Any
 import numpy as np
 
 from pauca.estimators.tagger.tables import items
-
-# What libraries of frames write for a missing value.
-MISSING = ("<NA>", "NaT")
 
 
 def read_labels(y: Any, bounds: np.ndarray, lengths: Any) -> list[Hashable]:
@@ -62,7 +58,7 @@ def _label(label: Any) -> Any:
 def _check_label(label: Any, place: int, t: int) -> None:
     if isinstance(label, str | int):
         return
-    if label is None or (isinstance(label, float) and math.isnan(label)) or str(label) in MISSING:
+    if label is None or _is_missing(label):
         raise ValueError(f"Position {t} of sequence {place} has no label: y holds {label!r}.")
     try:
         hash(label)
@@ -70,3 +66,15 @@ def _check_label(label: Any, place: int, t: int) -> None:
         raise TypeError(
             f"Labels must be hashable, such as strings, numbers or tuples; sequence {place} has {label!r}."
         ) from None
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is, or holds, NaN of any kind, NaT, NA or what is masked: none is the same as itself."""
+    if isinstance(label, tuple):
+        return any(map(_is_missing, label))
+    try:
+        return not label == label  # noqa: PLR0124, SIM201
+    except (ArithmeticError, TypeError):  # a decimal NaN that signals; NA
+        return True
+    except ValueError:  # an array, which is no label for another reason
+        return False

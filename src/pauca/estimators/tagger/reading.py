@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pauca.estimators.tagger.attributes import encode, has_attributes
+from pauca.estimators.tagger.attributes import encode, has_attributes, is_blank
 from pauca.estimators.tagger.tables import (
     IN_A_LIST,
     Spots,
@@ -68,7 +68,7 @@ def read_sequences(X: Any, lengths: Any, wanted: Wanted) -> Read:
     if lengths is not None:
         bounds = np.concatenate([[0], np.cumsum(_lengths(lengths, int(bounds[-1])))])
     _refuse_empty(bounds)
-    if any(isinstance(table, list | tuple) and any(map(has_attributes, table)) for table in tables):
+    if _are_attributes(tables, wanted):
         if lengths is not None:
             tables = [tables[0][a:b] for a, b in pairwise(bounds.tolist())]
         return _read_attributes(tables, bounds, wanted)
@@ -78,8 +78,9 @@ def read_sequences(X: Any, lengths: Any, wanted: Wanted) -> Read:
     spots = Spots(bounds, lengths is not None)
     read = [read_table(table, place, wanted, spots) for place, table in enumerate(tables)]
     _refuse_widths(read, fitting=wanted.fitting)
-    for place, table in enumerate(read):
-        refuse_not_finite(table, place, wanted, spots)
+    if wanted.fitting:
+        for place, table in enumerate(read):
+            refuse_not_finite(table, place, wanted.names, spots)
     named = None if sparse.issparse(tables[0]) else columns is not None
     if len(read) == 1:
         return Read(read[0], bounds, wanted.names, named)
@@ -95,7 +96,7 @@ def _tables(X: Any) -> list[Any]:
     tables = items(X, SEQUENCES)
     if not tables:
         raise ValueError("X holds no sequences.")
-    if has_attributes(tables[0]):
+    if has_attributes(next((table for table in tables if not is_blank(table)), None)):
         raise ValueError(ONE_SEQUENCE.format(what=f"list of {len(tables)} positions"))
     return [opened(table, place) for place, table in enumerate(tables)]
 
@@ -106,9 +107,22 @@ def _one_table(X: Any) -> Any:
     if is_table(X):
         return X
     rows = items(X, SEQUENCES)
-    if rows and (is_table(rows[0]) or (isinstance(rows[0], list | tuple) and any(map(has_attributes, rows[0])))):
+    if rows and (is_table(rows[0]) or (isinstance(rows[0], list | tuple) and any(map(_is_position, rows[0])))):
         raise ValueError("X is a list of sequences, which have their lengths; leave out 'lengths'.")
     return rows
+
+
+def _is_position(item: Any) -> bool:
+    return has_attributes(item) or isinstance(item, list | tuple | np.ndarray)
+
+
+def _are_attributes(tables: list[Any], wanted: Wanted) -> bool:
+    """Whether positions are described by attributes; lists of no words may be all that a model is asked about."""
+    lists = [table for table in tables if isinstance(table, list | tuple)]
+    if any(has_attributes(item) for table in lists for item in table):
+        return True
+    no_words = len(lists) == len(tables) and all(is_blank(item) for table in lists for item in table)
+    return no_words and not wanted.fitting and wanted.names is not None
 
 
 def _read_attributes(sequences: list[Any], bounds: np.ndarray, wanted: Wanted) -> Read:

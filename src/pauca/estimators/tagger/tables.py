@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from pauca.estimators.checks import listed
+
+# Bytes of a number in double precision.
+DOUBLE = 8
 
 IN_A_LIST = "A single sequence goes in a list: predict([X]), or fit([X], [y])."
 
@@ -51,18 +55,21 @@ class Wanted:
         """Whether this is a fit, and not a prediction."""
         return self.width is None
 
-    def name(self, column: int) -> str:
-        """What a column that was read is called."""
-        return listed(self.names, [column if self.used is None else int(self.used[column])])
-
 
 def read_table(table: Any, place: int, wanted: Wanted, spots: Spots) -> Any:
-    """A table as numbers: columns by name where it is a frame and the fit had names."""
+    """A table as numbers: columns by name where it is a frame and the fit had names.
+
+    Whether those of a fit are finite is looked at later, when all are known to have the same width.
+    """
     own, used = names_of(table), wanted.used
-    if used is not None and not len(used):
-        return np.zeros((length_of(table), 0))
     if own is not None and wanted.names is not None and not _same_with_repetitions(own, wanted):
-        return _numbers(_by_name(table, own, place, wanted, spots), place, spots)
+        # What is looked up by name is all that is looked at.
+        if used is not None and not len(used):
+            return np.zeros((length_of(table), 0))  # polars has no rows without columns
+        array = _numbers(_by_name(table, own, place, wanted, spots), place, spots)
+        if used is not None:
+            refuse_not_finite(array, place, wanted.names[used], spots)
+        return array
     array = _numbers(table, place, spots)
     if wanted.fitting:
         return array
@@ -70,10 +77,12 @@ def read_table(table: Any, place: int, wanted: Wanted, spots: Spots) -> Any:
         raise ValueError(
             f"{spots.table(place)} has {array.shape[1]} columns; the model was fitted with {wanted.width}."
         )
+    # Of an array all columns must hold numbers, as everywhere; of a frame those that are looked up.
+    refuse_not_finite(array, place, wanted.names, spots)
     return array if used is None else array[:, used]
 
 
-def refuse_not_finite(table: Any, place: int, wanted: Wanted, spots: Spots) -> None:
+def refuse_not_finite(table: Any, place: int, names: np.ndarray | None, spots: Spots) -> None:
     """Name the sequence and the column of the first value that is not finite."""
     values = table.data if sparse.issparse(table) else table
     with np.errstate(over="ignore", invalid="ignore"):
@@ -86,14 +95,14 @@ def refuse_not_finite(table: Any, place: int, wanted: Wanted, spots: Spots) -> N
         rows, columns = np.nonzero(~np.isfinite(table))
     sequence, position = spots.row(place, int(rows[0]))
     raise ValueError(
-        f"Sequence {sequence} holds NaN or infinity in column {wanted.name(int(columns[0]))}, position {position}. "
+        f"Sequence {sequence} holds NaN or infinity in column {listed(names, columns[:1])}, position {position}. "
         "Fill it in or leave it out."
     )
 
 
 def names_of(table: Any) -> np.ndarray | None:
     """Names of the columns of a frame; numbers alone are no names, as scikit-learn has it."""
-    if not _is_frame(table) or not any(isinstance(name, str) for name in table.columns):
+    if not _is_frame(table) or (len(table.columns) and not any(isinstance(name, str) for name in table.columns)):
         return None
     return np.array([str(name) for name in table.columns], dtype=object)
 
@@ -173,11 +182,7 @@ def _by_name(table: Any, own: np.ndarray, place: int, wanted: Wanted, spots: Spo
 def _numbers(table: Any, place: int, spots: Spots) -> Any:
     """A table as an array, or a CSR matrix, of numbers."""
     if sparse.issparse(table):
-        table = table.tocsr()
-        if not table.has_canonical_format:
-            table = table.copy()
-            table.sum_duplicates()
-        return table
+        return _sparse_numbers(table.tocsr(), place, spots)
     try:
         array = np.asarray(table)
     except ValueError:
@@ -187,14 +192,47 @@ def _numbers(table: Any, place: int, spots: Spots) -> Any:
             f"{spots.table(place)} must be a table of positions and columns; got an array of {array.ndim} dimension"
             f"{'' if array.ndim == 1 else 's'}. {IN_A_LIST}"
         )
+    _refuse_masked(table, place, spots)
     if array.dtype.kind in "biuf":
-        return array
+        return _in_doubles(array)
     if array.dtype.kind not in "cMm":
         try:
-            return array.astype(np.float64)
-        except (ValueError, TypeError):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", np.exceptions.ComplexWarning)
+                return array.astype(np.float64)
+        except (ValueError, TypeError, OverflowError, np.exceptions.ComplexWarning):
             pass
     raise _no_number(array, place, names_of(table), spots)
+
+
+def _sparse_numbers(table: Any, place: int, spots: Spots) -> Any:
+    if table.dtype.kind not in "biuf":
+        raise TypeError(f"{spots.table(place)} is a sparse matrix of dtype {table.dtype}; real numbers are wanted.")
+    if not table.has_canonical_format:
+        table = table.copy()
+        table.sum_duplicates()
+    if table.dtype.itemsize > DOUBLE:
+        table = table.__class__((_in_doubles(table.data), table.indices, table.indptr), table.shape)
+    return table
+
+
+def _in_doubles(array: np.ndarray) -> np.ndarray:
+    """Longer numbers as doubles: what these cannot hold becomes infinity, and is refused."""
+    if array.dtype.itemsize <= DOUBLE:
+        return array
+    with np.errstate(over="ignore", under="ignore"):
+        return array.astype(np.float64)
+
+
+def _refuse_masked(table: Any, place: int, spots: Spots) -> None:
+    """Name the sequence and the column of the first masked value."""
+    if np.ma.is_masked(table):
+        row, column = np.argwhere(np.ma.getmaskarray(table))[0].tolist()
+        sequence, position = spots.row(place, row)
+        raise ValueError(
+            f"Sequence {sequence} holds a masked value in column {listed(None, [column])}, position {position}. "
+            "Fill it in or leave it out."
+        )
 
 
 def _no_number(array: np.ndarray, place: int, names: np.ndarray | None, spots: Spots) -> ValueError:
@@ -214,6 +252,6 @@ def _is_number(value: Any) -> bool:
         return False
     try:
         np.array([value], dtype=object).astype(np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return False
     return True

@@ -43,6 +43,7 @@ class SparseTagger(FittedTagger):
         further and takes several times as long; what it gains there seldom shows on sequences held out.
     cv : int, splitter, iterable or None, default=None
         Folds of sequences for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
+        A sequence that a split names several times, as bootstraps do, is fitted as if it occurred so often.
     choose : {"1se", "best"}, default="1se"
         The smallest size within one standard error of the best accuracy on sequences held out, or the best itself.
     n_jobs : int or None, default=None
@@ -50,14 +51,15 @@ class SparseTagger(FittedTagger):
     ridge, ridge_transitions : float or None, default=None
         Weights of the squares of observation weights, those of columns divided by their range, and of transitions. None
         is one over the number of positions: a standard normal prior. With 0, transitions that never occur go to minus
-        infinity.
+        infinity; with 10, the most there may be, they are all near zero.
     tol : float, default=0.0
         The least decrease of Q that is worth a further sensor.
     groups : array-like of shape (n_columns,), dict or callable, default=None
         Label of every column's sensor, where a sensor has several columns; they are chosen together. A function is
         given the name of a column (its index, where there are no names) and returns the label. A dict has labels by
         name or index; the name of an attribute, such as "word", stands for all its columns "word=..". Columns that the
-        dict does not have, or for which the function returns None, are sensors of their own.
+        dict does not have, or for which the function returns None, are sensors of their own. The squares of the
+        gradients of a sensor's columns are summed to rank it, so that those with many columns are ahead.
     always, never : list of column names or indices, default=None
         Sensors that are in every model (and counted), or in none; with ``groups``, labels of groups.
     costs : array-like of shape (n_columns,) or dict, default=None
@@ -101,6 +103,9 @@ class SparseTagger(FittedTagger):
     Sequences are read once into one matrix: arrays of truth values, integers or floats, CSR matrices, frames, or dicts
     of attributes as users of CRFsuite have them. Dicts give columns such as ``word=the`` for strings, ``length`` for
     numbers and ``next:length`` for a dict within; each column is a sensor unless ``groups`` says otherwise.
+
+    Tens of labels are fine. Refits hold a square matrix over all pairs of labels: a hundred of them take minutes and
+    gigabytes, and where memory would not hold it, the fit is refused.
 
     Sensors that do not vary, and copies of chosen ones, are never chosen, and a warning names them. Where there are
     fewer sensors than ``k``, the model has all that can be used, and a warning says so.
@@ -167,7 +172,7 @@ class SparseTagger(FittedTagger):
         X : list of tables, or one table with ``lengths``
             A table has a row for every position: an array, a CSR matrix, a frame, or a list of dicts.
         y : list of sequences of labels, or one with ``lengths``
-            Any hashable labels.
+            Any hashable labels; None and NaN of any kind are none.
         lengths : list of int, default=None
             How many positions each sequence has, where X and y hold all of them one after the other.
 
