@@ -33,7 +33,7 @@ PENALTIES = np.geomspace(3e-2, 1e-4, 10)
 LOADING = """
 import numba
 import numpy as np
-from time import perf_counter, process_time
+from time import perf_counter
 from pauca.sequences import Observations, Passes
 from pauca.sequences.passes import kernels
 passes = Passes(Observations.plain(np.zeros((5, 1)), np.array([0, 5])), 3)
@@ -49,7 +49,8 @@ def crf(quick: bool) -> Iterator[Figure]:
 
     Everything runs on one thread but the path, which has two. Times are those of the processor, as CRFsuite tells its
     own; that of the path is told by the clock as well. The full fit goes to the objective that CRFsuite (L-BFGS, with
-    c2 = 1) has after 300 iterations, or where it ends before; the same squares of weights are added to ours.
+    c2 = 1) has after 300 iterations, or where it ends before. Ours is the same function of the weights: CRFsuite takes
+    biases for weights of a sensor that is always on, so that their squares are in it here, and nowhere else.
     """
     home = made_up(*((30, 600) if quick else (90, 3000)))
     iterations = 60 if quick else 300
@@ -69,7 +70,7 @@ def crf(quick: bool) -> Iterator[Figure]:
     yield Figure(shape, "patterns of rows", posed.observations.matrix.shape[0], digits=0)
     yield Figure(shape, "value and gradient", 1e3 * ours, unit=" ms", digits=1)
     yield Figure(shape, "CRFsuite over ours", rival.per_evaluation / ours, 2.5, at_least=True, unit=" x", digits=1)
-    seconds, value, evaluations = _full_fit(field, rival.losses[-1] / n)
+    seconds, value, evaluations = _full_fit(field, ridge, rival.losses[-1] / n)
     yield Figure(shape, f"CRFsuite, {len(rival.losses)} iterations", rival.seconds, unit=" s", digits=1)
     yield Figure(shape, "its objective", rival.losses[-1] / n, digits=6)
     yield Figure(shape, "ours", value, rival.losses[-1] / n, digits=6)
@@ -96,24 +97,42 @@ def sensors(quick: bool, data: Path) -> Iterator[Figure]:
         yield from _by_sensors(home, 3 if quick else 5, FEW[:3] if quick else FEW)
 
 
-def _full_fit(make: Callable[[], ChainField], goal: float) -> tuple[float, float, int]:
+class _WithBiases:
+    """A field with the squares of its biases; counts its values."""
+
+    def __init__(self, field: ChainField, ridge: float) -> None:
+        self.n_coords = field.n_coords
+        self.calls = 0
+        self._field = field
+        self._ridge = ridge
+        self._biases = np.array([field.weights(along)[2] for along in np.eye(field.n_coords)])
+
+    def value(self, w: np.ndarray) -> float:
+        return self.value_and_gradient(w)[0]
+
+    def gradient(self, w: np.ndarray) -> np.ndarray:
+        return self.value_and_gradient(w)[1]
+
+    def value_and_gradient(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        self.calls += 1
+        value, gradient = self._field.value_and_gradient(w)
+        biases = w @ self._biases
+        return value + 0.5 * self._ridge * float(biases @ biases), gradient + self._ridge * (self._biases @ biases)
+
+    def curvature(self, w: np.ndarray) -> np.ndarray:
+        return self._field.curvature(w) + self._ridge * np.sum(self._biases**2, axis=1)
+
+
+def _full_fit(make: Callable[[], ChainField], ridge: float, goal: float) -> tuple[float, float, int]:
     """Seconds until an objective is reached with all sensors, from the data on; the objective, and what it took."""
     start = process_time()
     field = make()
-    problem = Problem(field)
-    count = 0
-
-    def counted(w: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal count
-        count += 1
-        return field.value_and_gradient(w)
-
-    problem._both = counted
+    posed = _WithBiases(field, ridge)
+    value, gradient = posed.value_and_gradient(field.start)
+    begin = Rest(field.start, value, gradient, np.diag(1.0 / posed.curvature(field.start)), np.inf)
     everything = np.arange(field.n_coords)
-    value, gradient = field.value_and_gradient(field.start)
-    begin = Rest(field.start, value, gradient, np.diag(1.0 / field.curvature(field.start)), np.inf)
-    found = minimise(problem, everything, begin, lambda reached: np.inf if reached <= goal else 0.0)
-    return process_time() - start, found.value, count
+    found = minimise(Problem(posed), everything, begin, lambda reached: np.inf if reached <= goal else 0.0)
+    return process_time() - start, found.value, posed.calls
 
 
 def _processor(run: Callable[[], object]) -> float:

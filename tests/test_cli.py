@@ -708,6 +708,12 @@ def test_wrong_words(argv, said, code, table, capsys):
     assert sorted(file.name for file in table.iterdir()) == ["houses.csv"]
 
 
+def test_a_path_of_select_is_no_model_of_columns(table, capsys):
+    pauca.select(lambda w: (w[0] - 1) ** 2, 1, gradient=lambda w: 2 * (w - 1), n_coords=1).save("path.json")
+    for argv in (["path", "path.json"], ["explain", "path.json"], ["predict", "path.json", "houses.csv"]):
+        assert "path.json holds a path of pauca.select" in refused(capsys, *argv)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

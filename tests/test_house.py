@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "choice": {"choice", "path", "losses"},
     "methods": {"methods", "path", "subset"},
     "sampling": {"sampling", "design", "losses", "objectives", "refit"},
-    "own": {"own", "methods", "path", "subset", "units", "model"},
+    "own": {"own", "export", "methods", "path", "subset", "units", "model", "warnings"},
     "report": {"report", "export", "path", "model", "version"},
     "export": {"export", "losses", "methods", "path", "model", "version"},
     "estimators": {

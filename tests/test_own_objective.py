@@ -2,17 +2,20 @@
 
 import itertools
 import json
+import warnings
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 
-from pauca import ModelFileError, Path, SparseClassifier, SparseRegressor, Stop, select
+import pauca
+from pauca import ModelFileError, Path, PaucaWarning, SparseClassifier, SparseRegressor, Stop, select
 from pauca.export.path_file import read_path, write_path
 from pauca.export.place import Place
 from pauca.methods import Backward, Exchange, FoBa, Forward
 from pauca.own import OwnSubset, Problem
+from pauca.path import driver
 from pauca.units import Limits
 from problems import METHODS, ar_problem
 
@@ -344,17 +347,156 @@ def test_a_run_that_was_cut_short_goes_on_as_if_it_had_not_been(method):
     assert select(objective, 2, method="forward", resume=select(objective, 4, method="forward")).sizes == [0, 1, 2]
 
 
-def test_time_and_keyboard_end_a_run_with_what_it_has():
-    X, y = signs()
-    path = select(Logits(X, y), 5, time_limit=1e-9)
+def warned_of(call):
+    """What a call returns, and what its one warning says; nothing if there is none."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        result = call()
+    assert all(warning.category is PaucaWarning and warning.filename == __file__ for warning in found)
+    assert len(found) <= 1
+    return result, "".join(str(warning.message) for warning in found)
+
+
+def test_the_time_limit_ends_a_run_with_what_it_has():
+    path, words = warned_of(lambda: select(Logits(*signs()), 5, time_limit=1e-9))
     assert (path.stop, path.sizes) == (Stop.TIME, [0, 1])
+    assert words.startswith("k=5 coordinates were asked for, but the search ended at 1: the time limit was reached.")
 
-    def interrupt(progress):
-        if progress.size == 2:
-            raise KeyboardInterrupt
 
-    path = select(Logits(X, y), 5, callback=interrupt)
-    assert (path.stop, path.sizes) == (Stop.INTERRUPTED, [0, 1, 2])
+def test_the_clock_is_looked_at_within_a_move(monkeypatch):
+    now, asked = [0.0], []
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    class Slow(Logits):
+        def value(self, w):
+            now[0] += 1  # a second for each value
+            asked.append(now[0])
+            return super().value(w)
+
+    ends = {}
+    told = {"callback": lambda done: ends.setdefault(done.size, done.elapsed)}
+    whole = select(Slow(*signs()), 3, method="forward", check=False, **told)
+    for limit in (ends[1] + 1, 0.5 * (ends[1] + ends[2])):
+        subset, began = subset_of(Slow(*signs())), now[0]
+        trail = driver.run(Forward(), subset, driver.Goal(3), driver.Budget(limit))
+        assert (trail.stop, trail.events) == (Stop.TIME, whole.events[:1])
+        assert limit <= asked[-1] - began < limit + 1
+        # The models that were found are polished in peace.
+        assert subset.finish([trail.best[1]], 0)[0].converged
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_interrupt_keeps_what_was_found_wherever_it_comes(method, monkeypatch):
+    X, y = signs(6)
+
+    class Cut(Logits):
+        def __init__(self, after):
+            super().__init__(X, y)
+            self.left = after
+
+        def value(self, w):
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+            return super().value(w)
+
+    whole = select(Cut(0), 4, method=method, check=False)
+    counted = Cut(0)
+    subset = OwnSubset.start(Problem(counted), Limits())
+    resolved = {"foba": FoBa, "forward": Forward, "exchange": Exchange, "backward": Backward}[method]()
+    resolved.begin(subset)
+    driver.Trail(subset, 4)
+    first, ends = -counted.left + 1, set()
+    for after in range(first, first + 2000, 19):
+        monkeypatch.setattr(driver, "_interrupts", driver._Interrupts())
+        objective = Cut(after)
+        path, words = warned_of(lambda objective=objective: select(objective, 4, method=method, check=False))
+        assert path.events == whole.events[: len(path.events)]
+        for size in path.sizes:
+            assert path[size].objective == pytest.approx(Logits.value(objective, path.parameters(size)), abs=1e-12)
+        if objective.left > 0:
+            break
+        ends.add(path.stop)
+        if path.stop is Stop.INTERRUPTED:
+            assert f"The search was interrupted; the models up to size {path.sizes[-1]} were kept." in words
+        else:
+            # It came while the models of a search that was over were polished.
+            assert path.events == whole.events
+            assert path[4].converged != ("did not come to its end" in words)
+    assert Stop.INTERRUPTED in ends
+    assert whole.stop in ends
+
+
+def separated(n_needed, seed=0):
+    X = np.random.default_rng(seed).normal(size=(50, 6))
+    return X, np.where(X[:, :n_needed] @ [1.0, 1.2, -0.9][:n_needed] > 0, 1.0, -1.0)
+
+
+class SquaredHinge(Linear):
+    """Flat where it is zero: the minimum is a finite one."""
+
+    def loss(self, a):
+        return 0.5 * np.maximum(0, 1 - self.y * a) ** 2
+
+    def slope(self, a):
+        return -self.y * np.maximum(0, 1 - self.y * a)
+
+    def bend(self, a):
+        return np.where(self.y * a < 1, 1.0, 0.0)
+
+
+class Ridged(Logits):
+    def value(self, w):
+        return super().value(w) + 1e-3 * w[1:] @ w[1:]
+
+    def gradient(self, w):
+        return super().gradient(w) + 2e-3 * np.where(np.arange(len(w)) > 0, w, 0)
+
+
+@pytest.mark.parametrize("hooks", [(), ("curvature",), ("hessian",)], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_parameters_that_run_away_are_told_from_those_that_do_not(hooks, seed):
+    """Whether a minimum is finite: judged by what is known of the data."""
+    rng = np.random.default_rng(seed)
+    X, parted = separated(3, seed)
+    mixed = np.where(X[:, 0] + rng.logistic(size=50) > 0, 1.0, -1.0)
+    told = X.copy()
+    told[:, 3] = (mixed > 0) & (rng.random(50) < 0.3)  # where it is 1, the label is known: one coordinate runs away
+    twins = np.column_stack([X[:, 0], X])
+
+    def runs_away(kind, X, y, size):
+        objective = type("Hooked", (kind,), {hook: HOOKS[hook] for hook in hooks})(X, y)
+        subset = subset_of(objective, range(1, size + 1))
+        return subset.finish([subset.snapshot()], 0)[0].at_infinity
+
+    assert runs_away(Logits, X, parted, 3)
+    assert runs_away(Logits, X, parted, 5)
+    assert runs_away(Logits, told, mixed, 4)
+    assert runs_away(Logits, told[:, [3, 0, 1]], mixed, 2)
+    assert runs_away(Logits, 1 - told[:, [3]], mixed, 1)  # against the intercept
+    assert runs_away(Logits, X, np.ones(50), 0)  # the intercept
+    assert not runs_away(Logits, X, parted, 2)
+    assert not runs_away(Logits, X, mixed, 5)
+    assert not runs_away(Logits, twins, mixed, 3)
+    assert not runs_away(Squares, twins, X[:, 1], 3)
+    assert not runs_away(Squares, 1e6 * X, mixed, 3)
+    assert not runs_away(SquaredHinge, X, parted, 3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_needed", [1, 3])
+def test_separable_classes_without_a_ridge_are_said_with_what_to_do(method, n_needed):
+    X, y = separated(n_needed)
+    path, words = warned_of(lambda: select(Logits(X, y), 5, method=method))
+    assert path[path.sizes[-1]].at_infinity
+    assert "Some parameters have grown large and would grow on" in words
+    assert words.endswith("Add a ridge, such as 1e-3 times the sum of squares of the coordinates that are chosen from.")
+    assert "would grow on" in path.summary(path.sizes[-1])
+    if 5 not in path:
+        ended = f"k=5 coordinates were asked for, but the search ended at {n_needed}: the objective has come down"
+        assert words.startswith(ended)
+    path, words = warned_of(lambda: select(Ridged(X, y), 5, method=method))
+    assert (path.sizes, words) == (list(range(6)), "")
 
 
 def test_tolerance_and_no_gain_and_perfect():
@@ -434,9 +576,58 @@ def test_paths_are_written_and_read(options, floor):
     assert read.table() == path.table()
     for size in path.sizes:
         np.testing.assert_array_equal(read.parameters(size), path.parameters(size))
+    assert isinstance(path, Path)
     written["own"]["free"] = [7]
     with pytest.raises(ModelFileError, match="there is a free coordinate beyond the last"):
         read_path(Place(written).fields(written))
+
+
+@pytest.mark.parametrize("free", [[], [0], [0, 2]], ids=str)
+@pytest.mark.parametrize("options", [{}, {"groups": list("zaabbcc"), "costs": {"a": 1, "b": 2, "c": 3}}], ids=str)
+def test_a_path_is_saved_loaded_and_taken_up_again(tmp_path, free, options):
+    objective, names = Squares(*numbers(6)), ["base", *"abcdef"]
+    if not options.get("groups"):
+        options = {"costs": dict.fromkeys(names, 1.0)}
+    elif not free:
+        options = {**options, "costs": {"a": 1, "b": 2, "c": 3, "z": 1}}
+    call = {"free": free, "names": names, "method": "forward", **options}
+    whole = select(objective, 3, **call)
+    path = select(objective, 2, **call)
+    path.save(tmp_path / "path.json")
+    again = pauca.load(tmp_path / "path.json")
+    assert type(again) is type(path)
+    assert (again.events, again.stop, again.table()) == (path.events, path.stop, path.table())
+    assert again.summary(2) == path.summary(2)
+    for size in path.sizes:
+        np.testing.assert_array_equal(again.parameters(size), path.parameters(size))
+    assert select(objective, 3, resume=again, **call).events == whole.events
+    text = (tmp_path / "path.json").read_text()
+    (tmp_path / "path.json").write_text(text.replace('"add"', '"sub"', 1))
+    with pytest.raises(ModelFileError, match="was changed after it was written"):
+        pauca.load(tmp_path / "path.json")
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        ({"never": [4]}, "another method, always or never"),
+        ({"always": [1]}, "another method, always or never"),
+        ({"method": "backward"}, "another method, always or never"),
+        ({"costs": [1] * 6}, "other groups or costs"),
+        ({"groups": list("abcdef")}, "other groups or costs"),
+        ({"free": [0]}, "another objective"),
+    ],
+)
+def test_a_path_is_not_taken_up_under_other_wishes(wishes, message):
+    with pytest.raises(ValueError, match=f"resume is the path of .*{message}"):
+        select(Half(), 3, resume=select(Half(), 2), **wishes)
+    rich = select(Half(), 2, costs=[1] * 6, budget=2)
+    with pytest.raises(ValueError, match="larger budget"):
+        select(Half(), 3, resume=rich, costs=[1] * 6, budget=1)
+    even = {"gradient": lambda w: w - 1, "n_coords": 6}
+    one_free = select(lambda w: 0.5 * np.sum((w - 1) ** 2), 2, free=[0], **even)
+    with pytest.raises(ValueError, match="another objective"):
+        select(lambda w: 0.5 * np.sum((w - 1) ** 2), 3, free=[1], resume=one_free, **even)
 
 
 class Half:
@@ -449,6 +640,62 @@ class Half:
 
     def gradient(self, w):
         return w - np.arange(6)
+
+
+class Shifted(Half):
+    """Every coordinate helps, the first one too."""
+
+    def value(self, w):
+        return super().value(w - 1)
+
+    def gradient(self, w):
+        return super().gradient(w - 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "words"),
+    [
+        (Shifted, {"k": 9}, "but only 6 of 6 can be used together."),
+        (Shifted, {"k": 9, "method": "backward"}, "but only 6 of 6 can be used together."),
+        (Shifted, {"k": 6, "free": [0]}, "but only 5 of 5 can be used together."),
+        (Shifted, {"k": 3, "groups": list("aabbaa")}, "but only 2 of 2 can be used together."),
+        (Shifted, {"k": 6, "never": [1, 2]}, "but only 4 of 6 can be used together. 'never' leaves out the others."),
+        (
+            Shifted,
+            {"k": 4, "costs": [2] * 6, "budget": 5},
+            "but the search ended at 2: no other fits in budget=5. Allow more or ask for fewer.",
+        ),
+        (
+            Half,
+            {"k": 6},
+            "but the search ended at 5: no other lowers the objective by more than rounding. Ask for fewer.",
+        ),
+        (
+            Half,
+            {"k": 6, "floor": 0.0},
+            "but the search ended at 5: the objective is at its floor, and nothing is left to gain. Ask for fewer.",
+        ),
+        (
+            Half,
+            {"k": 3, "method": FoBa(max_steps=2)},
+            "but the search ended at 2: the largest number of steps was reached. Allow more, or go on with "
+            "resume=path.",
+        ),
+    ],
+    ids=str,
+)
+def test_fewer_than_k_are_explained(kind, options, words):
+    path, said = warned_of(lambda: select(kind(), **options))
+    noun = "groups" if "groups" in options else "coordinates"
+    assert said == f"k={options['k']} {noun} were asked for, {words}"
+    assert path.sizes[-1] < options["k"]
+
+
+def test_ends_that_were_asked_for_are_not_explained_and_a_floor_that_is_none_is():
+    assert warned_of(lambda: select(Half(), 6, tol=3.0))[1] == ""
+    assert warned_of(lambda: select(Half(), 6, callback=lambda progress: True))[1] == ""
+    words = warned_of(lambda: select(Half(), 2, floor=20.0, check=False))[1]
+    assert words == "The objective fell to 15, below floor=20: give a lower floor, or none."
 
 
 def broken(**methods):
@@ -490,8 +737,30 @@ BROKEN = {
     r"value is inf at the start": {"value": lambda self, w: np.inf},
     r"value returns an array of shape \(6,\), not a number": {"value": lambda self, w: w**2},
     r"value fails at the start: no data": {"value": fails},
-    r"gradient is nan in coordinate 4 at the start": {
+    r"gradient is nan in coordinate 4 at a point where the value is 27.5": {
         "gradient": lambda self, w: np.where(np.arange(6) == 4, np.nan, 1)
+    },
+    r"gradient returns an array of shape \(6,\) and type <U1, not an array": {
+        "gradient": lambda self, w: list("abcdef")
+    },
+    r"gradient returns an array of shape \(6, 1\), not an array of shape \(6,\)": {
+        "gradient": lambda self, w: (w - np.arange(6))[:, None]
+    },
+    r"value returns an array of shape \(1,\), not a number": {"value": lambda self, w: np.array([w @ w])},
+    r"value returns NoneType, not a number": {"value": lambda self, w: None},
+    r"value is -inf at the start; give a start where it is finite": {"value": lambda self, w: -np.inf},
+    r"value is not finite as soon as one leaves the start along coordinates \d, \d, \d, \d; give a start inside": {
+        "value": lambda self, w: -np.inf if np.any(w) else 0.0
+    },
+    r"value is .* at w\[.*, and then .*; it must not depend on chance": {
+        "value": lambda self, w: Half.value(self, w) + np.random.default_rng().normal()
+    },
+    r"value is 27.5 at the start, below floor=30; give a lower floor, or none": {"floor": 30},
+    r"value_and_gradient returns float64, not a value and a gradient": {
+        "value_and_gradient": lambda self, w: self.value(w)
+    },
+    r"value_and_gradient changes the array it is given": {
+        "value_and_gradient": lambda self, w: (self.value(w), in_place(self, w))
     },
     r"gradient returns an array of shape \(5,\), not an array of shape \(6,\)": {"gradient": lambda self, w: w[1:]},
     r"gradient changes the array it is given": {"gradient": in_place},
@@ -499,7 +768,7 @@ BROKEN = {
     r"curvature is -1 in coordinate 0": {"curvature": lambda self, w: -np.ones(6)},
     r"gains returns an array of shape \(2,\), not an array of shape \(6,\)": {"gains": lambda self, w: np.ones(2)},
     r"hessian does not agree": {"hessian": lambda self, w, coords: 2 * np.eye(len(coords))},
-    r"removal_costs is 1 for unit": {"removal_costs": lambda self, w, units: np.ones(len(units))},
+    r"removal_costs is 1 for coordinate": {"removal_costs": lambda self, w, units: np.ones(len(units))},
     r"value_and_gradient gives other numbers": {"value_and_gradient": lambda self, w: (self.value(w), 2 * w)},
 }
 
@@ -525,6 +794,113 @@ def test_sound_objectives_are_not_refused(seed):
 
     for objective in (Half(), Logits(X, y), hooked(X, y), Single(X, y), Scaled(*numbers()), Squares(1e3 * X, y)):
         assert isinstance(select(objective, 1, method="forward", random_state=seed), Path)
+
+
+NAMES = ["base", "age", "dose", "weight", "bmi", "pulse"]
+
+
+def slope_of_half(w):
+    return off_in_3(None, w)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"gradient": slope_of_half},
+            r"slope_of_half \(the gradient\) is -3.9 in coordinate 3 \('weight'\) at the start",
+        ),
+        ({"gradient": lambda w: off_in_3(None, w)}, r"^The gradient is -3.9 in coordinate 3 \('weight'\) at the start"),
+        ({"gradient": lambda w: w[1:]}, r"^The gradient returns an array of shape \(5,\)"),
+        ({"objective": fails}, r"^fails \(the value\) fails at the start: .*argument"),
+        ({"curvature": lambda w: -np.ones(6)}, r"^The curvature is -1 in coordinate 0 \('base'\)"),
+        ({"start": np.ones(6)}, r"It is 1 in coordinate 0 \('base'\)"),
+        ({"always": ["age"], "never": [1]}, r"overlap: coordinate 1 \('age'\) cannot be both"),
+        ({"always": ["age"], "free": [1]}, r"always names coordinate 1 \('age'\), which is free"),
+        ({"costs": [1, 1, 1, 1, np.inf, 1]}, r"that of coordinate 4 \('bmi'\) is inf"),
+        (
+            {"objective": lambda w: -w[1], "gradient": lambda w: -np.eye(6)[1], "floor": None},
+            r"^The objective falls without end along coordinate 1 \('age'\)",
+        ),
+    ],
+)
+def test_errors_name_coordinates_and_functions_as_the_user_does(options, message):
+    given = {"objective": Half().value, "gradient": Half().gradient, "n_coords": 6, "names": NAMES, "k": 2, **options}
+    with pytest.raises(ValueError, match=message):
+        select(**given)
+
+
+KINKED = {
+    "l1": (lambda w: 1e-3 * np.abs(w).sum(), lambda w: 1e-3 * np.sign(w)),
+    "one": (lambda w: 1e-3 * abs(w[3]), lambda w: 1e-3 * np.sign(w) * (np.arange(6) == 3)),
+    "maximum": (lambda w: max(w[2], w[4]), lambda w: np.eye(6)[2] if w[2] >= w[4] else np.eye(6)[4]),
+    "differences": (
+        lambda w: np.abs(np.diff(w)).sum(),
+        lambda w: np.append(0, np.sign(np.diff(w))) - np.append(np.sign(np.diff(w)), 0),
+    ),
+    "norm": (
+        lambda w: np.linalg.norm(w[:3]),
+        lambda w: np.where(np.arange(6) < 3, w, 0) / (np.linalg.norm(w[:3]) or 1),
+    ),
+}
+
+SMOOTH = {
+    "steep": (lambda w: 1e10 * w @ w, lambda w: 2e10 * w),
+    "least at zero": (lambda w: w @ w - Half().value(w), lambda w: 2 * w - Half().gradient(w)),
+    "nearly l1": (lambda w: np.sqrt(w * w + 1e-16).sum(), lambda w: w / np.sqrt(w * w + 1e-16)),
+    "half": (lambda w: np.sum(np.maximum(w, 0) ** 2), lambda w: 2 * np.maximum(w, 0)),
+    "far from zero": (lambda w: np.exp(w).sum(), np.exp),
+}
+
+
+@pytest.mark.parametrize("kind", [*KINKED, *SMOOTH])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_kinks_where_coordinates_are_zero_are_found_and_curvature_is_not_taken_for_one(kind, dtype):
+    value, slope = (KINKED | SMOOTH)[kind]
+
+    def both(w):
+        w = w.astype(dtype)
+        return dtype(Half().value(w) + value(w)), (Half().gradient(w) + slope(w)).astype(dtype)
+
+    def tried():
+        return select(lambda w: both(w)[0], 1, gradient=lambda w: both(w)[1], n_coords=6, method="forward")
+
+    if kind in SMOOTH:
+        assert isinstance(warned_of(tried)[0], Path)
+        return
+    with pytest.raises(
+        ValueError, match=r"jumps between .* where coordinate \d passes zero .*: the objective has a kink"
+    ):
+        tried()
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_what_functions_return_may_be_of_any_kind_and_change_later(check):
+    X, y = signs(8)
+    objective, held = Logits(X, y), np.zeros(9)
+
+    class Held(Logits):
+        """The same array at each call, with other numbers in it."""
+
+        def gradient(self, w):
+            held[:] = super().gradient(w)
+            return held
+
+        def value_and_gradient(self, w):
+            return self.value(w), self.gradient(w)
+
+    whole = select(objective, 4, method="exchange")
+    for value, gradient in (
+        (objective.value, lambda w: objective.gradient(w).tolist()),
+        (lambda w: np.array(objective.value(w)), objective.gradient),
+        (objective.value, lambda w: np.concatenate([objective.gradient(w)] * 2)[:9]),
+        (objective.value, Held(X, y).gradient),
+    ):
+        path = select(value, 4, gradient=gradient, n_coords=9, free=[0], method="exchange", check=check)
+        assert_same(path, whole)
+        assert path.events == whole.events
+    path = select(Held(X, y), 4, method="exchange", check=check)
+    assert_same(path, whole)
 
 
 def test_without_a_check_a_wrong_gradient_is_not_looked_for():
@@ -563,16 +939,18 @@ def test_what_goes_wrong_later_is_said():
         def gradient(self, w):
             return np.where(np.arange(6) == 1, -1.0, w - np.arange(6))
 
-    with pytest.raises(ValueError, match=r"Endless falls without end along coordinates \[1\]: it has no minimum"):
+    with pytest.raises(ValueError, match=r"Endless falls without end along coordinate 1: it has no minimum"):
         select(Endless(), 6)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"k": 7}, ValueError, "k=7 asks for more coordinates than the 6 there are"),
-        ({"k": 6, "free": [0]}, ValueError, "k=6 asks for more coordinates than the 5 there are"),
-        ({"k": 3, "groups": list("aabbaa")}, ValueError, "k=3 asks for more groups than the 2 there are"),
+        (
+            {"k": [1, 2]},
+            TypeError,
+            r"k must be an integer of at least 1, or None; got \[1, 2\]. The path holds all sizes",
+        ),
         ({"k": 0}, ValueError, "k must be an integer of at least 1; got 0"),
         ({"k": 1.5}, TypeError, "k must be an integer of at least 1; got 1.5"),
         ({"free": range(6)}, ValueError, "free holds all coordinates"),
@@ -584,14 +962,37 @@ def test_what_goes_wrong_later_is_said():
         ({"start": [np.nan] * 6}, ValueError, "start is not finite in coordinate 0"),
         ({"start": np.zeros(3)}, ValueError, r"start must have shape \(6,\)"),
         ({"floor": "low"}, TypeError, "floor must be a finite number or None"),
-        ({"always": [1], "never": [1]}, ValueError, "always and never overlap: 1 cannot be both"),
+        ({"always": [1], "never": [1]}, ValueError, "always and never overlap: coordinate 1 cannot be both"),
         ({"always": [1, 2], "k": 1}, ValueError, "always holds 2 coordinates, more than k=1"),
         ({"always": [0], "free": [0]}, ValueError, "always names coordinate 0, which is free"),
         ({"always": ["z"], "groups": list("aabbaa")}, ValueError, "always names 'z', which is no group"),
         ({"always": [True]}, TypeError, "always must name coordinates by index or name"),
         ({"costs": [1, 2]}, ValueError, "costs must hold a number for each of the 6 coordinates"),
-        ({"costs": [1, 2, -1, 3, 4, 5]}, ValueError, "costs must be finite and not negative; that of 2"),
-        ({"costs": {"a": 1}, "groups": list("aabbaa")}, ValueError, r"every group; missing: \['b'\]"),
+        (
+            {"costs": [1, 2, -1, 3, 4, 5]},
+            ValueError,
+            "costs must be finite and not negative; that of coordinate 2 is -1",
+        ),
+        (
+            {"costs": {"a": 1}, "groups": list("aabbaa")},
+            ValueError,
+            "costs must hold a price for all groups; missing: group 'b'",
+        ),
+        (
+            {"costs": dict.fromkeys("abz", 1), "groups": list("aabbaa")},
+            ValueError,
+            "costs names 'z', which is no group",
+        ),
+        ({"costs": dict.fromkeys(range(5), 1)}, ValueError, "price for all coordinates; missing: coordinate 5"),
+        ({"costs": dict.fromkeys(range(7), 1)}, ValueError, "costs names coordinate 6; there are coordinates 0 to 5"),
+        ({"costs": [2] * 6, "budget": 1}, ValueError, "budget of 1 is below the cheapest of the coordinates.* costs 2"),
+        ({"groups": [1, 2, None, 1, 1, 1]}, ValueError, "groups holds no label for coordinate 2; it holds None"),
+        ({"groups": [1, 2, 2, 1, 1, np.nan]}, ValueError, "groups holds no label for coordinate 5; it holds nan"),
+        ({"groups": [[1], [1, 2], 3, 4, 5, 6]}, ValueError, "groups must hold a label for each .* got 6 lists"),
+        ({"names": "abcdef"}, TypeError, "names must be a list; got 'abcdef'"),
+        ({"start": "zero"}, TypeError, "start must be an array of 6 numbers; got 'zero'"),
+        ({"check": "no"}, TypeError, "check must be True or False; got 'no'"),
+        ({"random_state": "any"}, TypeError, "random_state must be an integer of at least 0, a Generator or None"),
         ({"budget": 3}, ValueError, "budget needs costs"),
         ({"budget": 1, "costs": [2] * 6, "always": [0]}, ValueError, "always alone costs 2, more than the budget"),
         ({"names": ["a"]}, ValueError, "names must hold a name for each of the 6 coordinates"),
@@ -615,6 +1016,8 @@ def test_objects_that_are_no_objectives():
         select(Half, 2)
     with pytest.raises(TypeError, match="function has no n_coords and no value and no gradient"):
         select(lambda w: 0.0, 2)
+    with pytest.raises(TypeError, match=r"objective\.refit must be a function or None; got True"):
+        select(broken(refit=True), 2)
     with pytest.raises(ValueError, match="another objective"):
         select(Half(), 3, resume=select(Squares(*numbers()), 2))
 
@@ -623,3 +1026,23 @@ def test_backward_starts_from_all_that_may_be_in():
     path = select(Half(), 2, method=Backward(), never=[5])
     assert path[2].support.tolist() == [3, 4]
     assert path.events == [("drop", 0), ("drop", 1), ("drop", 2), ("drop", 3)]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-60, 1e60, 1e100])
+def test_objectives_of_any_sensible_scale(scale):
+    X, y = numbers(d=5)
+
+    def value(w):
+        return 0.5 * scale * np.mean((X @ w - y) ** 2)
+
+    def gradient(w):
+        return scale * (X.T @ (X @ w - y)) / len(y)
+
+    if 1e-70 < scale < 1e70:
+        found, wanted = select(value, 2, gradient=gradient, n_coords=5), select(Squares(X, y), 2)
+        assert found[2].support.tolist() == [coord - 1 for coord in wanted[2].support]
+    else:
+        with pytest.raises(
+            ValueError, match=r"gradient \(the gradient\) has entries of at most .* Divide the objective"
+        ):
+            select(value, 2, gradient=gradient, n_coords=5)

@@ -1,7 +1,7 @@
 """The conditional random field on chains, held against enumeration, differences, log space and another library."""
 
 import sys
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -72,6 +72,20 @@ def test_marginals_and_labels_are_those_of_all_label_sequences(shape, size):
     assert best == pytest.approx([path_score(s, transitions, one[3]) for s, one in zip(chains, found, strict=True)])
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_ties_go_to_the_lowest_label(seed):
+    """Small whole numbers tie: of the best paths the last label is the lowest there is, then the one before it."""
+    rng = np.random.default_rng(seed)
+    scores, transitions = (rng.integers(0, 2, shape).astype(float) for shape in [(5, 3), (3, 3)])
+    if seed == 0:
+        scores[:], transitions[:] = 0.0, 0.0
+    paths = list(product(range(3), repeat=5))
+    values = [path_score(scores, transitions, np.array(path)) for path in paths]
+    best = [path for path, value in zip(paths, values, strict=True) if value == max(values)]
+    found = Passes(Observations.plain(np.zeros((5, 1)), np.array([0, 5])), 3).best_labels(scores, transitions)
+    assert tuple(found) == min(best, key=lambda path: path[::-1])
+
+
 def _cut(values, chains):
     return np.split(values, np.cumsum([len(scores) for scores in chains])[:-1])
 
@@ -115,7 +129,7 @@ def test_curvature_is_a_sum_of_variances():
 def test_scaled_equals_logarithms_on_long_chains(spread, apart):
     """Scores and transitions up to far beyond what exponentials can hold; the last two are not scaled at all."""
     rng = np.random.default_rng(0)
-    lengths, n_labels = (1000, 1, 129, 128, 64), 5
+    lengths, n_labels = (1000, 1, 129, 200, 200, 200, 128, 200, 64), 5  # two teams and one that is left over
     n, bounds = sum(lengths), np.concatenate([[0], np.cumsum(lengths)])
     scores = spread * rng.uniform(-1, 1, (n, n_labels))
     transitions = apart * rng.uniform(-0.5, 0.5, (n_labels, n_labels))
@@ -125,7 +139,15 @@ def test_scaled_equals_logarithms_on_long_chains(spread, apart):
     np.testing.assert_allclose(sums.log_normalisers, [one[0] for one in wanted], rtol=1e-13)
     np.testing.assert_allclose(sums.marginals, np.vstack([one[1] for one in wanted]), atol=1e-9)
     np.testing.assert_allclose(sums.transitions, sum(one[2] for one in wanted), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(passes.log_normalisers(scores, transitions), sums.log_normalisers, rtol=1e-14)
+    squares = passes.sums(scores, transitions, by_position=True, squared=True)
+    np.testing.assert_allclose(squares.marginals, sums.marginals**2, atol=1e-14)
+    alone = [
+        Passes(Observations.plain(np.zeros((b - a, 1)), np.array([0, b - a])), n_labels)
+        .sums(scores[a:b], transitions, squared=True)
+        .transitions
+        for a, b in pairwise(bounds)
+    ]
+    np.testing.assert_allclose(squares.transitions, sum(alone), rtol=1e-12, atol=1e-12)
 
 
 KINDS = {
@@ -182,7 +204,7 @@ def test_coordinates_do_not_depend_on_units_of_columns():
     X_list, y_list = make_chains((50, 20), 3, 4)
     X, y, bounds = np.vstack(X_list).astype(float), np.concatenate(y_list), bounds_of(X_list)
     scale, shift = np.array([1e-6, 1.0, 300.0, 1e6]), np.array([0.0, -5.0, 1e3, 1e6])
-    field, other = (ChainField(Observations.plain(x, bounds), y, 3) for x in (X, X * scale + shift))
+    field, other = (ChainField(Observations.plain(x, bounds), y, 3, ridge=0.1) for x in (X, X * scale + shift))
     w = random_point(field)
     assert other.value(w) == pytest.approx(field.value(w), rel=1e-12)
     np.testing.assert_allclose(other.gradient(w), field.gradient(w), atol=1e-11)
@@ -203,11 +225,13 @@ def test_scores_of_first_and_last_labels_matter_at_the_ends_only():
         assert difference == pytest.approx(first[y[0]] + last[y[-1]])
 
 
-def test_some_of_the_sequences():
+@pytest.mark.parametrize("make", [Observations.gather, Observations.plain])
+@pytest.mark.parametrize("chosen", [[3, 0], [0, 0, 3, 2, 3, 3], [1] * 9])
+def test_some_of_the_sequences(chosen, make):
     X_list, y_list = make_chains((5, 30, 1, 40), 3, 4)
-    whole = Observations.gather(np.vstack(X_list), bounds_of(X_list))
-    some = [X_list[3], X_list[0]], [y_list[3], y_list[0]]
-    taken = ChainField(whole.take(np.array([3, 0])), np.concatenate(some[1]), 3)
+    whole = make(np.vstack(X_list), bounds_of(X_list))
+    some = [X_list[i] for i in chosen], [y_list[i] for i in chosen]
+    taken = ChainField(whole.take(np.array(chosen)), np.concatenate(some[1]), 3)
     apart = ChainField(Observations.plain(np.vstack(some[0]), bounds_of(some[0])), np.concatenate(some[1]), 3)
     w = random_point(taken)
     assert taken.value(w) == pytest.approx(apart.value(w), rel=1e-13)

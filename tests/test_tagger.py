@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from sklearn.model_selection import LeaveOneOut
 
 import pauca
 from chains import bounds_of, make_chains
-from pauca import PaucaWarning, SparseTagger, Stop
+from pauca import PaucaWarning, SparseRegressor, SparseTagger, Stop
 from pauca.methods import Exchange, FoBa, Forward
 from pauca.sequences import ChainField, Observations
 
@@ -26,11 +27,12 @@ def problem(n_columns=7, n_labels=3, seed=0, lengths=LENGTHS, informative=3):
     return make_chains(lengths, n_labels, n_columns, seed, informative=informative)
 
 
-def least(X_list, y_list, columns, ridge):
+def least(X_list, y_list, columns, ridge, ridge_transitions=None):
     """The least objective on some columns, by another library."""
     X, y = np.vstack(X_list)[:, columns], np.concatenate(y_list)
     data = Observations.plain(X.astype(float), bounds_of(X_list))
-    field = ChainField(data, y, int(y.max()) + 1, ridge=ridge, ridge_transitions=ridge)
+    ridges = {"ridge": ridge, "ridge_transitions": ridge if ridge_transitions is None else ridge_transitions}
+    field = ChainField(data, y, int(y.max()) + 1, **ridges)
     return minimize(field.value_and_gradient, field.start, jac=True, method="L-BFGS-B", tol=1e-12).fun
 
 
@@ -145,7 +147,7 @@ def test_continuous_columns_in_any_units():
     rng = np.random.default_rng(1)
     X = [one + 0.2 * rng.normal(size=one.shape) for one in X]
     scale, shift = np.array([1e-5, 1e3, 1.0, 1e6, 1.0]), np.array([0.0, 1e5, 10.0, 0.0, -3.0])
-    model, other = (SparseTagger(k=2, ridge=0.0).fit(one, y) for one in (X, [x * scale + shift for x in X]))
+    model, other = (SparseTagger(k=2).fit(one, y) for one in (X, [x * scale + shift for x in X]))
     assert list(model.sensors_) == list(other.sensors_) == [0, 1]
     assert other.objective_ == pytest.approx(model.objective_, rel=1e-5)
 
@@ -158,13 +160,14 @@ def test_attributes_of_crfsuite():
         [("the", "DET"), ("cat", "NOUN"), ("runs", "VERB"), ("far", "ADV")],
     ] * 3
     X = [
-        [{"word": word, "length": len(word), "suffixes": [word[-1:], word[-2:]], "first": t == 0, "tag": None}]
+        [{"word": word, "length": len(word), "suffixes": [word[-1:], word[-2:]], "first": t == 0, "in": {"case": "l"}}]
         for sentence in sentences
         for t, (word, _) in enumerate(sentence)
     ]
     y = [[tag] for sentence in sentences for _, tag in sentence]
-    model = SparseTagger(k=4).fit(X, y)
-    assert {"word=the", "length", "suffixes=s", "suffixes=ns", "first"} <= set(model.names_)
+    with pytest.warns(PaucaWarning, match="Constant sensors were left out: 'in:case=l'"):
+        model = SparseTagger(k=4).fit(X, y)
+    assert {"word=the", "length", "suffixes=s", "suffixes=ns", "first", "in:case=l"} <= set(model.names_)
     assert list(model.classes_) == ["ADV", "DET", "NOUN", "VERB"]
     unseen = model.predict([[{"word": "platypus", "colour": "brown"}]])
     assert unseen[0].shape == (1,)
@@ -222,7 +225,11 @@ def test_choice_of_size_on_sequences_held_out():
     assert choice.scoring == "accuracy"
     assert choice.fold_scores.shape == (4, 6)
     assert 1 <= model.k_ <= 4
-    assert model.path_.table()[2]["score"] == choice.mean[2]
+    frame = model.path_.to_frame()
+    np.testing.assert_array_equal(frame["score"][:6], choice.mean)
+    np.testing.assert_array_equal(frame["error"][:6], 1.0 - choice.mean)
+    np.testing.assert_array_equal(frame["standard_error"][:6], choice.standard_error)
+    assert "error" not in model.at(2).fit(X, y).path_.to_frame()
     # Each score is that of a tagger fitted on the other sequences.
     split = LeaveOneOut()
     one = SparseTagger(k=[2], cv=split).fit(X[:3], y[:3])
@@ -237,17 +244,73 @@ def test_choice_of_size_on_sequences_held_out():
     assert best.k_ == best.path_.choice.best
 
 
+@pytest.mark.parametrize("binary", [True, False])
+def test_a_sequence_that_a_split_names_several_times_occurs_so_often(binary):
+    X, y = make_chains((30, 9, 45, 20, 38, 27), 3, 5, informative=3)
+    if not binary:
+        X = [one + 0.2 * np.random.default_rng(len(one)).normal(size=one.shape) for one in X]
+    ridges = dict.fromkeys(("ridge", "ridge_transitions"), 0.01)
+
+    def by_fold(splits):
+        choice = SparseTagger(k=[0, 1, 2, 3], cv=splits, **ridges).fit(X, y).path_.choice
+        return choice.fold_scores[:, choice.sizes == 2].ravel()
+
+    def by_hand(train, test):
+        model = SparseTagger(k=2, **ridges).fit([X[i] for i in train], [y[i] for i in train])
+        return model.score([X[i] for i in test], [y[i] for i in test])
+
+    splits = [([0, 0, 0, 2, 3], [4, 5]), ([1, 1, 2, 2, 2, 5, 5], [0, 3]), ([5, 1, 1, 1, 1, 1], [0, 2])]
+    found, once = by_fold(splits), by_fold([(np.unique(train), test) for train, test in splits])
+    np.testing.assert_allclose(found, [by_hand(*split) for split in splits], atol=0.02)
+    assert np.abs(found - once).max() > 0.04
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (([0, 1, 99], [2]), "cv makes a split with the index 99, and there are 6 to choose from"),
+        (([0, 1], [-1, 2]), "cv makes a split with the index -1"),
+        (([True, True, False], [2, 3]), "cv must make splits of indices; got an array of dtype bool"),
+    ],
+)
+@pytest.mark.parametrize("kind", [SparseTagger, SparseRegressor])
+def test_splits_that_cannot_be_meant(kind, split, message):
+    X, y = problem()
+    if kind is SparseRegressor:
+        X, y = X[2][:6], y[2][:6]
+    with pytest.raises((ValueError, TypeError), match=message):
+        kind(k=[1, 2], cv=[split]).fit(X, y)
+
+
+def test_more_labels_than_memory_holds(monkeypatch):
+    monkeypatch.setattr("os.sysconf", lambda name: 1000)
+    X, y = problem()
+    assert SparseTagger(k=1).fit(X, y).k_ == 1
+    many = [np.arange(len(one)) % 12 for one in y]
+    monkeypatch.setattr(Observations, "gather", None)  # before any work
+    with pytest.raises(MemoryError, match=r"A model of 12 labels, .* 144 transitions, takes about .* Merge rare"):
+        SparseTagger(k=1).fit(X, many)
+
+
 def test_fold_without_a_label():
     X, y = problem(lengths=(30,) * 4)
     y[0][3] = 7  # seen once, and by no other fold
-    model = SparseTagger(k=[1, 2], cv=4).fit(X, y)
+    model = SparseTagger(k=[1, 2, 3], cv=4).fit(X, y)
     assert 7 in model.classes_
     assert np.all(np.isfinite(model.path_.choice.mean))
 
 
-def test_threads_change_nothing():
-    X, y = make_chains((900,) * 12, 5, 6)
-    one, two = (SparseTagger(k=2, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+def test_threads_change_nothing(monkeypatch):
+    pools = []
+    monkeypatch.setattr(
+        "pauca.sequences.passes.ThreadPoolExecutor",
+        lambda workers: pools.append(workers) or ThreadPoolExecutor(workers),
+    )
+    X, y = make_chains((700,) * 16, 14, 6)
+    one = SparseTagger(k=2, n_jobs=1).fit(X, y)
+    assert not pools
+    two = SparseTagger(k=2, n_jobs=2).fit(X, y)
+    assert set(pools) == {2}
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.transitions_, two.transitions_)
 
@@ -256,11 +319,10 @@ def test_callback_and_time_limit():
     X, y = problem()
     seen = []
     model = SparseTagger(k=5, callback=lambda progress: seen.append(progress.size) or progress.size == 2)
-    with pytest.warns(PaucaWarning, match="k=5 sensors were asked for, and 2 were found. The callback"):
-        model.fit(X, y)
+    assert model.fit(X, y).stop_ is Stop.CALLBACK
     assert seen == [1, 2]
-    with pytest.warns(PaucaWarning, match="The time limit was reached"):
-        assert SparseTagger(k=7, time_limit=1e-9).fit(X, y).k_ == 1
+    hurried = SparseTagger(k=7, time_limit=1e-9).fit(X, y)
+    assert (hurried.k_, hurried.stop_) == (1, Stop.TIME)
 
 
 def test_report_by_label():
@@ -310,6 +372,33 @@ def test_save_and_load(tmp_path, options, make):
     for one, two in zip(again.predict(X), model.predict(X), strict=True):
         np.testing.assert_array_equal(one, two)
     np.testing.assert_array_equal(again.at(0).transitions_, model.at(0).transitions_)
+
+
+def test_labels_in_files(tmp_path):
+    X, y = problem()
+    names = [("night", 1), ("day", (2.5, None)), ("day", float("inf"))]
+    model = SparseTagger(k=1).fit(X, [[names[label] for label in one] for one in y])
+    model.save(tmp_path / "model.json")
+    again = pauca.load(tmp_path / "model.json")
+    assert again.classes_.tolist() == model.classes_.tolist()
+    assert again.predict(X)[0].tolist() == model.predict(X)[0].tolist()
+    for label, message in [
+        (frozenset("ab"), r"labels\.classes_\.array\[.\]: keys and labels are strings, .* or tuples of such"),
+        (("a", frozenset("b")), "keys and labels are strings"),
+        (pd.Timestamp(2026, 1, 1), "classes_ holds a Timestamp, which a model file cannot"),
+    ]:
+        other = SparseTagger(k=1).fit(X, [[label if one == 1 else int(one) for one in labels] for labels in y])
+        with pytest.raises(pauca.ModelFileError, match=message):
+            other.save(tmp_path / "other.json")
+        assert not (tmp_path / "other.json").exists()
+
+
+def test_a_large_ridge_leaves_positions_to_themselves():
+    X, y = problem()
+    model = SparseTagger(k=2, ridge=0.01, ridge_transitions=10).fit(X, y)
+    assert model.objective_ == pytest.approx(least(X, y, model.support_, 0.01, 10.0), rel=1e-5)
+    apart = SparseTagger(k=2, ridge=0.01).fit(np.vstack(X), np.concatenate(y), [1] * sum(map(len, X)))
+    assert 0.99 * apart.objective_ < model.objective_ < apart.objective_
 
 
 def test_frames_need_hold_no_more_than_the_chosen_columns():
@@ -362,18 +451,18 @@ def test_bad_sequences(case):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 8}, "k=8 sensors were asked for, and X has 7"),
-        ({"k": range(1, 9)}, "k=8 sensors were asked for, and X has 7"),
-        ({"k": 22, "unit": "weight"}, "k=22 weights were asked for, and X has 21"),
         ({"k": 0}, "'k' parameter"),
         ({"unit": "label"}, "'unit' parameter"),
         ({"method": "magic"}, "method must be one of"),
         ({"ridge": -1.0}, "'ridge' parameter"),
         ({"ridge_transitions": "much"}, "'ridge_transitions' parameter"),
+        ({"ridge_transitions": 11}, r"'ridge_transitions' parameter .* range \[0, 10\] or None.* every position"),
         ({"choose": "worst"}, "'choose' parameter"),
         ({"n_jobs": 0}, "n_jobs must be"),
         ({"cv": 1}, "at least 2 folds"),
         ({"k": 1, "always": [9]}, "names column 9"),
+        ({"k": 1, "always": [1, 2]}, "'always' holds 2 sensors, more than k=1"),
+        ({"k": range(2), "always": [1, 2]}, "'always' holds 2 sensors, more than k=1"),
         ({"k": 1, "unit": "weight", "always": [1]}, "'always': about sensors"),
         ({"time_limit": 0}, "'time_limit' parameter"),
         ({"callback": 3}, "'callback' parameter"),

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pauca import PaucaWarning, SparseClassifier, SparseRegressor, Stop
+from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
 
 NAMES = ["age", "bmi", "dose", "sex", "sugar", "weight"]
 PRICES = {"age": 0, "bmi": 1, "dose": 2.5, "sex": 0, "sugar": 7, "weight": 1}
@@ -35,6 +35,51 @@ def test_the_page_on_trouble_has_every_reason_to_end():
     page = Path(__file__).parents[1].joinpath("docs", "troubleshooting.md").read_text(encoding="utf-8")
     told = {line.split("`")[1].strip('"') for line in page.splitlines() if line.startswith('| `"')}
     assert told == {stop.value for stop in Stop}
+
+
+# What is counted.
+
+
+def tagged(table, **options):
+    X, y = table
+    return SparseTagger(k=2, **options).fit([X[:40], X[40:]], [y[:40] > 0, y[40:] > 0])
+
+
+COUNTED = {
+    "sensor": tagged,
+    "sensor column": lambda table: tagged(table, groups=GROUPS),
+    "weight": lambda table: tagged(table, unit="weight"),
+    "edge": lambda table: SparsePrecision(k=2).fit(table[0]),
+    "feature": lambda table: SparseRegressor(k=2).fit(*table),
+    "group feature": lambda table: SparseRegressor(k=2, groups=GROUPS).fit(*table),
+}
+
+
+@pytest.mark.parametrize("nouns", COUNTED)
+def test_the_head_of_a_summary_says_what_is_counted(table, nouns):
+    model = COUNTED[nouns](table)
+    lines = model.summary().splitlines()
+    assert lines[2].split()[: len(nouns.split())] == nouns.split()
+    assert lines[0].startswith(f"2 {nouns.split()[0]}s of ")
+
+
+def test_what_is_free_stands_in_brackets_once(table):
+    X, y = table
+
+    class Squares:
+        n_coords, free = 7, (6,)
+        design = np.column_stack([X, np.ones(len(X))])
+
+        def value(self, w):
+            return float(np.mean((self.design @ w - y) ** 2))
+
+        def gradient(self, w):
+            return 2 * self.design.T @ (self.design @ w - y) / len(y)
+
+    for name in ("(intercept)", "intercept"):
+        lines = select(Squares(), k=2, names=[*NAMES, name]).summary(2).splitlines()
+        assert lines[2].split()[0] == "coordinate"
+        assert [line.split()[0] for line in lines if "intercept" in line] == ["(intercept)"]
 
 
 # Prices.

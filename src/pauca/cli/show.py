@@ -16,6 +16,7 @@ from pauca.cli.voice import Voice
 from pauca.export import load
 from pauca.export.form import formula_of
 from pauca.export.sql import identifier, literal
+from pauca.path import Path
 
 # In the table of sizes, so many names that came or went are shown.
 NAMES_SHOWN = 6
@@ -62,6 +63,8 @@ def load_model(path: str, size: int | None = None) -> Any:
         model = load(path)
     except FileNotFoundError:
         raise BadData(f"there is no file {path}") from None
+    if isinstance(model, Path):
+        raise BadData(f"{path} holds a path of pauca.select, which has no columns to read; see it with pauca.load")
     if size is None:
         return model
     try:

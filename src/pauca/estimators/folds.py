@@ -68,9 +68,21 @@ def _enough(count: int, what: str) -> int:
     return count
 
 
-def _fold(train: np.ndarray, test: np.ndarray, weights: np.ndarray) -> Fold:
+def _fold(train: Any, test: Any, weights: np.ndarray) -> Fold:
+    train, test = (_indices(side, len(weights)) for side in (train, test))
     # Splitters that draw with replacement name a row several times.
-    fit = weights * np.bincount(np.asarray(train, dtype=np.intp), minlength=len(weights))
+    fit = weights * np.bincount(train, minlength=len(weights))
     if fit.sum() <= 0 or weights[test].sum() <= 0:
         raise ValueError("cv makes a fold in which no row to fit, or no row to score, has weight.")
-    return Fold(fit / fit.sum(), np.asarray(test, dtype=np.intp))
+    return Fold(fit / fit.sum(), test)
+
+
+def _indices(side: Any, n_rows: int) -> np.ndarray:
+    """One side of a split: indices of rows, counted from 0."""
+    rows = np.asarray(side)
+    if len(rows) and rows.dtype.kind not in "iu":
+        raise TypeError(f"cv must make splits of indices; got an array of dtype {rows.dtype}.")
+    outside = rows[(rows < 0) | (rows >= n_rows)]
+    if len(outside):
+        raise ValueError(f"cv makes a split with the index {outside[0]}, and there are {n_rows} to choose from.")
+    return rows.astype(np.intp)

@@ -11,7 +11,7 @@ import numpy as np
 from pauca.design import Design
 from pauca.estimators.checks import listed
 from pauca.estimators.wishes import Wishes
-from pauca.path import Choice, Stop, Trail
+from pauca.path import Path, Stop, Trail
 
 
 def remarks(estimator: Any, trail: Trail, design: Design, wishes: Wishes) -> Iterator[str]:
@@ -26,11 +26,10 @@ def remarks(estimator: Any, trail: Trail, design: Design, wishes: Wishes) -> Ite
             f"Columns that are linear combinations of chosen ones were left out: {listed(unit_names, trail.dependent)}."
         )
     if isinstance(estimator.k, numbers.Integral) and estimator.k_ < estimator.k:
-        yield from _fewer(estimator, trail.stop, wishes)
-    if path.choice is not None:
-        yield from _chosen(path.choice, path.stop, int(wishes.units.any(design.usable).sum()))
-    if trail.stop is Stop.INTERRUPTED:
-        yield f"The search was interrupted; the models up to size {max(path.sizes)} were kept."
+        yield from fewer(estimator, wishes.noun, len(wishes.units))
+    if path.choice is not None and path.choice.chosen == 0:
+        yield path.choice.sentence
+    yield from ended(path, int(wishes.units.any(design.usable).sum()))
     if not path[estimator.k_].converged:
         yield (
             "The refit did not come to its end: the coefficients may be off. Standardise the columns, leave out those "
@@ -44,25 +43,26 @@ def remarks(estimator: Any, trail: Trail, design: Design, wishes: Wishes) -> Ite
         )
 
 
-def _chosen(choice: Choice, stop: Stop, n_usable: int) -> Iterator[str]:
-    """What is odd about a choice of size."""
-    largest = int(choice.sizes.max())
-    if choice.chosen == 0:
-        yield choice.sentence
-    elif choice.chosen == largest < n_usable and stop is Stop.SIZE and len(choice.sizes) > 1:
-        yield f"The largest size that was compared, {largest}, was chosen; a range of larger ones may score better."
+def ended(path: Path, n_usable: int) -> Iterator[str]:
+    """What is odd about where a search ended that could have gone on to ``n_usable``."""
+    if path.choice is not None and path.stop is Stop.SIZE:
+        chosen, largest = path.choice.chosen, int(path.choice.sizes.max())
+        if 0 < chosen == largest < n_usable and len(path.choice.sizes) > 1:
+            yield f"The largest size that was compared, {largest}, was chosen; a range of larger ones may score better."
+    if path.stop is Stop.INTERRUPTED:
+        yield f"The search was interrupted; the models up to size {max(path.sizes)} were kept."
 
 
-def _fewer(estimator: Any, stop: Stop | None, wishes: Wishes) -> Iterator[str]:
-    """Why there are fewer features than were asked for; nothing where the user has asked for that too."""
-    asked = f"k={estimator.k} {wishes.noun} were asked for, but"
-    limits = [name for name in ("budget", "max_per_group") if getattr(estimator, name) is not None]
+def fewer(estimator: Any, noun: str, n_units: int) -> Iterator[str]:
+    """Why there are fewer than were asked for; nothing where the user has asked for that too."""
+    asked, stop = f"k={estimator.k} {noun} were asked for, but", estimator.path_.stop
+    limits = [name for name in ("budget", "max_per_group") if getattr(estimator, name, None) is not None]
     if stop is Stop.LIMITS and limits:
         given = " and ".join(f"{name}={getattr(estimator, name)}" for name in limits)
         yield f"{asked} the search ended at {estimator.k_}: no other fits in {given}. Allow more or ask for fewer."
     elif stop in {Stop.LIMITS, Stop.EXHAUSTED}:
         left_out = "" if estimator.never is None else " 'never' leaves out the others."
-        yield f"{asked} only {estimator.k_} of {len(wishes.units)} can be used together.{left_out}"
+        yield f"{asked} only {estimator.k_} of {n_units} can be used together.{left_out}"
     elif stop is Stop.NO_GAIN:
-        do = "Ask for fewer" if estimator.bounds is None else "Loosen the bounds or ask for fewer"
+        do = "Ask for fewer" if getattr(estimator, "bounds", None) is None else "Loosen the bounds or ask for fewer"
         yield f"{asked} the search ended at {estimator.k_}: no other lowers the objective. {do}."

@@ -17,11 +17,13 @@ from pauca.units import Limits, Units
 class Wishes:
     """Parameters such as ``groups`` or ``costs``, read against the columns there are.
 
-    Everything that cannot be meant is refused with a sentence that names it.
+    Everything that cannot be meant is refused with a sentence that names it. ``noun`` is what ``k`` counts, where that
+    is neither features nor groups.
     """
 
-    def __init__(self, estimator: Any, n_features: int, names: np.ndarray | None) -> None:
+    def __init__(self, estimator: Any, n_features: int, names: np.ndarray | None, noun: str | None = None) -> None:
         self._estimator = estimator
+        self._noun = noun
         self._columns = Columns(n_features, names)
         self._labels = self._group_labels()
         if self._labels is not None and estimator.max_per_group is None:
@@ -32,7 +34,7 @@ class Wishes:
     @property
     def noun(self) -> str:
         """What ``k`` counts."""
-        return "features" if self.units.single else "groups"
+        return self._noun or ("features" if self.units.single else "groups")
 
     def limits(self, k: int | None, usable: np.ndarray) -> Limits:
         """Limits on the choice of units; ``usable`` says which columns vary at all."""

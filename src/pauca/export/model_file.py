@@ -14,6 +14,7 @@ from pauca.export.place import Place
 from pauca.export.raw_table import read_raw_table, write_raw_table
 from pauca.export.registry import Kind, kind_of, known_kinds
 from pauca.export.values import read_array, read_value, write_array, write_value
+from pauca.path import Path
 from pauca.version import __version__
 
 FORMAT = "pauca model"
@@ -28,16 +29,22 @@ LEFT_OUT = ("callback",)
 # The same where it is code, such as a splitter, and not a number or a name.
 LEFT_OUT_AS_CODE = ("cv", "scoring")
 
+# The same where it is a function; its answers are on the path.
+LEFT_OUT_AS_FUNCTION = ("groups",)
+
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator to a file; what was there is replaced once the new file is whole."""
+    """Write a fitted estimator, or the path of ``select``, to a file.
+
+    What was there is replaced once the new file is whole.
+    """
     document = write_document(estimator)
     read_document(document)  # A file that could not be read again is never written.
     write_whole(path, _bytes({**document, "checksum": _checksum(document)}))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The fitted model that ``model.save(path)`` has written.
+    """The fitted model that ``model.save(path)`` has written, or the path of ``select``.
 
     Nothing in the file is evaluated, whoever wrote it. Everything is checked: that nothing is missing, unknown or out
     of range, that lengths agree, that numbers are finite, and the checksum, if there is one (delete that field to edit
@@ -51,7 +58,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     estimator
         Fitted: predictions, ``summary()``, ``path_`` and ``at(size)`` are those of the model that was saved. Only
-        ``callback`` is None, and with ``warm_start`` the next fit starts afresh.
+        ``callback`` is None, ``groups`` that were a function are what it said, and with ``warm_start`` the next fit
+        starts afresh. Where a path of ``select`` was saved, that path.
 
     Raises
     ------
@@ -81,10 +89,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def write_document(estimator: Any) -> dict[str, Any]:
-    """A fitted estimator as lists, dicts, strings and numbers."""
+    """A fitted estimator, or a path, as lists, dicts, strings and numbers."""
     kind = kind_of(estimator)
+    if isinstance(estimator, Path):
+        head = {"format": FORMAT, "version": VERSION, "pauca": __version__, "kind": kind.name}
+        return {**head, **write_path(estimator)}
     settings = {
-        name: write_value(None if name in LEFT_OUT_AS_CODE and not isinstance(value, int | str) else value, name)
+        name: write_value(None if _is_left_out(name, value) else value, name)
         for name, value in estimator.get_params(deep=False).items()
         if name not in LEFT_OUT
     }
@@ -103,19 +114,22 @@ def write_document(estimator: Any) -> dict[str, Any]:
 
 
 def read_document(document: Any) -> Any:
-    """A fitted estimator from what ``write_document`` made of it."""
+    """A fitted estimator, or a path, from what ``write_document`` made of it."""
     top = Place(document)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         top.refuse(f"this is not a model file: it does not begin with the format {FORMAT!r}")
     _check_version(Place(document.get("version"), "version"))
+    of_estimators = () if _is_path(document.get("kind")) else ("settings", "labels", "size")
     fields = top.fields(
-        ["format", "version", "pauca", "kind", "settings", "labels", "size", *FIELDS],
-        optional=["numbers", "own", "raw_table", "checksum"],
+        ["format", "version", "pauca", "kind", *of_estimators, *FIELDS],
+        optional=["own", "checksum", *(("numbers", "raw_table") if of_estimators else ())],
     )
     fields["pauca"].text()
     if "checksum" in fields:
         _check_checksum(fields["checksum"], document)
     kind = fields["kind"].one_of(known_kinds())
+    if not of_estimators:
+        return kind.estimator(**vars(read_path(fields)))
     estimator = _with_settings(kind, fields["settings"])
     for name, place in fields["labels"].fields(kind.labels).items():
         setattr(estimator, name, read_array(place))
@@ -126,6 +140,19 @@ def read_document(document: Any) -> Any:
     if "raw_table" in fields:
         estimator.raw_table_ = read_raw_table(fields["raw_table"])
     return _restored(estimator, fields["size"])
+
+
+def _is_left_out(name: str, value: Any) -> bool:
+    """Whether a setting is code that no file holds."""
+    if name in LEFT_OUT_AS_FUNCTION:
+        return callable(value)
+    return name in LEFT_OUT_AS_CODE and not isinstance(value, int | str)
+
+
+def _is_path(kind: Any) -> bool:
+    """Whether files of a kind hold a path and no estimator."""
+    known = known_kinds().get(kind) if isinstance(kind, str) else None
+    return known is not None and issubclass(known.estimator, Path)
 
 
 def _with_settings(kind: Kind, place: Place) -> Any:

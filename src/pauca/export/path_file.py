@@ -43,7 +43,7 @@ def write_path(path: Path) -> dict[str, Any]:
         "stop": path.stop.value,
         "events": [_plain(event) for event in path.events],
         "models": [_write_model(model) for model in path],
-        **({"own": _write_own(path)} if (path.free, path.floor, path.noun) != LINEAR else {}),
+        **({"own": _write_own(path)} if path.free is not None or (None, path.floor, path.noun) != LINEAR else {}),
     }
 
 

@@ -16,11 +16,12 @@ C = TypeVar("C", bound=type)
 
 @dataclass(frozen=True)
 class Kind:
-    """An estimator that can be saved: it has ``path_`` and ``k_``, and ``_choose(size)`` sets what follows from them.
+    """An estimator that can be saved, or a class of paths, which has none of what follows.
 
-    ``labels`` are fitted attributes that hold an array of labels, such as ``classes_``; ``numbers`` those that are a
-    finite number each, which the path does not tell. After loading, ``_restored()`` sets what else is fitted, and
-    raises ValueError or TypeError if parts of the file do not go together.
+    An estimator has ``path_`` and ``k_``, and ``_choose(size)`` sets what follows from them. ``labels`` are fitted
+    attributes that hold an array of labels, such as ``classes_``; ``numbers`` those that are a finite number each,
+    which the path does not tell. After loading, ``_restored()`` sets what else is fitted, and raises ValueError or
+    TypeError if parts of the file do not go together.
     """
 
     name: str

@@ -31,7 +31,8 @@ def write_value(value: Any, name: str) -> Any:
     for kind, write in WRITERS:
         if isinstance(value, kind):
             return write(value, name)
-    if hasattr(value, "to_numpy"):  # a series of pandas or polars, which is read as an array everywhere
+    # A series of pandas or polars is read as an array everywhere; a date has no length.
+    if hasattr(value, "to_numpy") and hasattr(value, "__len__"):
         return write_array(value.to_numpy(), name)
     return _write_part(value, name)
 
@@ -149,10 +150,17 @@ def _read_tuple(place: Place) -> tuple[Any, ...]:
 
 
 def _read_scalar(place: Place) -> Any:
-    """A value that can be a key or a label."""
-    if isinstance(place.value, list):
+    """A value that can be a key or a label: a string, a number, a truth value, None, or a tuple of such."""
+    value = place.value
+    if isinstance(value, list):
         place.refuse("a single value is wanted; got a list")
-    return place.real() if isinstance(place.value, dict) else place.value
+    if not isinstance(value, dict):
+        return value
+    if "tuple" in value:
+        return tuple(_read_scalar(item) for item in place.fields(["tuple"])["tuple"].items())
+    if "float" in value:
+        return place.real()
+    return place.refuse("keys and labels are strings, numbers, truth values, None, or tuples of such")
 
 
 READERS = {

@@ -2,6 +2,7 @@
 
 from pauca.own.objective import Objective, Problem
 from pauca.own.select import follow, select
+from pauca.own.selected import Selected
 from pauca.own.subset import OwnSubset
 
-__all__ = ["Objective", "OwnSubset", "Problem", "follow", "select"]
+__all__ = ["Objective", "OwnSubset", "Problem", "Selected", "follow", "select"]

@@ -33,11 +33,7 @@ class Closeness:
 # are to be close is best done tightly from the first.
 TIGHT = Closeness(1e-6, 1e-11, 1e-10)
 NEWTON = Closeness(1e-6, 1e-14, 1e-13)
-COSTLY = Closeness(TRIAL_WITHIN, 1e-6, 1e-6)
-
-# Where values are costly, models that are returned beside the one that was asked for may leave so many times as much:
-# to polish all of a path to 15 sensors takes three times as many values as to find it, and twice as many so.
-BESIDE = 5.0
+COSTLY = Closeness(TRIAL_WITHIN, 1e-7, 1e-6)
 
 # Gradients and inverse Hessians are kept for as many fits as take this many bytes, or at least so many.
 KEPT_BYTES = 1 << 28
@@ -101,10 +97,14 @@ class Fits:
         fit = self.latest(fit)
         return fit if fit.polished else self.refined(fit, self._rounding(fit.value))
 
-    def nearly_polished(self, fit: Fit) -> Fit:
-        """A fit as close as one that is returned beside the one that was asked for, where values are costly."""
-        fit = self.latest(fit)
-        return self.refined(fit, BESIDE * self._rounding(fit.value))
+    def taught(self, fit: Fit, larger: Fit) -> Fit:
+        """A fit with the inverse Hessian of a larger one that holds its units, where more steps have been taken."""
+        stays = np.isin(larger.coords, fit.coords)
+        inverse = self._rest(larger).inverse
+        if inverse is not None and int(stays.sum()) == len(fit.coords):
+            learnt, _ = without(inverse, np.flatnonzero(stays), np.flatnonzero(~stays))
+            self._rests[frozenset(fit.units)] = replace(self._rest(fit), inverse=learnt)
+        return fit
 
     def latest(self, fit: Fit) -> Fit:
         """The fit on the same units as it is now."""
@@ -171,7 +171,7 @@ class Fits:
         problem = self.problem
         value, gradient = problem.at(problem.start)
         if gradient is None:
-            raise ValueError(f"{problem.name}.value is not finite at the start; give a start where it is.")
+            raise ValueError(f"{problem.called('value')} is not finite at the start; give a start where it is.")
         coords = problem.free
         guess = self._diagonal(problem.start, gradient, coords)
         begin = Rest(problem.start, value, gradient, np.diag(guess), np.inf)
@@ -202,9 +202,10 @@ class Fits:
         moved = w.copy() if w.shape == begin.w.shape else np.ones_like(begin.w)
         moved[coords] = 0.0
         if np.any(moved):
+            first = self.problem.coordinate(int(np.flatnonzero(moved)[0]))
             raise ValueError(
                 f"{self.problem.name}.refit must return an array of shape {begin.w.shape} that is zero outside of the "
-                f"coordinates it is given; shape {w.shape} came, or coordinate {int(np.flatnonzero(moved)[0])} is not."
+                f"coordinates it is given; shape {w.shape} came, or {first} is not."
             )
         value, gradient = self.problem.at(w)
         return replace(begin, value=np.inf) if gradient is None else Rest(w, value, gradient, None, tol)
@@ -228,7 +229,7 @@ class Fits:
             value, gradient = self.problem.at(there)
             if gradient is not None:
                 return Rest(there, value, gradient, inverse, np.inf), coords[kept]
-        raise FloatingPointError(f"{self.problem.name}.value was finite at the empty model, and is no more.")
+        raise FloatingPointError(f"{self.problem.called('value')} was finite at the empty model, and is no more.")
 
     def _bordered(self, rest: Rest, coords: np.ndarray, wanted: np.ndarray) -> Rest:
         """The same point with further coordinates, which are zero there, in the order that is wanted."""

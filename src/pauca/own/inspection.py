@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pauca.own.objective import Problem
+from pauca.own.objective import Problem, described
 
 # So many random points are tried besides the start, each with at most so many units that differ from zero.
 POINTS = 6
 UNITS_EACH = 4
 
 # Steps of central differences; a gradient is right if it agrees at one of them.
-STEPS = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6, 1e-1)
+STEPS = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6, 1e-1, 1e-8)
 
 # Slopes along so many coordinates are followed over these distances from the start.
 LINES = 16
@@ -30,6 +30,11 @@ ROUNDINGS = 20.0
 ROUNDINGS_OF_CHORDS = 1000.0
 DROWNED_ABOVE = 0.02
 
+# A step across zero that no smooth function feels, in double precision and in single: its square is still a number.
+NO_STEP = 1e-100
+NO_STEP_IN_SINGLE = 1e-15
+SINGLE_ABOVE = 1e-10
+
 # How often a random point is brought closer to the start, by half, until it lies in the domain.
 MOST_HALVINGS = 40
 
@@ -38,14 +43,17 @@ def inspect(problem: Problem, rng: np.random.Generator) -> None:
     """Raise ``ValueError`` with a sentence if an objective cannot be what it says it is.
 
     Tried are shapes, the gradient against central differences of the value (all coordinates at once along a random
-    direction; if that fails, the coordinate is searched for by halving) and convexity, at the start and at random
-    sparse points of the domain. What is right there may still be wrong elsewhere.
+    direction; if that fails, the coordinate is searched for by halving), kinks where coordinates are zero, and
+    convexity, at the start and at random sparse points of the domain. What is right there may still be wrong elsewhere.
     """
     trial = _Trial(problem, rng)
     trial.has_right_shapes()
     points = [problem.start, *(trial.point() for _ in range(POINTS))]
     trial.leaves_alone(points[-1])
+    trial.says_the_same_again(points[-1])
     for w in points:
+        trial.is_above_its_floor(w)
+        trial.is_smooth_across_zero_at(w)
         trial.agrees_with_differences_at(w)
     trial.is_convex_among(points)
     trial.is_convex_along_coordinates()
@@ -64,18 +72,10 @@ class _Trial:
         """Value and gradient at the start are numbers in the right shape."""
         problem, start = self.problem, self.problem.start.copy()
         value = self._call("value", start)
-        if np.shape(value) != () or np.asarray(value).dtype.kind not in "biuf":
-            self._refuse("value", f"returns {_described(value)}, not a number")
-        if not np.isfinite(value):
+        if not problem.read_value(value) < np.inf:
             self._refuse("value", f"is {float(value):g} at the start; give a start where it is finite")
         gradient = self._call("gradient", start)
-        if np.shape(gradient) != (problem.n_coords,) or np.asarray(gradient).dtype.kind not in "biuf":
-            wanted = f"not an array of shape ({problem.n_coords},), a number for each coordinate"
-            self._refuse("gradient", f"returns {_described(gradient)}, {wanted}")
-        bad = np.flatnonzero(~np.isfinite(np.asarray(gradient)))
-        if len(bad):
-            found = float(np.asarray(gradient)[bad[0]])
-            self._refuse("gradient", f"is {found:g} in coordinate {bad[0]} at the start, where the value is finite")
+        problem.read_gradient(gradient, float(value))
         # Values in single precision are held to no more than they can keep.
         self.eps = max(_eps(value), _eps(gradient))
 
@@ -91,18 +91,33 @@ class _Trial:
                 break
             step *= 0.5
         else:
-            where = f"along coordinates {coords[:5].tolist()}"
+            where = f"along {problem.coordinates(coords)}"
             self._refuse("value", f"is not finite as soon as one leaves the start {where}; give a start inside")
         # The border of the domain is no place for differences.
         return np.asarray(problem.start + step * self.rng.uniform(0.3, 0.9))
 
     def leaves_alone(self, w: np.ndarray) -> None:
         """Value and gradient do not change what they are given."""
-        for method in ("value", "gradient"):
+        for method in ("value", "gradient", "value_and_gradient"):
             given = w.copy()
-            getattr(self.problem.objective, method)(given)
+            with np.errstate(all="ignore"):
+                getattr(self.problem.objective, method, _nothing)(given)
             if not np.array_equal(given, w):
                 self._refuse(method, "changes the array it is given; it must make a new one")
+
+    def says_the_same_again(self, w: np.ndarray) -> None:
+        """The value is a function of the point, and of nothing else."""
+        first, again = self.problem.value(w), self.problem.value(w)
+        if abs(first - again) > ROUNDINGS_OF_CHORDS * self.eps * abs(first):
+            where = _at(w, self.problem.start)
+            self._refuse("value", f"is {first:.6g} {where}, and then {again:.6g}; it must not depend on chance")
+
+    def is_above_its_floor(self, w: np.ndarray) -> None:
+        """The value is not below what is said to be its floor."""
+        floor, value = self.problem.floor, self.problem.value(w)
+        if floor is not None and value < floor - ROUNDINGS * self.eps * abs(floor):
+            where = _at(w, self.problem.start)
+            self._refuse("value", f"is {value:.6g} {where}, below floor={floor:g}; give a lower floor, or none")
 
     def agrees_with_differences_at(self, w: np.ndarray) -> None:
         """The gradient is what the value rises by."""
@@ -116,11 +131,37 @@ class _Trial:
             wrong = self._agrees(w, gradient, _only(direction, half)) is not None
             every = half if wrong else every[len(every) // 2 :]
         claimed, found = self._agrees(w, gradient, _only(np.ones(len(w)), every)) or (np.nan, np.nan)
-        where = f"in coordinate {every[0]} {_at(w, self.problem.start)}"
+        where = f"in {self.problem.coordinate(int(every[0]))} {_at(w, self.problem.start)}"
         if np.isnan(claimed):
             self._refuse("gradient", f"does not agree with the differences of value {_at(w, self.problem.start)}")
         self._refuse(
             "gradient", f"is {claimed:.6g} {where}, where value rises by {found:.6g} per unit; they must agree"
+        )
+
+    def is_smooth_across_zero_at(self, w: np.ndarray) -> None:
+        """The gradient does not jump where coordinates pass zero, as it does for ``|w|``.
+
+        The search holds most coordinates at zero, so that is where a kink matters. All of them are moved to either side
+        by far less than rounding: no smooth function can tell, however curved it is.
+        """
+        size = NO_STEP_IN_SINGLE if self.eps > SINGLE_ABOVE else NO_STEP
+        step = np.where(w == 0, size * self.rng.normal(size=len(w)), 0.0)
+        sides = [self.problem.at(w - step)[1], self.problem.at(w + step)[1]]
+        below, above = sides
+        if below is None or above is None:
+            return
+        jumps = np.where(w == 0, np.abs(above - below), 0.0)
+        worst = int(jumps.argmax())
+        rounding = ROUNDINGS_OF_CHORDS * self.eps * max(np.abs(below).max(), np.abs(above).max())
+        # What is smooth and as curved as numbers can say changes by less than the root of the step.
+        if jumps[worst] <= max(rounding, np.sqrt(size)):
+            return
+        between = f"between {below[worst]:.6g} and {above[worst]:.6g}"
+        self._refuse(
+            "gradient",
+            f"jumps {between} where {self.problem.coordinate(worst)} passes zero {_at(w, self.problem.start)}: the "
+            "objective has a kink there, as |w| has, and must be smooth. Leave that term out: few coordinates are what "
+            "k is for",
         )
 
     def is_convex_among(self, points: Sequence[np.ndarray]) -> None:
@@ -133,8 +174,8 @@ class _Trial:
                     step = a.copy()
                     step[coord] = b[coord]
                     if self._bulges(a, step):
-                        self._refuse_bulge(a, step, f"along coordinate {coord}")
-                self._refuse_bulge(a, b, f"along coordinates {np.flatnonzero(a != b)[:6].tolist()}")
+                        self._refuse_bulge(a, step, f"along {self.problem.coordinate(int(coord))}")
+                self._refuse_bulge(a, b, f"along {self.problem.coordinates(np.flatnonzero(a != b))}")
 
     def is_convex_along_coordinates(self) -> None:
         """The slope does not fall along some lines from the start, one coordinate each."""
@@ -151,7 +192,7 @@ class _Trial:
                 slope = float(gradient[coord])
                 if slope < lowest - LOOSE * max(abs(slope), abs(lowest)) - ROUNDINGS_OF_CHORDS * self.eps:
                     falls = f"falls from {lowest:.6g} at {before:.3g} to {slope:.6g} at {length:.3g}"
-                    self._refuse("value", f"is not convex along coordinate {coord}: its slope {falls}")
+                    self._refuse("value", f"is not convex along {problem.coordinate(coord)}: its slope {falls}")
                 before, lowest = length, slope
 
     def has_right_hooks_at(self, w: np.ndarray) -> None:
@@ -168,7 +209,8 @@ class _Trial:
         if problem.curvature is not None:
             diagonal = self._shaped("curvature", problem.curvature(w), (problem.n_coords,))
             if np.any(diagonal < 0):
-                self._refuse("curvature", f"is {diagonal.min():.4g} in coordinate {diagonal.argmin()}; Q is convex")
+                where = problem.coordinate(int(diagonal.argmin()))
+                self._refuse("curvature", f"is {diagonal.min():.4g} in {where}; a convex function has none below 0")
         if problem.gains is not None:
             self._shaped("gains", problem.gains(problem.start), (len(problem.units),), finite=False)
         if problem.hessian is not None:
@@ -190,7 +232,7 @@ class _Trial:
             slack = LOOSE_HOOK * np.abs(bent).max() + self.eps * np.abs(gradient).max() / step
             if np.all(off <= slack):
                 return
-        self._refuse("hessian", f"does not agree with how the gradient changes over coordinates {coords.tolist()}")
+        self._refuse("hessian", f"does not agree with how the gradient changes over {self.problem.coordinates(coords)}")
 
     def _has_right_costs_at(self, w: np.ndarray, value: float) -> None:
         problem = self.problem
@@ -203,7 +245,8 @@ class _Trial:
             true = problem.value(there) - value
             slack = LOOSE_HOOK * abs(true) + ROUNDINGS * self.eps * abs(value)
             if not (cost == true or abs(cost - true) <= slack):
-                self._refuse("removal_costs", f"is {cost:.6g} for unit {unit}, where value rises by {true:.6g}")
+                who = problem.unit(unit)
+                self._refuse("removal_costs", f"is {cost:.6g} for {who}, where value rises by {true:.6g}")
 
     def _agrees(self, w: np.ndarray, gradient: np.ndarray, direction: np.ndarray) -> tuple[float, float] | None:
         """None if slope and differences along a direction agree, else both."""
@@ -241,7 +284,7 @@ class _Trial:
 
     def _shaped(self, hook: str, found: Any, shape: tuple[int, ...], *, finite: bool = True) -> np.ndarray:
         if np.shape(found) != shape:
-            self._refuse(hook, f"returns {_described(found)}, not an array of shape {shape}")
+            self._refuse(hook, f"returns {described(found)}, not an array of shape {shape}")
         array = np.asarray(found, dtype=np.float64)
         if finite and not np.all(np.isfinite(array)):
             self._refuse(hook, "returns numbers that are not finite")
@@ -252,10 +295,10 @@ class _Trial:
             with np.errstate(all="ignore"):
                 return getattr(self.problem.objective, method)(w)
         except Exception as error:
-            raise ValueError(f"{self.problem.name}.{method} fails at the start: {error}") from error
+            raise ValueError(f"{self.problem.called(method)} fails at the start: {error}") from error
 
     def _refuse(self, method: str, what: str) -> NoReturn:
-        raise ValueError(f"{self.problem.name}.{method} {what}.")
+        raise ValueError(f"{self.problem.called(method)} {what}.")
 
 
 def _only(direction: np.ndarray, coords: np.ndarray) -> np.ndarray:
@@ -273,8 +316,8 @@ def _at(w: np.ndarray, start: np.ndarray) -> str:
     return f"at {shown}{', ...' if np.count_nonzero(w) > len(places) else ''}"
 
 
-def _described(found: Any) -> str:
-    return type(found).__name__ if np.shape(found) == () else f"an array of shape {np.shape(found)}"
+def _nothing(w: np.ndarray) -> None:
+    """What a function that is not there does to the array it is given."""
 
 
 def _eps(found: Any) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.blas import dgemm
 
 from pauca.own.objective import Problem
 
@@ -91,7 +92,7 @@ def minimise(
             )
         moved, there, new = found
         change = new[coords] - slope
-        _correct(inverse, moved[coords] - w[coords], change)
+        inverse = _corrected(inverse, moved[coords] - w[coords], change)
         fell, before = value - there, promised
         w, value, gradient = moved, there, new
     step, promised = _step(inverse, gradient[coords])
@@ -133,17 +134,17 @@ def _step(inverse: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, float]:
     return step, -0.5 * float(slope @ step)
 
 
-def _correct(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> None:
-    """Make the inverse Hessian agree with how the gradient has changed along a step, in place."""
+def _corrected(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """The inverse Hessian made to agree with how the gradient has changed along a step; the old one is overwritten."""
     seen = float(step @ change)
     if not seen > 1e-12 * float(np.linalg.norm(step) * np.linalg.norm(change)):
-        return
+        return inverse
     image = inverse @ change
     step = step / seen
-    inverse += ((seen + float(change @ image)) * step)[:, None] * step
-    cross = np.outer(image, step)
-    inverse -= cross
-    inverse -= cross.T
+    pull = 0.5 * (seen + float(change @ image)) * step - image
+    # Both products of two vectors in one pass over the matrix.
+    left, right = np.stack([pull, step]), np.stack([step, pull])
+    return np.asarray(dgemm(1.0, left, right, beta=1.0, c=inverse.T, trans_a=1, overwrite_c=1).T)
 
 
 def _along(
@@ -180,8 +181,8 @@ def _along(
         if high == np.inf:
             if length * size > reach:
                 raise ValueError(
-                    f"{problem.name} falls without end along coordinates {coords[np.abs(step) > 0.5 * size][:5]}: it "
-                    "has no minimum. Add a ridge, such as 1e-3 times the sum of squares."
+                    f"{problem.name} falls without end along {problem.coordinates(coords[np.abs(step) > 0.5 * size])}: "
+                    "it has no minimum. Add a ridge, such as 1e-3 times the sum of squares."
                 )
             length *= 4.0
         elif attempt % 3 == 0 or not slope_high > 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy as np
 from pauca.methods import resolve
 from pauca.own.inspection import inspect
 from pauca.own.objective import Objective, Problem
+from pauca.own.remarks import remarks
+from pauca.own.selected import Selected
 from pauca.own.subset import OwnSubset
-from pauca.own.wishes import Said, check_callable, check_number, check_size, limits, posed
+from pauca.own.wishes import Said, check_callable, check_flag, check_generator, check_number, check_size, limits, posed
 from pauca.path import Budget, Event, Goal, Method, Path, Progress, run
+from pauca.warnings import PaucaWarning
 
 # The empty models of two runs on one objective differ by no more than this share.
 SAME_WITHIN = 1e-6
@@ -41,7 +45,7 @@ def select(
     resume: Path | None = None,
     check: bool = True,
     random_state: Any = 0,
-) -> Path:
+) -> Selected:
     """Minimise a function of your own over few of its coordinates.
 
     The methods are those of the estimators; candidates are ranked by what gradients tell, and refits by quasi-Newton
@@ -54,7 +58,8 @@ def select(
         ``pauca.own.Objective`` lists; or ``value`` itself, with ``gradient`` and ``n_coords`` given too. A value of
         infinity, or one that is not a number, says that ``w`` lies outside of the domain.
     k : int or None
-        The number of coordinates, or groups, to choose; None goes on as long as each gains at least ``tol``.
+        The number of coordinates, or groups, to choose; None goes on as long as each gains at least ``tol``. Where
+        there is no model of so many, a ``PaucaWarning`` says why.
     method : {"foba", "forward", "exchange", "backward"} or object, default="foba"
         How to search; see ``pauca.methods``.
     gradient : callable, default=None
@@ -62,8 +67,8 @@ def select(
     n_coords : int, default=None
         Length of ``w``, where ``objective`` is a function.
     free : list, default=None
-        Coordinates that are always in and never counted, by index or name. This and the next four go before what the
-        objective says of them.
+        Coordinates that are always in and never counted, by index or name. This, the next four and ``names`` go before
+        what the objective says of them.
     groups : array of shape (n_coords,), default=None
         Labels; coordinates of one label are chosen together. Those of free coordinates are ignored.
     start : array of shape (n_coords,), default=None
@@ -76,22 +81,22 @@ def select(
         Coordinates, by index or name, or labels of groups, that must or must not be in.
     costs : list or dict, default=None
         What every coordinate costs (of free ones too, which are never paid), or every group, in the order of the sorted
-        labels or by label. Candidates are then ranked by gain per cost.
+        labels; as a dict by index or name, or by label. Candidates are then ranked by gain per cost.
     budget : float, default=None
         The most that a model may cost in all.
     tol : float, default=0.0
         The least decrease of the objective that is worth a coordinate.
     time_limit : float, default=None
-        Seconds after which the search ends with what it has.
+        Seconds after which the search ends with what it has; the first move is always made.
     callback : callable, default=None
         Called with a ``Progress`` after every move; the search ends if it returns True.
     names : list of str, default=None
-        Names of the coordinates.
+        Names of the coordinates, free ones included. ``path.names(size)`` and messages have them.
     resume : Path, default=None
-        The path of an earlier call with the same objective and method, to be taken up where it ended.
+        The path of an earlier call with the same objective, method and wishes, to be taken up where it ended.
     check : bool, default=True
-        Whether the objective is tried first: its gradient against differences of its value, and convexity, at random
-        sparse points. It costs about two hundred values.
+        Whether the objective is tried first: its gradient against differences of its value, kinks at zero, and
+        convexity, at random sparse points. It costs about two hundred values.
     random_state : int, Generator or None, default=0
         Where the random points come from.
 
@@ -99,7 +104,8 @@ def select(
     -------
     Path
         ``path[5].support`` holds the chosen coordinates of the model of five, ``path[5].coef`` their values,
-        ``path[5].free`` those of the free ones and ``path.parameters(5)`` the whole vector.
+        ``path[5].free`` those of the free ones and ``path.parameters(5)`` the whole vector. ``path.save(file)`` writes
+        it down, and ``pauca.load(file)`` reads it.
 
     Examples
     --------
@@ -118,18 +124,30 @@ def select(
         check_callable(name, function)
     said = Said(asked, free=free, groups=groups, start=start, floor=floor, names=names)
     problem = Problem(
-        asked, free=said.free, groups=said.groups, start=said.start, floor=said.floor, curvature=curvature
+        asked,
+        free=said.free,
+        groups=said.groups,
+        start=said.start,
+        floor=said.floor,
+        curvature=curvature,
+        names=said.names,
     )
-    size = check_size(k, problem)
+    size = check_size(k)
     allowed = limits(said, problem, size, always=always, never=never, costs=costs, budget=budget)
     goal = Goal(size, check_number("tol", tol))
     seconds = None if time_limit is None else check_number("time_limit", time_limit, positive=True)
     chosen = resolve(method)
-    if check:
-        inspect(problem, np.random.default_rng(random_state))
+    rng = check_generator(random_state)
+    problem.check_scale()
+    if check_flag("check", check):
+        inspect(problem, rng)
     subset = OwnSubset.start(problem, allowed)
-    events = () if resume is None else _events(resume, subset, goal)
-    return follow(subset, chosen, goal, Budget(seconds, callback), said.names, events)
+    events = () if resume is None else _events(resume, subset, chosen, goal)
+    path = follow(subset, chosen, goal, Budget(seconds, callback), said.names, events)
+    noteworthy = " ".join(remarks(path, size, problem, allowed))
+    if noteworthy:
+        warnings.warn(noteworthy, PaucaWarning, stacklevel=2)
+    return path
 
 
 def follow(
@@ -140,13 +158,13 @@ def follow(
     names: np.ndarray | None = None,
     resume: Sequence[Event] = (),
     noun: str | None = None,
-) -> Path:
+) -> Selected:
     """Run a method on a subset and make a path of what it finds; ``noun`` is what its sizes count."""
     trail = run(method, subset, goal, budget, resume)
     assert trail.stop is not None
     sizes, problem = sorted(trail.best), subset.problem
     models = subset.finish([trail.best[size] for size in sizes], sizes.index(method.answer(trail, goal)))
-    return Path(
+    return Selected(
         dict(zip(sizes, models, strict=True)),
         trail.events,
         trail.stop,
@@ -161,13 +179,43 @@ def follow(
     )
 
 
-def _events(path: Path, subset: OwnSubset, goal: Goal) -> Sequence[Event]:
-    """The moves of an earlier path, if it was of this objective and has not gone too far."""
+def _events(path: Path, subset: OwnSubset, method: Method, goal: Goal) -> Sequence[Event]:
+    """The moves of an earlier path, if it was of this objective and these wishes and has not gone too far."""
     if not isinstance(path, Path):
         raise TypeError(f"resume must be a Path, as select returns it; got {type(path).__name__}.")
-    null = path[0].objective
-    same = path.n_features == subset.problem.n_coords - len(subset.problem.free)
+    problem, null = subset.problem, path[0].objective
+    same = path.free is not None and np.array_equal(path.free, problem.free)
+    same = same and path.n_features == problem.n_coords - len(problem.free)
     if not same or abs(null - subset.null_value) > SAME_WITHIN * abs(null):
         raise ValueError("resume is the path of another objective: its empty model is not the one of this call.")
+    owner = None if problem.units.single else problem.units.owner
+    if not _alike(path.owner, owner) or not _alike(path.prices, subset.limits.price):
+        raise ValueError("resume is the path of a call with other groups or costs; they must be the same.")
+    if not _leads_there(path, subset, method):
+        raise ValueError("resume is the path of a call with another method, always or never; they must be the same.")
+    if not all(subset.limits.allows(model.units.tolist()) for model in path if model.size):
+        raise ValueError("resume is the path of a call with a larger budget; it must be no larger than the one now.")
     grew = any(event[0] == "add" for event in path.events)
     return () if grew and goal.reached(path.sizes[-1] - 1) else path.events
+
+
+def _alike(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    return other is None if one is None else other is not None and np.array_equal(one, other)
+
+
+def _leads_there(path: Path, subset: OwnSubset, method: Method) -> bool:
+    """Whether the moves of a path lead from the start of a run to its models, by what is allowed."""
+    twin = subset.anew()
+    method.begin(twin)
+    now = set(twin.support)
+    met = [frozenset(now)]
+    for action, *units in path.events:
+        out, into = ([], units) if action == "add" else (units, []) if action == "drop" else units
+        now = (now - _set(out)) | _set(into)
+        met.append(frozenset(now))
+    models = {frozenset(model.units.tolist()) for model in path if model.size}
+    return models <= set(met) and not any(set(subset.limits.never) & support for support in met)
+
+
+def _set(units: Any) -> set[int]:
+    return set(np.atleast_1d(units).tolist())

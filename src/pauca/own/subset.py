@@ -10,9 +10,11 @@ import numpy as np
 from pauca.model import Model, Snapshot
 from pauca.own.fits import TRIAL_WITHIN, Fit
 from pauca.own.ground import Ground
+from pauca.own.infinity import at_infinity
 from pauca.own.objective import Problem
 from pauca.own.refits import Rest, minimise
 from pauca.own.second_order import Around, highest
+from pauca.path import interrupted_once
 from pauca.subset.base import NEGLIGIBLE, Swap, digest, first_largest, first_smallest, is_lower
 from pauca.subset.keeping import KeptFitted
 from pauca.subset.memory import require_memory
@@ -76,6 +78,9 @@ class OwnSubset(KeptFitted):
     @property
     def _fit(self) -> Fit:
         return self._ground.fits.latest(self._stands)
+
+    def allow_until(self, deadline: float) -> None:
+        self.problem.deadline = deadline
 
     def best_addition(self, rule: str) -> int | None:
         key = (frozenset(self.support), rule, self.limits is self._ground.limits)
@@ -156,16 +161,13 @@ class OwnSubset(KeptFitted):
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         fits = self._ground.fits
         found = [fits.trial(frozenset(snapshot.support), fits.null) for snapshot in snapshots]
-        if self.problem.costly:
-            found = [fits.nearly_polished(fit) for fit in found]
-            found[answer] = fits.polished(found[answer])
-            return [self._model(fit) for fit in found]
-        found = [fits.polished(fit) for fit in found]
-        models = [self._model(fit) for fit in found]
-        fit = found[answer]
-        worth = np.array([fits.difference(self._but(fit, unit), fit, READ_WITHIN) for unit in fit.units])
-        models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
-        return models
+        try:
+            return self._polished(found, answer)
+        except KeyboardInterrupt:
+            # What the search stood on is kept; it says of itself that it was left as it was.
+            interrupted_once()
+            latest = [fits.latest(fit) for fit in found]
+            return [replace(self._model(fit), converged=fit.polished and fit.converged) for fit in latest]
 
     def held_back(self) -> bool:
         could = self.problem.usable.copy()
@@ -206,12 +208,36 @@ class OwnSubset(KeptFitted):
             coef=fit.coef[free:][order],
             intercept=0.0,
             objective=fit.value,
-            worth=self._ground.around(fit).removals(),
+            worth=Around(self._ground.fits, fit).removals(),
             units=np.array(fit.units, dtype=np.intp),
             worth_is_exact=False,
             converged=fit.converged,
             free=fit.coef[:free],
         )
+
+    def _polished(self, found: list[Fit], answer: int) -> list[Model]:
+        """Models of fits once they are as close to their minimum as those that are returned."""
+        fits = self._ground.fits
+        if self.problem.costly:
+            return [self._model(fit) for fit in self._polished_in_turn(found)]
+        found = [fits.polished(fit) for fit in found]
+        runs_away = at_infinity(fits, found)
+        models = [replace(self._model(fit), at_infinity=runs) for fit, runs in zip(found, runs_away, strict=True)]
+        fit = found[answer]
+        worth = np.array([fits.difference(self._but(fit, unit), fit, READ_WITHIN) for unit in fit.units])
+        models[answer] = replace(models[answer], worth=np.maximum(worth, 0.0), worth_is_exact=True)
+        return models
+
+    def _polished_in_turn(self, found: list[Fit]) -> list[Fit]:
+        """Fits polished from the largest to the smallest: each takes over the curvature that the one before has met.
+
+        What a search of a costly objective stands on is far from its minimum; so the rest of the way takes half as
+        many values.
+        """
+        fits, larger = self._ground.fits, None
+        for fit in sorted(found, key=lambda fit: -len(fit.units)):
+            larger = fits.polished(fit if larger is None else fits.taught(fit, larger))
+        return [fits.latest(fit) for fit in found]
 
     def _removal_estimates(self) -> dict[int, float]:
         """What leaving out each chosen unit costs to second order."""

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pauca.own.objective import Objective, Pair, Problem
+from pauca.own.objective import HOOKS, NAMES_SHOWN, Objective, Pair, Problem, called
 from pauca.units import Limits
-
-NAMES_SHOWN = 5
 
 
 def posed(objective: Any, gradient: Any, n_coords: Any) -> Objective:
@@ -20,16 +18,15 @@ def posed(objective: Any, gradient: Any, n_coords: Any) -> Objective:
     if gradient is None and n_coords is None:
         if isinstance(objective, type):
             raise TypeError(f"objective is the class {objective.__name__}; make an object of it first.")
-        missing = [name for name in ("n_coords", "value", "gradient") if not hasattr(objective, name)]
+        missing = [name for name in ("n_coords", "value", "gradient") if getattr(objective, name, None) is None]
         if missing:
             raise TypeError(
                 f"objective must have n_coords, value(w) and gradient(w); {type(objective).__name__} has no "
                 f"{' and no '.join(missing)}. A function goes with gradient= and n_coords=."
             )
         _check_count("objective.n_coords", objective.n_coords)
-        for name in ("value", "gradient"):
-            if not callable(getattr(objective, name)):
-                raise TypeError(f"objective.{name} must be a function of w.")
+        for name in ("value", "gradient", *HOOKS):
+            check_callable(f"objective.{name}", getattr(objective, name, None))
         return objective
     if not callable(objective) or not callable(gradient) or n_coords is None:
         raise TypeError("Two functions are given as select(value, gradient=..., n_coords=...): all three are needed.")
@@ -44,6 +41,22 @@ def check_number(name: str, value: Any, *, positive: bool = False) -> float:
     if not math.isfinite(value) or value < 0 or (positive and value == 0):
         raise ValueError(f"{name} must be {wanted}; got {value!r}.")
     return float(value)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
+def check_generator(random_state: Any) -> np.random.Generator:
+    """Where random points come from."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        wanted = "an integer of at least 0, a Generator or None"
+        raise TypeError(f"random_state must be {wanted}; got {random_state!r}.") from None
 
 
 def check_callable(name: str, value: Any) -> None:
@@ -76,7 +89,7 @@ class Said:
         names = self._said("names")
         if names is None:
             return None
-        found = [str(name) for name in names]
+        found = [str(name) for name in self.listed("names", names)]
         if len(found) != self.n_coords:
             raise ValueError(f"names must hold a name for each of the {self.n_coords} coordinates; got {len(found)}.")
         twice = {name for name in found if found.count(name) > 1} if len(set(found)) < len(found) else set()
@@ -117,30 +130,40 @@ class Said:
         groups = self._said("groups")
         if groups is None:
             return None
-        labels = np.asarray(self.listed("groups", groups))
+        given = self.listed("groups", groups)
+        labels = np.asarray(given) if all(np.shape(label) == () for label in given) else np.zeros((0, 0))
         if labels.shape != (self.n_coords,):
             raise ValueError(
                 f"groups must hold a label for each of the {self.n_coords} coordinates (those of free ones are "
-                f"ignored); got shape {labels.shape}."
+                f"ignored); got {len(given)}{' lists' if labels.ndim > 1 else ''}."
             )
+        for coord, label in enumerate(given):
+            if coord not in self.free and (label is None or (isinstance(label, float) and math.isnan(label))):
+                raise ValueError(f"groups holds no label for {self._called(coord)}; it holds {label!r}.")
         return labels if labels.dtype != object else np.array([str(label) for label in labels])
 
     def _start(self) -> np.ndarray | None:
         start = self._said("start")
         if start is None:
             return None
-        found = np.asarray(start, dtype=np.float64)
+        try:
+            found = np.asarray(start, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"start must be an array of {self.n_coords} numbers; got {start!r}.") from None
         if found.shape != (self.n_coords,):
             raise ValueError(f"start must have shape ({self.n_coords},); got {found.shape}.")
         off = np.flatnonzero(~np.isin(np.arange(self.n_coords), self.free) & (found != 0))
         if not np.all(np.isfinite(found)):
-            raise ValueError(f"start is not finite in coordinate {int(np.flatnonzero(~np.isfinite(found))[0])}.")
+            raise ValueError(f"start is not finite in {self._called(int(np.flatnonzero(~np.isfinite(found))[0]))}.")
         if len(off):
             raise ValueError(
                 f"start must be zero outside of the free coordinates: the empty model has none. It is "
-                f"{found[off[0]]:g} in coordinate {off[0]}."
+                f"{found[off[0]]:g} in {self._called(int(off[0]))}."
             )
         return found
+
+    def _called(self, coord: int) -> str:
+        return called(coord, self.names)
 
     def _floor(self) -> float | None:
         floor = self._said("floor")
@@ -156,7 +179,7 @@ def limits(said: Said, problem: Problem, k: int | None, **wishes: Any) -> Limits
     units = {wish: _wanted(said, problem, wish, wishes[wish]) for wish in ("always", "never")}
     both = sorted(set(units["always"]) & set(units["never"]))
     if both:
-        raise ValueError(f"always and never overlap: {_named(said, problem, both)} cannot be both.")
+        raise ValueError(f"always and never overlap: {_named(problem, both)} cannot be both.")
     if k is not None and len(units["always"]) > k:
         raise ValueError(f"always holds {len(units['always'])} {_noun(problem)}, more than k={k}.")
     price = _price(said, problem, wishes["costs"])
@@ -169,17 +192,24 @@ def limits(said: Said, problem: Problem, k: int | None, **wishes: Any) -> Limits
             raise ValueError(
                 f"always alone costs {price[units['always']].sum():g}, more than the budget of {budget:g}."
             )
+        _check_cheapest(problem, price, budget, units["never"])
     return Limits(tuple(units["always"]), tuple(units["never"]), price, budget)
 
 
-def check_size(k: Any, problem: Problem) -> int | None:
-    """A number of units to choose, or None for as many as help."""
+def _check_cheapest(problem: Problem, price: np.ndarray, budget: float, never: list[int]) -> None:
+    left = np.setdiff1d(np.flatnonzero(problem.usable), never)
+    if len(left) and not Limits(price=price, budget=budget).allows([int(left[price[left].argmin()])]):
+        cheapest = f"the cheapest of the {_noun(problem)}, which costs {price[left].min():g}"
+        raise ValueError(f"The budget of {budget:g} is below {cheapest}.")
+
+
+def check_size(k: Any) -> int | None:
+    """A number of units to choose, or None for as many as help. As everywhere, it may be more than there are."""
     if k is None:
         return None
-    size, there_are = _check_count("k", k), int(problem.usable.sum())
-    if size > there_are:
-        raise ValueError(f"k={size} asks for more {_noun(problem)} than the {there_are} there are to choose from.")
-    return size
+    if isinstance(k, Iterable):
+        raise TypeError(f"k must be an integer of at least 1, or None; got {k!r}. The path holds all sizes up to k.")
+    return _check_count("k", k)
 
 
 def _wanted(said: Said, problem: Problem, wish: str, wanted: Any) -> list[int]:
@@ -192,7 +222,9 @@ def _wanted(said: Said, problem: Problem, wish: str, wanted: Any) -> list[int]:
         if labels is None:
             unit = said.coordinate(wish, one)
             if problem.is_free[unit]:
-                raise ValueError(f"{wish} names coordinate {one!r}, which is free: it is always in and never counted.")
+                raise ValueError(
+                    f"{wish} names {problem.coordinate(unit)}, which is free: always in and never counted."
+                )
             found.add(unit)
         else:
             same = np.flatnonzero(np.asarray(labels == one))
@@ -205,12 +237,8 @@ def _wanted(said: Said, problem: Problem, wish: str, wanted: Any) -> list[int]:
 def _price(said: Said, problem: Problem, costs: Any) -> np.ndarray | None:
     if costs is None:
         return None
-    labels = problem.units.labels
-    if labels is not None and isinstance(costs, Mapping):
-        missing = [label for label in labels.tolist() if label not in costs]
-        if missing:
-            raise ValueError(f"costs must hold a price for every group; missing: {missing[:NAMES_SHOWN]}.")
-        costs = [costs[label] for label in labels.tolist()]
+    if isinstance(costs, Mapping):
+        costs = _by_unit(said, problem, costs)
     values = said.listed("costs", costs)
     if len(values) != len(problem.units):
         raise ValueError(
@@ -218,19 +246,39 @@ def _price(said: Said, problem: Problem, costs: Any) -> np.ndarray | None:
         )
     bad = [unit for unit, value in enumerate(values) if not (_is_number(value) and 0 <= value < math.inf)]
     if bad:
-        raise ValueError(f"costs must be finite and not negative; that of {_named(said, problem, bad[:1])} is not.")
+        raise ValueError(
+            f"costs must be finite and not negative; that of {problem.unit(bad[0])} is {values[bad[0]]!r}."
+        )
     return np.array(values, dtype=np.float64)
+
+
+def _by_unit(said: Said, problem: Problem, costs: Mapping[Any, Any]) -> list[Any]:
+    """Prices from a dict: of all groups by label, or of all coordinates by index or name; free ones may be left out."""
+    labels = problem.units.labels
+    if labels is None:
+        found = {said.coordinate("costs", one): price for one, price in costs.items()}
+        needed = np.flatnonzero(~problem.is_free).tolist()
+    else:
+        known = {label: unit for unit, label in enumerate(labels.tolist())}
+        stranger = next((one for one in costs if one not in known), None)
+        if stranger is not None:
+            raise ValueError(f"costs names {stranger!r}, which is no group.")
+        found = {known[one]: price for one, price in costs.items()}
+        needed = list(range(len(labels)))
+    missing = [unit for unit in needed if unit not in found]
+    if missing:
+        raise ValueError(f"costs must hold a price for all {_noun(problem)}; missing: {_named(problem, missing)}.")
+    return [found.get(unit, 0.0) for unit in range(len(problem.units))]
 
 
 def _noun(problem: Problem) -> str:
     return "coordinates" if problem.units.single else "groups"
 
 
-def _named(said: Said, problem: Problem, units: list[int]) -> str:
-    """Names of the first few of some units."""
-    labels = said.names if problem.units.single else problem.units.labels
-    shown = [repr(unit if labels is None else np.asarray(labels)[unit].item()) for unit in units[:NAMES_SHOWN]]
-    return ", ".join(shown)
+def _named(problem: Problem, units: list[int]) -> str:
+    """The first few of some units."""
+    more = ", ..." if len(units) > NAMES_SHOWN else ""
+    return ", ".join(problem.unit(unit) for unit in units[:NAMES_SHOWN]) + more
 
 
 def _check_count(name: str, value: Any) -> int:

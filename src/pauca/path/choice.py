@@ -9,6 +9,9 @@ import numpy as np
 EXPLAINED = "explained"
 """The score where no other is asked for: the share of the constant model's loss that is gone on held-out rows."""
 
+ACCURACY = "accuracy"
+"""The share of right answers, of which one less is the error."""
+
 FOLD_RULES = ("1se", "best")
 """Rules that weigh scores of folds."""
 
@@ -73,7 +76,8 @@ class Choice:
         mean = np.nan if place is None else float(self.mean[place])
         if self.standard_error is None:
             return {self.rule: mean}
-        return {"score": mean, "standard_error": np.nan if place is None else float(self.standard_error[place])}
+        spread = np.nan if place is None else float(self.standard_error[place])
+        return {"score": mean, **({"error": 1.0 - mean} if self.scoring == ACCURACY else {}), "standard_error": spread}
 
     @property
     def sentence(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pauca.path.stop import Stop
 from pauca.path.trail import Event, Trail, apply
-from pauca.subset import Subset
+from pauca.subset import OutOfTime, Subset
 
 
 @dataclass(frozen=True)
@@ -139,12 +139,19 @@ def interrupted_once() -> None:
 def _drive(
     moves: Iterator[Event | None], subset: Subset, trail: Trail, goal: Goal, budget: Budget, began: float
 ) -> Stop:
+    # The first move is always made: runs that are taken up again and again get on.
     moved = False
+    deadline = np.inf if budget.time_limit is None else began + budget.time_limit
     while True:
+        subset.allow_until(deadline if moved else np.inf)
         try:
             event = next(moves)
         except StopIteration as end:
             return Stop(end.value)
+        except OutOfTime:
+            return Stop.TIME
+        finally:
+            subset.allow_until(np.inf)  # a move that was found is made
         if event is not None:
             apply(event, subset)
             trail.record(event, subset)
@@ -155,6 +162,5 @@ def _drive(
             answer = budget.callback(progress)
             if isinstance(answer, bool | np.bool_) and answer:
                 return Stop.CALLBACK
-        # The first move is always made: runs that are taken up again and again get on.
         if moved and budget.time_limit is not None and elapsed >= budget.time_limit:
             return Stop.TIME

@@ -197,7 +197,8 @@ class Path:
             features (or groups, if there are any) came in since the size before, and which went out. An objective
             without a floor has no share explained. Where costs were given, cost is what the model costs in all. Where
             the size was chosen by cross-validation, score and standard_error are the mean score on rows held out and
-            its error (NaN for sizes that were not compared); where by a criterion, there is a key of its name.
+            its standard error (NaN for sizes that were not compared), and of an accuracy there is also error, which is
+            one less it; where by a criterion, there is a key of its name.
         """
         records = []
         before: set[str] = set()

@@ -38,7 +38,8 @@ def _notes(path: Path, size: int) -> Iterator[str]:
     """What must be known to read the table."""
     model = path[size]
     if path.choice is not None and size == path.choice.chosen:
-        yield path.choice.sentence
+        none_helps = path.noun is not None and size == 0 and path.choice.by_folds
+        yield f"No {path.noun} helps on data held out." if none_helps else path.choice.sentence
     classes = path.two_classes
     if size and classes is not None:
         yield f"positive coefficients speak for class {classes[1]!r}, negative ones for {classes[0]!r}"
@@ -70,7 +71,9 @@ def _rows(path: Path, size: int) -> list[list[str]]:
     grouped = path.group_labels is not None
     blank = [""] if grouped else []
     priced = [] if path.prices is None else ["cost"]
-    rows = [[*(["group"] if grouped else []), "feature", *shown, "worth", *priced]]
+    # Where sensors are groups, what they have are columns; elsewhere these are features.
+    below = [path.counted, "column" if path.noun else "feature"] if grouped else [path.counted]
+    rows = [[*below, *shown, "worth", *priced]]
     names = dict(zip(model.support.tolist(), path.names(size), strict=True))
     places = {column: place for place, column in enumerate(model.support.tolist())}
     for position in np.argsort(-model.worth, kind="stable"):
@@ -108,7 +111,12 @@ def _free_rows(path: Path, size: int) -> list[tuple[str, list[float]]]:
     if path.free is None:  # they have no names among the coordinates
         return []
     shown = column_names(path.column_names, path.free[:MOST_OUTPUTS].tolist())
-    return [(f"({name})", [value]) for name, value in zip(shown, model.free.tolist(), strict=False)]
+    return [(_in_brackets(name), [value]) for name, value in zip(shown, model.free.tolist(), strict=False)]
+
+
+def _in_brackets(name: str) -> str:
+    """What is always in stands in brackets; names such as "(intercept)" have them."""
+    return name if name.startswith("(") and name.endswith(")") else f"({name})"
 
 
 def _aligned(rows: list[list[str]], left: int) -> list[str]:

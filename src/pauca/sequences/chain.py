@@ -14,15 +14,17 @@ class ChainField:
     With scores ``E_t = W x_t + b`` of the C labels at position t and transitions ``T``, the labels y of a sequence have
     the probability ``exp(sum_t E_t[y_t] + sum_t T[y_(t-1), y_t]) / Z``. Over all sequences and their N positions in all
 
-        Q = (1/N) sum (log Z - sum_t E_t[y_t] - sum_t T[y_(t-1), y_t]) + (ridge/2) |W|^2 + (ridge_transitions/2) |T|^2.
+        Q = (1/N) sum (log Z - sum_t E_t[y_t] - sum_t T[y_(t-1), y_t]) + (ridge/2) |W|^2 + (ridge_transitions/2) |T|^2,
+
+    where W are the weights of columns divided by their range.
 
     Lafferty, McCallum and Pereira (2001); Liu, Fujimaki and Ye (2014), section 5 and D.2, who take the sum for the
     mean. It is convex. No transition leads from one sequence to the next.
 
-    Coordinates are weights of columns that are centred and divided by their range, and the ridge is put on the weights
-    of the columns as they are. So gradients compare whatever units columns are in, and binary columns stay as they are.
-    A standard deviation would favour sensors that hardly ever fire: their first derivatives promise far more than they
-    keep. Nothing is copied: ``(x - mean) / range`` is a matter of weights and biases.
+    Coordinates are weights of columns that are centred and divided by their range. So gradients and ridges compare
+    whatever units columns are in, and binary columns stay as they are. A standard deviation would favour sensors that
+    hardly ever fire: their first derivatives promise far more than they keep. Nothing is copied: ``(x - mean) / range``
+    is a matter of weights and biases.
 
     A score of the first label is a bias that all transitions to the label take back, one of the last a bias that all
     transitions from it do. So these say nothing new: they are directions in which Q is all but flat, since it changes
@@ -115,9 +117,7 @@ class ChainField:
 
     def value(self, w: np.ndarray) -> float:
         """Q."""
-        weights, scores, transitions = self._scores(w)
-        log_normalisers = self._passes.log_normalisers(scores, transitions - transitions.max())
-        return self._value(weights, scores, transitions, log_normalisers)
+        return self.value_and_gradient(w)[0]
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         """The gradient of Q: expected less observed counts, per position."""
@@ -125,17 +125,18 @@ class ChainField:
 
     def value_and_gradient(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """Q and its gradient."""
-        weights, scores, transitions = self._scores(w)
-        n, spread = self.observations.n_positions, self._spread[:, None]
+        scores, transitions = self._scores(w)
+        n = self.observations.n_positions
         sums = self._passes.sums(scores, transitions - transitions.max())
         excess = sums.marginals - self._seen_by_row
         by_label = excess.sum(axis=0)
-        pulled = (self.observations.pull(excess) - np.outer(self._mean, by_label)) / n + self._ridge * weights
+        pulled = (self.observations.pull(excess) - np.outer(self._mean, by_label)) / (n * self._spread[:, None])
         steps = (sums.transitions - self._seen_steps) / n + self._ridge_transitions * transitions
         biases = by_label / n
         ends = biases - steps.sum(axis=0), biases - steps.sum(axis=1)
-        gradient = np.concatenate([(pulled / spread).ravel(), steps.ravel(), biases, *ends])
-        return self._value(weights, scores, transitions, sums.log_normalisers), gradient
+        gradient = np.concatenate([pulled.ravel(), steps.ravel(), biases, *ends])
+        gradient[: self.n_weights] += self._ridge * w[: self.n_weights]
+        return self._value(w, scores, transitions, sums.log_normalisers), gradient
 
     def curvature(self, w: np.ndarray) -> np.ndarray:
         """About the second derivatives of Q along each coordinate: variances, as if positions were independent.
@@ -143,21 +144,21 @@ class ChainField:
         ``sum_t P_t(s) (1 - P_t(s)) x_tj^2 / N`` for a weight, of columns so scaled; for a transition the same with the
         probability of the pair. Positions near each other do depend on each other: this ranks, it bounds nothing.
         """
-        _, scores, transitions = self._scores(w)
+        scores, transitions = self._scores(w)
         once = self._passes.sums(scores, transitions)
         twice = self._passes.sums(scores, transitions, squared=True)
         mass, pull, n = once.marginals - twice.marginals, self.observations.pull, self.observations.n_positions
         by_label, mean = np.maximum(mass.sum(axis=0), 0.0) / n, self._mean[:, None]
         pulled = np.maximum(pull(mass, powers=2) - 2.0 * mean * pull(mass) + mean**2 * mass.sum(axis=0), 0.0) / n
-        weights = (pulled + self._ridge) / self._spread[:, None] ** 2
+        weights = pulled / self._spread[:, None] ** 2 + self._ridge
         steps = np.maximum(once.transitions - twice.transitions, 0.0) / n + self._ridge_transitions
         # The first and last positions are taken to be like all others.
         share = (len(self.observations.bounds) - 1) / n
         ends = np.tile(share * by_label + self.n_labels * self._ridge_transitions, 2)
         return np.concatenate([weights.ravel(), steps.ravel(), by_label, ends])
 
-    def _scores(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights of columns, scores of labels shifted to be at most zero, and transitions.
+    def _scores(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of labels shifted to be at most zero, and transitions.
 
         A shift of scores or transitions does not change Q. With both at most zero, the logarithms of normalisers and
         the scores of the labels that were seen are near zero wherever labels fit: the difference of the two keeps its
@@ -167,15 +168,14 @@ class ChainField:
         scores = self.observations.scores(weights)
         scores += biases
         scores -= scores.max(axis=1, keepdims=True)
-        return weights, scores, transitions
+        return scores, transitions
 
-    def _value(
-        self, weights: np.ndarray, scores: np.ndarray, transitions: np.ndarray, log_normalisers: np.ndarray
-    ) -> float:
+    def _value(self, w: np.ndarray, scores: np.ndarray, transitions: np.ndarray, log_normalisers: np.ndarray) -> float:
         """Q; the normalisers are those of transitions shifted to be at most zero."""
         steps = transitions - transitions.max()
         seen = float(np.vdot(self._seen_by_row, scores)) + float(np.vdot(self._seen_steps, steps))
-        squares = self._ridge * float(np.sum(weights**2)) + self._ridge_transitions * float(np.sum(transitions**2))
+        weights = w[: self.n_weights]
+        squares = self._ridge * float(weights @ weights) + self._ridge_transitions * float(np.sum(transitions**2))
         return (float(log_normalisers.sum()) - seen) / self.observations.n_positions + 0.5 * squares
 
 

@@ -9,6 +9,9 @@ a remainder. ``strength[r]`` is ``exp(score - largest score)`` of row r, so that
 With both scaled like that, the sum over labels of a forward message shrinks in a step by no more than
 ``exp(-(range of the transitions))`` and grows by no more than the number of labels. That tells beforehand how many
 steps may go by until messages must be scaled back to one (``every``), and no step needs to look for underflow.
+
+Chains go in teams of four, longest first: ``messages[i, t]`` and ``factors[i, t]`` are those of member i at step t, and
+``starts[i]`` is the position of its first step.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ FAST = {"contract", "reassoc", "nsz"}
 
 # Steps of the way back that are held until they are counted by one matrix product.
 BLOCK = 128
+
+# Chains that go together, so that each row of the transitions is read once for all.
+TEAM = 4
 
 compiled = njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 exactly = njit(cache=True, nogil=True, error_model="numpy")
@@ -37,6 +43,25 @@ def times(out: np.ndarray, matrix: np.ndarray, vector: np.ndarray, by: np.ndarra
 
 
 @compiled
+def times_four(
+    out: tuple[np.ndarray, ...], matrix: np.ndarray, vectors: tuple[np.ndarray, ...], by: tuple[np.ndarray, ...]
+) -> None:
+    """``times`` for four vectors: half as long as one by one, as each row of the matrix is read but once."""
+    a, b, c, d = vectors
+    for u in range(matrix.shape[0]):
+        row, of_a, of_b, of_c, of_d = matrix[u], 0.0, 0.0, 0.0, 0.0
+        for s in range(matrix.shape[0]):
+            of_a += row[s] * a[s]
+            of_b += row[s] * b[s]
+            of_c += row[s] * c[s]
+            of_d += row[s] * d[s]
+        out[0][u] = of_a * by[0][u]
+        out[1][u] = of_b * by[1][u]
+        out[2][u] = of_c * by[2][u]
+        out[3][u] = of_d * by[3][u]
+
+
+@compiled
 def scaled(vector: np.ndarray) -> float:
     """Scale a message to a sum of one, in place; what it summed to."""
     total = 0.0
@@ -50,24 +75,70 @@ def scaled(vector: np.ndarray) -> float:
 
 @compiled
 def go_forth(
-    messages: np.ndarray, factors: np.ndarray, strength: np.ndarray, back: np.ndarray, rows: np.ndarray, every: int
-) -> float:
-    """Forward messages of one chain, shape (length, width); the logarithm of its normaliser but for the shifts."""
-    width, last = strength.shape[1], rows.shape[0] - 1
-    first, start = messages[0], strength[rows[0]]
-    for s in range(width):
-        first[s] = start[s]
-    if last == 0:
-        return np.log(scaled(first))
-    logarithm = 0.0
-    for t in range(1, last + 1):
-        message = messages[t]
-        times(message, back, messages[t - 1], strength[rows[t]])
-        if t % every == 0 or t == last:
-            total = scaled(message)
-            factors[t] = 1.0 / total
-            logarithm += np.log(total)
-    return logarithm
+    messages: np.ndarray,
+    factors: np.ndarray,
+    strength: np.ndarray,
+    back: np.ndarray,
+    rows: np.ndarray,
+    starts: np.ndarray,
+    lengths: np.ndarray,
+    every: int,
+    begin: int,
+    end: int,
+    totals: np.ndarray,
+) -> None:
+    """Forward messages of a team from step ``begin`` to ``end``; ``totals`` adds the logarithms of their sums."""
+    team, width = starts.shape[0], strength.shape[1]
+    for t in range(begin, end):
+        if t == 0:
+            for i in range(team):
+                first, here = messages[i, 0], strength[rows[starts[i]]]
+                for s in range(width):
+                    first[s] = here[s]
+        elif team == TEAM:
+            a, b, c, d = starts
+            times_four(
+                (messages[0, t], messages[1, t], messages[2, t], messages[3, t]),
+                back,
+                (messages[0, t - 1], messages[1, t - 1], messages[2, t - 1], messages[3, t - 1]),
+                (strength[rows[a + t]], strength[rows[b + t]], strength[rows[c + t]], strength[rows[d + t]]),
+            )
+        else:
+            for i in range(team):
+                times(messages[i, t], back, messages[i, t - 1], strength[rows[starts[i] + t]])
+        for i in range(team):
+            factors[i, t] = 1.0
+            if t % every == 0 or t == lengths[i] - 1:
+                total = scaled(messages[i, t])
+                factors[i, t] = 1.0 / total
+                totals[i] += np.log(total)
+
+
+@compiled
+def add_up(
+    messages: np.ndarray,
+    sent: np.ndarray,
+    shares: np.ndarray,
+    places: np.ndarray,
+    first: int,
+    end: int,
+    marginals: np.ndarray,
+    counts: np.ndarray,
+    squared: bool,
+) -> None:
+    """Sums over the steps from ``first`` to ``end`` of one chain, for which ``sent`` and ``shares`` are held."""
+    if squared:
+        shares *= shares
+    for t in range(first, end):
+        mass, share = marginals[places[t]], shares[t - first]
+        for s in range(share.shape[0]):
+            mass[s] += share[s]
+    begin = max(first, 1)
+    if end > begin:
+        ahead, onward = messages[begin - 1 : end - 1], sent[begin - first : end - first]
+        if squared:
+            ahead, onward = ahead * ahead, onward * onward
+        counts += np.dot(ahead.T, onward)
 
 
 @compiled
@@ -78,60 +149,49 @@ def go_back(
     forth: np.ndarray,
     rows: np.ndarray,
     places: np.ndarray,
-    every: int,
+    starts: np.ndarray,
+    begin: int,
+    end: int,
+    returned: np.ndarray,
+    sent: np.ndarray,
+    shares: np.ndarray,
     marginals: np.ndarray,
     counts: np.ndarray,
-    held: np.ndarray,
     squared: bool,
 ) -> None:
-    """Add the marginals of one chain to rows ``places`` of ``marginals``, and its transitions to ``counts``.
+    """Add what a team has from step ``end`` back to ``begin`` to ``marginals``, by row of ``places``, and ``counts``.
 
     Backward messages take over the factors of the forward ones, so that the products of the two sum to one at every
-    step as they stand. Transitions are counted short of the factor ``forth``. ``squared`` sums squares of
-    probabilities instead.
+    step as they stand. Those of the last step are ``returned``. Transitions are counted short of the factor ``forth``.
+    ``squared`` sums squares of probabilities instead.
     """
-    width, length = strength.shape[1], rows.shape[0]
-    message, ones = np.ones(width), np.ones(width)
-    end = length
-    while end > 0:
-        begin = max(end - held.shape[0], 0)
-        for t in range(end - 1, begin - 1, -1):
-            ahead, here, mass, sent = messages[t], strength[rows[t]], marginals[places[t]], held[t - begin]
-            if squared:
+    team, width, ones = starts.shape[0], strength.shape[1], np.ones(strength.shape[1])
+    while end > begin:
+        first = max(end - BLOCK, begin)
+        for t in range(end - 1, first - 1, -1):
+            step = t - first
+            for i in range(team):
+                ahead, here, message, factor = messages[i, t], strength[rows[starts[i] + t]], returned[i], factors[i, t]
+                share, onward = shares[i, step], sent[i, step]
                 for s in range(width):
-                    probability = ahead[s] * message[s]
-                    mass[s] += probability * probability
-            else:
+                    share[s] = ahead[s] * message[s]
                 for s in range(width):
-                    mass[s] += ahead[s] * message[s]
+                    onward[s] = here[s] * message[s] * factor
             if t == 0:
                 break
-            for s in range(width):
-                sent[s] = here[s] * message[s]
-            if t % every == 0 or t == length - 1:
-                for s in range(width):
-                    sent[s] *= factors[t]
-            times(message, forth, sent, ones)
-        first = max(begin, 1)
-        if end > first:
-            ahead, sent = messages[first - 1 : end - 1], held[first - begin : end - begin]
-            if squared:
-                ahead, sent = ahead * ahead, sent * sent
-            counts += np.dot(ahead.T, sent)
-        end = begin
-
-
-@compiled
-def normalisers(
-    strength: np.ndarray, back: np.ndarray, rows: np.ndarray, bounds: np.ndarray, every: int, totals: np.ndarray
-) -> None:
-    """The way forth alone, over several chains; ``totals`` takes the logarithms of their normalisers."""
-    longest = 0
-    for i in range(bounds.shape[0] - 1):
-        longest = max(longest, bounds[i + 1] - bounds[i])
-    messages, factors = np.empty((longest, strength.shape[1])), np.empty(longest)
-    for i in range(bounds.shape[0] - 1):
-        totals[i] = go_forth(messages, factors, strength, back, rows[bounds[i] : bounds[i + 1]], every)
+            if team == TEAM:
+                times_four(
+                    (returned[0], returned[1], returned[2], returned[3]),
+                    forth,
+                    (sent[0, step], sent[1, step], sent[2, step], sent[3, step]),
+                    (ones, ones, ones, ones),
+                )
+            else:
+                for i in range(team):
+                    times(returned[i], forth, sent[i, step], ones)
+        for i in range(team):
+            add_up(messages[i], sent[i], shares[i], places[starts[i] :], first, end, marginals, counts, squared)
+        end = first
 
 
 @compiled
@@ -141,23 +201,39 @@ def both_ways(
     back: np.ndarray,
     rows: np.ndarray,
     places: np.ndarray,
-    bounds: np.ndarray,
+    starts: np.ndarray,
+    lengths: np.ndarray,
     every: int,
     totals: np.ndarray,
     marginals: np.ndarray,
     counts: np.ndarray,
     squared: bool,
 ) -> None:
-    """There and back over several chains."""
-    longest = 0
-    for i in range(bounds.shape[0] - 1):
-        longest = max(longest, bounds[i + 1] - bounds[i])
-    messages, factors = np.empty((longest, strength.shape[1])), np.empty(longest)
-    held = np.empty((BLOCK, strength.shape[1]))
-    for i in range(bounds.shape[0] - 1):
-        here = slice(bounds[i], bounds[i + 1])
-        totals[i] = go_forth(messages, factors, strength, back, rows[here], every)
-        go_back(messages, factors, strength, forth, rows[here], places[here], every, marginals, counts, held, squared)
+    """There and back over several chains, longest first: together as far as all of a team go, and alone from there."""
+    n, width = starts.shape[0], strength.shape[1]
+    messages, factors = np.empty((TEAM, lengths[0], width)), np.empty((TEAM, lengths[0]))
+    returned, sent, shares = np.empty((TEAM, width)), np.empty((TEAM, BLOCK, width)), np.empty((TEAM, BLOCK, width))
+    totals[:] = 0.0
+    first = 0
+    while first < n:
+        team = TEAM if first + TEAM <= n else 1
+        mine = slice(first, first + team)
+        begins, ends, found, together = starts[mine], lengths[mine], totals[mine], lengths[first + team - 1]
+        go_forth(messages, factors, strength, back, rows, begins, ends, every, 0, together, found)
+        returned[:] = 1.0
+        for i in range(team):
+            one, end = slice(i, i + 1), ends[i]
+            ahead, scales, begin = messages[one], factors[one], begins[one]
+            go_forth(ahead, scales, strength, back, rows, begin, ends[one], every, together, end, found[one])
+            work = (returned[one], sent[one], shares[one])
+            go_back(
+                ahead, scales, strength, forth, rows, places, begin, together, end, *work, marginals, counts, squared
+            )
+        work = (returned, sent, shares)
+        go_back(
+            messages, factors, strength, forth, rows, places, begins, 0, together, *work, marginals, counts, squared
+        )
+        first += team
 
 
 @exactly
@@ -176,7 +252,8 @@ def in_logarithms(
     transitions: np.ndarray,
     rows: np.ndarray,
     places: np.ndarray,
-    bounds: np.ndarray,
+    starts: np.ndarray,
+    lengths: np.ndarray,
     totals: np.ndarray,
     marginals: np.ndarray,
     counts: np.ndarray,
@@ -186,12 +263,10 @@ def in_logarithms(
 
     Messages are shifted to sums of one at every step all the same: small numbers keep more digits.
     """
-    n, longest = scores.shape[1], 0
-    for i in range(bounds.shape[0] - 1):
-        longest = max(longest, bounds[i + 1] - bounds[i])
-    messages, message, sent, work = np.empty((longest, n)), np.empty(n), np.empty(n), np.empty(n)
-    for i in range(bounds.shape[0] - 1):
-        first, length = bounds[i], bounds[i + 1] - bounds[i]
+    n = scores.shape[1]
+    messages, message, sent, work = np.empty((lengths[0], n)), np.empty(n), np.empty(n), np.empty(n)
+    for i in range(starts.shape[0]):
+        first, length = starts[i], lengths[i]
         totals[i] = 0.0
         for t in range(length):
             for s in range(n):
@@ -223,16 +298,19 @@ def in_logarithms(
 
 @exactly
 def best_labels(
-    scores: np.ndarray, transitions: np.ndarray, rows: np.ndarray, bounds: np.ndarray, labels: np.ndarray
+    scores: np.ndarray,
+    transitions: np.ndarray,
+    rows: np.ndarray,
+    starts: np.ndarray,
+    lengths: np.ndarray,
+    labels: np.ndarray,
 ) -> None:
     """Viterbi's algorithm over several chains; ties go to the lowest label."""
-    n, longest = scores.shape[1], 0
-    for i in range(bounds.shape[0] - 1):
-        longest = max(longest, bounds[i + 1] - bounds[i])
-    came_from = np.empty((longest, n), dtype=np.int32)
+    n = scores.shape[1]
+    came_from = np.empty((lengths[0], n), dtype=np.int32)
     best, following = np.empty(n), np.empty(n)
-    for i in range(bounds.shape[0] - 1):
-        first, length = bounds[i], bounds[i + 1] - bounds[i]
+    for i in range(starts.shape[0]):
+        first, length = starts[i], lengths[i]
         best[:] = scores[rows[first]]
         for t in range(1, length):
             for s in range(n):

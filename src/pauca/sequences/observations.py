@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,14 @@ SAMPLE = 2048
 
 # Rows that are not in double precision are brought there so many numbers at a time, not as a whole.
 NUMBERS_AT_A_TIME = 1 << 20
+
+# A column whose values differ by no more than this is constant: the square would be zero. So is one whose values differ
+# by no more than this share of them, which is next to nothing but rounding.
+DOES_NOT_VARY = 1e-150
+ROUNDING = 1e-13
+
+# Columns are compared in so many parts: a sparse matrix is turned around part by part, not as a whole.
+PARTS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +43,7 @@ class Observations:
     bounds : ndarray of int64, shape (n_sequences + 1,)
         Sequence i has the positions from ``bounds[i]`` up to but without ``bounds[i + 1]``.
     gathered : bool
-        Whether rows stand for patterns.
+        Whether rows stand for patterns: several positions may show the same one.
     """
 
     matrix: Any
@@ -62,10 +72,11 @@ class Observations:
         return cls(patterns, rows, bounds.astype(np.int64), True)
 
     def take(self, sequences: np.ndarray) -> Observations:
-        """Some of the sequences, on the same matrix."""
+        """Some of the sequences, on the same matrix; one that is named several times occurs so often."""
         positions = self.positions(sequences)
-        lengths = np.diff(self.bounds)[sequences]
-        return Observations(self.matrix, self.rows[positions], np.concatenate([[0], np.cumsum(lengths)]), self.gathered)
+        bounds = np.concatenate([[0], np.cumsum(np.diff(self.bounds)[sequences])])
+        gathered = self.gathered or len(np.unique(sequences)) < len(sequences)
+        return Observations(self.matrix, self.rows[positions], bounds, gathered)
 
     def positions(self, sequences: np.ndarray) -> np.ndarray:
         """The positions of some sequences, one after the other."""
@@ -107,19 +118,53 @@ class Observations:
             total += (block if powers == 1 else block**powers).T @ mass[here]
         return total
 
+    @cached_property
+    def extremes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest value of every column."""
+        if self.n_columns == 0:
+            return np.zeros(0), np.zeros(0)
+        lowest, highest = self.matrix.min(axis=0), self.matrix.max(axis=0)
+        if sparse.issparse(self.matrix):
+            lowest, highest = lowest.toarray().ravel(), highest.toarray().ravel()
+        return np.asarray(lowest, dtype=np.float64), np.asarray(highest, dtype=np.float64)
+
     def ranges(self) -> np.ndarray:
         """The largest less the smallest value of every column; one for columns that do not vary."""
-        highest, lowest = self.matrix.max(axis=0), self.matrix.min(axis=0)
-        if sparse.issparse(self.matrix):
-            highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
-        ranges = highest.astype(np.float64) - lowest.astype(np.float64)
-        return np.where(ranges > 0, ranges, 1.0)
+        lowest, highest = self.extremes
+        return np.where(_differ(lowest, highest), highest - lowest, 1.0)
+
+    def varies(self) -> np.ndarray:
+        """Whether the values of each column differ by as much as can be squared, and by more than rounding."""
+        return _differ(*self.extremes)
+
+    def magnitudes(self) -> np.ndarray:
+        """The largest absolute value of every column."""
+        return _magnitudes(*self.extremes)
+
+    def twins(self) -> np.ndarray:
+        """For every column the first that is the same."""
+        seen: dict[bytes, int] = {}
+        first: list[int] = []
+        step = -(-self.n_columns // PARTS)
+        for start in range(0, self.n_columns, step):
+            columns = self.matrix[:, start : start + step].T
+            for key in _keys(columns.tocsr() if sparse.issparse(columns) else columns):
+                first.append(seen.setdefault(blake2b(key, digest_size=16).digest(), len(first)))
+        return np.array(first, dtype=np.intp)
 
     def _blocks(self) -> Iterator[slice]:
         """The rows, a number at a time; all at once where nothing need be copied."""
         n = self.matrix.shape[0]
         step = n if self.matrix.dtype == np.float64 else max(1, NUMBERS_AT_A_TIME // max(1, self.n_columns))
         return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _magnitudes(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    return np.maximum(-lowest, highest)
+
+
+def _differ(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    return highest - lowest > np.maximum(DOES_NOT_VARY, ROUNDING * _magnitudes(lowest, highest))
 
 
 def _first_seen(matrix: Any) -> tuple[np.ndarray, np.ndarray]:

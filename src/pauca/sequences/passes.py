@@ -18,10 +18,12 @@ from pauca.sequences.observations import Observations
 LARGEST_EXPONENT = 230.0
 LONGEST_RUN = 64
 
-# Sequences are split into at most so many parts, each summed on its own and the sums added in a fixed order: results do
-# not depend on the number of threads. Sums by pattern cost memory, so that parts are fewer where there are many.
+# Sequences are split into parts, each summed on its own and the sums added in a fixed order: results do not depend on
+# the number of threads. There are at most so many, fewer where patterns are many, since every part has sums for each,
+# and each has as many sequences as are worked on together, or is the only one.
 MOST_PARTS = 16
-ROWS_PER_PATTERN = 8
+ROWS_PER_PATTERN = 2
+SEQUENCES_PER_PART = 4
 
 # Below so many products, starting threads costs more than they save.
 WORTH_THREADS = 1 << 21
@@ -49,6 +51,15 @@ class Sums:
     transitions: np.ndarray
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some of the sequences, longest first: their numbers, where they start, and how long they are."""
+
+    sequences: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+
+
 class Passes:
     """Passes over the chains of some observations.
 
@@ -68,24 +79,9 @@ class Passes:
         worth = observations.n_positions * width * width >= WORTH_THREADS
         self._threads = threads if worth else 1
         m, n = observations.matrix.shape[0], observations.n_positions
-        most = max(1, n // (ROWS_PER_PATTERN * m)) if observations.gathered else MOST_PARTS
-        self._parts = _split(observations.bounds, min(most, MOST_PARTS) if worth else 1)
-
-    def log_normalisers(self, scores: np.ndarray, transitions: np.ndarray) -> np.ndarray:
-        """Logarithms of the normalisers, shape (n_sequences,)."""
-        every = self._every(transitions)
-        if every == 0:
-            return self.sums(scores, transitions).log_normalisers
-        strength, shifts, forth = self._scaled(scores, transitions)
-        back = np.ascontiguousarray(forth.T)
-        totals = np.empty(len(self.observations.bounds) - 1)
-
-        def work(part: slice, place: int) -> None:
-            bounds = self.observations.bounds[part.start : part.stop + 1]
-            kernels().normalisers(strength, back, self.observations.rows, bounds, every, totals[part])
-
-        self._each(work)
-        return totals + self._shifts(shifts, transitions)
+        most = min(MOST_PARTS, n // (ROWS_PER_PATTERN * m)) if observations.gathered else MOST_PARTS
+        most = min(most, (len(observations.bounds) - 1) // SEQUENCES_PER_PART) if worth else 1
+        self._parts = _split(observations.bounds, most)
 
     def sums(
         self, scores: np.ndarray, transitions: np.ndarray, *, by_position: bool = False, squared: bool = False
@@ -104,13 +100,15 @@ class Passes:
             strength, shifts, forth = self._scaled(scores, transitions)
             back = np.ascontiguousarray(forth.T)
 
-        def work(part: slice, place: int) -> None:
-            bounds, mass = data.bounds[part.start : part.stop + 1], marginals[0 if shared else place]
-            out = (totals[part], mass, counts[place], squared)
+        def work(part: Part, place: int) -> None:
+            found = np.empty(len(part.sequences))
+            out = (found, marginals[0 if shared else place], counts[place], squared)
+            where = (data.rows, places, part.starts, part.lengths)
             if every:
-                kernels().both_ways(strength, forth, back, data.rows, places, bounds, every, *out)
+                kernels().both_ways(strength, forth, back, *where, every, *out)
             else:
-                kernels().in_logarithms(scores, transitions, data.rows, places, bounds, *out)
+                kernels().in_logarithms(scores, transitions, *where, *out)
+            totals[part.sequences] = found
 
         self._each(work)
         mass, count = _added(marginals), _added(counts)
@@ -124,9 +122,8 @@ class Passes:
         """The most probable labels of every sequence together, shape (n,)."""
         labels = np.empty(self.observations.n_positions, dtype=np.intp)
 
-        def work(part: slice, place: int) -> None:
-            bounds = self.observations.bounds[part.start : part.stop + 1]
-            kernels().best_labels(scores, transitions, self.observations.rows, bounds, labels)
+        def work(part: Part, place: int) -> None:
+            kernels().best_labels(scores, transitions, self.observations.rows, part.starts, part.lengths, labels)
 
         self._each(work)
         return labels
@@ -152,9 +149,10 @@ class Passes:
     def _shifts(self, shifts: np.ndarray, transitions: np.ndarray) -> np.ndarray:
         """What was taken from the scores and transitions of each sequence."""
         bounds = self.observations.bounds
-        return np.add.reduceat(shifts[self.observations.rows], bounds[:-1]) + (np.diff(bounds) - 1) * transitions.max()
+        of_steps = (np.diff(bounds) - 1) * transitions.max()
+        return np.add.reduceat(shifts[self.observations.rows], bounds[:-1]) + of_steps if shifts.any() else of_steps
 
-    def _each(self, work: Callable[[slice, int], None]) -> None:
+    def _each(self, work: Callable[[Part, int], None]) -> None:
         if self._threads == 1 or len(self._parts) == 1:
             for place, part in enumerate(self._parts):
                 work(part, place)
@@ -164,11 +162,14 @@ class Passes:
                 done.result()
 
 
-def _split(bounds: np.ndarray, parts: int) -> list[slice]:
-    """Runs of whole sequences with about equally many positions."""
+def _split(bounds: np.ndarray, most: int) -> list[Part]:
+    """Runs of whole sequences with about equally many positions, their number a power of two: threads share them."""
+    parts = 1 << (max(1, most).bit_length() - 1)
     goals = bounds[-1] * np.arange(1, parts) / parts
     ends = np.unique([0, *np.searchsorted(bounds, goals), len(bounds) - 1])
-    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+    lengths = np.diff(bounds)
+    runs = [first + np.argsort(-lengths[first:end], kind="stable") for first, end in pairwise(ends)]
+    return [Part(run, bounds[run], lengths[run]) for run in runs]
 
 
 def _added(parts: np.ndarray) -> np.ndarray:

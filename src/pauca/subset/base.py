@@ -34,6 +34,10 @@ TWIN_ABOVE = 1 - 1e-10
 TIED_WITHIN = 1e-9
 
 
+class OutOfTime(Exception):  # noqa: N818 - nothing is wrong
+    """The time a run may take is over, and what it asked for is not done."""
+
+
 class Swap(NamedTuple):
     """The exchange of one chosen unit for another, and by how much it lowers the value."""
 
@@ -70,6 +74,10 @@ class Subset(Protocol):
 
     def expect(self, size: int | None) -> None:
         """Say how many units the run is going for, so that work can be laid out for them."""
+        ...
+
+    def allow_until(self, deadline: float) -> None:
+        """Say until when the clock may run: a subset whose answers may take long raises ``OutOfTime`` after that."""
         ...
 
     def best_addition(self, rule: str) -> int | None:

@@ -34,6 +34,9 @@ class KeptFitted(ABC):
     def expect(self, size: int | None) -> None:  # noqa: B027 - refits need no room laid out
         """Nothing to lay out."""
 
+    def allow_until(self, deadline: float) -> None:  # noqa: B027 - answers that take long are for objectives of any kind
+        """No answer takes long."""
+
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
         """The units that would go if the one that costs least were left out again and again."""
         twin = self.copy()

@@ -73,6 +73,9 @@ class LeastSquaresSubset:
     def expect(self, size: int | None) -> None:
         self._expected = size
 
+    def allow_until(self, deadline: float) -> None:
+        """No answer takes long."""
+
     def best_addition(self, rule: str) -> int | None:
         scores = self._made_candidates().scores(rule, self.value)
         if not self.limits.trivial:

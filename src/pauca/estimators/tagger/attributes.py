@@ -17,11 +17,18 @@ def has_attributes(item: Any) -> bool:
     return isinstance(item, Mapping) or (words and len(item) > 0)
 
 
+def is_blank(item: Any) -> bool:
+    """Whether a position is a list of no words."""
+    return isinstance(item, list | tuple | set | frozenset) and not item
+
+
 def encode(sequences: Iterable[Sequence[Any]], known: np.ndarray | None) -> tuple[Any, np.ndarray]:
     """Attributes as a CSR matrix, and the names of its columns.
 
     A number or truth value has a column of its own; a string, and each of a list of strings, stands for a column of the
-    name ``attribute=string`` that is one. Words of a position that is a list are columns that are one.
+    name ``attribute=string`` that is one. Attributes of an attribute that is a dict are called ``attribute:inner``.
+    Words of a position that is a list are columns that are one. What a position names several times is added up, as
+    CRFsuite does: a word that is there twice counts two.
 
     Parameters
     ----------
@@ -49,23 +56,39 @@ def encode(sequences: Iterable[Sequence[Any]], known: np.ndarray | None) -> tupl
 def _attributes(item: Any, place: int, t: int) -> Iterator[tuple[str, float]]:
     """Names and values of the attributes of a position."""
     if not has_attributes(item):
-        if isinstance(item, list | tuple | set | frozenset) and not item:
+        if is_blank(item):
             return
         raise TypeError(
             f"Position {t} of sequence {place} is {item!r}, and others are dicts of attributes or lists of words."
         )
-    if not isinstance(item, Mapping):
+    if isinstance(item, Mapping):
+        yield from _named(item, "", place, t)
+    else:
         yield from ((word, 1.0) for word in item)
-        return
-    for name, value in item.items():
+
+
+def _named(item: Mapping[Any, Any], before: str, place: int, t: int) -> Iterator[tuple[str, float]]:
+    """Names and values of the attributes of a dict, whose names begin with ``before``."""
+    for key, value in item.items():
+        name = f"{before}{key}"
         if isinstance(value, str):
             yield f"{name}={value}", 1.0
         elif isinstance(value, list | tuple | set | frozenset) and all(isinstance(word, str) for word in value):
             yield from ((f"{name}={word}", 1.0) for word in value)
-        elif isinstance(value, numbers.Real | np.bool_) and math.isfinite(float(value)):
-            yield str(name), float(value)
-        elif value is not None:
+        elif isinstance(value, Mapping):
+            yield from _named(value, f"{name}:", place, t)
+        elif isinstance(value, numbers.Real | np.bool_) and math.isfinite(number := _as_float(value)):
+            yield name, number
+        else:
+            leave_out = " Leave it out where it has no value." if value is None else ""
             raise ValueError(
                 f"The attribute {name!r} of position {t} in sequence {place} is {value!r}; attributes are finite "
-                "numbers, truth values, strings or lists of strings."
+                f"numbers, truth values, strings, lists of strings or dicts of attributes.{leave_out}"
             )
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return math.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
@@ -13,9 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.estimators.on_path import OnPath
+from pauca.estimators.tagger.by_label import label_report, label_table
 from pauca.estimators.tagger.fitting import check_options
-from pauca.estimators.tagger.reading import Read, read_labels, read_sequences
-from pauca.estimators.tagger.table import label_report, label_table
+from pauca.estimators.tagger.labels import read_labels
+from pauca.estimators.tagger.magnitudes import refuse_large
+from pauca.estimators.tagger.reading import Read, read_sequences
+from pauca.estimators.tagger.tables import Wanted
 from pauca.export import save
 from pauca.path import Path
 from pauca.sequences import Observations, Passes
@@ -27,6 +31,7 @@ class FittedTagger(OnPath, BaseEstimator):
     k: Any
     unit: str
     n_jobs: int | None
+    groups: Any
     classes_: np.ndarray
     names_: np.ndarray
     n_features_in_: int
@@ -129,10 +134,23 @@ class FittedTagger(OnPath, BaseEstimator):
         """What was read, and the scores of every label at every position."""
         check_is_fitted(self)
         names = self.names_ if len(self.names_) else None
-        read = read_sequences(X, lengths, self.n_features_in_, names, self.support_)
+        read = read_sequences(X, lengths, Wanted(self.n_features_in_, names, self.support_))
+        self._warn_of_names(read)
         data = Observations.plain(read.matrix, read.bounds)
+        refuse_large(data, self.support_, names)
         scores = data.scores(self.coef_[:, self.support_].T.copy()) + self.intercept_
         return read, Passes(data, len(self.classes_), effective_n_jobs(self.n_jobs)), scores
+
+    def _warn_of_names(self, read: Read) -> None:
+        """Columns go by their places where names are missing on one side: told in scikit-learn's words."""
+        fitted_on_names, name = bool(len(self.names_)), type(self).__name__
+        if read.named is False and fitted_on_names:
+            words = f"X does not have valid feature names, but {name} was fitted with feature names"
+        elif read.named and not fitted_on_names:
+            words = f"X has feature names, but {name} was fitted without feature names"
+        else:
+            return
+        warnings.warn(words, UserWarning, stacklevel=4)
 
     def _compared(self, X: Any, y: Any, lengths: Any) -> tuple[list[Hashable], list[Hashable]]:
         """Labels in truth and as they were found."""
@@ -177,6 +195,8 @@ class FittedTagger(OnPath, BaseEstimator):
         self._recheck_options()
         n, path = len(self.classes_), replace(self.path_, noun=self.unit)
         self.path_ = path
+        if self.groups is None and path.group_labels is not None:
+            self.groups = path.group_labels[path.owner]  # what a function said, which no file holds
         if self.unit == "weight":
             self.n_features_in_ = path.n_features // n
         wanted = n * n + (n if self.unit == "weight" else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +14,9 @@ from pauca.estimators.selection import Selection, Weigh
 from pauca.estimators.task import Attempt
 from pauca.model import Model
 from pauca.own import OwnSubset, Problem
-from pauca.path import Choice, Method
+from pauca.path import ACCURACY, Choice, Method
 from pauca.sequences import ChainField, Observations, Passes
 from pauca.units import Limits, Units
-
-ACCURACY = "accuracy"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +35,10 @@ class TagTask:
     threads: int
 
     def begin(self, weights: np.ndarray, design: Any = None) -> Attempt:
-        """A search on the sequences that have weight."""
-        chosen = np.flatnonzero(weights > 0)
-        data = self.observations if len(chosen) == len(weights) else self.observations.take(chosen)
+        """A search on the sequences that have weight, which is how often each of them occurs."""
+        chosen = np.repeat(np.arange(len(weights)), _times(weights))
+        whole = np.array_equal(chosen, np.arange(len(weights)))
+        data = self.observations if whole else self.observations.take(chosen)
         # A label that these sequences do not have cannot be learned from them.
         present, codes = np.unique(self.codes[self.observations.positions(chosen)], return_inverse=True)
         field = ChainField(
@@ -52,6 +52,16 @@ class TagTask:
             threads=self.threads,
         )
         return Attempt(self.method, Learned(field, present), OwnSubset.start(Problem(field), self.limits))
+
+
+def _times(weights: np.ndarray) -> np.ndarray:
+    """The smallest whole numbers that are in proportion to some weights, which came of whole numbers."""
+    shares = weights / weights[weights > 0].min()
+    for often in itertools.count(1):
+        times = np.rint(shares * often)
+        if np.abs(times - shares * often).max() < 1e-6:
+            break
+    return times.astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,10 @@ import numpy as np
 
 from pauca.estimators.tagger.fitted import FittedTagger
 from pauca.estimators.tagger.fitting import check_options, fit_tagger
-from pauca.estimators.tagger.reading import make_classes, read_labels, read_sequences
+from pauca.estimators.tagger.labels import make_classes, read_labels
+from pauca.estimators.tagger.reading import read_sequences
+from pauca.estimators.tagger.remarks import tag_remarks
+from pauca.estimators.tagger.tables import Wanted
 from pauca.export import register_kind
 from pauca.path import Method, Progress
 from pauca.warnings import PaucaWarning
@@ -40,17 +43,23 @@ class SparseTagger(FittedTagger):
         further and takes several times as long; what it gains there seldom shows on sequences held out.
     cv : int, splitter, iterable or None, default=None
         Folds of sequences for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
+        A sequence that a split names several times, as bootstraps do, is fitted as if it occurred so often.
     choose : {"1se", "best"}, default="1se"
         The smallest size within one standard error of the best accuracy on sequences held out, or the best itself.
     n_jobs : int or None, default=None
         Number of threads: over sequences, or over folds where ``k`` is chosen. They do not change the result.
     ridge, ridge_transitions : float or None, default=None
-        Weights of the squares of observation weights, in the units of the columns, and of transitions. None is one over
-        the number of positions: a standard normal prior. With 0, transitions that never occur go to minus infinity.
+        Weights of the squares of observation weights, those of columns divided by their range, and of transitions. None
+        is one over the number of positions: a standard normal prior. With 0, transitions that never occur go to minus
+        infinity; with 10, the most there may be, they are all near zero.
     tol : float, default=0.0
         The least decrease of Q that is worth a further sensor.
-    groups : array-like of shape (n_columns,) or dict, default=None
-        Label of every column's sensor, where a sensor has several columns; they are chosen together.
+    groups : array-like of shape (n_columns,), dict or callable, default=None
+        Label of every column's sensor, where a sensor has several columns; they are chosen together. A function is
+        given the name of a column (its index, where there are no names) and returns the label. A dict has labels by
+        name or index; the name of an attribute, such as "word", stands for all its columns "word=..". Columns that the
+        dict does not have, or for which the function returns None, are sensors of their own. The squares of the
+        gradients of a sensor's columns are summed to rank it, so that those with many columns are ahead.
     always, never : list of column names or indices, default=None
         Sensors that are in every model (and counted), or in none; with ``groups``, labels of groups.
     costs : array-like of shape (n_columns,) or dict, default=None
@@ -83,8 +92,8 @@ class SparseTagger(FittedTagger):
     stop_ : Stop
         Why the search ended.
     path_ : Path
-        The model of every size, and every move. Where the size was chosen, ``path_.choice`` holds the accuracy of every
-        size on sequences held out; one less it is the error.
+        The model of every size, and every move. Where the size was chosen, ``path_.to_frame()`` has the columns score
+        and error, the accuracy of every size on sequences held out and one less it, and standard_error.
     n_features_in_ : int
     names_ : ndarray
         Names of the columns; empty where they have none.
@@ -92,8 +101,14 @@ class SparseTagger(FittedTagger):
     Notes
     -----
     Sequences are read once into one matrix: arrays of truth values, integers or floats, CSR matrices, frames, or dicts
-    of attributes as users of CRFsuite have them. Dicts give columns such as ``word=the`` for strings and ``length`` for
-    numbers; each column is a sensor.
+    of attributes as users of CRFsuite have them. Dicts give columns such as ``word=the`` for strings, ``length`` for
+    numbers and ``next:length`` for a dict within; each column is a sensor unless ``groups`` says otherwise.
+
+    Tens of labels are fine. Refits hold a square matrix over all pairs of labels: a hundred of them take minutes and
+    gigabytes, and where memory would not hold it, the fit is refused.
+
+    Sensors that do not vary, and copies of chosen ones, are never chosen, and a warning names them. Where there are
+    fewer sensors than ``k``, the model has all that can be used, and a warning says so.
 
     A label that a prediction meets and the fit has not seen counts as wrong in ``score``.
 
@@ -157,7 +172,7 @@ class SparseTagger(FittedTagger):
         X : list of tables, or one table with ``lengths``
             A table has a row for every position: an array, a CSR matrix, a frame, or a list of dicts.
         y : list of sequences of labels, or one with ``lengths``
-            Any hashable labels.
+            Any hashable labels; None and NaN of any kind are none.
         lengths : list of int, default=None
             How many positions each sequence has, where X and y hold all of them one after the other.
 
@@ -166,27 +181,16 @@ class SparseTagger(FittedTagger):
         self
         """
         check_options(self)
-        read = read_sequences(X, lengths, None, None, None)
+        read = read_sequences(X, lengths, Wanted(None, None, None))
         classes, codes = make_classes(read_labels(y, read.bounds, lengths))
-        path, answer = fit_tagger(self, read, classes, codes)
+        found = fit_tagger(self, read, classes, codes)
         self.classes_ = classes
         self.names_ = np.zeros(0, dtype=object) if read.names is None else read.names
         self.n_features_in_ = read.matrix.shape[1]
-        self.path_ = path
+        self.path_ = found.path
         self._name_columns()
-        self._choose(answer)
-        self._warn()
-        return self
-
-    def _warn(self) -> None:
-        noteworthy = []
-        if isinstance(self.k, int) and self.k_ < self.k:
-            noteworthy.append(
-                f"k={self.k} {self.path_.counted}s were asked for, and {self.k_} were found. {self.stop_.sentence}"
-            )
-        if self.path_.choice is not None and self.path_.choice.chosen == 0:
-            noteworthy.append("No sensor helps on sequences held out: transitions alone do as well as can be told.")
-        if not self.path_[self.k_].converged:
-            noteworthy.append("The refit did not come to its end: the weights may be off. Set a larger ridge.")
+        self._choose(found.answer)
+        noteworthy = " ".join(tag_remarks(self, found.idle))
         if noteworthy:
-            warnings.warn(" ".join(noteworthy), PaucaWarning, stacklevel=3)
+            warnings.warn(noteworthy, PaucaWarning, stacklevel=2)
+        return self
