@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import hadamard
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.covariance import empirical_covariance, log_likelihood
@@ -253,7 +254,7 @@ def test_columns_that_have_nothing_to_do_with_each_other():
         model = SparsePrecision().fit(X)
     assert "independent" not in str(found[0].message)
     assert model.edges_ == []
-    assert "0 is best by 5-fold cross-validation: log-likelihood per row above that" in model.summary()
+    assert "No edge helps on data held out" in model.summary()
     np.testing.assert_allclose(model.covariance_, np.diag(X.var(axis=0)), rtol=1e-9)
 
 
@@ -547,3 +548,38 @@ BAD_OPTIONS = [
 def test_bad_options_are_refused(options, kind, message):
     with pytest.raises(kind, match=message):
         SparsePrecision(**options).fit(frame())
+
+
+@pytest.mark.parametrize("correlation", [0.999, 0.9999, 0.99999])
+@pytest.mark.parametrize("seed", range(3))
+def test_strong_correlations_have_a_maximum(correlation, seed):
+    """Entries of the precision are then in the tens of thousands, and the trace loses digits."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 1)) + np.sqrt(1 - correlation) * rng.standard_normal((200, 8))
+    model = SparsePrecision(k=20).fit(X)
+    wanted = np.cov(X.T, bias=True)
+    there = (model.precision_ != 0) | np.eye(8, dtype=bool)
+    assert there.sum() == 8 + 40
+    np.testing.assert_allclose(model.covariance_[there], wanted[there], rtol=1e-8)
+
+
+def test_orthogonal_columns():
+    """The empty graph is the optimum to the last digit: steps of zero length divide by nothing."""
+    X = hadamard(64)[:, 1:33].astype(float)
+    model = SparsePrecision(k=5, method="backward", never=[(0, 1)]).fit(X)
+    np.testing.assert_allclose(model.precision_, np.eye(32), atol=1e-12)
+
+
+def test_units_too_small_for_a_precision():
+    X = np.random.default_rng(0).standard_normal((50, 4))
+    X[:, 1] *= 1e-158
+    with pytest.raises(ValueError, match=r"vary by less than 1e-150: 'x1'. Give them larger units"):
+        SparsePrecision(k=2).fit(X)
+    X[:, 1] *= 1e10
+    assert np.isfinite(SparsePrecision(k=2).fit(X).precision_).all()
+
+
+def test_backward_needs_more_rows_than_columns():
+    X = np.random.default_rng(0).standard_normal((8, 12))
+    with pytest.raises(ValueError, match="A backward search starts from all edges: take another method"):
+        SparsePrecision(k=3, method="backward").fit(X)

@@ -9,6 +9,9 @@ from pauca.design import Design
 from pauca.estimators.checks import DEPENDENT_BELOW, listed
 from pauca.graphs import GaussianGraph
 
+# The inverse of a variance must be a number.
+LEAST_SPREAD = 1e-150
+
 
 def covariance(design: Design) -> np.ndarray:
     """The weighted covariance of all columns; second moments where they are not centred."""
@@ -29,6 +32,16 @@ def shrunk(matrix: np.ndarray, shrinkage: float) -> np.ndarray:
     made = (1.0 - shrinkage) * matrix
     np.fill_diagonal(made, np.diagonal(matrix))
     return made
+
+
+def check_spreads(design: Design, names: np.ndarray | None) -> None:
+    """Refuse columns whose precision is no number."""
+    if not design.usable.all():
+        idle = listed(names, np.flatnonzero(~design.usable))
+        raise ValueError(f"Columns that do not vary have no precision: {idle}. Leave them out.")
+    if np.any(design.spread < LEAST_SPREAD):
+        tiny = listed(names, np.flatnonzero(design.spread < LEAST_SPREAD))
+        raise ValueError(f"Columns vary by less than {LEAST_SPREAD:g}: {tiny}. Give them larger units.")
 
 
 def distinct_rows(design: Design) -> np.ndarray:

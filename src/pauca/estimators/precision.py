@@ -16,7 +16,7 @@ from pauca.estimators.checks import check_moments, check_table, check_weights, l
 from pauca.estimators.folds import Fold, make_folds
 from pauca.estimators.graph_edges import all_edge_names, edge_limits
 from pauca.estimators.graph_file import LABELS, GraphFile
-from pauca.estimators.graph_moments import complete_value, distinct_rows, safe_edges
+from pauca.estimators.graph_moments import check_spreads, complete_value, distinct_rows, safe_edges
 from pauca.estimators.graph_scores import GraphScores
 from pauca.estimators.graph_task import GraphTask, by_criterion, by_likelihood, graph_remarks, reach_for
 from pauca.estimators.on_path import OnPath
@@ -26,7 +26,7 @@ from pauca.estimators.task import Attempt, Task
 from pauca.estimators.watch import Watch
 from pauca.export import register_kind
 from pauca.graphs import Edges, GraphPath, GraphSubset, NoMaximumError
-from pauca.methods import resolve
+from pauca.methods import Backward, resolve
 from pauca.path import Budget, Choice, Goal, Method, Progress
 from pauca.warnings import PaucaWarning
 
@@ -179,18 +179,18 @@ class SparsePrecision(OnPath, GraphFile, GraphScores):
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             design = task.design(weights)
         check_moments(self, design, X, names)
-        if not design.usable.all():
-            idle = listed(names, np.flatnonzero(~design.usable))
-            raise ValueError(f"Columns that do not vary have no precision: {idle}. Leave them out.")
+        check_spreads(design, names)
         try:
-            found = self._search(task, weights, design)
+            self._keep(*self._search(task, weights, design), names)
         except NoMaximumError as error:
+            starts_full = isinstance(task.method, Backward)
+            first = (
+                "A backward search starts from all edges: take another method" if starts_full else "Ask for fewer edges"
+            )
             raise ValueError(
                 f"The likelihood has no maximum: {listed(names, error.nodes)} are as good as linearly dependent on the "
-                "rows of the fit, or of a fold. Ask for fewer edges, leave out columns, or set shrinkage, such as "
-                "shrinkage=0.1."
+                f"rows of the fit, or of a fold. {first}, leave out columns, or set shrinkage, such as shrinkage=0.1."
             ) from error
-        self._keep(*found, names)
         noteworthy = " ".join(graph_remarks(asked_sizes(self), self.path_, self.k_))
         if noteworthy:
             warnings.warn(noteworthy, PaucaWarning, stacklevel=2)

@@ -15,12 +15,20 @@ from pauca.graphs.errors import LARGEST_ENTRY, NoMaximumError
 LAST_STEP_BELOW = 1e-12
 MOST_STEPS = 100
 
+# A Hessian that rounding has made indefinite still tells a step where the precision has no larger entries.
+TELLING_UP_TO = 1e7
+
 # Up to so many entries the Hessian is formed and factored, beyond them it is applied.
 FACTORED_UP_TO = 300
 
-# The decrease a step must bring, as a share of what its slope promises, and the rounding of a value per node.
+# The decrease a step must bring, as a share of what its slope promises, and the rounding of the numbers that a value is
+# the sum of. Where correlations are strong, they are a good deal larger than the value.
 SUFFICIENT = 1e-4
 ROUNDING = 4e-15
+
+# A step that gets nowhere has met rounding, unless its slope has promised more than this.
+STUCK_BELOW = 1e-4
+SHORTEST_STEP = 1e-9
 
 
 class Start(NamedTuple):
@@ -63,10 +71,22 @@ def fit_block(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, sta
         if _is_too_large(theta):
             break
         gradient = pattern.count * (wanted - pattern.read(sigma))
-        step = _formed_step(pattern, sigma, gradient) if curved is None else curved.solve(sigma, -gradient)
+        if not gradient.any():
+            return theta, m - value
+        step = None if curved is not None else _formed_step(pattern, sigma, gradient)
+        if step is None:
+            if _is_too_large(theta, TELLING_UP_TO):
+                break
+            curved = curved or Curvature(pattern, pattern.read(theta))
+            step = curved.solve(sigma, -gradient)
         slope = float(gradient @ step)
-        theta, value, factor = _along(covariance, theta, value, pattern.matrix(step), slope)
-        if -slope <= LAST_STEP_BELOW:
+        rounding = ROUNDING * (m + float(np.abs(covariance * theta).sum()))
+        found = _along(covariance, theta, value, pattern.matrix(step), slope, rounding)
+        if found is None and -slope > STUCK_BELOW:
+            break
+        if found is not None:
+            theta, value, factor = found
+        if found is None or -slope <= max(LAST_STEP_BELOW, rounding):
             # At the optimum the trace of S Theta is that of the identity.
             return theta, m - value
         sigma = factor.inverse()
@@ -85,34 +105,33 @@ def _begun(covariance: np.ndarray, pattern: Pattern, start: Start) -> tuple[np.n
     return theta, factor.inverse(), float(np.vdot(covariance, theta)) - factor.logdet
 
 
-def _formed_step(pattern: Pattern, sigma: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """Newton's step by a factor of the Hessian."""
+def _formed_step(pattern: Pattern, sigma: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
+    """Newton's step by a factor of the Hessian; None if rounding has made it indefinite."""
     curved = hessian(sigma, pattern.first, pattern.second)
     # Scaled to a diagonal of ones it can be factored much further towards a singular covariance.
     scale = 1.0 / np.sqrt(np.diagonal(curved))
     curved *= scale
     curved *= scale[:, None]
     _, step, failed = dposv(curved, -scale * gradient, lower=1, overwrite_a=1)
-    if failed:
-        raise NoMaximumError(np.arange(pattern.n_nodes))
-    return scale * step
+    return None if failed else scale * step
 
 
 def _along(
-    covariance: np.ndarray, theta: np.ndarray, value: float, direction: np.ndarray, slope: float
-) -> tuple[np.ndarray, float, Factor]:
-    """The first of the steps 1, 1/2, 1/4, ... that keeps the matrix definite and lowers the value enough."""
-    length, slack = 1.0, ROUNDING * len(theta)
-    while True:
+    covariance: np.ndarray, theta: np.ndarray, value: float, direction: np.ndarray, slope: float, rounding: float
+) -> tuple[np.ndarray, float, Factor] | None:
+    """The first of the steps 1, 1/2, 1/4, ... that keeps the matrix definite and lowers the value enough, if any."""
+    length = 1.0
+    while length > SHORTEST_STEP:
         there = theta + length * direction
         factor = factored(there)
         if factor is not None:
             reached = float(np.vdot(covariance, there)) - factor.logdet
-            if reached <= value + SUFFICIENT * length * slope + slack:
+            if reached <= value + SUFFICIENT * length * slope + rounding:
                 return there, reached, factor
         length *= 0.5
+    return None
 
 
-def _is_too_large(theta: np.ndarray) -> bool:
+def _is_too_large(theta: np.ndarray, most: float = LARGEST_ENTRY) -> bool:
     """Whether a precision matrix has grown beyond what data can tell."""
-    return bool(np.diagonal(theta).max() > LARGEST_ENTRY)
+    return bool(np.diagonal(theta).max() > most)
