@@ -402,9 +402,7 @@ def test_an_interrupt_keeps_what_was_found_wherever_it_comes(method, monkeypatch
 
     whole = select(Cut(0), 4, method=method, check=False)
     counted = Cut(0)
-    problem = Problem(counted)
-    problem.check_scale()
-    subset = OwnSubset.start(problem, Limits())
+    subset = OwnSubset.start(Problem(counted), Limits())
     resolved = {"foba": FoBa, "forward": Forward, "exchange": Exchange, "backward": Backward}[method]()
     resolved.begin(subset)
     driver.Trail(subset, 4)

@@ -48,6 +48,7 @@ def inspect(problem: Problem, rng: np.random.Generator) -> None:
     """
     trial = _Trial(problem, rng)
     trial.has_right_shapes()
+    problem.check_scale()
     points = [problem.start, *(trial.point() for _ in range(POINTS))]
     trial.leaves_alone(points[-1])
     trial.says_the_same_again(points[-1])

@@ -138,7 +138,6 @@ def select(
     seconds = None if time_limit is None else check_number("time_limit", time_limit, positive=True)
     chosen = resolve(method)
     rng = check_generator(random_state)
-    problem.check_scale()
     if check_flag("check", check):
         inspect(problem, rng)
     subset = OwnSubset.start(problem, allowed)
