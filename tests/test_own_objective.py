@@ -1042,7 +1042,5 @@ def test_objectives_of_any_sensible_scale(scale):
         found, wanted = select(value, 2, gradient=gradient, n_coords=5), select(Squares(X, y), 2)
         assert found[2].support.tolist() == [coord - 1 for coord in wanted[2].support]
     else:
-        with pytest.raises(
-            ValueError, match=r"gradient \(the gradient\) has entries of at most .* Divide the objective"
-        ):
+        with pytest.raises(ValueError, match=r"^gradient has entries of at most .* Divide the objective"):
             select(value, 2, gradient=gradient, n_coords=5)

@@ -283,3 +283,21 @@ def test_without_numba(monkeypatch):
     field = make_field((4,), 2, 2)
     with pytest.raises(ImportError, match=r"pip install \"pauca\[compiled\]\""):
         field.value(field.start)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("gather", [True, False])
+def test_columns_move_by_departures_from_rest_or_twice_their_deviation(kind, gather):
+    rng = np.random.default_rng(0)
+    rare, usual, half = (share > rng.random((1, 400)).T for share in (0.05, 0.95, 0.5))
+    counts = rng.poisson(0.2, (400, 1)) * 3.0
+    normal = rng.normal(7.0, 2.0, (400, 1))
+    X = np.hstack([rare, 5.0 * usual - 2.0, half, counts, np.round(normal), np.full((400, 1), 4.0)])
+    make = Observations.gather if gather else Observations.plain
+    found = make(kind(X), np.array([0, 100, 400])).spreads()
+    assert found[0] == 1.0
+    assert found[1] == pytest.approx(5.0, rel=1e-14)
+    assert found[2] == pytest.approx(1.0, abs=0.01)
+    assert found[3] == pytest.approx(np.sqrt(np.mean(counts[counts > 0] ** 2)), rel=1e-12)
+    assert found[4] == pytest.approx(2 * np.std(np.round(normal)), rel=1e-12)
+    assert found[5] == 1.0

@@ -342,3 +342,35 @@ def test_columns_of_one_name(chains):
         model.predict([twice[0], twice[1][["lamp", "bed", "stove"]]])
     with pytest.raises(ValueError, match="X has no columns: no position has an attribute"):
         SparseTagger(k=1).fit([[{}, {}]], [["a", "b"]])
+
+
+def test_frames_and_arrays_do_not_mix_in_a_fit():
+    X, y = make_chains((20, 20, 20), 3, 4)
+    frames = [pd.DataFrame(one, columns=list("abcd")) for one in X]
+    with pytest.raises(ValueError, match=r"Sequence 1 has names of columns, sequence 0 has none: give all as frames"):
+        SparseTagger(k=1).fit([X[0], *frames[1:]], y)
+    with pytest.raises(ValueError, match=r"Sequence 2 has no names of columns, sequence 0 has them"):
+        SparseTagger(k=1).fit([*frames[:2], X[2]], y)
+
+
+def test_what_holds_the_days_by_name_is_no_list():
+    X, y = make_chains((20, 20), 3, 4)
+    with pytest.raises(TypeError, match=r"got a dict\. Give list\(it\.values\(\)\)\.$"):
+        SparseTagger(k=1).fit(dict(enumerate(X)), y)
+
+
+def test_measurements_are_no_labels():
+    X, _ = make_chains((40, 40), 3, 4)
+    y = np.random.default_rng(0).normal(size=(2, 40))
+    with pytest.raises(ValueError, match=r"y holds 80 different numbers, such as .* Put them into classes first"):
+        SparseTagger(k=1).fit(X, y)
+    halves = np.round(2 * y) / 2  # few values are labels, whole or not
+    assert set(SparseTagger(k=1).fit(X, halves).classes_) == set(halves.ravel())
+
+
+def test_price_of_a_model():
+    X, y = make_chains((60, 60), 3, 4)
+    model = SparseTagger(k=2, costs=[1.0, 2.0, 4.0, 8.0]).fit(X, y)
+    assert model.cost_ == sum(2.0**sensor for sensor in model.sensors_)
+    assert model.at(0).cost_ == 0.0
+    assert not hasattr(SparseTagger(k=2).fit(X, y), "cost_")

@@ -278,3 +278,17 @@ def test_sensors_of_many_columns_are_ahead_as_groups_are_elsewhere(costs, first)
     assert SparseTagger(**wishes).fit(X, y).sensors_.tolist() == [first]
     rows = SparseClassifier(method=Forward(rule="gradient"), **wishes).fit(np.vstack(X), np.concatenate(y))
     assert rows.path_.groups(1) == [first]
+
+
+@pytest.mark.parametrize("spike", [None, 5_000.0])
+def test_analogue_sensors_compare_with_binary_ones(spike):
+    """A pad that is on 60 % or 20 % of the time tells less than carbon dioxide, whose range is ten times its noise."""
+    rng = np.random.default_rng(0)
+    y = [np.cumsum(rng.random(200) < 0.03) % 2 for _ in range(8)]
+    X = [
+        np.column_stack([rng.random(200) < np.where(one, 0.6, 0.2), 400 + 400 * one + rng.normal(0, 130, 200)])
+        for one in y
+    ]
+    if spike is not None:
+        X[0][5, 1] = spike
+    assert SparseTagger(k=1).fit(X, y).sensors_.tolist() == [1]

@@ -189,7 +189,9 @@ class Problem:
         if method not in self._functions:
             return f"{self.name}.{method}"
         own = function_name(self._functions[method])
-        return f"The {method}" if own is None else f"{own} (the {method})"
+        if own is None:
+            return f"The {method}"
+        return own if own == method else f"{own} (the {method})"
 
     def coordinate(self, coord: int) -> str:
         """What to call a coordinate: by its number, and by its name if it has one."""

@@ -40,7 +40,7 @@ _SENTENCES = {
     Stop.TOLERANCE: "Nothing further is worth the tolerance asked for.",
     Stop.CERTIFIED: "The model is proven to be within the tolerance of the best one in the ball.",
     Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
-    Stop.NO_GAIN: "Nothing that remains lowers the objective.",
+    Stop.NO_GAIN: "Nothing that remains lowers the objective noticeably.",
     Stop.EXHAUSTED: "Nothing is left to choose: the rest is constant, depends on what was chosen, or was left out.",
     Stop.LIMITS: "Nothing further fits in the limits given: budget, max_per_group, never.",
     Stop.STEPS: "The largest number of steps was reached.",

@@ -16,15 +16,15 @@ class ChainField:
 
         Q = (1/N) sum (log Z - sum_t E_t[y_t] - sum_t T[y_(t-1), y_t]) + (ridge/2) |W|^2 + (ridge_transitions/2) |T|^2,
 
-    where W are the weights of columns divided by their range.
+    where W are the weights of columns divided by how much they move (``Observations.spreads``).
 
     Lafferty, McCallum and Pereira (2001); Liu, Fujimaki and Ye (2014), section 5 and D.2, who take the sum for the
     mean. It is convex. No transition leads from one sequence to the next.
 
-    Coordinates are weights of columns that are centred and divided by their range. So gradients and ridges compare
-    whatever units columns are in, and binary columns stay as they are. A standard deviation would favour sensors that
-    hardly ever fire: their first derivatives promise far more than they keep. Nothing is copied: ``(x - mean) / range``
-    is a matter of weights and biases.
+    Coordinates are weights of columns that are centred and so divided. So gradients and ridges compare whatever units
+    columns are in, and binary columns stay as they are. A standard deviation would favour sensors that hardly ever
+    fire: their first derivatives promise far more than they keep. A range would put back those that seldom go to their
+    extremes. Nothing is copied: ``(x - mean) / spread`` is a matter of weights and biases.
 
     A score of the first label is a bias that all transitions to the label take back, one of the last a bias that all
     transitions from it do. So these say nothing new: they are directions in which Q is all but flat, since it changes
@@ -84,9 +84,8 @@ class ChainField:
         by_sensor = np.full(self.n_coords, -1, dtype=np.intp)
         by_sensor[: self.n_weights] = np.repeat(sensors, n_labels)
         self.groups = None if by_weight else by_sensor
-        often = np.bincount(observations.rows, minlength=observations.matrix.shape[0]) / observations.n_positions
-        self._mean = observations.pull(often[:, None])[:, 0]
-        self._spread = observations.ranges()
+        self._mean = observations.pull(observations.often[:, None])[:, 0]
+        self._spread = observations.spreads()
         self._passes = Passes(observations, n_labels, threads)
         self._ridge = ridge
         self._ridge_transitions = ridge_transitions

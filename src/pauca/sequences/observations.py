@@ -18,6 +18,10 @@ SAMPLE = 2048
 # Rows that are not in double precision are brought there so many numbers at a time, not as a whole.
 NUMBERS_AT_A_TIME = 1 << 20
 
+# A column is at rest while it shows one value at all positions but this share; so many rows at least tell which.
+AT_REST = 0.5
+LEAST_SAMPLE = 64
+
 # A column whose values differ by no more than this is constant: the square would be zero. So is one whose values differ
 # by no more than this share of them, which is next to nothing but rounding.
 DOES_NOT_VARY = 1e-150
@@ -132,6 +136,48 @@ class Observations:
         """The largest less the smallest value of every column; one for columns that do not vary."""
         lowest, highest = self.extremes
         return np.where(_differ(lowest, highest), highest - lowest, 1.0)
+
+    @cached_property
+    def often(self) -> np.ndarray:
+        """The share of positions that show each row of the matrix."""
+        return np.bincount(self.rows, minlength=self.matrix.shape[0]) / self.n_positions
+
+    def spreads(self) -> np.ndarray:
+        """By how much each column moves; one for columns that do not vary.
+
+        A sensor that rests at one value at half of the positions or more moves by the root mean square of its
+        departures from it: of a binary one that is the range. Any other moves by twice the standard deviation, as a
+        binary one does that is on half of the time; a few values far out then matter little.
+        """
+        if not sparse.issparse(self.matrix):
+            found = self._moves(self.matrix)
+        else:
+            lively = self.often @ (self.matrix != 0).astype(np.float64)
+            squares = self.often @ self.matrix.astype(np.float64).power(2)
+            found = np.sqrt(squares / np.where(lively > 0, lively, 1.0))
+            # At most half of their values are zero, so that there is room for the others.
+            full = np.flatnonzero(lively > AT_REST)
+            found[full] = self._moves(self.matrix[:, full].toarray())
+        return np.where(self.varies() & (found > 0), found, 1.0)
+
+    def _moves(self, matrix: np.ndarray) -> np.ndarray:
+        """By how much columns of a dense matrix with the same rows move."""
+        n_columns = matrix.shape[1]
+        step = max(LEAST_SAMPLE, NUMBERS_AT_A_TIME // max(1, n_columns))
+        some = np.linspace(0, self.n_positions - 1, min(self.n_positions, SAMPLE, step)).astype(np.intp)
+        # A value that is there half of the time is the median.
+        rest = np.percentile(matrix[self.rows[some]].astype(np.float64), 50, axis=0, method="lower")
+        lively, mean, squares = np.zeros((3, n_columns))
+        for start in range(0, matrix.shape[0], step):
+            here = slice(start, start + step)
+            away = matrix[here] - rest
+            lively += self.often[here] @ (away != 0)
+            mean += self.often[here] @ away
+            squares += self.often[here] @ away**2
+        rests = lively <= AT_REST
+        return np.sqrt(
+            np.where(rests, squares / np.where(lively > 0, lively, 1.0), 4.0 * np.maximum(squares - mean**2, 0.0))
+        )
 
     def varies(self) -> np.ndarray:
         """Whether the values of each column differ by as much as can be squared, and by more than rounding."""

@@ -174,6 +174,9 @@ class FittedTagger(OnPath, BaseEstimator):
             self.coef_[:, model.support] = model.coef
             self.intercept_ = np.asarray(model.intercept)
             self.support_ = model.support
+        self.__dict__.pop("cost_", None)
+        if path.prices is not None:
+            self.cost_ = path.cost(size)
         if path.group_labels is not None:
             self.sensors_ = path.group_labels[model.units]
         else:

@@ -10,6 +10,9 @@ import numpy as np
 
 from pauca.estimators.tagger.tables import items
 
+# Labels that are so many fractions are measurements.
+MOST_FRACTIONS = 20
+
 
 def read_labels(y: Any, bounds: np.ndarray, lengths: Any) -> list[Hashable]:
     """The labels of all positions, one after the other."""
@@ -41,6 +44,12 @@ def make_classes(labels: list[Hashable]) -> tuple[np.ndarray, np.ndarray]:
         classes = list(seen)
     if len(classes) < 2:
         raise ValueError(f"y holds one label only, {classes[0]!r}: there is nothing to tell apart.")
+    fractions = [label for label in classes if isinstance(label, float) and not label.is_integer()]
+    if len(fractions) > MOST_FRACTIONS:
+        raise ValueError(
+            f"y holds {len(classes)} different numbers, such as {fractions[0]!r}; labels are told apart, not foretold as "
+            "numbers. Put them into classes first."
+        )
     code = {label: place for place, label in enumerate(classes)}
     kinds = {type(label) for label in classes}
     if kinds in ({str}, {int}, {bool}, {float}):

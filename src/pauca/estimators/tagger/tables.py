@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections import Counter
 from collections.abc import Mapping
@@ -62,6 +63,11 @@ def read_table(table: Any, place: int, wanted: Wanted, spots: Spots) -> Any:
     Whether those of a fit are finite is looked at later, when all are known to have the same width.
     """
     own, used = names_of(table), wanted.used
+    if wanted.fitting and place and (own is None) != (wanted.names is None):
+        raise ValueError(
+            f"Sequence {place} has {'no ' if own is None else ''}names of columns, sequence 0 has "
+            f"{'none' if wanted.names is None else 'them'}: give all as frames, or none."
+        )
     if own is not None and wanted.names is not None and not _same_with_repetitions(own, wanted):
         # What is looked up by name is all that is looked at.
         if used is not None and not len(used):
@@ -126,7 +132,7 @@ def opened(table: Any, place: int) -> Any:
     if isinstance(table, str | bytes | Mapping) or not hasattr(table, "__iter__"):
         raise TypeError(
             f"Sequence {place} must be a table of positions and columns, or a list of dicts of attributes; got "
-            f"{table!r}. {IN_A_LIST}"
+            f"{reprlib.repr(table)}. {IN_A_LIST}"
         )
     return table if isinstance(table, list | tuple) else list(table)
 
@@ -142,9 +148,10 @@ def items(values: Any, what: str) -> list[Any]:
     """The items of a list, or of what can be made one; ``what`` says what it must be."""
     if _is_frame(values):
         raise TypeError(f"{what}; got a frame. Give one of its columns.")
+    if isinstance(values, Mapping) and any(hasattr(value, "shape") for value in values.values()):
+        raise TypeError(f"{what}; got a {type(values).__name__}. Give list(it.values()).")
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
-        shown = values.item() if isinstance(values, np.generic) else values
-        raise TypeError(f"{what}; got {shown!r}.")
+        raise TypeError(f"{what}; got {reprlib.repr(values.item() if isinstance(values, np.generic) else values)}.")
     return list(values)
 
 

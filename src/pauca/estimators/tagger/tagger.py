@@ -49,7 +49,8 @@ class SparseTagger(FittedTagger):
     n_jobs : int or None, default=None
         Number of threads: over sequences, or over folds where ``k`` is chosen. They do not change the result.
     ridge, ridge_transitions : float or None, default=None
-        Weights of the squares of observation weights, those of columns divided by their range, and of transitions. None
+        Weights of the squares of observation weights, those of columns divided by how much they move (binary ones stay
+        as they are, others move by twice their standard deviation), and of transitions. None
         is one over the number of positions: a standard normal prior. With 0, transitions that never occur go to minus
         infinity; with 10, the most there may be, they are all near zero.
     tol : float, default=0.0
@@ -85,6 +86,8 @@ class SparseTagger(FittedTagger):
         Weight of the step from the label of the row to that of the column.
     support_ : ndarray
         Indices of the columns of chosen sensors, ascending.
+    cost_ : float
+        What the chosen sensors, or weights, cost in all, where there are ``costs``.
     k_ : int
         Number of sensors, or weights, of the model.
     objective_ : float
