@@ -45,9 +45,9 @@ def sensors(quick: bool, data: Path) -> Iterator[Figure]:
     model), and then all weights of these sensors (by sensor), or those that L1 has left (by weight), without L1.
 
     Errors are those of the most probable sequence of labels (Viterbi), unless it says "one by one": then every position
-    has the label that is most probable there. The likelihood, which all ways go by, counts a night that is mistaken for
-    an absence about as much as one mistaken change of labels; the error counts its minutes. So a set of sensors can be
-    better in the first and far worse in the second, on the days it was fitted on too.
+    has the label that is most probable there. The likelihood, which all ways go by, counts a long stretch that is
+    mistaken as a whole like one or two short ones; the error counts its minutes. So a set of sensors can be better in
+    the first and far worse in the second, on the days it was fitted on as well.
 
     Sensors needed: the fewest of those told with an error at most one point above that of all sensors, the median over
     folds; a fold that never gets there counts as needing more than the largest number. Points behind L1 are paired by
@@ -180,7 +180,7 @@ def _told(home: Home, folds: list[Fold]) -> Iterator[Figure]:
     singly = _table(folds, OURS, "one_by_one") - _table(folds, RIVAL, "one_by_one")
     for name, points in (("mean", behind.mean(axis=1).tolist()), ("mean, one by one", singly.mean(axis=1).tolist())):
         chance = float(t.ppf(SURE, len(folds) - 1)) * _standard_error(points)
-        yield _mean(problem, f"points behind L1, {name}", points, unit="")._replace(limit=round(chance, 1))
+        yield _mean(problem, f"points behind L1, {name}", points, unit="")._replace(limit=round(chance, 2))
 
 
 def _table(folds: list[Fold], way: str, figure: str) -> np.ndarray:
