@@ -23,7 +23,8 @@ from benchmarks.piecewise import lp
 from benchmarks.quality import correlated, optimum
 from benchmarks.report import Figure, table, verdict
 from benchmarks.sampling import sampling
-from benchmarks.sequences import crf, sensors
+from benchmarks.sensors import sensors
+from benchmarks.sequences import crf
 from benchmarks.speed import large_sparse, small, tall, wide
 from benchmarks.stream import stream
 from benchmarks.synthetic import synthetic

@@ -23,6 +23,10 @@ class Home(NamedTuple):
     X: list[np.ndarray]
     y: list[np.ndarray]
 
+    def days(self, chosen: np.ndarray) -> Home:
+        """Some of the sequences."""
+        return Home(self.name, [self.X[i] for i in chosen], [self.y[i] for i in chosen])
+
 
 def made_up(n_sequences: int, length: int, *, n_sensors: int = 40, seed: int = 0) -> Home:
     """Activities with the frequencies of the paper's Table 1, and sensors that fire now and then where one is.
@@ -45,12 +49,15 @@ def made_up(n_sequences: int, length: int, *, n_sensors: int = 40, seed: int = 0
     return Home("made up", X, y)
 
 
-def house_d(folder: Path) -> Home:
+def house_d(folder: Path, *, unlabelled: bool = False) -> Home:
     """House D of the MIT PlaceLab: 16 days, what 72 sensors saw, 17 activities.
 
-    Five minutes in six have no label; they are left out: a model that says so of every minute would be hard to beat.
+    Five minutes in six have no label. With them, a model that says so of every minute is hard to beat; without them, a
+    day is what is left of it.
     """
     home = _home("MIT house D", folder / "sequence/mit/houseD-ss.txt", folder / "sequence/mit/houseD-as.txt")
+    if unlabelled:
+        return home._replace(name="MIT house D, all minutes")
     kept = [labels != IDLE for labels in home.y]
     return Home(
         home.name,
@@ -104,7 +111,8 @@ def _time(text: str) -> datetime:
     """Such as ``25-Feb-2008 00:22:46``, whatever language the machine speaks."""
     day, clock = text.split()
     number, month, year = day.split("-")
-    return datetime(int(year), MONTHS.index(month) + 1, int(number), *map(int, clock.split(":")))
+    hour, minute, second = map(int, clock.split(":"))
+    return datetime(int(year), MONTHS.index(month) + 1, int(number), hour, minute, second)
 
 
 def _minute(when: datetime, begin: datetime) -> int:

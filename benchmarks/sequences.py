@@ -1,34 +1,24 @@
-"""Sequences: the conditional random field against CRFsuite, and how many sensors a given error takes."""
+"""Sequences: the conditional random field against CRFsuite."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
-from sklearn.model_selection import KFold
 
-from benchmarks.activities import Home, house_d, kasteren, made_up
+from benchmarks.activities import made_up
 from benchmarks.report import Figure
 from benchmarks.rival_crf import train
-from pauca import PaucaWarning, Progress, SparseTagger
+from pauca import SparseTagger
 from pauca.own import Problem
 from pauca.own.refits import Rest, minimise
 from pauca.sequences import ChainField, Observations
 
 C2 = 1.0
 K = 15
-
-# Numbers of sensors at which errors are told, and by how much the error of all sensors may be missed.
-FEW = (3, 5, 8, 12)
-WITHIN = 0.01
-
-# Strengths of the L1 penalty, as shares of the number of positions.
-PENALTIES = np.geomspace(3e-2, 1e-4, 10)
 
 LOADING = """
 import numba
@@ -85,18 +75,6 @@ def crf(quick: bool) -> Iterator[Figure]:
     yield Figure("kernels", "cached load", min(loads), 0.3, unit=" s")
 
 
-def sensors(quick: bool, data: Path) -> Iterator[Figure]:
-    """Error on sequences held out (mean and standard error over folds) by number of sensors.
-
-    A sensor counts as used if any weight of it is. "L1" takes the sensors to which CRFsuite with an L1 penalty gives a
-    weight, at ten strengths of it, and refits all their weights. Days are held out in turn. Sensors needed: the fewest
-    with an error within one point of that of all sensors.
-    """
-    homes = [made_up(40, 500, seed=1), kasteren(data), house_d(data)]
-    for home in homes:
-        yield from _by_sensors(home, 3 if quick else 5, FEW[:3] if quick else FEW)
-
-
 class _WithBiases:
     """A field with the squares of its biases; counts its values."""
 
@@ -139,102 +117,3 @@ def _processor(run: Callable[[], object]) -> float:
     start = process_time()
     run()
     return process_time() - start
-
-
-Errors = dict[int, float]
-"""Error on sequences held out, by number of sensors."""
-
-
-def _by_sensors(home: Home, n_folds: int, sizes: tuple[int, ...]) -> Iterator[Figure]:
-    ways: dict[str, Callable[[Home, Home, int], Errors]] = {
-        "forward": lambda fit, test, most: _path_errors(fit, test, SparseTagger(k=most, method="forward")),
-        "FoBa": lambda fit, test, most: _path_errors(fit, test, SparseTagger(k=most)),
-        "forward by weight": _by_weight,
-        "L1 refitted": _l1,
-    }
-    found: dict[str, list[Errors]] = {name: [] for name in ways}
-    full: list[float] = []
-    for train_days, test_days in KFold(n_folds, shuffle=True, random_state=0).split(home.X):
-        fit, test = (Home(home.name, [home.X[i] for i in d], [home.y[i] for i in d]) for d in (train_days, test_days))
-        for name, way in ways.items():
-            found[name].append(way(fit, test, max(sizes)))
-        everything = SparseTagger(k=home.X[0].shape[1], always=list(range(home.X[0].shape[1])))
-        full.append(_error(everything, fit, test))
-    positions = sum(len(one) for one in home.y)
-    about = f"{home.name}, {positions} x {len(np.unique(np.concatenate(home.y)))} x {home.X[0].shape[1]}"
-    yield Figure(about, f"error of all sensors (± {_deviation(full):.1f})", 100 * float(np.mean(full)), unit=" %")
-    for name, folds in found.items():
-        for size in sizes:
-            errors = [_at_most(one, size) for one in folds]
-            mean = 100 * float(np.mean(errors))
-            yield Figure(
-                f"{home.name}, {name}", f"error of {size} sensors (± {_deviation(errors):.1f})", mean, unit=" %"
-            )
-        needed = [_needed(one, all_of_them) for one, all_of_them in zip(folds, full, strict=True)]
-        reached = [one for one in needed if one is not None]
-        name_of = f"sensors needed in {len(reached)} of {n_folds} folds that get there"
-        if reached:
-            yield Figure(f"{home.name}, {name}", name_of, float(np.mean(reached)), digits=1)
-    behind = [
-        np.mean([_at_most(ours, size) - _at_most(theirs, size) for size in sizes])
-        for ours, theirs in zip(found["FoBa"], found["L1 refitted"], strict=True)
-    ]
-    noise = 2 * _deviation(behind)
-    yield Figure(f"{home.name}, FoBa", "points behind L1 refitted", 100 * float(np.mean(behind)), max(noise, 0.1))
-
-
-def _path_errors(fit: Home, test: Home, tagger: SparseTagger) -> Errors:
-    tagger = _fitted(tagger, fit)
-    errors: Errors = {}
-    for size in tagger.path_.sizes:
-        model = tagger.at(size)
-        errors[len(model.support_)] = 1.0 - model.score(test.X, test.y)
-    return errors
-
-
-def _by_weight(fit: Home, test: Home, most: int) -> Errors:
-    """Single weights until so many sensors are used; the last model with each number of sensors counts."""
-    used: set[int] = set()
-    n_labels = len(np.unique(np.concatenate(fit.y)))
-
-    def watch(progress: Progress) -> bool:
-        used.add(int(progress.event[1]) // n_labels)  # type: ignore[arg-type]
-        return len(used) >= most
-
-    return _path_errors(fit, test, SparseTagger(k=4 * most, unit="weight", method="forward", callback=watch))
-
-
-def _l1(fit: Home, test: Home, most: int) -> Errors:
-    errors: Errors = {}
-    n = sum(len(one) for one in fit.y)
-    for strength in PENALTIES:
-        chosen = train(fit, c1=strength * n, iterations=100).sensors
-        if 0 < len(chosen) <= most and len(chosen) not in errors:
-            errors[len(chosen)] = _error(SparseTagger(k=len(chosen), always=chosen.tolist()), fit, test)
-    return errors
-
-
-def _error(tagger: SparseTagger, fit: Home, test: Home) -> float:
-    return 1.0 - _fitted(tagger, fit).score(test.X, test.y)
-
-
-def _fitted(tagger: SparseTagger, home: Home) -> SparseTagger:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PaucaWarning)
-        return tagger.fit(home.X, home.y)
-
-
-def _at_most(errors: Errors, size: int) -> float:
-    """The error of the largest model of no more than so many sensors; of the smallest there is, if all are larger."""
-    known = [one for one in errors if one <= size]
-    return errors[max(known)] if known else errors[min(errors)]
-
-
-def _needed(errors: Errors, full: float) -> int | None:
-    good = [size for size, error in errors.items() if error <= full + WITHIN]
-    return min(good) if good else None
-
-
-def _deviation(errors: list[float]) -> float:
-    """The standard error of a mean, in points."""
-    return 100 * float(np.std(errors, ddof=1)) / len(errors) ** 0.5

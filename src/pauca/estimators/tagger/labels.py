@@ -47,8 +47,8 @@ def make_classes(labels: list[Hashable]) -> tuple[np.ndarray, np.ndarray]:
     fractions = [label for label in classes if isinstance(label, float) and not label.is_integer()]
     if len(fractions) > MOST_FRACTIONS:
         raise ValueError(
-            f"y holds {len(classes)} different numbers, such as {fractions[0]!r}; labels are told apart, not foretold as "
-            "numbers. Put them into classes first."
+            f"y holds {len(classes)} different numbers, such as {fractions[0]!r}; labels are told apart, not foretold "
+            "as numbers. Put them into classes first."
         )
     code = {label: place for place, label in enumerate(classes)}
     kinds = {type(label) for label in classes}
