@@ -72,7 +72,7 @@ def crf(quick: bool) -> Iterator[Figure]:
     yield Figure(shape, f"path to {model.k_} sensors, two threads", on_clock, rival.seconds, unit=" s", digits=1)
     yield Figure(shape, "the same on the processor", process_time() - start, unit=" s", digits=1)
     loads = [float(subprocess.check_output([sys.executable, "-c", LOADING])) for _ in range(4)]
-    yield Figure("kernels", "cached load", min(loads), 0.3, unit=" s")
+    yield Figure("kernels", "cached load, beside that of Numba", min(loads), 0.3, unit=" s")
 
 
 class _WithBiases:
