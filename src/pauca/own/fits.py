@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pauca.own.objective import Problem
-from pauca.own.refits import Rest, inverse_of, minimise, without
+from pauca.own.refits import Rest, inverse_diagonal, inverse_of, minimise, without
 
 # A trial may leave this share of its distance in value from the model it is held against.
 TRIAL_WITHIN = 0.03
@@ -262,9 +262,7 @@ class Fits:
             bent = self.problem.bend(w, gradient, direction)
             size = float(direction @ direction)
             own = np.full(len(coords), 0.0 if bent is None else float(bent @ direction) / size)
-        positive = own[np.isfinite(own) & (own > 0)]
-        least = 1e-8 * float(positive.max()) if len(positive) else 1.0
-        return 1.0 / np.where(own > least, own, least)
+        return inverse_diagonal(own)
 
     def _rest(self, fit: Fit) -> Rest:
         """Gradient and inverse Hessian of a fit: made again if they have been forgotten."""

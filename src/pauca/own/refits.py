@@ -36,6 +36,11 @@ FAR_OUT = 1e14
 # one before.
 CORRECTED_BELOW = 0.1
 
+# After so many steps the place has changed so much that the curvature there tells more than what was learnt on the way.
+# On a chain of labels with 40 sensors, a full fit then takes 91 values, and 166 without; a path to 15 sensors 611, and
+# 883 without, and ends closer to the minimum.
+FAR_AFTER = 20
+
 # Keeps the inverse of a Hessian of dependent coordinates finite.
 DAMPING = 1e-13
 
@@ -67,12 +72,15 @@ def minimise(
 
     The method of Broyden, Fletcher, Goldfarb and Shanno (1970) with the inverse Hessian as a dense matrix, which the
     fit before hands over. Where the objective has a Hessian, it is asked for whenever a step promises more than a tenth
-    of what the step before has promised: then the steps are Newton's.
+    of what the step before has promised: then the steps are Newton's. Where it has a curvature, the inverse is begun
+    anew with it once, when the steps have led far.
     """
     assert begin.inverse is not None
     w, value, gradient, inverse = begin.w.copy(), begin.value, begin.gradient, begin.inverse.copy()
     before, fell = np.inf, np.inf
-    for _ in range(MOST_STEPS):
+    for taken in range(MOST_STEPS):
+        if taken == FAR_AFTER and problem.hessian is None and problem.curvature is not None:
+            inverse = np.diag(inverse_diagonal(np.asarray(problem.curvature(w), dtype=np.float64)[coords]))
         slope = gradient[coords]
         step, promised = _step(inverse, slope)
         if problem.hessian is not None and not promised <= CORRECTED_BELOW * before:
@@ -97,6 +105,13 @@ def minimise(
         w, value, gradient = moved, there, new
     step, promised = _step(inverse, gradient[coords])
     return Rest(w, value, gradient, inverse, promised, converged=False)
+
+
+def inverse_diagonal(curvature: np.ndarray) -> np.ndarray:
+    """Inverse curvatures, finite where there is none."""
+    positive = curvature[np.isfinite(curvature) & (curvature > 0)]
+    least = 1e-8 * float(positive.max()) if len(positive) else 1.0
+    return np.asarray(1.0 / np.where(curvature > least, curvature, least))
 
 
 def inverse_of(hessian: np.ndarray) -> np.ndarray:
