@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from pauca.choice import Reach, choose_by_criterion, choose_by_folds, penalised
 from pauca.design import Design, make_design
@@ -18,7 +20,7 @@ from pauca.estimators.selection import Selection, Weigh
 from pauca.estimators.task import Attempt
 from pauca.graphs import Edges, GaussianGraph, GraphPath, GraphSubset
 from pauca.model import Model
-from pauca.path import Choice, Method, Stop
+from pauca.path import Budget, Choice, Event, Goal, Method, Stop, Trail
 from pauca.units import Limits
 
 # What folds are scored by.
@@ -26,6 +28,30 @@ SCORING = "log-likelihood per row above that without edges"
 
 # Where k is to be found, so many edges for each column are looked at at most.
 EDGES_PER_COLUMN = 4
+
+
+class GraphAttempt(Attempt):
+    """A search of a graph, in a single thread.
+
+    It factors small matrices in turn with NumPy's BLAS and with SciPy's LAPACK. These have a pool of threads each, and
+    two pools that wait for work by spinning take the cores from each other: a second of work may take a minute.
+    """
+
+    def advance(self, goal: Goal, budget: Budget, resume: Sequence[Event] = ()) -> Trail:
+        """Go on to ``goal``."""
+        with _pools().limit(limits=1):
+            return super().advance(goal, budget, resume)
+
+    def models(self, answer: int) -> dict[int, Model]:
+        """The best graph of every size."""
+        with _pools().limit(limits=1):
+            return super().models(answer)
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """All pools of threads; to find them takes longer than many a search."""
+    return ThreadpoolController()
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +79,7 @@ class GraphTask:
                 "as a number, or choose it by criterion='ebic', which needs no folds."
             )
         graph = GaussianGraph(self.covariance(design))
-        return Attempt(self.method, design, GraphSubset.start(graph, self.limits))
+        return GraphAttempt(self.method, design, GraphSubset.start(graph, self.limits))
 
     def covariance(self, design: Design) -> np.ndarray:
         """The covariance that graphs are fitted to."""
