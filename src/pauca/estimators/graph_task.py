@@ -139,7 +139,7 @@ def graph_remarks(asked: Any, path: GraphPath, found: int) -> Iterator[str]:
     if isinstance(asked, int) and found < asked and path.stop in {Stop.EXHAUSTED, Stop.LIMITS, Stop.NO_GAIN}:
         yield f"k={asked} edges were asked for, but {_why_fewer(path, found)}."
     if path.choice is not None and path.n_features:
-        yield from _chosen(path.choice, path.n_features)
+        yield from _chosen(path.choice, path.n_features, path.stop)
     if path.stop is Stop.INTERRUPTED:
         yield f"The search was interrupted; the graphs up to {max(path.sizes)} edges were kept."
 
@@ -152,7 +152,7 @@ def _why_fewer(path: GraphPath, found: int) -> str:
     return f"there are only {found}"
 
 
-def _chosen(choice: Choice, n_edges: int) -> Iterator[str]:
+def _chosen(choice: Choice, n_edges: int, stop: Stop) -> Iterator[str]:
     """What is odd about a choice of size; that no edge was chosen does not make columns independent."""
     to_tell = "Columns may depend on each other all the same: more rows would tell."
     if choice.chosen == 0 and choice.best > 0:
@@ -164,7 +164,7 @@ def _chosen(choice: Choice, n_edges: int) -> Iterator[str]:
         yield f"No edge was chosen: none makes rows held out more likely. {to_tell}"
     elif choice.chosen == 0:
         yield f"No edge was chosen: none lowers the {choice.criterion_name}. {to_tell}"
-    elif len(choice.sizes) > 1 and choice.chosen == max(choice.sizes) < n_edges:
+    elif stop is Stop.SIZE and len(choice.sizes) > 1 and choice.chosen == max(choice.sizes) < n_edges:
         yield (
             f"The largest number of edges that was compared, {choice.chosen}, was chosen; a range of larger ones may "
             "be better."
