@@ -367,7 +367,8 @@ def test_time_callback_and_progress_where_the_size_is_chosen(options):
     assert {progress.fold for progress in seen} == {None, *range(n_folds)}
     assert model.stop_ is Stop.SIZE
     ended = SparsePrecision(k=range(1, 9), callback=lambda progress: progress.size == 3, **options).fit(X)
-    assert (max(ended.path_.sizes), ended.stop_) == (3, Stop.CALLBACK)
+    assert ended.stop_ is Stop.CALLBACK
+    assert max(ended.path_.sizes) in ({3} if "n_jobs" not in options else {1, 2, 3})  # a fold may be there first
     assert SparsePrecision(k=range(1, 9), time_limit=1e-9, **options).fit(X).stop_ is Stop.TIME
 
 
