@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pauca.graphs import Edges, GaussianGraph, NoMaximumError
+from pauca.graphs import EdgeNames, Edges, GaussianGraph, GraphSubset, NoMaximumError, maxima, objective
 from pauca.graphs.blocks import blocks
+from pauca.graphs.curvature import Curvature, Pattern, hessian
 from pauca.graphs.fit import FACTORED_UP_TO
 from pauca.graphs.steps import least_cost
 from pauca.graphs.subset import INVERTED_ANEW, Ground
+from pauca.methods import Forward
+from pauca.path import Goal, Stop, run
 from pauca.units import Limits
 
 
@@ -89,6 +92,29 @@ def test_edges_are_the_upper_triangle():
     assert [edges.number(j, i) for i, j in pairs] == list(range(21))
     square = np.arange(49.0).reshape(7, 7)
     assert edges.read(square).tolist() == [square[pair] for pair in pairs]
+
+
+def test_names_of_edges_are_those_of_their_ends():
+    names = EdgeNames(7, None)
+    assert list(names) == [f"x{i} -- x{j}" for i, j in combinations(range(7), 2)]
+    assert (len(names), names[-1], names[1:3]) == (21, "x5 -- x6", ["x0 -- x2", "x0 -- x3"])
+    assert EdgeNames(3, np.array(["a", "b", "c"]))[1] == "a -- c"
+    with pytest.raises(IndexError):
+        names[21]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[1.0, 0.5], [0.4, 1.0]], r"symmetric; entry \(0, 1\) is 0.5, and entry \(1, 0\) is 0.4"),
+        ([[1.0, np.nan], [np.nan, 1.0]], "symmetric; entry .* is nan"),
+        ([[1.0, 0.0], [0.0, 0.0]], "positive; that of column 1 is 0.0"),
+        ([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], r"square matrix; its shape is \(2, 3\)"),
+    ],
+)
+def test_what_is_no_covariance_is_refused(matrix, message):
+    with pytest.raises(ValueError, match=message):
+        GaussianGraph(np.array(matrix))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -300,10 +326,6 @@ def test_what_a_removal_costs_is_never_below_what_second_order_allows():
         true = graph.maxima.of(support - {edge}, lambda: np.eye(p)).value - best.value
         assert true >= least_cost(estimate) - 1e-12
         assert sharper[edge] == pytest.approx(estimate, rel=1e-2)
-        # Put too low where a block is large: all entries are taken to be free.
-        own, place = block.own, block.edges.index(edge)
-        i, j = (ends[len(own) + place] for ends in (block.pattern.first, block.pattern.second))
-        assert 0.5 * block.entries[place] ** 2 / (own[i] * own[j] + block.entries[place] ** 2) <= estimate * (1 + 1e-9)
 
 
 def test_points_follow_many_small_moves():
@@ -333,3 +355,119 @@ def test_no_maximum_is_named():
     few = GaussianGraph(np.cov(rng.standard_normal((3, 6)).T))  # of rank 2: no cycle has a maximum
     with pytest.raises(NoMaximumError, match=r"\[0, 1, 2, 3\]"):
         refitted(few, [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (1, 3)][:5])
+
+
+def test_gains_of_more_edges_than_are_scored_at_a_time():
+    p = 370
+    graph = GaussianGraph(covariance(p, n=2 * p))
+    assert len(graph.edges) > objective.EDGES_AT_A_TIME
+    between = graph.correlation[np.triu_indices(p, 1)]
+    np.testing.assert_allclose(graph.edge_gains(np.eye(p)), -np.log1p(-(between**2)), rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_conjugate_gradients_take_no_more_products_than_there_are_entries(monkeypatch, seed):
+    p, edges = 8, random_edges(8, 18, seed)
+    graph = GaussianGraph(covariance(p, n=12, seed=seed))
+    theta = matrix(graph, refitted(graph, edges))
+    pattern, sigma = Pattern.of(p, *np.array(edges).T), np.linalg.inv(theta)
+    products, product = [], Curvature._product
+    monkeypatch.setattr(Curvature, "_product", lambda *given: products.append(1) or product(*given))
+    wanted = np.random.default_rng(seed).standard_normal(p + len(edges))
+    found = Curvature(pattern, pattern.read(theta)).solve(sigma, wanted, 1e-6)
+    np.testing.assert_allclose(hessian(sigma, pattern.first, pattern.second) @ found, wanted, atol=1e-4)
+    assert len(products) <= p + len(edges)
+
+
+@pytest.mark.parametrize("name", ["all", "cycle", "random"])
+def test_what_removals_from_large_blocks_cost_is_put_too_low(monkeypatch, name):
+    """All entries are taken to be free; where they are, that is right."""
+    p, edges = GRAPHS[name]
+
+    def costs():
+        graph = GaussianGraph(covariance(p))
+        units = [graph.edges.number(*edge) for edge in edges]
+        return graph.maxima.of(units, lambda: np.eye(p)).removal_costs(units)
+
+    of_small = costs()
+    monkeypatch.setattr(maxima, "INVERTED_UP_TO", 0)
+    of_large = costs()
+    assert np.all(of_large > 0)
+    assert np.all(of_large <= of_small * (1 + 1e-9))
+    assert np.allclose(of_large, of_small, rtol=1e-9) == (name == "all")
+
+
+def standing(graph, support, limits=None):
+    """A subset on some edges, and the values of others by fits of their own."""
+    subset = GraphSubset.start(graph, limits)
+    for edge in support:
+        subset.add(edge)
+    return subset, lambda edges: graph.maxima.of(sorted(edges), lambda: np.eye(graph.n_nodes)).value
+
+
+def test_additions_and_swaps_are_those_of_all_refits():
+    """On edges drawn at random there is always a better one elsewhere."""
+    swapped, met, beyond = [], [], []
+    for seed in range(16):
+        graph, rng = GaussianGraph(covariance(6, seed=seed)), np.random.default_rng(seed)
+        support = rng.choice(15, 7, replace=False).tolist()
+        subset, fitted = standing(graph, support)
+        others = sorted(set(range(15)) - set(support))
+        swaps = {(out, into): subset.value - fitted({*support, into} - {out}) for out in support for into in others}
+        swap = subset.best_swap()
+        assert swap is not None
+        assert swap.decrease == pytest.approx(swaps[swap.out, swap.into], abs=1e-9)
+        swapped.append(swap.decrease / max(swaps.values()))
+        gains = {edge: subset.value - fitted([*support, edge]) for edge in others}
+        best = max(gains, key=gains.get)
+        met.append(subset.best_addition("refit") == best)
+        beyond.append(met[-1] and subset.best_addition("objective") != best)
+    assert np.mean(swapped) > 0.8
+    assert np.mean(met) > 0.8
+    assert any(beyond)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_cheapest_removal_is_found_where_estimates_rank_another_first(seed):
+    """An edge on no cycle, whose cost is known, lies between what one of a cycle costs and what it seems to."""
+    cycle = [(0, 1), (1, 2), (2, 3), (0, 3)]
+    R = np.eye(6)
+    R[:4, :4] = GaussianGraph(covariance(4, seed=seed)).correlation
+    graph = GaussianGraph(R)
+    support = [graph.edges.number(*edge) for edge in cycle]
+    subset, fitted = standing(graph, support)
+    seems = subset._optimum().removal_costs(support)
+    place = int(np.argmin(seems))
+    true = fitted(set(support) - {support[place]}) - subset.value
+    R[4, 5] = R[5, 4] = np.sqrt(-np.expm1(-0.5 * (true + seems[place])))
+    graph = GaussianGraph(R)
+    loose = graph.edges.number(4, 5)
+    subset, fitted = standing(graph, [*support, loose])
+    costs = {edge: fitted({*support, loose} - {edge}) - subset.value for edge in (*support, loose)}
+    cheapest = min(costs, key=costs.get)
+    estimates = subset._optimum().removal_costs(subset.support)
+    assert subset.support[int(np.argmin(estimates))] != cheapest
+    found, cost = subset.cheapest_removal("refit")
+    assert (found, cost) == (cheapest, pytest.approx(costs[cheapest], abs=1e-10))
+
+
+def test_limits_hold_edges_back_and_trials_pass_them():
+    """One edge at most of each of three kinds."""
+    graph, kind = GaussianGraph(covariance(5)), np.arange(10) % 3
+    limits = Limits(always=(0,), never=(1, 3), kind=kind, most=1)
+    subset = GraphSubset.start(graph, limits)
+    assert run(Forward(), subset, Goal(8)).stop is Stop.LIMITS
+    assert sorted(kind[subset.support]) == [0, 1, 2]
+    assert subset.held_back()
+    assert subset.best_addition("objective") is None
+    before = list(subset.support)
+    with subset.trial():
+        edge = subset.best_addition("objective")
+        assert edge not in {None, *before, *limits.never}
+        subset.add(edge)
+    assert subset.support == before
+    assert subset.best_addition("objective") is None
+    free = GraphSubset.start(graph, Limits(always=(0,), never=(1, 3)))
+    free.fill()
+    assert sorted(free.support) == [0, 2, 4, 5, 6, 7, 8, 9]
+    assert not free.held_back()

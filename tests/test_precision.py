@@ -14,6 +14,7 @@ from sklearn.covariance import empirical_covariance, log_likelihood
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import pauca
 from pauca import ModelFileError, PaucaWarning, SparsePrecision, Stop
@@ -162,6 +163,7 @@ def test_fitted_attributes():
     assert partial[0, 1] == pytest.approx(-model.precision_[0, 1] / np.sqrt(np.prod(np.diag(model.precision_)[:2])))
     assert "5 edges of 15" in model.summary()
     assert "age -- bmi" in model.summary()
+    assert list(model.path_.column_names) == [f"{one} -- {other}" for one, other in combinations(NAMES, 2)]
     assert np.count_nonzero(model.path_.parameters(5)) == 11
 
 
@@ -174,6 +176,10 @@ def test_what_edges_are_worth():
         others = [graph.n_nodes + other for other in chosen.support if other != edge]
         without = graph.value(graph.refit(others, graph.start)) + graph.shift
         assert worth == pytest.approx(without - model.objective_, abs=1e-9)
+    for size in range(1, 9):  # of the others it is known to second order, and exactly where there is no cycle
+        likely, exact = model.path_[size], SparsePrecision(k=size).fit(X).path_[size]
+        assert likely.support.tolist() == exact.support.tolist()
+        np.testing.assert_allclose(likely.worth, exact.worth, rtol=1e-9 if size < 4 else 0.6)
 
 
 def test_arrays_have_indices_for_names():
@@ -184,7 +190,16 @@ def test_arrays_have_indices_for_names():
 
 def test_all_edges_make_the_empirical_covariance():
     X = chain(n=50)
-    np.testing.assert_allclose(SparsePrecision(k=15).fit(X).covariance_, empirical_covariance(X), rtol=1e-8)
+    model = SparsePrecision(k=15).fit(X)
+    np.testing.assert_allclose(model.covariance_, empirical_covariance(X), rtol=1e-8)
+    assert model.path_.floor == pytest.approx(model.objective_)
+    assert model.path_.explained(15) == pytest.approx(1.0)
+
+
+def test_a_singular_covariance_leaves_no_share_to_be_explained():
+    model = SparsePrecision(k=3).fit(chain(n=5))
+    assert model.path_.floor is None
+    assert "explained" not in model.summary()
 
 
 @pytest.mark.parametrize("options", [{}, {"shrinkage": 0.3}, {"assume_centered": True}])
@@ -224,28 +239,59 @@ def test_always_and_never():
 @pytest.mark.parametrize("options", [{}, {"choose": "best"}, {"cv": KFold(3)}, {"criterion": "ebic"}, {"k": range(12)}])
 def test_the_number_of_edges_is_found(options):
     model = SparsePrecision(**options).fit(chain(n=400))
-    assert model.k_ == model.path_.choice.chosen
-    assert 5 <= model.k_ <= (5 if options.get("choose") != "best" else 15)
-    assert model.at(5).edges_ == [(i, i + 1) for i in range(5)]
+    assert model.k_ == model.path_.choice.chosen == 5
+    assert model.edges_ == [(i, i + 1) for i in range(5)]
 
 
-def test_scores_of_folds_are_likelihoods_of_rows_held_out():
-    X = chain(n=60)
-    cv = KFold(3)
-    choice = SparsePrecision(k=range(6), cv=cv).fit(X).path_.choice
+def test_the_best_size_and_the_smallest_that_is_nearly_as_good():
+    X = chain(n=400, seed=4)
+    best, smallest = SparsePrecision(choose="best").fit(X), SparsePrecision(choose="1se").fit(X)
+    assert (best.k_, smallest.k_) == (best.path_.choice.best, 5) == (7, 5)
+
+
+def test_no_more_than_four_edges_for_each_column_are_looked_at():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1000, 10)) @ (np.eye(10) + rng.standard_normal((10, 10)))
+    with pytest.warns(PaucaWarning, match="largest number of edges that was compared, 40, was chosen; a range"):
+        assert max(SparsePrecision(criterion="aic").fit(X).path_.sizes) == 40
+
+
+def likelihood(model, X, weights):
+    """The mean log-likelihood of rows by its definition."""
+    logdet = np.linalg.slogdet(model.precision_)[1]
+    return 0.5 * (logdet - 6 * np.log(2 * np.pi) - np.average(model.mahalanobis(X), weights=weights))
+
+
+@pytest.mark.parametrize("options", [{}, {"assume_centered": True}, {"tol": 0.05}, {"shrinkage": 0.2}], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_of_folds_are_likelihoods_of_rows_held_out(options, weighted):
+    """Where the search on a fold ends early, its largest graph stands for those that it does not have."""
+    X, cv = chain(n=60, seed=1), KFold(3)
+    weights = np.random.default_rng(0).integers(0, 4, 60) if weighted else np.ones(60)
+    choice = SparsePrecision(k=range(10), cv=cv, **options).fit(X, sample_weight=weights).path_.choice
+    early = 0
     for fold, (train, test) in enumerate(cv.split(X)):
-        path = SparsePrecision(k=5).fit(X[train])
-        null = path.at(0).score(X[test])
+        model = SparsePrecision(k=9, **options).fit(X[train], sample_weight=weights[train])
+        largest = max(model.path_.sizes)
+        null = likelihood(model.at(0), X[test], weights[test])
         for size in choice.sizes:
-            assert choice.fold_scores[fold, size] == pytest.approx(path.at(size).score(X[test]) - null)
+            score = likelihood(model.at(min(size, largest)), X[test], weights[test])
+            assert choice.fold_scores[fold, size] == pytest.approx(score - null)
+        early += largest < max(choice.sizes)
+    assert (early > 0) == ("tol" in options)
+    assert (max(choice.sizes) < 9) == ("tol" in options)
 
 
-def test_criteria_are_those_of_the_likelihood():
-    X = chain(n=60)
-    choice = SparsePrecision(k=range(10), criterion="bic").fit(X).path_.choice
-    for size in choice.sizes:
-        fit = SparsePrecision(k=9).fit(X).at(size).score(X)
-        assert choice.mean[size] == pytest.approx(-2 * 60 * fit + np.log(60) * (6 + size))
+@pytest.mark.parametrize("shrinkage", [0.0, 0.3])
+@pytest.mark.parametrize("n", [60, 50])
+def test_criteria_are_those_of_the_likelihood(n, shrinkage):
+    """Of the rows that have weight, and of their own covariance whatever it was shrunk to."""
+    X, weights = chain(n=60), np.repeat([1.0, 0.0], [n, 60 - n])
+    found = SparsePrecision(k=range(10), criterion="bic", shrinkage=shrinkage).fit(X, sample_weight=weights)
+    model = SparsePrecision(k=9, shrinkage=shrinkage).fit(X[:n])
+    for size in found.path_.choice.sizes:
+        fit = likelihood(model.at(size), X[:n], None)
+        assert found.path_.choice.mean[size] == pytest.approx(-2 * n * fit + np.log(n) * (6 + size))
 
 
 def test_columns_that_have_nothing_to_do_with_each_other():
@@ -311,6 +357,42 @@ def test_time_callback_and_progress():
     model = SparsePrecision(k=8, callback=lambda progress: seen.append(progress.size) or progress.size == 3).fit(X)
     assert (seen, model.k_, model.stop_) == ([1, 2, 3], 3, Stop.CALLBACK)
     assert SparsePrecision(k=8, time_limit=1e-9).fit(X).k_ == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"criterion": "bic"}, {"n_jobs": 2}], ids=str)
+def test_time_callback_and_progress_where_the_size_is_chosen(options):
+    seen = []
+    X, n_folds = chain(), 0 if "criterion" in options else 5
+    model = SparsePrecision(k=range(1, 9), callback=seen.append, **options).fit(X)
+    assert {progress.fold for progress in seen} == {None, *range(n_folds)}
+    assert model.stop_ is Stop.SIZE
+    ended = SparsePrecision(k=range(1, 9), callback=lambda progress: progress.size == 3, **options).fit(X)
+    assert ended.stop_ is Stop.CALLBACK
+    assert max(ended.path_.sizes) in ({3} if "n_jobs" not in options else {1, 2, 3})  # a fold may be there first
+    assert SparsePrecision(k=range(1, 9), time_limit=1e-9, **options).fit(X).stop_ is Stop.TIME
+
+
+def test_an_interrupt_keeps_what_was_found():
+    def interrupt(progress):
+        if progress.size == 3:
+            raise KeyboardInterrupt
+
+    with pytest.warns(PaucaWarning, match="interrupted; the graphs up to 3 edges were kept"):
+        assert SparsePrecision(k=8, callback=interrupt).fit(chain()).stop_ is Stop.INTERRUPTED
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_searches_run_in_one_thread_each(n_jobs):
+    """Pools of threads that wait for each other would make them many times slower."""
+    seen = set()
+
+    def look(_):
+        seen.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+
+    with threadpool_limits(2):
+        SparsePrecision(k=range(8), n_jobs=n_jobs, callback=look).fit(chain())
+        assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {2}
+    assert seen == {1}
 
 
 @pytest.mark.parametrize("method", ["score", "mahalanobis"])
@@ -394,6 +476,7 @@ def test_clone_pickle_and_search():
 )
 def test_files(tmp_path, made):
     model = made()
+    has_names = hasattr(model, "feature_names_in_")
     model.save(tmp_path / "graph.json")
     again = pauca.load(tmp_path / "graph.json")
     assert again.get_params()["method"] == model.get_params()["method"]
@@ -401,10 +484,18 @@ def test_files(tmp_path, made):
     np.testing.assert_array_equal(again.covariance_, model.covariance_)
     np.testing.assert_array_equal(again.at(1).precision_, model.at(1).precision_)
     assert again.summary() == model.summary()
-    assert again.score(chain()) == model.score(chain()) if not hasattr(model, "feature_names_in_") else True
-    assert getattr(again, "feature_names_in_", np.array([])).tolist() == (
-        NAMES if hasattr(model, "feature_names_in_") else []
-    )
+    rows = frame(seed=1) if has_names else chain(seed=1)
+    assert again.score(rows) == model.score(rows)
+    assert list(again.path_.column_names) == list(model.path_.column_names)
+    assert getattr(again, "feature_names_in_", np.array([])).tolist() == (NAMES if has_names else [])
+
+
+def test_files_and_pickles_name_columns_and_no_edges(tmp_path):
+    X = pd.DataFrame(chain(n=100, p=80), columns=[f"column {j}" for j in range(80)])
+    model = SparsePrecision(k=2, method="forward").fit(X)
+    assert len(pickle.dumps(model.path_)) < 10_000
+    model.save(tmp_path / "graph.json")
+    assert "column 3 -- column 4" not in (tmp_path / "graph.json").read_text()
 
 
 @pytest.mark.parametrize(
@@ -415,6 +506,7 @@ def test_files(tmp_path, made):
         ("free", [-1.0] * 6, "6 positive diagonal entries"),
         ("free", [1e-3] * 6, "not positive definite"),
         ("_nodes", ["a"], "names of all 6 columns"),
+        ("features", {"count": 15, "names": list("abcdefghijklmno")}, "edges have no names but those of their columns"),
     ],
 )
 def test_files_that_do_not_go_together_are_refused(tmp_path, field, value, message):
@@ -426,6 +518,8 @@ def test_files_that_do_not_go_together_are_refused(tmp_path, field, value, messa
     if field == "free":
         for model in document["models"]:
             model["free"] = value
+    elif field == "features":
+        document["features"] = value
     else:
         document["labels"][field] = {"array": value, "dtype": "str" if field == "_nodes" else "float64"}
     (tmp_path / "graph.json").write_text(json.dumps(document))
@@ -474,6 +568,9 @@ def test_few_rows():
     with pytest.raises(ValueError, match="at most k=14"):
         SparsePrecision(k=15).fit(np.vstack([X, X, X]))
     assert SparsePrecision(k=15, shrinkage=0.2).fit(X).k_ == 15
+    with pytest.raises(ValueError, match="at most k=20"):  # six if the mean is known
+        SparsePrecision(k=21, assume_centered=True).fit(X)
+    assert SparsePrecision(k=20, assume_centered=True).fit(X).k_ == 20
 
 
 @pytest.mark.parametrize(("n", "p", "k"), [(2, 5, 2), (2, 2, 1), (3, 5, "auto"), (3, 2, "auto"), (2, 5, "auto")])
@@ -563,11 +660,12 @@ def test_strong_correlations_have_a_maximum(correlation, seed):
     np.testing.assert_allclose(model.covariance_[there], wanted[there], rtol=1e-8)
 
 
-def test_orthogonal_columns():
+def test_orthogonal_columns(monkeypatch):
     """The empty graph is the optimum to the last digit: steps of zero length divide by nothing."""
-    X = hadamard(64)[:, 1:33].astype(float)
-    model = SparsePrecision(k=5, method="backward", never=[(0, 1)]).fit(X)
-    np.testing.assert_allclose(model.precision_, np.eye(32), atol=1e-12)
+    monkeypatch.setattr(fit, "FACTORED_UP_TO", 0)
+    model = SparsePrecision(k=5, method="backward", never=[(0, 1)]).fit(hadamard(16)[:, 1:9].astype(float))
+    np.testing.assert_allclose(model.precision_, np.eye(8), atol=1e-12)
+    assert all((0, 1) not in model.path_.pairs(size) for size in model.path_.sizes)
 
 
 def test_units_too_small_for_a_precision():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -199,7 +199,7 @@ def _refuse_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray | 
     raise ValueError(f"Input X contains values too large to be squared (beyond about 1e150). {found} Rescale them.")
 
 
-def listed(names: np.ndarray | None, columns: Any) -> str:
+def listed(names: Sequence[str] | np.ndarray | None, columns: Any) -> str:
     """The names of the first few columns, and how many more there are."""
     shown = ", ".join(map(repr, column_names(names, columns[:NAMES_SHOWN])))
     more = len(columns) - NAMES_SHOWN

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from pauca.estimators.columns import Columns
-from pauca.graphs import Edges
-from pauca.path import column_names
+from pauca.graphs import EdgeNames, Edges
 from pauca.units import Limits
 
 
@@ -18,23 +17,11 @@ def edge_limits(always: Any, never: Any, edges: Edges, names: np.ndarray | None,
     wanted, barred = _numbers(always, "always", edges, names), _numbers(never, "never", edges, names)
     both = sorted(set(wanted) & set(barred))
     if both:
-        raise ValueError(f"'always' and 'never' overlap: {edge_names(edges, names, both)[0]} cannot be both.")
+        raise ValueError(f"'always' and 'never' overlap: {EdgeNames(edges.n_nodes, names)[both[0]]} cannot be both.")
     k = max(asked) if isinstance(asked, tuple) else asked
     if isinstance(k, int) and len(wanted) > k:
         raise ValueError(f"'always' holds {len(wanted)} edges, more than k={k}.")
     return Limits(tuple(wanted), tuple(barred))
-
-
-def edge_names(edges: Edges, names: np.ndarray | None, numbers: Iterable[int]) -> list[str]:
-    """What some edges are called: ``a -- b``."""
-    nodes = column_names(names, range(edges.n_nodes))
-    return [" -- ".join(nodes[end] for end in edges.pair(number)) for number in numbers]
-
-
-def all_edge_names(edges: Edges, names: np.ndarray | None) -> list[str]:
-    """What every edge is called, in the order of their numbers."""
-    nodes = column_names(names, range(edges.n_nodes))
-    return [f"{node} -- {other}" for place, node in enumerate(nodes) for other in nodes[place + 1 :]]
 
 
 def _numbers(wanted: Any, wish: str, edges: Edges, names: np.ndarray | None) -> list[int]:

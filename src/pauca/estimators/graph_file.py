@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.export import save
-from pauca.graphs import GraphPath
+from pauca.graphs import EdgeNames, GraphPath
 from pauca.path import Path
 
 LABELS = ("location_", "_nodes")
@@ -34,6 +34,7 @@ class GraphFile:
         check_is_fitted(self)
         written = copy.copy(self)
         written._nodes = np.array(getattr(self, "feature_names_in_", []), dtype=str)
+        written.path_ = replace(self.path_, column_names=None)  # those of edges follow from them
         save(written, path)
 
     def _restored(self: Any) -> None:
@@ -45,9 +46,11 @@ class GraphFile:
             raise ValueError(f"every graph must have {p} positive diagonal entries")
         if len(names) not in (0, p):
             raise ValueError(f"there must be names of all {p} columns or of none")
-        self.path_ = GraphPath(**{field.name: getattr(path, field.name) for field in fields(Path)}, n_nodes=p)
+        if path.column_names is not None:
+            raise ValueError("edges have no names but those of their columns")
+        kept = {field.name: getattr(path, field.name) for field in fields(Path)}
+        self.path_ = GraphPath(**kept | {"column_names": EdgeNames(p, names if len(names) else None)}, n_nodes=p)
         self.n_features_in_ = p
-        self.__dict__.pop("feature_names_in_", None)
         if len(names):
             self.feature_names_in_ = names.astype(object)
         self._recheck_options()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from pauca.choice import Reach, choose_by_criterion, choose_by_folds, penalised
 from pauca.design import Design, make_design
@@ -18,7 +20,7 @@ from pauca.estimators.selection import Selection, Weigh
 from pauca.estimators.task import Attempt
 from pauca.graphs import Edges, GaussianGraph, GraphPath, GraphSubset
 from pauca.model import Model
-from pauca.path import Choice, Method, Stop
+from pauca.path import Budget, Choice, Event, Goal, Method, Stop, Trail
 from pauca.units import Limits
 
 # What folds are scored by.
@@ -26,6 +28,30 @@ SCORING = "log-likelihood per row above that without edges"
 
 # Where k is to be found, so many edges for each column are looked at at most.
 EDGES_PER_COLUMN = 4
+
+
+class GraphAttempt(Attempt):
+    """A search of a graph, in a single thread.
+
+    It factors small matrices in turn with NumPy's BLAS and with SciPy's LAPACK. These have a pool of threads each, and
+    two pools that wait for work by spinning take the cores from each other: a second of work may take a minute.
+    """
+
+    def advance(self, goal: Goal, budget: Budget, resume: Sequence[Event] = ()) -> Trail:
+        """Go on to ``goal``."""
+        with _pools().limit(limits=1):
+            return super().advance(goal, budget, resume)
+
+    def models(self, answer: int) -> dict[int, Model]:
+        """The best graph of every size."""
+        with _pools().limit(limits=1):
+            return super().models(answer)
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """All pools of threads; to find them takes longer than many a search."""
+    return ThreadpoolController()
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +79,7 @@ class GraphTask:
                 "as a number, or choose it by criterion='ebic', which needs no folds."
             )
         graph = GaussianGraph(self.covariance(design))
-        return Attempt(self.method, design, GraphSubset.start(graph, self.limits))
+        return GraphAttempt(self.method, design, GraphSubset.start(graph, self.limits))
 
     def covariance(self, design: Design) -> np.ndarray:
         """The covariance that graphs are fitted to."""
@@ -113,7 +139,7 @@ def graph_remarks(asked: Any, path: GraphPath, found: int) -> Iterator[str]:
     if isinstance(asked, int) and found < asked and path.stop in {Stop.EXHAUSTED, Stop.LIMITS, Stop.NO_GAIN}:
         yield f"k={asked} edges were asked for, but {_why_fewer(path, found)}."
     if path.choice is not None and path.n_features:
-        yield from _chosen(path.choice, path.n_features)
+        yield from _chosen(path.choice, path.n_features, path.stop)
     if path.stop is Stop.INTERRUPTED:
         yield f"The search was interrupted; the graphs up to {max(path.sizes)} edges were kept."
 
@@ -126,7 +152,7 @@ def _why_fewer(path: GraphPath, found: int) -> str:
     return f"there are only {found}"
 
 
-def _chosen(choice: Choice, n_edges: int) -> Iterator[str]:
+def _chosen(choice: Choice, n_edges: int, stop: Stop) -> Iterator[str]:
     """What is odd about a choice of size; that no edge was chosen does not make columns independent."""
     to_tell = "Columns may depend on each other all the same: more rows would tell."
     if choice.chosen == 0 and choice.best > 0:
@@ -138,7 +164,7 @@ def _chosen(choice: Choice, n_edges: int) -> Iterator[str]:
         yield f"No edge was chosen: none makes rows held out more likely. {to_tell}"
     elif choice.chosen == 0:
         yield f"No edge was chosen: none lowers the {choice.criterion_name}. {to_tell}"
-    elif len(choice.sizes) > 1 and choice.chosen == max(choice.sizes) < n_edges:
+    elif stop is Stop.SIZE and len(choice.sizes) > 1 and choice.chosen == max(choice.sizes) < n_edges:
         yield (
             f"The largest number of edges that was compared, {choice.chosen}, was chosen; a range of larger ones may "
             "be better."

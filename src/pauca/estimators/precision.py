@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.design import Design
 from pauca.estimators.asked import asked_sizes, check_choice
 from pauca.estimators.checks import check_moments, check_table, check_weights, listed
 from pauca.estimators.folds import Fold, make_folds
-from pauca.estimators.graph_edges import all_edge_names, edge_limits
+from pauca.estimators.graph_edges import edge_limits
 from pauca.estimators.graph_file import LABELS, GraphFile
-from pauca.estimators.graph_moments import check_spreads, complete_value, distinct_rows, safe_edges
+from pauca.estimators.graph_moments import check_spreads, distinct_rows, most_edges
 from pauca.estimators.graph_scores import GraphScores
 from pauca.estimators.graph_task import GraphTask, by_criterion, by_likelihood, graph_remarks, reach_for
 from pauca.estimators.on_path import OnPath
@@ -25,7 +25,7 @@ from pauca.estimators.selection import Selection, choose_size
 from pauca.estimators.task import Attempt, Task
 from pauca.estimators.watch import Watch
 from pauca.export import register_kind
-from pauca.graphs import Edges, GraphPath, GraphSubset, NoMaximumError
+from pauca.graphs import EdgeNames, Edges, GraphPath, GraphSubset, NoMaximumError, complete_value
 from pauca.methods import Backward, resolve
 from pauca.path import Budget, Choice, Goal, Method, Progress
 from pauca.warnings import PaucaWarning
@@ -57,7 +57,8 @@ class SparsePrecision(OnPath, GraphFile, GraphScores):
     choose : {"1se", "best"}, default="1se"
         The smallest number of edges within one standard error of the best likelihood of rows held out, or the best.
     criterion : {"aic", "bic", "ebic"} or None, default=None
-        Choose ``k`` by an information criterion on all rows, without folds.
+        Choose ``k`` by an information criterion on all rows, without folds. It counts the rows that have weight, not
+        the sum of their weights.
     n_jobs : int or None, default=None
         How many folds run at a time, in threads that share X.
     tol : float, default=0.0
@@ -77,7 +78,7 @@ class SparsePrecision(OnPath, GraphFile, GraphScores):
     precision_ : ndarray of shape (n_features, n_features)
         The precision matrix, with two entries that are not zero for every edge.
     covariance_ : ndarray of shape (n_features, n_features)
-        Its inverse; equal to that of the data on the diagonal and at the edges.
+        Its inverse; on the diagonal and at the edges equal to the covariance of the data, shrunk if there is shrinkage.
     location_ : ndarray of shape (n_features,)
         Means of the columns.
     edges_ : list of tuple
@@ -244,7 +245,7 @@ class SparsePrecision(OnPath, GraphFile, GraphScores):
         labels = distinct_rows(design)
         n_rows = min(len(np.unique(labels[one > 0])) for one in (weights, *(fold.weights for fold in folds)))
         moments, is_shrunk = task.covariance(design), self.shrinkage > 0
-        safe = safe_edges(moments, n_rows - task.center, task.names, is_shrunk=is_shrunk)
+        safe = most_edges(moments, n_rows - task.center, task.names, is_shrunk=is_shrunk)
         rows = f"{n_rows} different row{'' if n_rows == 1 else 's'}{' of the smallest fold' if folds else ''}"
         most = self._most(asked, safe, design.n_features, rows)
         if asked is None or isinstance(asked, int):
@@ -253,7 +254,7 @@ class SparsePrecision(OnPath, GraphFile, GraphScores):
         # A selection asks nothing of a task but to begin.
         selection = Selection(cast(Task, task), weights, folds, float(self.tol))
         weigh = by_likelihood(self.choose) if self.criterion is None else by_criterion(self.criterion)
-        watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
+        watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cores=1)
         choice = choose_size(selection, reach_for(asked, design.n_features, most), watch, design, weigh)
         return selection.whole, choice.chosen, choice
 
@@ -286,7 +287,7 @@ class SparsePrecision(OnPath, GraphFile, GraphScores):
             trail.events,
             trail.stop,
             len(edges),
-            np.array(all_edge_names(edges, names), dtype=object),
+            EdgeNames(edges.n_nodes, names),
             choice=choice,
             floor=complete_value(subset.graph),
             noun="edge",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 import numpy as np
 
 
@@ -31,7 +33,7 @@ class Edges:
 
     def pair(self, edge: int) -> tuple[int, int]:
         """The two ends of an edge."""
-        return int(self.first[edge]), int(self.second[edge])
+        return ends(self.n_nodes, edge)
 
     def read(self, matrix: np.ndarray, part: slice = slice(None)) -> np.ndarray:
         """The entries of a matrix at all edges, or at a stretch of them; a new array."""
@@ -42,3 +44,11 @@ class Edges:
         made = np.take(diagonal, self.first)
         made *= np.take(diagonal, self.second)
         return made
+
+
+def ends(n_nodes: int, edge: int) -> tuple[int, int]:
+    """The two ends of an edge by its number alone, without a table of all edges."""
+    # Counted from the last edge backwards, the rows of the triangle have 1, 2, 3, ... edges.
+    left = n_nodes * (n_nodes - 1) // 2 - 1 - int(edge)
+    row = (isqrt(8 * left + 1) - 1) // 2
+    return n_nodes - 2 - row, n_nodes - 1 - (left - row * (row + 1) // 2)

@@ -20,3 +20,20 @@ class NoMaximumError(ValueError):
     def __init__(self, nodes: np.ndarray) -> None:
         super().__init__(f"The likelihood has no maximum for the edges among the nodes {nodes.tolist()}.")
         self.nodes = nodes
+
+
+class DependentNodesError(ValueError):
+    """The correlations are singular whatever the number of rows: nodes are linear combinations of others.
+
+    Attributes
+    ----------
+    nodes : ndarray
+        Two that are the same up to their units, or all that others make up.
+    are_alike : bool
+        Whether it is the former.
+    """
+
+    def __init__(self, nodes: np.ndarray, *, are_alike: bool) -> None:
+        super().__init__(f"The nodes {nodes.tolist()} are {'alike' if are_alike else 'combinations of others'}.")
+        self.nodes = nodes
+        self.are_alike = are_alike

@@ -69,10 +69,11 @@ class Block:
         """By how much Q rises, to second order, if an edge is left out and the rest is refitted.
 
         ``theta_e^2 / 2 A_ee``, A being the inverse of the Hessian on the entries of the block. If that is large, that
-        of all entries takes its place, ``Theta_ii Theta_jj + Theta_ij^2``: the costs are too low then, never too high.
+        of all entries takes its place, ``(Theta_ii Theta_jj + Theta_ij^2) / 2``: the costs are too low then, never too
+        high.
         """
         m, entries = len(self.nodes), self.entries
-        variance = self.own[self.pattern.first[m:]] * self.own[self.pattern.second[m:]] + entries**2
+        variance = 0.5 * (self.own[self.pattern.first[m:]] * self.own[self.pattern.second[m:]] + entries**2)
         if self.is_small and (sigma := invert(self.theta)) is not None:
             inverse = invert(hessian(sigma.matrix, self.pattern.first, self.pattern.second))
             variance = variance if inverse is None else np.diagonal(inverse.matrix)[m:]

@@ -16,6 +16,9 @@ from pauca.graphs.steps import edge_gain, entry_change
 # Edges are scored so many at a time: what is between lies in the cache, and memory does not grow with their number.
 EDGES_AT_A_TIME = 1 << 16
 
+# Entries of a covariance that mirror each other differ by no more than this, in units of correlations.
+ASYMMETRY = 1e-8
+
 # Sigma follows from that of the last point if no more than this share of the nodes has moved.
 FEW_NODES = 0.25
 
@@ -35,7 +38,7 @@ class GaussianGraph:
     Parameters
     ----------
     covariance : ndarray of shape (p, p)
-        Symmetric, with a positive diagonal.
+        Symmetric, with a positive diagonal; refused otherwise.
 
     Attributes
     ----------
@@ -68,10 +71,12 @@ class GaussianGraph:
     """
 
     def __init__(self, covariance: np.ndarray) -> None:
+        _check_shape(covariance)
         self.spread = np.sqrt(np.diagonal(covariance))
         self.shift = 2.0 * float(np.log(self.spread).sum())
         self.correlation = covariance / np.multiply.outer(self.spread, self.spread)
         np.fill_diagonal(self.correlation, 1.0)
+        _check_symmetry(self.correlation, covariance)
         p = len(self.spread)
         self.edges = Edges(p)
         self.n_coords = p + len(self.edges)
@@ -229,4 +234,22 @@ class GaussianGraph:
         return (
             np.where(diagonal, coords, self.edges.first[edges]),
             np.where(diagonal, coords, self.edges.second[edges]),
+        )
+
+
+def _check_shape(covariance: np.ndarray) -> None:
+    if np.ndim(covariance) != 2 or len(covariance) != len(np.transpose(covariance)):
+        raise ValueError(f"A covariance must be a square matrix; its shape is {np.shape(covariance)}.")
+    bad = np.flatnonzero(~(np.diagonal(covariance) > 0))
+    if len(bad):
+        raise ValueError(f"Variances must be positive; that of column {bad[0]} is {covariance[bad[0], bad[0]]}.")
+
+
+def _check_symmetry(correlation: np.ndarray, covariance: np.ndarray) -> None:
+    mirrored = np.abs(correlation - correlation.T) <= ASYMMETRY
+    if not mirrored.all():
+        i, j = np.argwhere(~mirrored)[0].tolist()
+        raise ValueError(
+            f"A covariance must be symmetric; entry ({i}, {j}) is {covariance[i, j]}, and entry ({j}, {i}) is "
+            f"{covariance[j, i]}."
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.graphs.definite import invert
-from pauca.graphs.edges import Edges
+from pauca.graphs.edges import Edges, ends
 from pauca.path import Path
 
 
@@ -37,8 +37,7 @@ class GraphPath(Path):
         -------
         list of tuple
         """
-        edges = Edges(self.n_nodes)
-        return [edges.pair(edge) for edge in self[size].support.tolist()]
+        return [ends(self.n_nodes, edge) for edge in self[size].support.tolist()]
 
     def precision(self, size: int) -> np.ndarray:
         """The precision matrix of the graph of one size.

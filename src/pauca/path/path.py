@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ class Path:
         Why it ended; ``stop.sentence`` says so in words.
     n_features : int
         Number of columns there were to choose from.
-    column_names : ndarray of str or None
+    column_names : sequence of str or None
         Their names, if they have any.
     group_labels : ndarray or None
         Labels of the groups, where groups of columns are chosen as a whole; sizes and events then count groups.
@@ -61,7 +61,7 @@ class Path:
     events: list[Event]
     stop: Stop
     n_features: int
-    column_names: np.ndarray | None = None
+    column_names: Sequence[str] | np.ndarray | None = None
     group_labels: np.ndarray | None = None
     owner: np.ndarray | None = None
     output_names: list[str] | None = None
@@ -282,7 +282,7 @@ class Path:
         return plot_path(self, ax)
 
 
-def column_names(names: np.ndarray | None, columns: Iterable[int]) -> list[str]:
+def column_names(names: Sequence[str] | np.ndarray | None, columns: Iterable[int]) -> list[str]:
     """Names of some columns; ``x3`` stands for column 3 of a table without names."""
     return [f"x{j}" if names is None else str(names[j]) for j in columns]
 
