@@ -33,7 +33,7 @@ class Closeness:
 # are to be close is best done tightly from the first.
 TIGHT = Closeness(1e-6, 1e-11, 1e-10)
 NEWTON = Closeness(1e-6, 1e-14, 1e-13)
-COSTLY = Closeness(TRIAL_WITHIN, 1e-7, 1e-6)
+COSTLY = Closeness(TRIAL_WITHIN, 1e-6, 1e-6)
 
 # Gradients and inverse Hessians are kept for as many fits as take this many bytes, or at least so many.
 KEPT_BYTES = 1 << 28

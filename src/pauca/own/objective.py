@@ -52,7 +52,7 @@ class Objective(Protocol):
     costly : bool, optional
         Whether values take so long that no more of them should be asked for than it takes to choose: the search then
         stands on models that leave up to a few per cent of the step that led to them, the last step towards those that
-        are returned promises a ten-millionth of their value, and what a unit is worth is an estimate. Default: False.
+        are returned promises a millionth of their value, and what a unit is worth is an estimate. Default: False.
 
     A **unit** is what is chosen: a coordinate, numbered as in ``w`` (free ones have a number, and are never chosen), or
     a group, numbered in the order of the sorted labels of the coordinates that are not free. So there are ``n_coords``
