@@ -396,7 +396,7 @@ def test_labels_in_files(tmp_path):
 def test_a_large_ridge_leaves_positions_to_themselves():
     X, y = problem()
     model = SparseTagger(k=2, ridge=0.01, ridge_transitions=10).fit(X, y)
-    assert model.objective_ == pytest.approx(least(X, y, model.support_, 0.01, 10.0), rel=1e-5)
+    assert model.objective_ == pytest.approx(least(X, y, model.support_, 0.01, 10.0), rel=1e-4)
     apart = SparseTagger(k=2, ridge=0.01).fit(np.vstack(X), np.concatenate(y), [1] * sum(map(len, X)))
     assert 0.99 * apart.objective_ < model.objective_ < apart.objective_
 
