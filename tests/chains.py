@@ -27,6 +27,14 @@ def bounds_of(X_list):
     return np.concatenate([[0], np.cumsum([len(X) for X in X_list])])
 
 
+def point_of(field, weights, transitions, biases):
+    """The coordinates of a field that stand for weights of the columns as they are."""
+    seen = field.observations
+    biases = biases + seen.pull(seen.often[:, None])[:, 0] @ weights
+    scaled = weights * seen.spreads()[:, None]
+    return np.concatenate([scaled.ravel(), transitions.ravel(), biases, np.zeros(2 * field.n_labels)])
+
+
 def path_score(scores, transitions, labels):
     steps = sum(transitions[a, b] for a, b in pairwise(labels))
     return scores[np.arange(len(labels)), labels].sum() + steps

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from chains import bounds_of, enumerated, in_log_space, make_chains, path_score
+from chains import bounds_of, enumerated, in_log_space, make_chains, path_score, point_of
 from pauca.sequences import ChainField, Observations, Passes
 
 SHAPES = [((1,), 2, 1), ((1, 1, 1), 3, 2), ((2, 5, 1), 3, 2), ((4, 6), 4, 3), ((3,), 5, 2)]
@@ -209,7 +209,7 @@ def test_coordinates_do_not_depend_on_units_of_columns():
     assert other.value(w) == pytest.approx(field.value(w), rel=1e-12)
     np.testing.assert_allclose(other.gradient(w), field.gradient(w), atol=1e-11)
     np.testing.assert_allclose(other.weights(w)[0] * scale[:, None], field.weights(w)[0], rtol=1e-11)
-    assert other.value(other.point(*other.weights(w))) == pytest.approx(other.value(w), rel=1e-9)
+    assert other.value(point_of(other, *other.weights(w))) == pytest.approx(other.value(w), rel=1e-9)
 
 
 def test_scores_of_first_and_last_labels_matter_at_the_ends_only():
@@ -273,7 +273,7 @@ def test_objective_of_crfsuite_at_its_weights(tmp_path):
     biases = np.array([state.get(("bias", str(c)), 0.0) for c in range(4)])
     field = ChainField(Observations.gather(np.vstack(X_list), bounds_of(X_list)), np.concatenate(y_list), 4)
     ridge = 0.5 * (np.sum(weights**2) + np.sum(transitions**2) + np.sum(biases**2))
-    assert 181 * field.value(field.point(weights, transitions, biases)) + ridge == pytest.approx(loss, rel=1e-6)
+    assert 181 * field.value(point_of(field, weights, transitions, biases)) + ridge == pytest.approx(loss, rel=1e-6)
 
 
 def test_without_numba(monkeypatch):

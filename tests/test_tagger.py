@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import LeaveOneOut
 
 import pauca
-from chains import bounds_of, make_chains
+from chains import bounds_of, make_chains, point_of
 from pauca import PaucaWarning, SparseRegressor, SparseTagger, Stop
 from pauca.methods import Exchange, FoBa, Forward
 from pauca.sequences import ChainField, Observations
@@ -91,7 +91,7 @@ def test_attributes_hang_together():
     field = ChainField(
         Observations.gather(np.vstack(X), bounds_of(X)), np.concatenate(y), 3, ridge=1 / n, ridge_transitions=1 / n
     )
-    w = field.point(model.coef_.T, model.transitions_, model.intercept_)
+    w = point_of(field, model.coef_.T, model.transitions_, model.intercept_)
     assert field.value(w) == pytest.approx(model.objective_, rel=1e-12)
     objectives = [one.objective for one in model.path_]
     assert objectives == sorted(objectives, reverse=True)

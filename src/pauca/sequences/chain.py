@@ -107,13 +107,6 @@ class ChainField:
         steps = transitions.reshape(n, n) - first - last[:, None]
         return weights, steps, biases + first + last - self._mean @ weights
 
-    def point(self, weights: np.ndarray, transitions: np.ndarray, biases: np.ndarray) -> np.ndarray:
-        """Coordinates that stand for such weights."""
-        biases = biases + self._mean @ weights
-        return np.concatenate(
-            [(weights * self._spread[:, None]).ravel(), transitions.ravel(), biases, np.zeros(2 * self.n_labels)]
-        )
-
     def value(self, w: np.ndarray) -> float:
         """Q."""
         return self.value_and_gradient(w)[0]

@@ -50,9 +50,9 @@ class SparseTagger(FittedTagger):
         Number of threads: over sequences, or over folds where ``k`` is chosen. They do not change the result.
     ridge, ridge_transitions : float or None, default=None
         Weights of the squares of observation weights, those of columns divided by how much they move (binary ones stay
-        as they are, others move by twice their standard deviation), and of transitions. None
-        is one over the number of positions: a standard normal prior. With 0, transitions that never occur go to minus
-        infinity; with 10, the most there may be, they are all near zero.
+        as they are, others move by twice their standard deviation or, from where they rest, by their departures), and
+        of transitions. None is one over the number of positions: a standard normal prior. With 0, transitions that
+        never occur go to minus infinity; with 10, the most there may be, they are all near zero.
     tol : float, default=0.0
         The least decrease of Q that is worth a further sensor.
     groups : array-like of shape (n_columns,), dict or callable, default=None
