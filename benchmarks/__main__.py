@@ -39,7 +39,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "sparse": large_sparse,
     "correlated": correlated,
     "optimum": optimum,
-    "logistic": logistic,
+    "log_loss": logistic,
     "correlated-logistic": correlated_logistic,
     "synthetic": synthetic,
     "lp": lp,

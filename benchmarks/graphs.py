@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.report import Figure
 from benchmarks.timing import Contender, race
 from pauca import SparsePrecision
-from pauca.graphs import GaussianGraph
+from pauca.graphical.objective import GaussianGraph
 
 COLUMNS, ROWS, HELD_OUT = 200, 500, 2000
 MANY_COLUMNS = 1000

@@ -13,13 +13,17 @@ from benchmarks.fits import Linear
 from benchmarks.problems import Problem, Shape, autoregressive, autoregressive_classes
 from benchmarks.report import Figure
 from pauca import SparseClassifier, SparseRegressor
-from pauca.losses import Absolute, Hinge, PiecewiseLinear, Quantile
+from pauca.losses import AbsoluteError, Hinge, PiecewiseLinear, Quantile
 
 SHAPE = Shape(500, 50, 10)
 RHO = 0.5
 SNR = 5.0
 
-LOSSES: dict[str, PiecewiseLinear] = {"hinge": Hinge(), "absolute": Absolute(), "Quantile(0.9)": Quantile(0.9)}
+LOSSES: dict[str, PiecewiseLinear] = {
+    "hinge": Hinge(),
+    "absolute_error": AbsoluteError(),
+    "Quantile(0.9)": Quantile(0.9),
+}
 
 
 class Lines(NamedTuple):
@@ -81,6 +85,6 @@ def _lines(name: str, y: np.ndarray) -> Lines:
     ones = np.ones(len(y))
     return {
         "hinge": Lines(-1.0, 0.0, y, ones),
-        "absolute": Lines(-1.0, 1.0, ones, y),
+        "absolute_error": Lines(-1.0, 1.0, ones, y),
         "Quantile(0.9)": Lines(-0.9, 0.1, ones, y),
     }[name]

@@ -16,9 +16,11 @@ from benchmarks.activities import Home, house_d, kasteren, made_up
 from benchmarks.report import Figure
 from benchmarks.rival_crf import Penalised
 from pauca import PaucaWarning, Progress, SparseTagger
-from pauca.own import Problem
-from pauca.own.fits import Fits
-from pauca.sequences import ChainField, Observations, Passes
+from pauca.crf.objective import ChainField
+from pauca.crf.observations import Observations
+from pauca.crf.passes import Passes
+from pauca.custom.fits import Fits
+from pauca.custom.objective import CustomProblem
 
 # Numbers of sensors at which errors are told, and by how much the error of all sensors may be missed.
 SIZES = (2, 3, 4, 5, 6, 8, 10, 12)
@@ -92,7 +94,7 @@ class Refits:
         ridge = 1.0 / len(codes)
         data = Observations.gather(np.vstack(fit.X), _bounds(fit))
         self._field = ChainField(data, codes, self.shape[1], ridge=ridge, ridge_transitions=ridge, by_weight=True)
-        self._fits = Fits(Problem(self._field))
+        self._fits = Fits(CustomProblem(self._field))
         self._near = self._fits.null
         self._test = Observations.plain(np.vstack(test.X), _bounds(test))
         self._truth = np.concatenate(test.y)
@@ -135,8 +137,8 @@ def _by_weight(fit: Home, test: Home, sizes: tuple[int, ...], method: str) -> di
     used: list[int] = []
 
     def watch(progress: Progress) -> bool:
-        sensor = int(progress.event[1]) // n_labels  # type: ignore[arg-type]
-        (used.append if progress.event[0] == "add" else used.remove)(sensor)
+        sensor = int(progress.move[1]) // n_labels  # type: ignore[arg-type]
+        (used.append if progress.move[0] == "add" else used.remove)(sensor)
         return len(set(used)) >= max(sizes) + FURTHER
 
     everything = fit.X[0].shape[1] * n_labels

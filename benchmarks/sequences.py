@@ -13,9 +13,10 @@ from benchmarks.activities import made_up
 from benchmarks.report import Figure
 from benchmarks.rival_crf import train
 from pauca import SparseTagger
-from pauca.own import Problem
-from pauca.own.refits import Rest, minimise
-from pauca.sequences import ChainField, Observations
+from pauca.crf.objective import ChainField
+from pauca.crf.observations import Observations
+from pauca.custom.objective import CustomProblem
+from pauca.custom.quasi_newton import Rest, minimise
 
 C2 = 1.0
 K = 15
@@ -24,8 +25,8 @@ LOADING = """
 import numba
 import numpy as np
 from time import perf_counter
-from pauca.sequences import Observations, Passes
-from pauca.sequences.passes import kernels
+from pauca.crf import Observations, Passes
+from pauca.crf.passes import kernels
 passes = Passes(Observations.plain(np.zeros((5, 1)), np.array([0, 5])), 3)
 start = perf_counter()
 kernels()
@@ -109,7 +110,7 @@ def _full_fit(make: Callable[[], ChainField], ridge: float, goal: float) -> tupl
     value, gradient = posed.value_and_gradient(field.start)
     begin = Rest(field.start, value, gradient, np.diag(1.0 / posed.curvature(field.start)), np.inf)
     everything = np.arange(field.n_coords)
-    found = minimise(Problem(posed), everything, begin, lambda reached: np.inf if reached <= goal else 0.0)
+    found = minimise(CustomProblem(posed), everything, begin, lambda reached: np.inf if reached <= goal else 0.0)
     return process_time() - start, found.value, posed.calls
 
 

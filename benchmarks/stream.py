@@ -12,8 +12,8 @@ from benchmarks.problems import Problem
 from benchmarks.report import Figure
 from benchmarks.reviews import NGRAMS, WORDS, reviews
 from benchmarks.timing import Contender, race, read
-from pauca.losses import Squared
-from pauca.stream import EpochSGD
+from pauca.losses import SquaredError
+from pauca.sgd.epoch_sgd import EpochSGD
 
 # Radii from one that keeps nearly everything out to one that is never reached, and steps and first epochs as they are
 # chosen on held-out reviews. The rows have norm one.
@@ -45,7 +45,7 @@ def stream(quick: bool, data: Path) -> Iterator[Figure]:
 
 def learner(problem: Problem, bound: float, step: float, first_epoch: int) -> EpochSGD:
     """A learner for squared loss."""
-    return EpochSGD(problem.X.shape[1], Squared(), bound, step=step, first_epoch=first_epoch)
+    return EpochSGD(problem.X.shape[1], SquaredError(), bound, step=step, first_epoch=first_epoch)
 
 
 def _passes(name: str, problem: Problem, longest: int, quick: bool) -> Iterator[Figure]:

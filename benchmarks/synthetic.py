@@ -108,7 +108,7 @@ class _PublishedStop:
         self.support: list[int] = []
 
     def __call__(self, progress: Progress) -> bool:
-        action, unit = progress.event[:2]
+        action, unit = progress.move[:2]
         assert isinstance(unit, int)
         if action == "drop":
             self.support.remove(unit)

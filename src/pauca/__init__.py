@@ -10,21 +10,18 @@ from pauca.version import __version__
 
 if TYPE_CHECKING:
     from pauca import export, losses, methods, projections, theory
-    from pauca.estimators import (
-        L1Classifier,
-        L1Regressor,
-        SparseClassifier,
-        SparsePrecision,
-        SparseRegressor,
-        SparseTagger,
-        Sparsified,
-        StreamClassifier,
-        StreamRegressor,
-        sparsify,
-    )
-    from pauca.export import ModelFileError, load
-    from pauca.own import select
-    from pauca.path import Path, Progress, Stop
+    from pauca.crf import SparseTagger
+    from pauca.custom import select
+    from pauca.estimators import SparseClassifier, SparseRegressor
+    from pauca.export import ModelFileError
+    from pauca.graphical import SparsePrecision
+    from pauca.l1 import L1Classifier, L1Regressor
+    from pauca.loading import load
+    from pauca.results.path import Path
+    from pauca.search.driver import Progress
+    from pauca.search.stop import Stop
+    from pauca.sgd import StreamClassifier, StreamRegressor
+    from pauca.sparsification import Sparsified, sparsify
     from pauca.warnings import PaucaWarning
 
 __all__ = [
@@ -53,41 +50,41 @@ __all__ = [
     "theory",
 ]
 
-# Where each name lives. They are imported when first asked for, since scikit-learn takes a second or more to import:
-# too long for a command line that is only asked for its help.
+# Where each name is defined. They are imported when first asked for, since scikit-learn takes a second or more to
+# import: too long for a command line that is only asked for its help.
 _HOMES = {
-    "L1Classifier": "estimators",
-    "L1Regressor": "estimators",
+    "L1Classifier": "l1",
+    "L1Regressor": "l1",
     "ModelFileError": "export",
-    "Path": "path",
+    "Path": "results.path",
     "PaucaWarning": "warnings",
-    "Progress": "path",
+    "Progress": "search.driver",
     "SparseClassifier": "estimators",
-    "SparsePrecision": "estimators",
+    "SparsePrecision": "graphical",
     "SparseRegressor": "estimators",
-    "SparseTagger": "estimators",
-    "Sparsified": "estimators",
-    "Stop": "path",
-    "StreamClassifier": "estimators",
-    "StreamRegressor": "estimators",
-    "load": "export",
-    "select": "own",
-    "sparsify": "estimators",
+    "SparseTagger": "crf",
+    "Sparsified": "sparsification",
+    "Stop": "search.stop",
+    "StreamClassifier": "sgd",
+    "StreamRegressor": "sgd",
+    "load": "loading",
+    "select": "custom",
+    "sparsify": "sparsification",
 }
 
-_ROOMS = (
-    *("ball", "choice", "design", "estimators", "export", "graphs", "losses", "methods", "model", "objectives", "own"),
-    *("path", "projections", "refit", "sampling", "sequences", "stream", "subset", "theory", "units", "warnings"),
+_PACKAGES = (
+    *("constraints", "crf", "custom", "design", "estimators", "export", "graphical", "l1", "losses", "methods"),
+    *("model_selection", "objectives", "projections", "results", "search", "sgd", "solvers", "sparsification"),
+    *("subsets", "theory", "warnings"),
 )
 
 
 def __getattr__(name: str) -> Any:
     """A public name, imported when it is first asked for."""
-    if name not in _HOMES and name not in _ROOMS:
+    if name not in _HOMES and name not in _PACKAGES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    importlib.import_module("pauca.estimators")  # brings all rooms along, so that `pauca.export.onnx` is there too
-    room = importlib.import_module(f"pauca.{_HOMES.get(name, name)}")
-    value = getattr(room, name) if name in _HOMES else room
+    module = importlib.import_module(f"pauca.{_HOMES.get(name, name)}")
+    value = getattr(module, name) if name in _HOMES else module
     globals()[name] = value
     return value
 

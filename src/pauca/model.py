@@ -18,11 +18,11 @@ class Snapshot:
     """Diagonal of the inverse Hessian on the support: what the coefficients' variances are proportional to."""
     intercept: np.ndarray | None = None
     """Shape (C,), where it cannot be had from the coefficients."""
-    worth: np.ndarray | None = None
+    importance: np.ndarray | None = None
     """What each unit is worth, shape (k,), where it cannot be had from coefficients and variance."""
     reported: float | None = None
     """The objective as the user means it, where the search minimises something smoother."""
-    at_infinity: bool = False
+    diverged: bool = False
     """Whether the optimum lies at infinite coefficients."""
     converged: bool = True
     """Whether the refit came to its end."""
@@ -42,14 +42,14 @@ class Model:
     objective : float
         ``Q``: the weighted mean loss (for squared loss half the mean squared error), plus the ridge term if there is
         one.
-    worth : ndarray of shape (k,)
+    importance : ndarray of shape (k,)
         By how much ``Q`` would rise if the unit were left out and the others refitted.
-    worth_is_exact : bool
+    importance_is_exact : bool
         Whether that is so, or an estimate to second order, which may be far off for strong units: exact for squared
         loss, and for the model that answered the fit.
     units : ndarray of shape (k,)
         The chosen units, ascending: columns, or groups of columns.
-    at_infinity : bool
+    diverged : bool
         Whether the optimum lies at infinite coefficients, as with classes that can be separated; those here are where
         there was next to nothing left to gain.
     converged : bool
@@ -63,10 +63,10 @@ class Model:
     coef: np.ndarray
     intercept: float | np.ndarray
     objective: float
-    worth: np.ndarray
+    importance: np.ndarray
     units: np.ndarray
-    at_infinity: bool = False
-    worth_is_exact: bool = True
+    diverged: bool = False
+    importance_is_exact: bool = True
     converged: bool = True
     free: np.ndarray | None = None
 

@@ -8,9 +8,8 @@ import traceback
 from argparse import Namespace
 from collections.abc import Sequence
 
-from pauca.cli.errors import Aborted, CommandError
+from pauca.cli.messages import Aborted, CommandError, Voice, one_line
 from pauca.cli.options import parser
-from pauca.cli.voice import Voice, one_line
 
 INTERRUPTED = 130
 

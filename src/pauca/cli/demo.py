@@ -6,9 +6,8 @@ import os
 import shlex
 from argparse import Namespace
 
-from pauca.cli.errors import BadData
 from pauca.cli.files import polars
-from pauca.cli.voice import Voice
+from pauca.cli.messages import BadData, Voice
 from pauca.export.files import write_whole
 
 ROWS_TO_LEARN_FROM = 342
@@ -16,7 +15,7 @@ ROWS_TO_LEARN_FROM = 342
 
 def demo(options: Namespace, voice: Voice) -> int:
     """Write a table, then fit, explain and predict as a user would, and say which files there are now."""
-    from pauca.cli.command import main  # the command that called us
+    from pauca.cli.command import main
 
     folder = options.into
     try:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from pauca.cli.errors import BadData, did_you_mean, listed
+from pauca.cli.messages import BadData, did_you_mean
+from pauca.wording import quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -240,7 +241,7 @@ def _checked_names(path: str, header: list[str]) -> list[str]:
         raise BadData(f"{path}: column {names.index('') + 1} has no name in the header; give it one")
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1] if len(set(names)) < len(names) else []
     if twice:
-        raise BadData(f"{path} has several columns of one name: {listed(twice)}; rename or remove all but one")
+        raise BadData(f"{path} has several columns of one name: {quoted(twice)}; rename or remove all but one")
     return names
 
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pauca.cli.errors import BadData
+from pauca.cli.messages import BadData, Voice
 from pauca.cli.problem import Problem, make_problem
 from pauca.cli.progress import Watcher
 from pauca.cli.show import path_records, plain
-from pauca.cli.voice import Voice
-from pauca.estimators import SparseClassifier, SparseRegressor
+from pauca.estimators.classifier import SparseClassifier
+from pauca.estimators.regressor import SparseRegressor
 
 INTERRUPTED = 130
 
@@ -69,7 +69,7 @@ def _estimator(options: Namespace, problem: Problem) -> Any:
         "method": options.method,
         "cv": options.cv,
         "scoring": options.scoring,
-        "choose": options.choose,
+        "selection_rule": options.selection_rule,
         "criterion": options.criterion,
         "n_jobs": options.jobs,
         "ridge": options.ridge,
@@ -149,7 +149,7 @@ def _document(problem: Problem, model: Any, seconds: float) -> Any:
             "explained": path.explained(size),
             "cost": None if path.prices is None else path.cost(size),
             "baselines": problem.raw.baselines,
-            "choice": None if path.choice is None else path.choice.sentence,
+            "choice": None if path.choice is None else path.choice.message,
             "stop": path.stop.value,
             "path": path_records(path),
             "seconds": {"reading": problem.read_seconds, "fitting": seconds},

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from pauca.version import __version__
 
-LOSSES_FOR_NUMBERS = ("squared", "huber", "absolute", "quantile", "poisson")
-LOSSES_FOR_CLASSES = ("logistic", "hinge", "squared_hinge")
+LOSSES_FOR_NUMBERS = ("squared_error", "huber", "absolute_error", "quantile", "poisson")
+LOSSES_FOR_CLASSES = ("log_loss", "hinge", "squared_hinge")
 METHODS = ("exchange", "forward", "foba", "backward")
 CRITERIA = ("aic", "bic", "ebic")
 RULES = ("1se", "best")
@@ -121,7 +121,7 @@ def _fit(fit: argparse.ArgumentParser) -> None:
     choice = fit.add_argument_group("how the size is chosen")
     choice.add_argument("--cv", type=_whole(2), metavar="N", help="number of folds (5)")
     choice.add_argument(
-        "--choose", choices=RULES, default="1se", help="the smallest within a standard error, or the best"
+        "--selection-rule", choices=RULES, default="1se", help="the smallest within a standard error, or the best"
     )
     choice.add_argument("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc")
     choice.add_argument("--criterion", choices=CRITERIA, help="an information criterion instead of folds")

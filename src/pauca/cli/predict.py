@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from pauca.cli.errors import BadData, counted, did_you_mean, listed
+from pauca.cli.constraints import split_names
 from pauca.cli.files import TableFile, look_at, polars, read_frame, read_libsvm
 from pauca.cli.fit import check_writable
+from pauca.cli.messages import BadData, Voice, counted, did_you_mean
 from pauca.cli.show import load_model
 from pauca.cli.tables import Part, built, known_levels, needed_parts, tidied
-from pauca.cli.voice import Voice
-from pauca.cli.wishes import split_names
 from pauca.export.files import write_whole
+from pauca.wording import quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,7 +44,7 @@ def predict(options: Namespace, voice: Voice) -> int:
         made = _predictions(model, rows, whole, proba=options.proba)
     both = [name for name in made.columns if name in kept.columns]
     if both:
-        raise BadData(f"a column to keep has the name of a result: {listed(both)}")
+        raise BadData(f"a column to keep has the name of a result: {quoted(both)}")
     _write(polars().concat([kept, made], how="horizontal") if kept.width else made, options.out)
     if options.out is not None:
         voice.note(f"wrote {counted(len(whole), 'prediction')} to {options.out}")
@@ -79,7 +79,7 @@ def _needed(model: Any, table: TableFile, options: Namespace) -> tuple[pl.DataFr
     missing = [name for name in wanted if name not in table.columns]
     if missing:
         hint = table.one_column_hint() or (did_you_mean(missing[0], table.columns) if len(missing) == 1 else "")
-        raise BadData(f"the model needs columns that {table.path} does not have: {listed(missing)}{hint}")
+        raise BadData(f"the model needs columns that {table.path} does not have: {quoted(missing)}{hint}")
     texts = list(dict.fromkeys(part.column for part in parts if part.level is not None))
     kept = _kept(options, table)
     # What is handed on stays as it is written, and a table of no needed columns still has rows.
@@ -135,7 +135,7 @@ def _whole_rows(frame: pl.DataFrame, parts: list[Part], options: Namespace, voic
         )
     if lacking:
         voice.note(
-            f"{counted(int((~whole).sum()), 'prediction')} left blank, for missing values in {listed(list(lacking))}"
+            f"{counted(int((~whole).sum()), 'prediction')} left blank, for missing values in {quoted(list(lacking))}"
         )
     return whole
 
@@ -147,7 +147,7 @@ def _tell_unseen(model: Any, frame: pl.DataFrame, parts: list[Part], voice: Voic
         known = known_levels(model, name)
         strange = frame[name].filter(frame[name].is_not_null() & ~frame[name].is_in(list(known)))
         if strange.len() and notes is not None:
-            shown = listed(strange.unique(maintain_order=True).to_list())
+            shown = quoted(strange.unique(maintain_order=True).to_list())
             voice.note(
                 f"{counted(strange.len(), 'row')} with values of {name!r} that the fit has not seen count as "
                 f"{notes.baselines[name]!r}: {shown}"

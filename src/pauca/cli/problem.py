@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.cli.errors import BadData, BadUsage, counted, listed
+from pauca.cli.constraints import ColumnConstraints, split_names
 from pauca.cli.files import TableFile, look_at, polars, read_frame, read_libsvm
+from pauca.cli.messages import BadData, BadUsage, Voice, counted
 from pauca.cli.tables import Part, built, parts_of, split_text, tidied
 from pauca.cli.target import Target, make_target
-from pauca.cli.voice import Voice
-from pauca.cli.wishes import ColumnWishes, split_names
 from pauca.export.raw_table import RawTable
+from pauca.wording import quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,7 +62,7 @@ def _from_libsvm(table: TableFile, options: Namespace, voice: Voice) -> Problem:
     voice.note(f"column {first} of the file is called x0, as in any table without names")
     target = make_target(polars().Series("label", y), options, voice)
     names = [f"x{j}" for j in range(X.shape[1])]
-    wishes = ColumnWishes(options, [Part(name, name) for name in names], names, named=False)
+    wishes = ColumnConstraints(options, [Part(name, name) for name in names], names, named=False)
     return Problem(X, target, wishes.settings(), RawTable(first_index=first), read_seconds=seconds)
 
 
@@ -92,7 +92,7 @@ def _from_frame(table: TableFile, options: Namespace, voice: Voice) -> Problem:
     if not parts:
         raise BadData(f"{table.path} has no column to choose from beside the target")
     target = make_target(given[options.target], options, voice)
-    settings = ColumnWishes(options, parts, table.columns).settings()
+    settings = ColumnConstraints(options, parts, table.columns).settings()
     X = built(frame, parts)
     return Problem(
         X,
@@ -166,7 +166,7 @@ def _without_missing(
         filled, medians = _filled(frame)
         if lacking:
             total = counted(sum(lacking.values()), "missing value")
-            voice.note(f"{total} filled with medians (text: the most frequent value): {listed(list(lacking))}")
+            voice.note(f"{total} filled with medians (text: the most frequent value): {quoted(list(lacking))}")
         return filled, given, medians
     if lacking:
         told = ", ".join(f"{column!r} ({count:,})" for column, count in list(lacking.items())[:5])
@@ -183,7 +183,7 @@ def _filled(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, float]]:
     empty = [column.name for column in frame.get_columns() if column.null_count() == frame.height]
     if empty:
         raise BadData(
-            f"columns without any value have no median: {listed(empty)}; leave them out: --drop {','.join(empty)}"
+            f"columns without any value have no median: {quoted(empty)}; leave them out: --drop {','.join(empty)}"
         )
     medians, columns = {}, []
     for column in frame.get_columns():

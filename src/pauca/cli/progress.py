@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pauca.cli.errors import Aborted
+from pauca.cli.messages import Aborted
 
 if TYPE_CHECKING:
-    from pauca.path import Progress
+    from pauca.search.driver import Progress
 
 # Shorter fits show no bar, and longer ones draw it no oftener than this, in seconds.
 PATIENCE = 0.5

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from pauca.cli.errors import BadData
+from pauca.cli.messages import BadData, Voice
 from pauca.cli.tables import Part, needed_parts
-from pauca.cli.voice import Voice
-from pauca.export import load
-from pauca.export.form import formula_of
+from pauca.export.formula import formula_of
 from pauca.export.sql import identifier, literal
-from pauca.path import Path
+from pauca.loading import load
+from pauca.results.path import Path
 
 # In the table of sizes, so many names that came or went are shown.
 NAMES_SHOWN = 6
@@ -134,7 +133,7 @@ def _sentences(model: Any) -> Any:
 def _start(form: Any) -> str:
     start = float(form.intercept[0])
     if form.classes is not None:
-        odds = f" (odds of {math.exp(start):.4g})" if form.link == "logistic" and abs(start) < 700 else ""
+        odds = f" (odds of {math.exp(start):.4g})" if form.link == "log_loss" and abs(start) < 700 else ""
         return f"where all columns are 0 (or baselines), the score of {form.classes[1]!r} is {start:.6g}{odds}"
     if form.link == "exp":
         return f"where all columns are 0 (or baselines), the prediction is {_exponential(start)}"
@@ -142,7 +141,7 @@ def _start(form: Any) -> str:
 
 
 def _effect(form: Any, weight: float) -> str:
-    if form.link == "logistic":
+    if form.link == "log_loss":
         return f"the odds of {form.classes[1]!r} are multiplied by {_exponential(weight)}"
     if form.link == "exp":
         return f"it is multiplied by {_exponential(weight)}"

@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pauca.cli.errors import BadData, counted, listed
 from pauca.cli.files import polars
+from pauca.cli.messages import BadData, counted
 from pauca.export.raw_table import RawTable
+from pauca.wording import quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,7 +63,7 @@ def tidied(frame: pl.DataFrame, where: str, texts: Iterable[str] = ()) -> pl.Dat
     for names, what in ((dates, "dates or times"), (strange, "neither numbers nor text")):
         if names:
             raise BadData(
-                f"{where} has columns of {what}: {listed(names)}. Turn them into numbers first (days since a date, "
+                f"{where} has columns of {what}: {quoted(names)}. Turn them into numbers first (days since a date, "
                 f"hour of the day), or leave them out: --drop {','.join(names[:5])}"
             )
     # In one step for all columns: there may be many thousands.
@@ -112,7 +113,7 @@ def parts_of(columns: Iterable[str], levels: dict[str, list[str]]) -> list[Part]
     if len(set(names)) < len(names):
         twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         raise BadData(
-            f"a column is called as the value of a column of text is to be called: {listed(twice)}; rename it"
+            f"a column is called as the value of a column of text is to be called: {quoted(twice)}; rename it"
         )
     return parts
 
@@ -188,7 +189,7 @@ def encode(table: Any, model: Any) -> pl.DataFrame:
     wanted = list(dict.fromkeys(part.column for part in parts))
     missing = [name for name in wanted if name not in columns]
     if missing:
-        raise ValueError(f"The model needs columns that the table does not have: {listed(missing)}.")
+        raise ValueError(f"The model needs columns that the table does not have: {quoted(missing)}.")
     texts = {part.column for part in parts if part.level is not None}
     frame = pl.DataFrame({name: pl.Series(name, _values(table[name]), strict=False) for name in wanted})
     return built(tidied(frame, "the table", texts), parts)

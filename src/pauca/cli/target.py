@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pauca.cli.errors import BadData, BadUsage
 from pauca.cli.files import polars
+from pauca.cli.messages import BadData, BadUsage, Voice
 from pauca.cli.options import LOSSES_FOR_CLASSES
 from pauca.cli.tables import tidied
-from pauca.cli.voice import Voice
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pauca.estimators.base import SparseModel
-from pauca.estimators.classes import TellsClasses
+from pauca.estimators.classification import ClassificationMixin
 from pauca.export import register_kind
 from pauca.losses import Loss
-from pauca.path import Method, Progress
+from pauca.search.driver import Method, Progress
 
 
 @register_kind("SparseClassifier", labels=("classes_",))
-class SparseClassifier(TellsClasses, SparseModel):
+class SparseClassifier(ClassificationMixin, SparseModel):
     """The best linear classifier with few features.
 
     Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) |w|^2`` over models of at most ``k`` features; the row
@@ -22,12 +22,12 @@ class SparseClassifier(TellsClasses, SparseModel):
     Parameters
     ----------
     k : int, "auto", iterable of int or None, default="auto"
-        Number of features (of groups, if there are ``groups``). "auto" finds it by cross-validation, from 0 up to as
-        many as it takes, at most 100; a range or list names the sizes to choose from. None: as many as lower the
+        Number of features (of groups, if there are ``feature_groups``). "auto" finds it by cross-validation, from 0 up
+        to as many as it takes, at most 100; a range or list names the sizes to choose from. None: as many as lower the
         objective by at least ``tol``, within the ``budget`` if there is one.
-    loss : str or Loss, default="logistic"
-        "logistic", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded
-        as -1 and 1. With more than two classes, "logistic" is the multinomial likelihood; other losses tell each class
+    loss : str or Loss, default="log_loss"
+        "log_loss", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded
+        as -1 and 1. With more than two classes, "log_loss" is the multinomial likelihood; other losses tell each class
         from all others. Either way all classes share one set of features.
     method : str or object, default="exchange"
         "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
@@ -38,7 +38,7 @@ class SparseClassifier(TellsClasses, SparseModel):
     scoring : str, callable or None, default=None
         What folds are scored by: a scorer of scikit-learn such as "roc_auc", without sample weights. None: the share
         of the constant model's loss that is gone on the rows held out, where no probability counts as less than 0.001.
-    choose : {"1se", "best"}, default="1se"
+    selection_rule : {"1se", "best"}, default="1se"
         The smallest size within one standard error of the best mean score, or the best itself.
     criterion : {"aic", "bic", "ebic"} or None, default=None
         Choose ``k`` by an information criterion on all rows, without folds; for losses that are a likelihood.
@@ -52,18 +52,18 @@ class SparseClassifier(TellsClasses, SparseModel):
         Whether to fit an intercept; it is never penalised and never counted.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as everywhere in scikit-learn.
-    groups : array-like of shape (n_features,) or dict, default=None
+    feature_groups : array-like of shape (n_features,) or dict, default=None
         Label of every column's group. Columns of one label are chosen together or not at all, and ``k`` counts groups.
         With ``max_per_group`` columns are chosen one by one, and groups only limit how many.
     max_per_group : int or None, default=None
         The largest number of columns chosen from any group.
     always, never : list of column names or indices, default=None
-        Features that are in every model (and counted), or in none. With ``groups``, labels of groups; integers are
-        labels then, not indices.
+        Features that are in every model (and counted), or in none. With ``feature_groups``, labels of groups; integers
+        are labels then, not indices.
     costs : array-like of shape (n_features,) or dict, default=None
         Price of every column; a group costs the sum of its columns. The keys of a dict are columns, by name or index;
-        with ``groups`` (and no ``max_per_group``) they are labels of groups if any is one, integers too. Candidates
-        are ranked by gain per price.
+        with ``feature_groups`` (and no ``max_per_group``) they are labels of groups if any is one, integers too.
+        Candidates are ranked by gain per price.
     budget : float or None, default=None
         The largest total price. What is found within it is the best that exchanges come to; it is not proved best.
     bounds : pair or dict, default=None
@@ -84,7 +84,7 @@ class SparseClassifier(TellsClasses, SparseModel):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     support_ : ndarray
         Indices of the chosen features, ascending.
-    groups_ : ndarray
+    feature_groups_ : ndarray
         Labels of the chosen groups, where there are groups to choose.
     cost_ : float
         What the chosen features, or groups, cost in all, where there are ``costs``.
@@ -93,7 +93,7 @@ class SparseClassifier(TellsClasses, SparseModel):
     objective_ : float
         Its objective Q.
     stop_ : Stop
-        Why the search ended; ``stop_.sentence`` says it in words.
+        Why the search ended; ``stop_.message`` says it in words.
     path_ : Path
         The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
     n_features_in_ : int
@@ -128,18 +128,18 @@ class SparseClassifier(TellsClasses, SparseModel):
         self,
         k: int | str | Iterable[int] | None = "auto",
         *,
-        loss: str | Loss = "logistic",
+        loss: str | Loss = "log_loss",
         method: str | Method = "exchange",
         cv: Any = None,
         scoring: Any = None,
-        choose: str = "1se",
+        selection_rule: str = "1se",
         criterion: str | None = None,
         n_jobs: int | None = None,
         ridge: float = 0.0,
         tol: float = 0.0,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         max_per_group: int | None = None,
         always: Any = None,
         never: Any = None,
@@ -156,13 +156,13 @@ class SparseClassifier(TellsClasses, SparseModel):
             method=method,
             cv=cv,
             scoring=scoring,
-            choose=choose,
+            selection_rule=selection_rule,
             criterion=criterion,
             n_jobs=n_jobs,
             ridge=ridge,
             tol=tol,
             fit_intercept=fit_intercept,
-            groups=groups,
+            feature_groups=feature_groups,
             max_per_group=max_per_group,
             always=always,
             never=never,

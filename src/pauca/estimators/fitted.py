@@ -1,28 +1,243 @@
-"""A fitted linear model with few features: all that follows from its path, whatever search has found it."""
+"""What follows from a path and a size on it, whatever is modelled: other sizes, words, settings read from a file."""
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+import os
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pauca.estimators.checks import check_rows
-from pauca.estimators.on_path import OnPath
-from pauca.estimators.portable import Portable
-from pauca.estimators.seen import Seen
+from pauca.estimators.validation import check_rows
+from pauca.export import save
+from pauca.export.formula import formula_of
+from pauca.export.onnx import to_onnx
+from pauca.export.python import to_python
+from pauca.export.sql import to_sql
 from pauca.model import Model
-from pauca.path import Path, Stop
+from pauca.results.path import Path
+from pauca.results.summary import summarize
+from pauca.search.stop import Stop
 
 
-class FittedModel(OnPath, Portable, Seen, SelectorMixin, BaseEstimator):
+class PathMixin:
+    """A fitted estimator with a ``path_`` and a ``k_``; ``_choose(size)`` sets all that follows from them."""
+
+    k: Any
+    k_: int
+    path_: Any
+    _choose: Any
+    _check_options: Any
+
+    def at(self, size: int) -> Self:
+        """The fitted model of another size on the path, without refitting.
+
+        Parameters
+        ----------
+        size : int
+            One of ``path_.sizes``; a ``KeyError`` says which there are.
+
+        Returns
+        -------
+        estimator
+            Another estimator of the same kind, fitted, with ``k=size`` and the same ``path_``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = SparseRegressor(k=5).fit(X, y)
+        >>> [round(model.at(size).score(X, y), 2) for size in (1, 3, 5)]
+        [0.34, 0.48, 0.51]
+        """
+        check_is_fitted(self)
+        other = self._twin()
+        other.k = size
+        other._choose(size)
+        return other
+
+    def summary(self) -> str:
+        """The model as text, to be printed.
+
+        Returns
+        -------
+        str
+            The chosen features with their coefficients and what each is worth: how much of the share explained would be
+            lost if it were left out and the others refitted. The most valuable come first.
+        """
+        check_is_fitted(self)
+        return summarize(self.path_, self.k_)
+
+    def _twin(self) -> Self:
+        """A copy that may be given another size; arrays are shared."""
+        return copy.copy(self)
+
+    def _recheck_options(self) -> None:
+        """Refuse settings from a file that no fit would take; ``at(0)`` has ``k=0``, which no fit may ask for."""
+        size, self.k = self.k, None if isinstance(self.k, int) and self.k == 0 else self.k
+        try:
+            self._check_options()
+        finally:
+            self.k = size
+
+
+class ExportMixin:
+    """A fitted model that can be written down: as a file for ``pauca.load``, and in languages that know no pauca."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file of plain JSON, for ``pauca.load``.
+
+        The file holds the settings, the names and the whole path, and no code. ``callback`` is left out. A loss or
+        method of your own can be saved if its class was made known with ``pauca.export.register_part``. A file that is
+        there already is replaced in one step, once the new one is whole.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        ModelFileError
+            If a setting cannot be written as plain JSON.
+
+        Examples
+        --------
+        >>> import tempfile, os, pauca
+        >>> model = pauca.SparseRegressor(k=1).fit([[1, 0], [0, 1], [2, 2]], [1, 0, 2])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(os.path.join(folder, "model.json"))
+        ...     pauca.load(os.path.join(folder, "model.json")).support_
+        array([0])
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    def to_sql(self, table: str | Sequence[str] | None = None, *, keep: Sequence[str] = ()) -> str:
+        """The model as SQL, in the words that all databases share.
+
+        Names are quoted as the standard has it, with double quotes (MySQL understands them in its mode ANSI_QUOTES), so
+        that any name is safe; the few that cannot be are refused. A row in which a used column is NULL gives NULL.
+
+        Parameters
+        ----------
+        table : str, sequence of str or None, default=None
+            A table to select from, or its schema and name: ``("clinic", "patients")``. None: the expression alone, to
+            be pasted into a query of your own.
+        keep : sequence of str, default=()
+            Columns of the table to hand on beside the results, such as a key.
+
+        Returns
+        -------
+        str
+            Numbers: "prediction", or a column for each output. Two classes: "prediction" and the probability of the
+            second, or its score where the loss models no probabilities. More classes: "prediction" and the probability
+            or score of each; for these a table is needed.
+
+        Examples
+        --------
+        >>> from pauca import SparseRegressor
+        >>> model = SparseRegressor(k=1, fit_intercept=False).fit([[1, 0], [0, 1], [2, 2]], [1, 0, 2])
+        >>> print(model.to_sql())
+        (0.0e0
+            + 1.0e0 * "x0")
+        >>> print(model.to_sql("patients", keep=["id"]))
+        SELECT
+          t."id",
+          (0.0e0
+            + 1.0e0 * t."x0") AS "prediction"
+        FROM "patients" t
+        """
+        check_is_fitted(self)
+        return to_sql(formula_of(self), table, keep)
+
+    def to_python(self) -> str:
+        """The model as the source of a Python module that imports nothing but ``math``.
+
+        Returns
+        -------
+        str
+            With a function ``predict(row)``, and ``predict_proba(row)`` where there are probabilities. A row is a
+            mapping from names of columns to numbers; only the chosen ones are looked up. Column 3 of a table without
+            names is called ``x3``.
+
+        Examples
+        --------
+        >>> from pauca import SparseRegressor
+        >>> model = SparseRegressor(k=1, fit_intercept=False).fit([[1, 0], [0, 1], [2, 2]], [1, 0, 2])
+        >>> with open("model.py", "w") as file:   # doctest: +SKIP
+        ...     file.write(model.to_python())
+        >>> module = {}
+        >>> exec(model.to_python(), module)
+        >>> round(module["predict"]({"x0": 3.0}), 6)
+        3.0
+        """
+        check_is_fitted(self)
+        return to_python(formula_of(self))
+
+    def to_onnx(self) -> Any:
+        """The model as ONNX, with one input "X" of all columns in double precision; needs the extra [onnx].
+
+        For a pipeline, call ``pauca.export.onnx.register()`` once, and then ``skl2onnx.to_onnx``.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its method ``SerializeToString()`` gives the bytes of a file. The output is the prediction, of shape
+            (n, n_outputs); for classes it is their labels, and their probabilities or scores.
+        """
+        check_is_fitted(self)
+        return to_onnx(self)
+
+    def _restored(self: Any) -> None:
+        """Called when a file has been read: refuse what does not go together, set what the path does not hold."""
+        self._recheck_options()
+
+
+class ReportMixin:
+    """A fitted model that can be shown."""
+
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
+        """Write the fitted model as one HTML page, to be opened in any browser; needs the extra [report].
+
+        The page holds the chosen features with what each is worth, a slider over all sizes of the path with what every
+        size gains and costs, curves, and the settings. It is a single file that asks nothing of the network and can be
+        read, sent and printed without Python. It holds no rows of the data. A file that is there already is replaced in
+        one step, once the new one is whole.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, such as ``"report.html"``.
+        title : str or None, default=None
+            What to write above the page. None: what is known of the model.
+
+        Examples
+        --------
+        >>> import tempfile, os, pauca
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pauca.SparseRegressor().fit(X, y).report(os.path.join(folder, "report.html"), title="Diabetes")
+        ...     os.listdir(folder)
+        ['report.html']
+        """
+        from pauca.report import write_report
+
+        check_is_fitted(self)
+        write_report(self, path, title)
+
+
+class FittedModel(PathMixin, ExportMixin, ReportMixin, SelectorMixin, BaseEstimator):
     """What every estimator can do once it has a ``path_`` and a size on it.
 
-    A kind of estimator derives from this and from ``ForetellsNumbers`` or ``TellsClasses``. Its ``fit`` sets ``path_``
-    and calls ``_choose(size)``, which sets ``coef_``, ``intercept_``, ``support_``, ``objective_``, ``k_`` and
-    ``stop_``; files and ``at`` go the same way. It has the parameters ``k`` and ``loss``, and ``_check_options()``
+    A kind of estimator derives from this and from ``RegressionMixin`` or ``ClassificationMixin``. Its ``fit`` sets
+    ``path_`` and calls ``_choose(size)``, which sets ``coef_``, ``intercept_``, ``support_``, ``objective_``, ``k_``
+    and ``stop_``; files and ``at`` go the same way. It has the parameters ``k`` and ``loss``, and ``_check_options()``
     refuses parameters that cannot be meant.
     """
 

@@ -1,7 +1,8 @@
 """Taking a model away: plain files that need pauca to be read, and SQL, Python and ONNX that do not."""
 
-from pauca.export.errors import ModelFileError
-from pauca.export.model_file import load, save
+from pauca.export import onnx
+from pauca.export.files import ModelFileError
+from pauca.export.model_file import save
 from pauca.export.registry import register_kind, register_part
 
-__all__ = ["ModelFileError", "load", "register_kind", "register_part", "save"]
+__all__ = ["ModelFileError", "onnx", "register_kind", "register_part", "save"]

@@ -1,10 +1,17 @@
-"""Files that are whole or not there: written beside, then put in place in one step."""
+"""What goes wrong between a model and its file."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import secrets
+
+
+class ModelFileError(ValueError):
+    """A model that cannot be written to a file, or a file that is not a whole and sound model.
+
+    The message says what is wrong, and where in the file: ``model.json: models[3].coef: ...``.
+    """
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:

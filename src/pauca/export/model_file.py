@@ -7,21 +7,20 @@ import json
 import os
 from typing import Any
 
-from pauca.export.errors import ModelFileError
-from pauca.export.files import write_whole
+from pauca.export.files import ModelFileError, write_whole
+from pauca.export.json_reader import JsonReader
 from pauca.export.path_file import FIELDS, read_path, write_path
-from pauca.export.place import Place
 from pauca.export.raw_table import read_raw_table, write_raw_table
-from pauca.export.registry import Kind, kind_of, known_kinds
+from pauca.export.registry import KINDS, Kind, kind_of
 from pauca.export.values import read_array, read_value, write_array, write_value
-from pauca.path import Path
+from pauca.results.path import Path
 from pauca.version import __version__
 
 FORMAT = "pauca model"
 
 # Raised whenever files change. A reader knows its own version and all before it; a setting that is added later must be
 # filled in here with its default for files of an earlier version.
-VERSION = 1
+VERSION = 2
 
 # Code that only matters while fitting: it is left out of files and comes back as None.
 LEFT_OUT = ("callback",)
@@ -30,7 +29,7 @@ LEFT_OUT = ("callback",)
 LEFT_OUT_AS_CODE = ("cv", "scoring")
 
 # The same where it is a function; its answers are on the path.
-LEFT_OUT_AS_FUNCTION = ("groups",)
+LEFT_OUT_AS_FUNCTION = ("feature_groups",)
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -58,8 +57,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     estimator
         Fitted: predictions, ``summary()``, ``path_`` and ``at(size)`` are those of the model that was saved. Only
-        ``callback`` is None, ``groups`` that were a function are what it said, and with ``warm_start`` the next fit
-        starts afresh. Where a path of ``select`` was saved, that path.
+        ``callback`` is None, ``feature_groups`` that were a function are what it said, and with ``warm_start`` the
+        next fit starts afresh. Where a path of ``select`` was saved, that path.
 
     Raises
     ------
@@ -115,10 +114,10 @@ def write_document(estimator: Any) -> dict[str, Any]:
 
 def read_document(document: Any) -> Any:
     """A fitted estimator, or a path, from what ``write_document`` made of it."""
-    top = Place(document)
+    top = JsonReader(document)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         top.refuse(f"this is not a model file: it does not begin with the format {FORMAT!r}")
-    _check_version(Place(document.get("version"), "version"))
+    _check_version(JsonReader(document.get("version"), "version"))
     of_estimators = () if _is_path(document.get("kind")) else ("settings", "labels", "size")
     fields = top.fields(
         ["format", "version", "pauca", "kind", *of_estimators, *FIELDS],
@@ -127,13 +126,13 @@ def read_document(document: Any) -> Any:
     fields["pauca"].text()
     if "checksum" in fields:
         _check_checksum(fields["checksum"], document)
-    kind = fields["kind"].one_of(known_kinds())
+    kind = fields["kind"].one_of(KINDS)
     if not of_estimators:
         return kind.estimator(**vars(read_path(fields)))
     estimator = _with_settings(kind, fields["settings"])
     for name, place in fields["labels"].fields(kind.labels).items():
         setattr(estimator, name, read_array(place))
-    numbers = fields.get("numbers", Place({}, "numbers")).fields(kind.numbers)
+    numbers = fields.get("numbers", JsonReader({}, "numbers")).fields(kind.numbers)
     for name, place in numbers.items():
         setattr(estimator, name, place.number())
     estimator.path_ = read_path(fields)
@@ -151,18 +150,18 @@ def _is_left_out(name: str, value: Any) -> bool:
 
 def _is_path(kind: Any) -> bool:
     """Whether files of a kind hold a path and no estimator."""
-    known = known_kinds().get(kind) if isinstance(kind, str) else None
+    known = KINDS.get(kind) if isinstance(kind, str) else None
     return known is not None and issubclass(known.estimator, Path)
 
 
-def _with_settings(kind: Kind, place: Place) -> Any:
+def _with_settings(kind: Kind, place: JsonReader) -> Any:
     """An estimator with the settings of a file, not fitted."""
     estimator = kind.estimator()
     names = [name for name in estimator.get_params(deep=False) if name not in LEFT_OUT]
     return estimator.set_params(**{name: read_value(value) for name, value in place.fields(names).items()})
 
 
-def _restored(estimator: Any, size: Place) -> Any:
+def _restored(estimator: Any, size: JsonReader) -> Any:
     """Set all fitted attributes that follow from the path."""
     path = estimator.path_
     if size.integer(0, path.n_features) not in path:
@@ -180,15 +179,21 @@ def _restored(estimator: Any, size: Place) -> Any:
     return estimator
 
 
-def _check_version(place: Place) -> None:
-    if place.integer(1, 2**53) > VERSION:
+def _check_version(place: JsonReader) -> None:
+    version = place.integer(1, 2**53)
+    if version > VERSION:
         place.refuse(
-            f"the file is of format version {place.value}, and this pauca ({__version__}) knows versions up to "
-            f"{VERSION}; update pauca"
+            f"the file is of format version {version}, and this pauca ({__version__}) knows versions up to {VERSION}; "
+            "update pauca"
+        )
+    if version < VERSION:
+        place.refuse(
+            f"the file is of format version {version}, from before the first release, and this pauca ({__version__}) "
+            f"reads version {VERSION}; fit and save the model again"
         )
 
 
-def _check_checksum(place: Place, document: dict[str, Any]) -> None:
+def _check_checksum(place: JsonReader, document: dict[str, Any]) -> None:
     if place.text() != _checksum({name: value for name, value in document.items() if name != "checksum"}):
         place.refuse("the file was changed after it was written; delete this field if that was meant")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.export.form import Formula, formula_of
+from pauca.export.formula import Formula, formula_of
 from pauca.export.registry import KINDS
 
 
@@ -99,7 +99,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         made = graph.node("Exp", scores)
     if formula.link == "softmax":
         made = graph.node("Softmax", scores, axis=1)
-    if formula.link == "logistic":
+    if formula.link == "log_loss":
         upper = graph.node("Sigmoid", scores)
         made = graph.node("Concat", graph.node("Sub", graph.constant(np.ones(1)), upper), upper, axis=1)
     if formula.classes is not None:

@@ -6,18 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from pauca.export.place import Place, written
+from pauca.export.json_reader import JsonReader, written
 from pauca.export.values import read_array, write_array
 from pauca.model import Model
-from pauca.path import CRITERIA, FOLD_RULES, Choice, Event, Path, Stop
+from pauca.results.choice import CRITERIA, FOLD_RULES, Choice
+from pauca.results.path import Path
+from pauca.search.history import Move
+from pauca.search.stop import Stop
 
-FIELDS = ("features", "outputs", "classes", "groups", "prices", "choice", "stop", "events", "models")
+FIELDS = ("features", "outputs", "classes", "groups", "prices", "choice", "stop", "moves", "models")
 
 # A model has a coefficient, mostly zero, for every column. More columns than this no memory would hold.
 MOST_FEATURES = 2**31 - 1
 
 # Names of events, and how many units each names.
-EVENTS = [("add", 1), ("drop", 1), ("swap", 2)]
+MOVES = [("add", 1), ("drop", 1), ("swap", 2)]
 
 RULES_OF_FOLDS = {rule: rule for rule in FOLD_RULES}
 RULES_OF_CRITERIA = {rule: rule for rule in CRITERIA}
@@ -41,13 +44,13 @@ def write_path(path: Path) -> dict[str, Any]:
         "prices": None if path.prices is None else path.prices.tolist(),
         "choice": None if path.choice is None else _write_choice(path.choice),
         "stop": path.stop.value,
-        "events": [_plain(event) for event in path.events],
+        "moves": [_plain(move) for move in path.moves],
         "models": [_write_model(model) for model in path],
         **({"own": _write_own(path)} if path.free is not None or (None, path.floor, path.noun) != LINEAR else {}),
     }
 
 
-def read_path(fields: dict[str, Place]) -> Path:
+def read_path(fields: dict[str, JsonReader]) -> Path:
     """The path from these fields; whatever does not go together is refused."""
     free, floor, noun = _read_own(fields.get("own"))
     n_features, names = _read_features(fields["features"], 0 if free is None else len(free))
@@ -61,7 +64,7 @@ def read_path(fields: dict[str, Place]) -> Path:
     n_units = n_coords if labels is None else len(labels)
     n_outputs = 1 if outputs is None else len(outputs)
     prices = _read_prices(fields["prices"], n_units)
-    events = [_read_event(event, n_units - 1) for event in fields["events"].items()]
+    events = [_read_move(move, n_units - 1) for move in fields["moves"].items()]
     stop = fields["stop"].one_of(STOPS)
     models: dict[int, Model] = {}
     for place in fields["models"].items():
@@ -81,7 +84,7 @@ def _write_own(path: Path) -> dict[str, Any]:
     return {"free": None if path.free is None else path.free.tolist(), "floor": path.floor, "noun": path.noun}
 
 
-def _read_own(place: Place | None) -> tuple[np.ndarray | None, float | None, str | None]:
+def _read_own(place: JsonReader | None) -> tuple[np.ndarray | None, float | None, str | None]:
     """Free coordinates, the floor and what sizes count; a linear model has none, zero and no word for it."""
     if place is None:
         return LINEAR
@@ -98,18 +101,18 @@ def _write_model(model: Model) -> dict[str, Any]:
         "coef": model.coef.tolist(),
         "intercept": np.asarray(model.intercept).tolist(),
         "objective": float(model.objective),
-        "worth": [written(worth) for worth in model.worth.tolist()],
-        "worth_is_exact": bool(model.worth_is_exact),
-        "at_infinity": bool(model.at_infinity),
+        "importance": [written(worth) for worth in model.importance.tolist()],
+        "importance_is_exact": bool(model.importance_is_exact),
+        "diverged": bool(model.diverged),
         "converged": bool(model.converged),
         **({} if model.free is None else {"free": model.free.tolist()}),
     }
 
 
 def _read_model(
-    place: Place, n_coords: int, n_outputs: int, n_units: int, owner: np.ndarray | None, n_free: int | None
+    place: JsonReader, n_coords: int, n_outputs: int, n_units: int, owner: np.ndarray | None, n_free: int | None
 ) -> Model:
-    names = ["units", "support", "coef", "intercept", "objective", "worth", "worth_is_exact", "at_infinity"]
+    names = ["units", "support", "coef", "intercept", "objective", "importance", "importance_is_exact", "diverged"]
     # The transitions of a tagger and the diagonal of a graph are free too, though no path has coordinates for them.
     fields = place.fields([*names, "converged", *([] if n_free is None else ["free"])], optional=["free"])
     units = fields["units"].ascending(n_units - 1)
@@ -123,27 +126,27 @@ def _read_model(
         coef=_read_coef(fields["coef"], n_outputs, len(support)),
         intercept=_read_intercept(fields["intercept"], n_outputs),
         objective=fields["objective"].number(),
-        worth=np.array([worth.real() for worth in fields["worth"].items(len(units))], dtype=np.float64),
+        importance=np.array([worth.real() for worth in fields["importance"].items(len(units))], dtype=np.float64),
         units=np.array(units, dtype=np.intp),
-        at_infinity=fields["at_infinity"].flag(),
-        worth_is_exact=fields["worth_is_exact"].flag(),
+        diverged=fields["diverged"].flag(),
+        importance_is_exact=fields["importance_is_exact"].flag(),
         converged=fields["converged"].flag(),
         free=np.array(fields["free"].numbers(n_free), dtype=np.float64) if "free" in fields else None,
     )
 
 
-def _read_coef(place: Place, n_outputs: int, n_columns: int) -> np.ndarray:
+def _read_coef(place: JsonReader, n_outputs: int, n_columns: int) -> np.ndarray:
     if n_outputs == 1:
         return np.array(place.numbers(n_columns), dtype=np.float64)
     rows = [row.numbers(n_columns) for row in place.items(n_outputs)]
     return np.array(rows, dtype=np.float64).reshape(n_outputs, n_columns)
 
 
-def _read_intercept(place: Place, n_outputs: int) -> float | np.ndarray:
+def _read_intercept(place: JsonReader, n_outputs: int) -> float | np.ndarray:
     return place.number() if n_outputs == 1 else np.array(place.numbers(n_outputs), dtype=np.float64)
 
 
-def _read_features(place: Place, n_free: int) -> tuple[int, np.ndarray | None]:
+def _read_features(place: JsonReader, n_free: int) -> tuple[int, np.ndarray | None]:
     fields = place.fields(["count", "names"])
     count = fields["count"].integer(1, MOST_FEATURES)
     if fields["names"].value is None:
@@ -151,17 +154,19 @@ def _read_features(place: Place, n_free: int) -> tuple[int, np.ndarray | None]:
     return count, np.array(fields["names"].texts(count + n_free), dtype=object)
 
 
-def _read_outputs(place: Place) -> list[str] | None:
+def _read_outputs(place: JsonReader) -> list[str] | None:
     if place.value is None:
         return None
     return place.texts() or place.refuse("the list is empty; a single output without a name is null")
 
 
-def _read_classes(place: Place) -> list[str] | None:
+def _read_classes(place: JsonReader) -> list[str] | None:
     return None if place.value is None else place.texts(2)
 
 
-def _read_groups(place: Place, n_coords: int, free: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _read_groups(
+    place: JsonReader, n_coords: int, free: np.ndarray | None
+) -> tuple[np.ndarray | None, np.ndarray | None]:
     if place.value is None:
         return None, None
     fields = place.fields(["labels", "owner"])
@@ -173,7 +178,7 @@ def _read_groups(place: Place, n_coords: int, free: np.ndarray | None) -> tuple[
     return labels, np.array(owner, dtype=np.intp)
 
 
-def _read_prices(place: Place, n_units: int) -> np.ndarray | None:
+def _read_prices(place: JsonReader, n_units: int) -> np.ndarray | None:
     return None if place.value is None else np.array(place.numbers(n_units), dtype=np.float64)
 
 
@@ -190,7 +195,7 @@ def _write_choice(choice: Choice) -> dict[str, Any]:
     }
 
 
-def _read_choice(place: Place, models: dict[int, Model]) -> Choice | None:
+def _read_choice(place: JsonReader, models: dict[int, Model]) -> Choice | None:
     if place.value is None:
         return None
     fields = place.fields(["rule", "scoring", "sizes", "mean", "standard_error", "folds", "chosen"])
@@ -213,14 +218,14 @@ def _read_choice(place: Place, models: dict[int, Model]) -> Choice | None:
     )
 
 
-def _reals(place: Place, length: int) -> np.ndarray:
+def _reals(place: JsonReader, length: int) -> np.ndarray:
     return np.array([item.real() for item in place.items(length)], dtype=np.float64)
 
 
-def _read_event(place: Place, most: int) -> Event:
+def _read_move(place: JsonReader, most: int) -> Move:
     action, *features = place.items() or [place]
-    if (action.value, len(features)) not in EVENTS:
-        place.refuse('an event is ["add", j], ["drop", i] or ["swap", i, j]')
+    if (action.value, len(features)) not in MOVES:
+        place.refuse('a move is ["add", j], ["drop", i] or ["swap", i, j]')
     name = action.text()
     if name == "swap" and isinstance(features[0].value, list):
         out, into = (tuple(one.integer(0, most) for one in side.items()) for side in features)
@@ -228,5 +233,5 @@ def _read_event(place: Place, most: int) -> Event:
     return (name, *(feature.integer(0, most) for feature in features))  # type: ignore[return-value]
 
 
-def _plain(event: Event) -> list[Any]:
-    return [np.asarray(part).tolist() if not isinstance(part, str) else part for part in event]
+def _plain(move: Move) -> list[Any]:
+    return [np.asarray(part).tolist() if not isinstance(part, str) else part for part in move]

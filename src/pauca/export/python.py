@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pauca.export.form import Formula
+from pauca.export.formula import Formula
 from pauca.version import __version__
 
 HEAD = '''"""A linear model of {size}, written by pauca {version}.
@@ -71,7 +71,7 @@ def predict(row):
 }
 
 PROBABILITIES = {
-    "logistic": '''
+    "log_loss": '''
 
 def predict_proba(row):
     """The probabilities of a row, in the order of CLASSES."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pauca.export.place import Place
+from pauca.export.json_reader import JsonReader
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def write_raw_table(table: RawTable) -> dict[str, Any]:
     return {"baselines": table.baselines, "medians": table.medians, "first_index": table.first_index}
 
 
-def read_raw_table(place: Place) -> RawTable:
+def read_raw_table(place: JsonReader) -> RawTable:
     """A raw table from its plain form."""
     fields = place.fields(["baselines", "medians", "first_index"])
     baselines, medians, first = fields["baselines"], fields["medians"], fields["first_index"]
@@ -46,5 +46,5 @@ def read_raw_table(place: Place) -> RawTable:
     )
 
 
-def _entries(place: Place) -> dict[str, Place]:
+def _entries(place: JsonReader) -> dict[str, JsonReader]:
     return place.fields(place.value if isinstance(place.value, dict) else ())

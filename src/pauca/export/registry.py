@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pauca.export.errors import ModelFileError
+from pauca.export.files import ModelFileError
 from pauca.losses import FOR_CLASSES, FOR_NUMBERS, Multinomial
 from pauca.methods import BY_NAME
 
@@ -31,6 +30,7 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {}
+"""By name; estimators register themselves when they are imported, and ``pauca.loading`` imports them all."""
 
 PARTS: dict[str, type] = {
     part.__name__: part for part in (*FOR_NUMBERS.values(), *FOR_CLASSES.values(), Multinomial, *BY_NAME.values())
@@ -77,12 +77,6 @@ def register_part(part: C) -> C:
         raise ValueError(f"The name {part.__name__!r} is taken by {known.__module__}.{known.__qualname__}.")
     PARTS[part.__name__] = part
     return part
-
-
-def known_kinds() -> dict[str, Kind]:
-    """All kinds, by name. pauca's own make themselves known when they are imported, which may not have happened yet."""
-    importlib.import_module("pauca.estimators")
-    return KINDS
 
 
 def kind_of(estimator: Any) -> Kind:

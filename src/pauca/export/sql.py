@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from pauca.export.form import Formula
+from pauca.export.formula import Formula
 
 # e^-700 is next to nothing and still a number; databases may refuse what is less.
 STEEPEST = 700.0
@@ -45,7 +45,7 @@ def _two_classes(formula: Formula, table: str | Sequence[str] | None, keep: Sequ
     lower, upper = map(literal, formula.classes or [])
     # A missing value makes the score NULL, for which neither holds: the answer is NULL.
     label = f"CASE WHEN {score} > 0 THEN {upper} WHEN {score} <= 0 THEN {lower} END"
-    if formula.link == "logistic":
+    if formula.link == "log_loss":
         held = f"CASE WHEN {score} < {_number(-STEEPEST)} THEN {_number(-STEEPEST)}"
         held += f" WHEN {score} > {_number(STEEPEST)} THEN {_number(STEEPEST)} ELSE {score} END"
         made, name = f"1e0 / (1e0 + EXP(-({held})))", "probability of"

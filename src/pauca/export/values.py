@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pauca.export.errors import ModelFileError
-from pauca.export.place import Place, written
+from pauca.export.files import ModelFileError
+from pauca.export.json_reader import JsonReader, written
 from pauca.export.registry import PARTS, is_part
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -37,7 +37,7 @@ def write_value(value: Any, name: str) -> Any:
     return _write_part(value, name)
 
 
-def read_value(place: Place) -> Any:
+def read_value(place: JsonReader) -> Any:
     """A setting from its plain form."""
     value = place.value
     if isinstance(value, list):
@@ -61,7 +61,7 @@ def write_array(array: np.ndarray, name: str) -> dict[str, Any]:
     return {"array": [write_value(item, name) for item in array.tolist()], "dtype": dtype}
 
 
-def read_array(place: Place) -> np.ndarray:
+def read_array(place: JsonReader) -> np.ndarray:
     """An array from its plain form; what its dtype cannot hold as it is written is refused."""
     fields = place.fields(["array", "dtype"])
     dtype = fields["dtype"].one_of(DTYPES)
@@ -74,7 +74,7 @@ def read_array(place: Place) -> np.ndarray:
     return array
 
 
-def _read_as(item: Place, dtype: np.dtype[Any]) -> Any:
+def _read_as(item: JsonReader, dtype: np.dtype[Any]) -> Any:
     if dtype.kind == "b":
         return item.flag()
     if dtype.kind == "U":
@@ -119,7 +119,7 @@ def _write_part(value: Any, name: str) -> dict[str, Any]:
     raise ModelFileError(f"{name} holds a {made}, which a model file cannot; give it as a list, a dict or an array.")
 
 
-def _read_part(place: Place) -> Any:
+def _read_part(place: JsonReader) -> Any:
     fields = place.fields(["part", "options"])
     part = fields["part"].one_of(PARTS)
     options = fields["options"]
@@ -133,7 +133,7 @@ def _read_part(place: Place) -> Any:
     return made
 
 
-def _read_dict(place: Place) -> dict[Any, Any]:
+def _read_dict(place: JsonReader) -> dict[Any, Any]:
     pairs = [pair.items(2) for pair in place.fields(["dict"])["dict"].items()]
     found = {_read_scalar(key): read_value(item) for key, item in pairs}
     if len(found) < len(pairs):
@@ -141,15 +141,15 @@ def _read_dict(place: Place) -> dict[Any, Any]:
     return found
 
 
-def _read_set(place: Place) -> set[Any]:
+def _read_set(place: JsonReader) -> set[Any]:
     return {_read_scalar(item) for item in place.fields(["set"])["set"].items()}
 
 
-def _read_tuple(place: Place) -> tuple[Any, ...]:
+def _read_tuple(place: JsonReader) -> tuple[Any, ...]:
     return tuple(read_value(item) for item in place.fields(["tuple"])["tuple"].items())
 
 
-def _read_scalar(place: Place) -> Any:
+def _read_scalar(place: JsonReader) -> Any:
     """A value that can be a key or a label: a string, a number, a truth value, None, or a tuple of such."""
     value = place.value
     if isinstance(value, list):
@@ -167,7 +167,7 @@ READERS = {
     "tuple": _read_tuple,
     "set": _read_set,
     "dict": _read_dict,
-    "float": Place.real,
+    "float": JsonReader.real,
     "array": read_array,
     "part": _read_part,
 }

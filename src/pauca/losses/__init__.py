@@ -5,35 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from pauca.losses.base import Loss, Slopes
-from pauca.losses.classes import Logistic, Multinomial, SquaredHinge
-from pauca.losses.piecewise import Absolute, Envelope, Hinge, PiecewiseLinear, Quantile
-from pauca.losses.smooth import Huber, Poisson, Squared
+from pauca.losses.classification import LogLoss, Multinomial, SquaredHinge
+from pauca.losses.piecewise import AbsoluteError, Envelope, Hinge, PiecewiseLinear, Quantile
+from pauca.losses.regression import Huber, Poisson, SquaredError
 
 __all__ = [
-    "Absolute",
+    "AbsoluteError",
     "Envelope",
     "Hinge",
     "Huber",
-    "Logistic",
+    "LogLoss",
     "Loss",
     "Multinomial",
     "PiecewiseLinear",
     "Poisson",
     "Quantile",
     "Slopes",
-    "Squared",
+    "SquaredError",
     "SquaredHinge",
     "resolve",
 ]
 
 FOR_NUMBERS = {
-    "absolute": Absolute,
+    "absolute_error": AbsoluteError,
     "huber": Huber,
     "poisson": Poisson,
     "quantile": Quantile,
-    "squared": Squared,
+    "squared_error": SquaredError,
 }
-FOR_CLASSES = {"hinge": Hinge, "logistic": Logistic, "squared_hinge": SquaredHinge}
+FOR_CLASSES = {"hinge": Hinge, "log_loss": LogLoss, "squared_hinge": SquaredHinge}
 
 
 def resolve(loss: Any, *, classes: bool) -> Loss:

@@ -60,7 +60,7 @@ class Loss(ABC):
     """Whether this is squared loss, for which there are closed forms."""
     link: ClassVar[str | None] = "identity"
     """What ``prediction`` makes of a score, or ``probabilities`` of scores, for those who write it in other languages:
-    "identity", "exp", "logistic" or "softmax". It counts where it stands in the same class as that method."""
+    "identity", "exp", "log_loss" or "softmax". It counts where it stands in the same class as that method."""
 
     @abstractmethod
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:

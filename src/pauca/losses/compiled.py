@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pauca.losses.base import Loss
-from pauca.losses.classes import Logistic
-from pauca.losses.piecewise import Absolute, Hinge, PiecewiseLinear, Quantile
-from pauca.losses.smooth import Huber, Squared
+from pauca.losses.classification import LogLoss
+from pauca.losses.piecewise import AbsoluteError, Hinge, PiecewiseLinear, Quantile
+from pauca.losses.regression import Huber, SquaredError
 
 # Forms of a derivative in the score a, with numbers low and high:
 CLIPPED = 0
@@ -31,14 +31,15 @@ class CompiledSlope(NamedTuple):
 
 
 # The classes themselves and none derived from them: those might have other derivatives.
-KINDS = (Squared, Logistic, Huber, Absolute, Quantile, Hinge)
+KINDS = (SquaredError, LogLoss, Huber, AbsoluteError, Quantile, Hinge)
 
 
 def check_compiled(loss: Loss) -> None:
     """Refuse a loss that compiled code does not know."""
     if type(loss) not in KINDS:
         raise ValueError(
-            f"There is no compiled form of {loss!r}; take Squared, Huber, Absolute, Quantile, Logistic or Hinge."
+            f"There is no compiled form of {loss!r}; take SquaredError, Huber, AbsoluteError, Quantile, LogLoss "
+            f"or Hinge."
         )
 
 
@@ -52,7 +53,7 @@ def compiled_slope(loss: Loss) -> CompiledSlope:
     CompiledSlope(form=0, low=-2.0, high=2.0)
     """
     check_compiled(loss)
-    if isinstance(loss, Logistic):
+    if isinstance(loss, LogLoss):
         return CompiledSlope(LOGISTIC)
     if isinstance(loss, Huber):
         if loss.threshold is None:

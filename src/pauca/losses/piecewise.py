@@ -1,4 +1,4 @@
-"""Piecewise linear losses, and the smooth envelopes through which they are minimised."""
+"""Quantiles of weighted numbers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from abc import abstractmethod
 import numpy as np
 
 from pauca.losses.base import Loss
-from pauca.losses.classes import check_signs
-from pauca.losses.quantiles import weighted_quantile
+from pauca.losses.classification import check_signs
+
+
+def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
+    """The least value below or at which lies at least ``share`` of the weight."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    position = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
+    return float(values[order[min(position, len(values) - 1)]])
+
 
 # The envelope that ranks candidates is wide enough for this share of the rows to lie where it is curved.
 BROAD_SHARE = 0.5
@@ -87,7 +95,7 @@ class PiecewiseLinear(Loss):
         return Envelope(self, beta)
 
 
-class Absolute(PiecewiseLinear):
+class AbsoluteError(PiecewiseLinear):
     """``|a - y|``: the score models the median of y."""
 
     lowest, highest = -1.0, 1.0
@@ -111,7 +119,7 @@ class Absolute(PiecewiseLinear):
         return 2.0 * n_rows * float(np.sum(np.log(np.maximum(losses, np.finfo(float).tiny))))
 
 
-class Quantile(Absolute):
+class Quantile(AbsoluteError):
     """``max(level (y - a), (level - 1) (y - a))``: the score models a quantile of y.
 
     Parameters

@@ -6,7 +6,7 @@ from pauca.methods.backward import Backward
 from pauca.methods.exchange import Exchange
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward
-from pauca.path.driver import Method
+from pauca.search.driver import Method
 
 __all__ = ["Backward", "Exchange", "FoBa", "Forward", "resolve"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from pauca.methods._steps import check_removal
-from pauca.path.driver import Goal
-from pauca.path.stop import Stop
-from pauca.path.trail import Event, Trail
-from pauca.subset import Subset
+from pauca.methods.base import check_removal
+from pauca.search.driver import Goal
+from pauca.search.history import History, Move
+from pauca.search.stop import Stop
+from pauca.subsets.base import Subset
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Backward:
         if subset.null_value > subset.perfect_below:
             subset.fill()
 
-    def moves(self, subset: Subset, trail: Trail, goal: Goal) -> Generator[Event | None, None, Stop]:
+    def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """Removals down to one feature, or while they cost next to nothing."""
         if subset.null_value <= subset.perfect_below:
             return Stop.PERFECT
@@ -57,11 +57,11 @@ class Backward:
             if goal.k is None and subset.limits.allows(subset.support) and cost > max(goal.tol, subset.negligible):
                 return Stop.TOLERANCE
             yield ("drop", unit)
-        if goal.k is None or max(trail.best) >= goal.k:
+        if goal.k is None or max(history.best) >= goal.k:
             return Stop.SIZE
         return Stop.EXHAUSTED if subset.limits.trivial else Stop.LIMITS
 
-    def answer(self, trail: Trail, goal: Goal) -> int:
+    def answer(self, history: History, goal: Goal) -> int:
         """The size asked for, or the largest there is; where the run ended if it did not get down to it."""
-        ended_above = goal.k is None or trail.size > goal.k
-        return trail.size if ended_above and trail.size in trail.best else max(trail.best)
+        ended_above = goal.k is None or history.size > goal.k
+        return history.size if ended_above and history.size in history.best else max(history.best)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
-from pauca.methods._steps import check_count, check_rule, next_addition, one_of
+from pauca.methods.base import check_count, check_rule, next_addition, one_of
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward
-from pauca.path.driver import Goal, Method
-from pauca.path.stop import Stop
-from pauca.path.trail import Event, Trail, apply
-from pauca.subset import Subset
-from pauca.subset.base import is_lower
+from pauca.search.driver import Goal, Method
+from pauca.search.history import History, Move, apply
+from pauca.search.stop import Stop
+from pauca.subsets.base import Subset, is_lower
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,9 @@ class Exchange:
     def begin(self, subset: Subset) -> None:
         """Start from the empty model."""
 
-    def moves(self, subset: Subset, trail: Trail, goal: Goal) -> Generator[Event | None, None, Stop]:
+    def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """Swaps until the current size is settled, then an addition, and again."""
-        scouts = [_Scout(method, subset.anew()) for method in self.scouts]
+        scouts = [_Scout(method, subset.restarted()) for method in self.scouts]
         while True:
             if self.settle == "every":
                 yield from self._settle(subset, scouts)
@@ -87,11 +86,11 @@ class Exchange:
             yield from self._settle(subset, scouts)
         return step
 
-    def answer(self, trail: Trail, goal: Goal) -> int:
+    def answer(self, history: History, goal: Goal) -> int:
         """The size the run ended at."""
-        return trail.size
+        return history.size
 
-    def _settle(self, subset: Subset, scouts: list[_Scout]) -> Iterator[Event | None]:
+    def _settle(self, subset: Subset, scouts: list[_Scout]) -> Iterator[Move | None]:
         """Swaps, and models of rivals, until neither lowers the value.
 
         Whenever a rival takes over, all begins anew: what comes next depends on the current model alone, and so a run
@@ -122,7 +121,7 @@ class Exchange:
                 if rival.size == subset.size:
                     yield rival
 
-    def _trade(self, subset: Subset, scouts: list[_Scout], goal: Goal) -> Generator[Event | None, None, bool]:
+    def _trade(self, subset: Subset, scouts: list[_Scout], goal: Goal) -> Generator[Move | None, None, bool]:
         """Where no further unit fits within the limits: models of any size, if one lowers the value.
 
         The scouts go on as far as they get, and several units are traded for one, or one for several.
@@ -148,14 +147,14 @@ class _Scout:
     def __init__(self, method: Method, subset: Subset) -> None:
         self._method = method
         self._subset = subset
-        self._trail = Trail(subset, None)
+        self._trail = History(subset, None)
 
     def advance(self, size: int | None) -> Iterator[None]:
         """Lead the method on to ``size`` units, or as far as it goes."""
-        for event in self._method.moves(self._subset, self._trail, Goal(size)):
-            if event is not None:
-                apply(event, self._subset)
-                self._trail.record(event, self._subset)
+        for move in self._method.moves(self._subset, self._trail, Goal(size)):
+            if move is not None:
+                apply(move, self._subset)
+                self._trail.record(move, self._subset)
             yield None
 
     def lowest(self) -> frozenset[int]:
@@ -171,7 +170,7 @@ class _Scout:
         """A subset of its own on ``support``: as a rule that of the last size reached."""
         if support == frozenset(self._subset.support):
             return self._subset.copy()
-        model = self._subset.anew()
+        model = self._subset.restarted()
         for unit in sorted(support.difference(model.support)):
             model.add(unit)
         return model
@@ -222,7 +221,7 @@ def _is_new(support: frozenset[int], subset: Subset, tried: set[frozenset[int]])
     return new
 
 
-def _swaps(subset: Subset) -> Iterator[Event]:
+def _swaps(subset: Subset) -> Iterator[Move]:
     """Swaps of one feature until none helps."""
     value = float("inf")
     # The value is computed afresh by every swap; that it falls each time is what ends the loop.
@@ -231,7 +230,7 @@ def _swaps(subset: Subset) -> Iterator[Event]:
         yield ("swap", swap.out, swap.into)
 
 
-def _contest(subset: Subset, rival: Subset) -> Generator[Event | None, None, bool]:
+def _contest(subset: Subset, rival: Subset) -> Generator[Move | None, None, bool]:
     """Bring a rival to its own optimum; if it ends lower, swap what differs for what it has, and say so."""
     for swap in _swaps(rival):
         apply(swap, rival)

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from pauca.methods._steps import (
-    check_count,
-    check_removal,
-    check_rule,
-    check_share,
-    next_addition,
-    one_of,
-)
-from pauca.path.driver import Goal
-from pauca.path.stop import Stop
-from pauca.path.trail import Event, Trail
-from pauca.subset import Subset
+from pauca.methods.base import check_count, check_removal, check_rule, check_share, next_addition, one_of
+from pauca.search.driver import Goal
+from pauca.search.history import History, Move
+from pauca.search.stop import Stop
+from pauca.subsets.base import Subset
 
 COMPARISONS = ("each", "cumulative", "smallest")
 
@@ -76,42 +69,42 @@ class FoBa:
     def begin(self, subset: Subset) -> None:
         """Start from the empty model."""
 
-    def moves(self, subset: Subset, trail: Trail, goal: Goal) -> Generator[Event | None, None, Stop]:
+    def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """An addition, then as many removals as are cheap enough, and again."""
         while True:
-            while (unit := self._removable(subset, trail)) is not None:
+            while (unit := self._removable(subset, history)) is not None:
                 yield ("drop", unit)
             if goal.reached(subset.size):
                 return Stop.SIZE
             step = next_addition(subset, self.rule, goal.tol)
             if isinstance(step, Stop):
                 return step
-            if self._out_of_steps(trail):
+            if self._out_of_steps(history):
                 return Stop.STEPS
             yield ("add", step)
 
-    def answer(self, trail: Trail, goal: Goal) -> int:
+    def answer(self, history: History, goal: Goal) -> int:
         """The size the run ended at."""
-        return trail.size
+        return history.size
 
-    def _removable(self, subset: Subset, trail: Trail) -> int | None:
-        if subset.size < 2 or self._out_of_steps(trail):
+    def _removable(self, subset: Subset, history: History) -> int | None:
+        if subset.size < 2 or self._out_of_steps(history):
             return None
-        payable = self._payable(trail, subset.size)
+        payable = self._payable(history, subset.size)
         cheapest = subset.cheapest_removal(self.removal, payable)
         if cheapest is None:
             return None
         unit, cost = cheapest
         return unit if cost <= payable else None
 
-    def _payable(self, trail: Trail, size: int) -> float:
+    def _payable(self, history: History, size: int) -> float:
         """The most that a removal may cost."""
-        gain = trail.arrivals.get(size, 0.0)
+        gain = history.arrivals.get(size, 0.0)
         if self.compare == "smallest":
-            return self.nu * trail.smallest_gain
+            return self.nu * history.smallest_gain
         if self.compare == "cumulative":
-            return self.nu * (trail.undone + gain) - trail.lost
+            return self.nu * (history.undone + gain) - history.lost
         return self.nu * gain
 
-    def _out_of_steps(self, trail: Trail) -> bool:
-        return self.max_steps is not None and len(trail.events) >= self.max_steps
+    def _out_of_steps(self, history: History) -> bool:
+        return self.max_steps is not None and len(history.moves) >= self.max_steps

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from pauca.methods._steps import check_rule, next_addition
-from pauca.path.driver import Goal
-from pauca.path.stop import Stop
-from pauca.path.trail import Event, Trail
-from pauca.subset import Subset
+from pauca.methods.base import check_rule, next_addition
+from pauca.search.driver import Goal
+from pauca.search.history import History, Move
+from pauca.search.stop import Stop
+from pauca.subsets.base import Subset
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Forward:
     def begin(self, subset: Subset) -> None:
         """Start from the empty model."""
 
-    def moves(self, subset: Subset, trail: Trail, goal: Goal) -> Generator[Event | None, None, Stop]:
+    def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """Additions until the goal is reached or no feature is left that helps."""
         while not goal.reached(subset.size):
             step = next_addition(subset, self.rule, goal.tol)
@@ -52,6 +52,6 @@ class Forward:
             yield ("add", step)
         return Stop.SIZE
 
-    def answer(self, trail: Trail, goal: Goal) -> int:
+    def answer(self, history: History, goal: Goal) -> int:
         """The size the run ended at."""
-        return trail.size
+        return history.size

@@ -110,7 +110,7 @@ class LeastSquares:
             coef=coef,
             intercept=self.intercept - float(self.design.mean[support] @ coef),
             objective=float(snapshot.value),
-            worth=(0.5 * snapshot.coef**2 / snapshot.variance)[order],
+            importance=(0.5 * snapshot.coef**2 / snapshot.variance)[order],
             units=support,
         )
 

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from pauca.constraints.units import Units
 from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
-from pauca.objectives.guess import Guess
 from pauca.objectives.restricted import Restricted
-from pauca.refit import LAST_STEP_BELOW, Minimum, minimise
-from pauca.units import Units
+from pauca.objectives.warm_start import WarmStart
+from pauca.solvers.newton import LAST_STEP_BELOW, Minimum, minimise
 
 # Gains below this share of the empty model's value are rounding, and values below it nothing.
 ROUNDING_SHARE = 1e-12
@@ -107,11 +107,12 @@ class SmoothObjective:
         return self.minimise(np.ones((self.free, self.design.n_rows)), none, self._plain(0))
 
     def minimise(
-        self, columns: np.ndarray, features: np.ndarray, guess: Guess, within: float = LAST_STEP_BELOW
+        self, columns: np.ndarray, features: np.ndarray, guess: WarmStart, within: float = LAST_STEP_BELOW
     ) -> Minimum:
         """The minimum on the columns ``features``, given as rows of ``columns``.
 
-        Outputs that do not share a loss are minimised one by one. ``within`` is as in ``pauca.refit.minimise``.
+        Outputs that do not share a loss are minimised one by one. ``within`` is as in
+        ``pauca.solvers.newton.minimise``.
         """
         plain = self._plain(len(features))
         if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
@@ -130,7 +131,7 @@ class SmoothObjective:
             all(one.converged for one in found),
         )
 
-    def _minimise(self, problem: Restricted, loss: Loss, guess: Guess, plain: Guess, within: float) -> Minimum:
+    def _minimise(self, problem: Restricted, loss: Loss, guess: WarmStart, plain: WarmStart, within: float) -> Minimum:
         """The minimum near a guess, or from the plain one where that is better."""
         if guess.about is None:
             scores = problem.scores(guess.coef)
@@ -145,16 +146,18 @@ class SmoothObjective:
         easier = None if found.converged else loss.easier()
         if easier is None:
             return found
-        smoother = self._minimise(problem.with_loss(easier), easier, Guess(guess.coef), Guess(plain.coef), within)
+        smoother = self._minimise(
+            problem.with_loss(easier), easier, WarmStart(guess.coef), WarmStart(plain.coef), within
+        )
         again = minimise(problem, smoother.coef, within=within)
         return again if again.value <= found.value else found
 
-    def _plain(self, n_features: int) -> Guess:
+    def _plain(self, n_features: int) -> WarmStart:
         """The model that makes nothing of its features."""
         coef = np.zeros((self.n_outputs, self.free + n_features))
         start = np.where(np.isfinite(self._constants), self._constants, 0.0)
         coef[:, : self.free] = start - start.mean(axis=0) * self.smooth.joint
-        return Guess(coef)
+        return WarmStart(coef)
 
     @cached_property
     def _plain_values(self) -> np.ndarray:
@@ -259,7 +262,7 @@ class SmoothObjective:
 
     def _model(self, snapshot: Snapshot) -> Model:
         assert snapshot.intercept is not None
-        assert snapshot.worth is not None
+        assert snapshot.importance is not None
         assert snapshot.reported is not None
         features = self.units.of(snapshot.support)
         order = np.argsort(features)
@@ -276,9 +279,9 @@ class SmoothObjective:
             coef=coef[0] if single else coef,
             intercept=float(intercept[0]) if single else intercept,
             objective=snapshot.reported,
-            worth=snapshot.worth[by_unit],
+            importance=snapshot.importance[by_unit],
             units=units[by_unit],
-            at_infinity=snapshot.at_infinity,
-            worth_is_exact=False,
+            diverged=snapshot.diverged,
+            importance_is_exact=False,
             converged=snapshot.converged,
         )

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from pauca.path import EXPLAINED, column_names
-from pauca.path.curves import coefficient_curves, score_range
-from pauca.path.plots.looks import BLUE, COLOURS, GREY, INK, NAMED_LINES, apart
-from pauca.path.plots.words import short, short_names
-from pauca.report.facts import Facts
+from pauca.report.formatting import number, percent, points
+from pauca.report.model_data import ModelData
 from pauca.report.sizes import score_head, shown_sizes
-from pauca.report.words import number, percent, points
+from pauca.results.choice import EXPLAINED
+from pauca.results.curves import coefficient_curves, score_range
+from pauca.results.plots import BLUE, COLOURS, GREY, INK, NAMED_LINES, apart, short, short_names
+from pauca.wording import column_names
 
 SLIDER, CHOSEN = "#1d1d1f", COLOURS[1]
 BAND = "rgba(31, 90, 153, 0.16)"
@@ -36,7 +36,7 @@ def plotly_script() -> str:
     return get_plotlyjs()
 
 
-def figures(facts: Facts) -> dict[str, dict[str, Any]]:
+def figures(facts: ModelData) -> dict[str, dict[str, Any]]:
     """Figures by the name of their place in the page, as plotly's script wants them."""
     import plotly.graph_objects as go
 
@@ -49,7 +49,7 @@ def figures(facts: Facts) -> dict[str, dict[str, Any]]:
     return {name: figure.to_plotly_json() for name, figure in drawn.items()}
 
 
-def _accuracy(go: Any, facts: Facts) -> Any:
+def _accuracy(go: Any, facts: ModelData) -> Any:
     """Share explained on the data of the fit, and on held-out rows where that was measured in the same unit."""
     path, choice = facts.path, facts.path.choice
     sizes = shown_sizes(facts)
@@ -76,7 +76,7 @@ def _accuracy(go: Any, facts: Facts) -> Any:
     return figure
 
 
-def _score(go: Any, facts: Facts) -> Any:
+def _score(go: Any, facts: ModelData) -> Any:
     choice = facts.path.choice
     assert choice is not None
     figure = _figure(go, facts, _text(short(choice.criterion_name, 30)))
@@ -85,7 +85,7 @@ def _score(go: Any, facts: Facts) -> Any:
     return figure
 
 
-def _add_scores(go: Any, figure: Any, facts: Facts, unit: float) -> None:
+def _add_scores(go: Any, figure: Any, facts: ModelData, unit: float) -> None:
     """The scores with their band."""
     choice = facts.path.choice
     assert choice is not None
@@ -119,7 +119,7 @@ def _add_scores(go: Any, figure: Any, facts: Facts, unit: float) -> None:
     )
 
 
-def _coefficients(go: Any, facts: Facts) -> Any:
+def _coefficients(go: Any, facts: ModelData) -> Any:
     path = facts.path
     curves = coefficient_curves(path, facts.size)
     keep = [place for place, size in enumerate(curves.sizes) if size in set(shown_sizes(facts))]
@@ -166,7 +166,7 @@ def _coefficients(go: Any, facts: Facts) -> Any:
     return figure
 
 
-def _figure(go: Any, facts: Facts, y_title: str) -> Any:
+def _figure(go: Any, facts: ModelData, y_title: str) -> Any:
     """An empty figure over the sizes. Its first line and words mark the slider's size, the second the chosen one."""
     sizes = shown_sizes(facts)
     figure = go.Figure()
@@ -227,7 +227,7 @@ def _mode(many: int, present: int = 2) -> str:
     return "lines+markers" if many <= MOST_DOTS or present < 2 else "lines"
 
 
-def _size_text(facts: Facts, size: int) -> str:
+def _size_text(facts: ModelData, size: int) -> str:
     return f"{size} {facts.noun}{'' if size == 1 else 's'}"
 
 

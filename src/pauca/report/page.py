@@ -9,12 +9,12 @@ from importlib.resources import files
 from typing import Any
 
 from pauca.export.files import write_whole
-from pauca.report.explorer import which_size
-from pauca.report.facts import Facts, facts_of
 from pauca.report.figures import figures, plotly_script
 from pauca.report.markup import Markup, data_block, escaped, joined, tag
-from pauca.report.rows import layout
+from pauca.report.model_data import ModelData, model_data_of
+from pauca.report.model_table import layout
 from pauca.report.sections import all_sizes, alternatives, header, settings, stability, the_model
+from pauca.report.size_slider import which_size
 from pauca.report.sizes import numbered, records
 
 
@@ -22,10 +22,10 @@ def write_report(model: Any, path: str | os.PathLike[str], title: str | None = N
     """Write a fitted estimator's report to a file; what was there is replaced once the new file is whole."""
     script = plotly_script()  # first, so that a missing library is said before any work
     # Half of a surrogate pair, which a name may hold and UTF-8 may not, becomes a question mark.
-    write_whole(path, page(facts_of(model), title, script).encode("utf-8", "replace"))
+    write_whole(path, page(model_data_of(model), title, script).encode("utf-8", "replace"))
 
 
-def page(facts: Facts, title: str | None, plotly: str) -> str:
+def page(facts: ModelData, title: str | None, plotly: str) -> str:
     """The page as text."""
     found = records(facts)
     title = facts.task if title is None else str(title)

@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from pauca.path import EXPLAINED, Stop
-from pauca.report.facts import Facts
+from pauca.report.formatting import count, listed, percent, short_number, unbroken
 from pauca.report.markup import Markup, joined, name_of, table, tag
-from pauca.report.rows import MOST_OUTPUTS, layout, rows
+from pauca.report.model_data import ModelData
+from pauca.report.model_table import MOST_OUTPUTS, layout, rows
 from pauca.report.sizes import score_head, score_text
-from pauca.report.words import count, listed, percent, short_number, unbroken
+from pauca.results.choice import EXPLAINED
+from pauca.search.stop import Stop
 from pauca.version import __version__
 
 MOST_STABLE = 30
 
 
-def header(facts: Facts, title: str) -> Markup:
+def header(facts: ModelData, title: str) -> Markup:
     """Title, the answer in plain words, and the few numbers that matter."""
     figures = [(f"{facts.noun}s chosen", f"{facts.size} of {facts.candidates}"), *_goodness(facts)]
     if facts.path.prices is not None:
@@ -32,7 +33,7 @@ def header(facts: Facts, title: str) -> Markup:
     )  # fmt: skip
 
 
-def _goodness(facts: Facts) -> list[tuple[str, str]]:
+def _goodness(facts: ModelData) -> list[tuple[str, str]]:
     choice = facts.path.choice
     fit = ("explained on the data of the fit", percent(facts.path.explained(facts.size)))
     scored = None if choice is None or not choice.by_folds else choice.place(facts.size)
@@ -43,13 +44,13 @@ def _goodness(facts: Facts) -> list[tuple[str, str]]:
     return [(head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head, text), fit]
 
 
-def _lead(facts: Facts) -> list[str]:
+def _lead(facts: ModelData) -> list[str]:
     choice = facts.path.choice
     names = _most_valuable_first(facts)
     most = 12 if sum(map(len, names)) <= 150 else 5
     order = ", the most valuable first" if len(names) > 1 else ""
     first = f"The model uses {listed(names, most)}{order}." if names else "The model always predicts the same."
-    sentence = "" if choice is None else unbroken(choice.sentence)
+    sentence = "" if choice is None else unbroken(choice.message)
     if choice is None:
         unseen = "How good it is on rows it has not seen was not measured; it will be somewhat less good there."
         return [first, unseen] if names else [first]
@@ -60,16 +61,16 @@ def _lead(facts: Facts) -> list[str]:
     return [first, sentence]
 
 
-def _most_valuable_first(facts: Facts) -> list[str]:
+def _most_valuable_first(facts: ModelData) -> list[str]:
     path, model = facts.path, facts.path[facts.size]
     names = path.names(facts.size) if path.group_labels is None else [str(label) for label in path.groups(facts.size)]
-    return [names[place] for place in np.argsort(-model.worth, kind="stable")]
+    return [names[place] for place in np.argsort(-model.importance, kind="stable")]
 
 
-def the_model(facts: Facts) -> Markup:
+def the_model(facts: ModelData) -> Markup:
     """The table of chosen features, and how to read it."""
     path, model = facts.path, facts.path[facts.size]
-    about = "" if model.worth_is_exact else "about "
+    about = "" if model.importance_is_exact else "about "
     notes = []
     if facts.size:
         notes.append(
@@ -87,7 +88,7 @@ def the_model(facts: Facts) -> Markup:
         notes.append(
             f"A coefficient says by how much {what} changes when the feature rises by one unit and the others stay."
         )
-    if model.at_infinity:
+    if model.diverged:
         notes.append(
             "Some coefficients would grow on, as where rows can be told apart without error: their sizes say little."
         )
@@ -103,7 +104,7 @@ def _section(title: str, notes: Sequence[str], content: Markup, **attributes: st
     return tag("section", words, tag("div", content), class_=" ".join(["split", *attributes.values()]))
 
 
-def all_sizes(facts: Facts, found: Sequence[dict[str, Any]]) -> Markup:
+def all_sizes(facts: ModelData, found: Sequence[dict[str, Any]]) -> Markup:
     """A row for every size."""
     choice, priced = facts.path.choice, facts.path.prices is not None
     heads = ["Size", *([] if choice is None else [score_head(choice)]), "Explained on the data of the fit"]
@@ -127,7 +128,7 @@ def _names(names: list[str]) -> Markup:
     return Markup(", ".join([*pieces, *more]))
 
 
-def stability(facts: Facts) -> Markup:
+def stability(facts: ModelData) -> Markup:
     """How often each feature was chosen when rows were drawn anew."""
     found = facts.stability
     if found is None:
@@ -157,7 +158,7 @@ def _bar(share: float) -> Markup:
     )
 
 
-def alternatives(facts: Facts) -> Markup:
+def alternatives(facts: ModelData) -> Markup:
     """What could stand in for the chosen features."""
     found = facts.alternatives
     if not found:
@@ -172,7 +173,7 @@ def alternatives(facts: Facts) -> Markup:
     return _section("What could stand in?", notes, content, kind="alternatives")
 
 
-def settings(facts: Facts) -> Markup:
+def settings(facts: ModelData) -> Markup:
     """What the model was made from, and how."""
     path = facts.path
     known: list[tuple[str, str | Markup]] = [("Kind of model", facts.kind)]
@@ -186,7 +187,7 @@ def settings(facts: Facts) -> Markup:
     if path.column_names is None:
         known.append(("Names", "the table had no names; x3 is its fourth column, counting from x0"))
     known += [(name, tag("code", text)) for name, text in facts.settings.items()]
-    ended = "All sizes to be compared were reached." if path.choice and path.stop is Stop.SIZE else path.stop.sentence
+    ended = "All sizes to be compared were reached." if path.choice and path.stop is Stop.SIZE else path.stop.message
     known += [("Why the search ended", ended), ("pauca", __version__)]
     lines = joined(tag("div", tag("dt", name), tag("dd", value)) for name, value in known)
     notes = ["The rows themselves are not in this file.", "Settings that are not listed are the usual ones."]

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pauca.path import EXPLAINED, Choice, Path
-from pauca.report.facts import Facts
-from pauca.report.rows import layout, rows
-from pauca.report.words import NONE, SPACE, count, number, percent, points, short_number
+from pauca.report.formatting import NONE, SPACE, count, number, percent, points, short_number
+from pauca.report.model_data import ModelData
+from pauca.report.model_table import layout, rows
+from pauca.results.choice import EXPLAINED, Choice
+from pauca.results.path import Path
 
 # A page of ten thousand sizes would be as long to load as to read: of more than these, some are shown.
 MOST_SIZES = 300
@@ -17,7 +18,7 @@ MOST_SIZES = 300
 MOST_CELLS = 50_000
 
 
-def shown_sizes(facts: Facts) -> list[int]:
+def shown_sizes(facts: ModelData) -> list[int]:
     """All sizes, or if there are too many, those that matter and others spread evenly."""
     sizes = facts.path.sizes
     if len(sizes) <= MOST_SIZES:
@@ -27,7 +28,7 @@ def shown_sizes(facts: Facts) -> list[int]:
     return sorted({*(sizes[place] for place in places), *matter})
 
 
-def records(facts: Facts) -> list[dict[str, Any]]:
+def records(facts: ModelData) -> list[dict[str, Any]]:
     """A record for each size that is shown, ready to be read: all numbers are written out."""
     path, sizes = facts.path, shown_sizes(facts)
     most = _most_rows(path, sizes)
@@ -101,7 +102,7 @@ def score_text(choice: Choice | None, size: int) -> str | None:
     return f"{number(mean, 4)} (±{SPACE}{number(error, 2)})"
 
 
-def compared(facts: Facts, size: int) -> str:
+def compared(facts: ModelData, size: int) -> str:
     """What a size gains and costs beside the chosen one, in words."""
     if size == facts.size:
         return "This is the chosen size."

@@ -26,7 +26,7 @@ class Constants:
     >>> from pauca.theory import Constants, forward_features
     >>> forward_features(Constants(smoothness=0.25), norm=10.0, accuracy=0.5)
     100
-    >>> forward_features("logistic", norm=10.0, accuracy=0.5)
+    >>> forward_features("log_loss", norm=10.0, accuracy=0.5)
     100
     """
 

@@ -74,7 +74,7 @@ def foba_additions_by_gradient(
     Examples
     --------
     >>> from pauca.theory import foba_additions_by_gradient
-    >>> foba_additions_by_gradient("logistic", decrease=0.7, gradient=0.1)
+    >>> foba_additions_by_gradient("log_loss", decrease=0.7, gradient=0.1)
     71
     """
     gain = number("gradient", gradient) ** 2 / (2.0 * smoothness_of(loss, scale, ridge))

@@ -74,9 +74,9 @@ def ball_steps(
     Examples
     --------
     >>> from pauca.theory import ball_steps
-    >>> ball_steps("squared", radius=5.0, accuracy=0.1)
+    >>> ball_steps("squared_error", radius=5.0, accuracy=0.1)
     2000
-    >>> ball_steps("absolute", radius=5.0, accuracy=0.1, stop="gap")
+    >>> ball_steps("absolute_error", radius=5.0, accuracy=0.1, stop="gap")
     80000
     """
     one_of("stop", stop, STOPS)
@@ -91,7 +91,7 @@ def ball_accuracy(
     Examples
     --------
     >>> from pauca.theory import ball_accuracy
-    >>> ball_accuracy("squared", radius=5.0, steps=2000)
+    >>> ball_accuracy("squared_error", radius=5.0, steps=2000)
     0.1
     """
     one_of("stop", stop, STOPS)
@@ -128,7 +128,7 @@ def forward_features(loss: Any, *, norm: float, accuracy: float, scale: float = 
     Examples
     --------
     >>> from pauca.theory import forward_features
-    >>> forward_features("squared", norm=5.0, accuracy=0.1)
+    >>> forward_features("squared_error", norm=5.0, accuracy=0.1)
     500
     """
     return at_least(steps_at_rate(2.0, loss, norm, accuracy, scale, ridge))
@@ -140,7 +140,7 @@ def forward_accuracy(loss: Any, *, norm: float, k: int, scale: float = 1.0, ridg
     Examples
     --------
     >>> from pauca.theory import forward_accuracy
-    >>> forward_accuracy("squared", norm=5.0, k=500)
+    >>> forward_accuracy("squared_error", norm=5.0, k=500)
     0.1
     """
     return accuracy_at_rate(2.0, loss, norm, count("k", k), scale, ridge)
@@ -185,7 +185,7 @@ def forward_features_if_curved(
     Examples
     --------
     >>> from pauca.theory import forward_features_if_curved
-    >>> forward_features_if_curved("squared", n_reference=5, curvature=0.5, decrease=1.0, accuracy=0.01)
+    >>> forward_features_if_curved("squared_error", n_reference=5, curvature=0.5, decrease=1.0, accuracy=0.01)
     47
     """
     smoothness = smoothness_of(loss, scale, ridge)
@@ -209,7 +209,7 @@ def forward_accuracy_if_curved(
     Examples
     --------
     >>> from pauca.theory import forward_accuracy_if_curved
-    >>> round(forward_accuracy_if_curved("squared", n_reference=5, curvature=0.5, decrease=1.0, k=47), 4)
+    >>> round(forward_accuracy_if_curved("squared_error", n_reference=5, curvature=0.5, decrease=1.0, k=47), 4)
     0.0091
     """
     smoothness = smoothness_of(loss, scale, ridge)
@@ -243,8 +243,8 @@ def replacement_features(
     Examples
     --------
     >>> from pauca.theory import replacement_features, replacement_swaps
-    >>> k = replacement_features("squared", n_reference=5, curvature=0.5)
-    >>> k, replacement_swaps("squared", k=k, n_reference=5, curvature=0.5, decrease=1.0, accuracy=0.01)
+    >>> k = replacement_features("squared_error", n_reference=5, curvature=0.5)
+    >>> k, replacement_swaps("squared_error", k=k, n_reference=5, curvature=0.5, decrease=1.0, accuracy=0.01)
     (84, 93)
     """
     smoothness = smoothness_of(loss, scale, ridge)
@@ -272,7 +272,7 @@ def replacement_swaps(
     Examples
     --------
     >>> from pauca.theory import replacement_swaps
-    >>> replacement_swaps("squared", k=84, n_reference=5, curvature=0.5, decrease=1.0, accuracy=0.01)
+    >>> replacement_swaps("squared_error", k=84, n_reference=5, curvature=0.5, decrease=1.0, accuracy=0.01)
     93
     """
     smoothness = smoothness_of(loss, scale, ridge)

@@ -42,7 +42,7 @@ def sampling_features(loss: Any, *, norm: float, accuracy: float, scale: float =
     Examples
     --------
     >>> from pauca.theory import repeats, sampling_features
-    >>> sampling_features("squared", norm=5.0, accuracy=0.1), repeats(0.99)
+    >>> sampling_features("squared_error", norm=5.0, accuracy=0.1), repeats(0.99)
     (250, 7)
     """
     known, accuracy, norm = Constants.of(loss), number("accuracy", accuracy), number("norm", norm)
@@ -65,7 +65,7 @@ def sampling_accuracy(loss: Any, *, norm: float, k: int, scale: float = 1.0, rid
     Examples
     --------
     >>> from pauca.theory import sampling_accuracy
-    >>> sampling_accuracy("squared", norm=5.0, k=250)
+    >>> sampling_accuracy("squared_error", norm=5.0, k=250)
     0.1
     """
     known, norm, k = Constants.of(loss), number("norm", norm), count("k", k)
@@ -118,7 +118,7 @@ def sampling_features_if_curved(
     Examples
     --------
     >>> from pauca.theory import sampling_features_if_curved
-    >>> sampling_features_if_curved("squared", n_reference=5, curvature=0.5, decrease=1.0, accuracy=0.1)
+    >>> sampling_features_if_curved("squared_error", n_reference=5, curvature=0.5, decrease=1.0, accuracy=0.1)
     200
     """
     norm = norm_bound(n_reference=n_reference, curvature=curvature, decrease=decrease)
@@ -138,7 +138,7 @@ def magnitude_draws(
     Examples
     --------
     >>> from pauca.theory import magnitude_draws
-    >>> magnitude_draws("squared", norm=5.0, accuracy=0.1, confidence=0.99)
+    >>> magnitude_draws("squared_error", norm=5.0, accuracy=0.1, confidence=0.99)
     12500
     """
     failure = 1.0 - share("confidence", confidence)
@@ -160,7 +160,7 @@ def moment_draws(loss: Any, *, norm: float, accuracy: float, confidence: float) 
     --------
     >>> from pauca.theory import moment_draws, moment_norm
     >>> norm = moment_norm([3.0, -2.0], [1.0, 0.25])
-    >>> norm, moment_draws("squared", norm=norm, accuracy=0.1, confidence=0.99)
+    >>> norm, moment_draws("squared_error", norm=norm, accuracy=0.1, confidence=0.99)
     (4.0, 8000)
     """
     failure = 1.0 - share("confidence", confidence)

@@ -122,7 +122,7 @@ def bounds_table(
     Examples
     --------
     >>> from pauca.theory import bounds_table
-    >>> table = bounds_table("squared", norm=5.0, accuracy=0.01)
+    >>> table = bounds_table("squared_error", norm=5.0, accuracy=0.01)
     >>> table[5].number, table[5].unit
     (5000, 'features')
     >>> print(table)
@@ -182,10 +182,10 @@ def _by_norm(
 
 def _lower(loss: Any, norm: float, accuracy: float) -> Iterator[Bound]:
     """Lower bounds are proved for two losses only, and constants do not tell which loss it is."""
-    if norm > NORM_ABOVE and _is("squared", loss) and accuracy <= SQUARED_BELOW:
+    if norm > NORM_ABOVE and _is("squared_error", loss) and accuracy <= SQUARED_BELOW:
         least = least_features_squared(radius=norm, accuracy=accuracy)
         yield Bound("any method, on some data", least, "features", "Theorem 4.2", SPARSITY)
-    if norm > NORM_ABOVE and _is("absolute", loss) and accuracy <= ABSOLUTE_BELOW:
+    if norm > NORM_ABOVE and _is("absolute_error", loss) and accuracy <= ABSOLUTE_BELOW:
         least = least_features_absolute(radius=norm, accuracy=accuracy)
         yield Bound("any method, on some data", least, "features", "Theorem 4.1", SPARSITY)
 

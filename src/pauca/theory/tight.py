@@ -30,7 +30,7 @@ def least_features_squared(*, radius: float, accuracy: float) -> int:
     Examples
     --------
     >>> from pauca.theory import forward_features, least_features_squared
-    >>> least_features_squared(radius=5.0, accuracy=0.01), forward_features("squared", norm=5.0, accuracy=0.01)
+    >>> least_features_squared(radius=5.0, accuracy=0.01), forward_features("squared_error", norm=5.0, accuracy=0.01)
     (157, 5000)
     """
     return at_least(number("radius", radius, above=2.0) ** 2 / (16.0 * _within(accuracy, 0.05)))

@@ -1,0 +1,70 @@
+"""Checks of parameters, made before any data are looked at; messages follow scikit-learn's wording."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ParameterChecks:
+    """Checks of the parameters of one class or function, whose name every message mentions."""
+
+    owner: str
+
+    def number(
+        self, name: str, value: Any, *, positive: bool = False, below: float = math.inf, otherwise: str = ""
+    ) -> float:
+        """A number that is not negative, or positive if required, and below a limit.
+
+        ``otherwise`` names the values that are allowed besides numbers.
+        """
+        wanted = f"a float in the range {'(0' if positive else '[0'}, {below:g}){otherwise}"
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise TypeError(self.message(name, wanted, value))
+        try:
+            number = float(value)
+        except OverflowError:  # an integer of hundreds of digits
+            number = math.inf
+        if not 0 <= number < below or (positive and number == 0):
+            raise ValueError(self.message(name, wanted, number))
+        return number
+
+    def count(self, name: str, value: Any, otherwise: str = "", *, least: int = 1) -> int:
+        """An integer of at least ``least``."""
+        wanted = f"an int in the range [{least}, inf) {otherwise}".rstrip()
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise TypeError(self.message(name, wanted, value))
+        if value < least:
+            raise ValueError(self.message(name, wanted, value))
+        return int(value)
+
+    def one_of(self, name: str, value: Any, allowed: Iterable[Any]) -> None:
+        """One of a few values."""
+        options = list(allowed)
+        if not isinstance(value, str | None) or value not in options:
+            raise ValueError(self.message(name, f"one of {', '.join(map(repr, options))}", value))
+
+    def flag(self, name: str, value: Any) -> bool:
+        """True or False."""
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(self.message(name, "a bool", value))
+        return bool(value)
+
+    def optional_callable(self, name: str, value: Any) -> None:
+        """A callable, or None."""
+        if value is not None and not callable(value):
+            raise TypeError(self.message(name, "a callable or None", value))
+
+    def time_limit(self, value: Any) -> float | None:
+        """A positive number of seconds, or None for no limit."""
+        return None if value is None else self.number("time_limit", value, positive=True)
+
+    def message(self, name: str, wanted: str, value: Any) -> str:
+        """What a parameter must be, and what it is."""
+        return f"The {name!r} parameter of {self.owner} must be {wanted}. Got {value!r} instead."

@@ -1,0 +1,307 @@
+"""Parameters that cannot be meant are refused before any data are looked at, in scikit-learn's words."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
+
+from pauca.design import Design
+from pauca.wording import column_names, quoted_columns
+
+
+def refuse_no_table(X: Any) -> None:
+    """Refuse lazy frames, and texts that nobody has turned into numbers."""
+    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
+        raise TypeError("X is a lazy frame; call its collect() first.")
+    if len(getattr(X, "shape", (0,))) == 1 and isinstance(X, Iterable) and isinstance(next(iter(X), None), str):
+        raise ValueError(
+            "X holds texts, and must be a table of numbers. Turn them into one first, such as with scikit-learn's "
+            "CountVectorizer or TfidfVectorizer."
+        )
+
+
+LARGEST_TARGET = 1e150
+
+
+# Sparse and dense data of any numeric dtype go through as they are; whether they are finite is looked at here.
+AS_IT_IS: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
+
+
+def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
+    """X as an array or a CSC or CSR matrix in its own dtype, uncopied where it was one already; y as floats.
+
+    Whether X is finite shows in its moments, which are the first pass over it; ``check_moments`` looks there.
+    ``how`` is for scikit-learn's ``validate_data``.
+    """
+    _refuse_text(estimator, y)
+    with _named_columns(X):
+        X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=multi_output, **AS_IT_IS, **how)
+        X = _as_numbers(X)
+    if sparse.issparse(y):
+        raise TypeError("y must be dense; call its toarray() first.")
+    return X, np.asarray(y, dtype=np.float64)
+
+
+def check_table(estimator: Any, X: Any, **how: Any) -> Any:
+    """X alone, as ``check_data`` gives it; ``how`` is for scikit-learn's ``validate_data``."""
+    with _named_columns(X):
+        return _as_numbers(validate_data(estimator, X, **(AS_IT_IS | how)))
+
+
+def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:
+    """X as ``check_data`` gives it, and y as classes of any kind."""
+    _refuse_missing_classes(y)
+    with _named_columns(X):
+        X, y = validate_data(estimator, X, y, **AS_IT_IS, **how)
+        X = _as_numbers(X)
+    if len(y) == 0:  # of a chunk; nobody could say what kind of targets they are
+        return X, y
+    if type_of_target(y, input_name="y").startswith("continuous"):
+        # scikit-learn's own words come first: its checks look for them.
+        name = type(estimator).__name__
+        raise ValueError(
+            f"Unknown label type: continuous. {name} tells classes apart, and y holds numbers with fractions. To "
+            f"foretell numbers use {name.replace('Classifier', 'Regressor')}; to tell ranges of them apart, make "
+            "classes of y first."
+        )
+    check_classification_targets(y)
+    return X, y
+
+
+def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
+    """The columns ``used`` of X, for prediction: numbers all of them.
+
+    A frame is read by name where the fit had names, and need not hold more than the used columns; what others hold does
+    not matter. An array must hold all columns of the fit, since of fewer nobody could say which they are, and
+    scikit-learn wants numbers in all of them.
+    """
+    refuse_no_table(X)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and _can_be_named(X, names, used):
+        chosen = _by_name(estimator, X, names, used)
+        with _named_columns(chosen):
+            rows = _as_numbers(check_array(chosen, estimator=estimator, **AS_IT_IS))
+    else:
+        with _named_columns(X), _fewer_columns(X, used):
+            X = _as_numbers(_all_columns(estimator, X))
+        refuse_not_finite(estimator, X, names)
+        return X[:, used]
+    refuse_not_finite(estimator, rows, np.array(column_names(names, used), dtype=object))
+    return rows
+
+
+def refuse_not_finite(estimator: Any, rows: Any, names: np.ndarray | None) -> None:
+    """Refuse rows with values that are not finite, and name their columns."""
+    bad = ~np.isfinite(rows.data if sparse.issparse(rows) else rows)
+    if bad.any():
+        places = np.unique(rows.tocoo().col[bad] if sparse.issparse(rows) else np.nonzero(bad)[1])
+        _refuse_values(estimator, rows, places, names)
+
+
+def check_target(y: np.ndarray) -> None:
+    """Refuse a target whose squares leave the range of floating-point numbers."""
+    largest = np.abs(y).max()
+    if largest > LARGEST_TARGET or 0 < largest < 1 / LARGEST_TARGET:
+        raise ValueError(f"Input y has values of magnitude {largest:.3g}, which cannot be squared. Rescale it.")
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Row weights scaled to sum to one."""
+    if sample_weight is None:
+        return np.full(n_rows, 1.0 / n_rows)
+    weights = check_raw_weights(sample_weight, n_rows)
+    largest = weights.max()
+    if largest == 0:
+        raise ValueError("All values in `sample_weight` are zero; at least one row must count.")
+    weights = weights / largest
+    return np.asarray(weights / weights.sum())
+
+
+def check_raw_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Row weights as they are given; ones where they are not."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(n_rows, float(sample_weight))
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0
+    )
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
+    if np.any(weights < 0):
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    return np.asarray(weights)
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """A dict of finite weights that are not negative, "balanced", or None."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"'class_weight' must be a dict of weights by class, 'balanced' or None; got {class_weight!r}."
+        )
+    for label, weight in class_weight.items():
+        if not isinstance(weight, numbers.Real) or not 0 <= float(weight) < np.inf:
+            raise ValueError(
+                f"'class_weight' must hold finite weights that are not negative; that of {label!r} is {weight!r}."
+            )
+
+
+def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | None) -> None:
+    """Refuse values that are not finite, or too large to be squared, and name their columns."""
+    bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
+    if len(bad):
+        _refuse_values(estimator, X, bad, names)
+
+
+def _refuse_missing_classes(y: Any) -> None:
+    """Refuse classes that are None; scikit-learn fails to sort them."""
+    column = None if y is None or sparse.issparse(y) else _as_column(y)
+    if column is not None and column.dtype == object and any(value is None for value in column.ravel().tolist()):
+        raise ValueError("Input y contains None, which is no class. Leave out those rows, or give them a class.")
+
+
+def _refuse_text(estimator: Any, y: Any) -> None:
+    """Refuse a target of words; digits in text are numbers all the same."""
+    column = None if y is None or sparse.issparse(y) else _as_column(y)
+    if column is None or column.dtype.kind in "biuf" or _holds_numbers(column.astype(object)):
+        return
+    for value in column.ravel().tolist():
+        if isinstance(value, str | bytes) and not _holds_numbers(np.array([value], dtype=object)):
+            name = type(estimator).__name__
+            raise ValueError(
+                f"y holds text, such as {value!r}, and {name} foretells numbers. To tell classes apart use "
+                f"{name.replace('Regressor', 'Classifier')}; for numbers written as text, turn them into floats first."
+            )
+
+
+def _as_column(y: Any) -> np.ndarray | None:
+    try:
+        return np.asarray(y)
+    except ValueError:  # rows of different lengths, which scikit-learn refuses with a sentence of its own
+        return None
+
+
+def _refuse_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
+    columns = X[:, bad]
+    values = columns.data if sparse.issparse(columns) else columns
+    found = f"Found in: {quoted_columns(names, bad)}."
+    if np.isnan(values).any():
+        raise ValueError(
+            f"Input X contains NaN.\n{type(estimator).__name__} does not accept missing values encoded as NaN "
+            f"natively. {found} Leave out those rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
+        )
+    if np.isinf(values).any():
+        raise ValueError(
+            f"Input X contains infinity or a value too large for {X.dtype!r}. {found} Leave out those rows or columns."
+        )
+    raise ValueError(f"Input X contains values too large to be squared (beyond about 1e150). {found} Rescale them.")
+
+
+def _can_be_named(X: Any, names: np.ndarray, used: np.ndarray) -> bool:
+    """Whether X is a frame, and a name stands for one used column; a model of no columns has nothing to look up."""
+    known, wanted = names.tolist(), names[used].tolist()
+    return bool(_dtypes(X)) and bool(wanted) and all(known.count(name) == 1 for name in wanted)
+
+
+def _by_name(estimator: Any, X: Any, names: np.ndarray, used: np.ndarray) -> Any:
+    """The used columns of a frame, in the order of the fit."""
+    held, wanted = list(X.columns), names[used].tolist()
+    missing = [name for name in wanted if name not in held]
+    # All columns of the fit and no others are expected in the order of the fit: so scikit-learn has it everywhere.
+    if missing or set(held) == set(names):
+        try:
+            validate_data(estimator, X, reset=False, skip_check_array=True)
+        except ValueError as error:
+            if not missing:
+                raise
+            lacking = quoted_columns(np.array(missing, dtype=object), range(len(missing)))
+            raise ValueError(f"{error}\nThe model needs columns that X does not have: {lacking}.") from error
+    twice = np.array([name for name in wanted if held.count(name) > 1], dtype=object)
+    if len(twice):
+        raise ValueError(f"X has several columns of one name: {quoted_columns(twice, range(len(twice)))}.")
+    return X[wanted]
+
+
+def _all_columns(estimator: Any, X: Any) -> Any:
+    """Rows with all columns of the fit; a sparse matrix cannot have names, so nobody is told that it has none."""
+    if not sparse.issparse(X):
+        return validate_data(estimator, X, reset=False, **AS_IT_IS)
+    X, wanted = check_array(X, estimator=estimator, **AS_IT_IS), estimator.n_features_in_
+    if X.shape[1] != wanted:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {wanted} features as input."
+        )
+    return X
+
+
+@contextmanager
+def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
+    """Where somebody gives the chosen columns alone, without names, say what to do instead."""
+    try:
+        yield
+    except ValueError as error:
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        if len(shape) != 2 or shape[1] != len(used) or "features" not in str(error):
+            raise
+        raise ValueError(
+            f"{error} The chosen columns alone can be told apart by name only: fit and predict with frames, or give "
+            "all columns."
+        ) from error
+
+
+@contextmanager
+def _named_columns(X: Any) -> Iterator[None]:
+    """What goes wrong with the columns of a frame is said with their names."""
+    refuse_no_table(X)
+    dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
+    if dates:
+        raise ValueError(
+            f"Columns that hold dates or times: {quoted_columns(np.array(dates), range(len(dates)))}. "
+            "Turn them into numbers (days since a date, hour of the day) or leave them out."
+        )
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        # Names of several kinds, and those that stand for several columns, have a message of their own.
+        names = [name for name in getattr(X, "columns", []) if isinstance(name, str)]
+        text = [name for name in names if not _holds_numbers(np.asarray(X[name]))]
+        if not text:
+            raise
+        raise type(error)(
+            f"{error}\nColumns that do not hold numbers: {quoted_columns(np.array(text), range(len(text)))}. "
+            "Encode them as numbers or leave them out."
+        ) from error
+
+
+def _dtypes(X: Any) -> list[tuple[str, str]]:
+    """Names and dtypes of the columns of a pandas or polars frame; nothing for anything else."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return []
+    return [(str(name), str(dtype)) for name, dtype in zip(X.columns, X.dtypes, strict=True)]
+
+
+def _as_numbers(X: Any) -> Any:
+    """Frames of mixed columns come as objects: make them floats, or fail."""
+    if X.dtype.kind in "Mm":
+        raise TypeError("X holds dates or times; turn them into numbers first.")
+    return X if X.dtype.kind in "biuf" else X.astype(np.float64)
+
+
+def _holds_numbers(column: np.ndarray) -> bool:
+    if column.dtype.kind in "biuf":
+        return True
+    try:
+        column.astype(np.float64)
+    except (ValueError, TypeError):
+        return False
+    return column.dtype.kind == "O"

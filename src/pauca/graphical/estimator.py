@@ -1,0 +1,321 @@
+"""Which columns depend on each other directly: a Gaussian graph with few edges, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.validation import check_is_fitted
+
+from pauca.checks import ParameterChecks
+from pauca.design import Design
+from pauca.estimators.fitted import PathMixin
+from pauca.estimators.validation import check_moments, check_table, check_weights
+from pauca.export import register_kind
+from pauca.graphical.covariance import check_spreads, distinct_rows, most_edges
+from pauca.graphical.edge_constraints import edge_limits
+from pauca.graphical.edges import EdgeNames, Edges
+from pauca.graphical.errors import NoMaximumError
+from pauca.graphical.mle_existence import complete_value
+from pauca.graphical.model_file import LABELS, GraphFile
+from pauca.graphical.path import GraphPath
+from pauca.graphical.problem import GraphProblem, by_criterion, by_likelihood, graph_remarks, size_range_for
+from pauca.graphical.scores import GraphScores
+from pauca.graphical.subset import GraphSubset
+from pauca.methods import Backward, resolve
+from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.selection import Selection, choose_size
+from pauca.model_selection.sizes import check_choice, parse_sizes
+from pauca.results.choice import Choice
+from pauca.search.driver import Budget, Goal, Method, Progress
+from pauca.search.parallel import Watch
+from pauca.search.problem import LinearProblem, SearchRun
+from pauca.warnings import PaucaWarning
+from pauca.wording import quoted_columns
+
+
+@register_kind("SparsePrecision", labels=LABELS)
+class SparsePrecision(PathMixin, GraphFile, GraphScores):
+    """The Gaussian graph with few edges that is most likely: a precision matrix with few entries.
+
+    Minimises ``Q(Theta) = -logdet Theta + tr(S Theta)`` over precision matrices with at most ``k`` entries above the
+    diagonal that are not zero: twice the negative log-likelihood per row, up to a constant. An entry that is zero says
+    that two columns are independent given all others (Dempster 1972). The fit keeps the graph of every number of edges
+    on the way: see ``path_`` and ``at``.
+
+    Parameters
+    ----------
+    k : int, "auto", iterable of int or None, default="auto"
+        Number of edges. "auto" finds it by cross-validation, from 0 up to as many as it takes, at most four for each
+        column; a range or list names the numbers to choose from. None: as many as lower Q by at least ``tol``.
+    method : str or object, default="foba"
+        "foba", "forward" (fastest), "exchange" (slow, at times better), "backward" (for few columns), or an object from
+        ``pauca.methods`` such as ``FoBa(rule="refit")``.
+    shrinkage : float, default=0.0
+        A share by which all correlations are brought closer to zero first, from 0 up to but not including 1: S becomes
+        ``(1 - shrinkage) S + shrinkage diag(S)``. It does not depend on the units of the columns. Of use where there
+        are few rows, or columns that depend on others.
+    cv : int, splitter, iterable or None, default=None
+        Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
+    selection_rule : {"1se", "best"}, default="1se"
+        The smallest number of edges within one standard error of the best likelihood of rows held out, or the best.
+    criterion : {"aic", "bic", "ebic"} or None, default=None
+        Choose ``k`` by an information criterion on all rows, without folds. It counts the rows that have weight, not
+        the sum of their weights.
+    n_jobs : int or None, default=None
+        How many folds run at a time, in threads that share X.
+    tol : float, default=0.0
+        The least decrease of Q that is worth a further edge.
+    always, never : list of pairs of columns, default=None
+        Edges that are in every graph (and counted), or in none; columns by name or index, such as
+        ``[("bmi", "sugar")]``.
+    assume_centered : bool, default=False
+        Whether the columns have a mean of zero by their nature; it is not estimated then.
+    time_limit : float or None, default=None
+        Seconds after which the search stops and the best found so far is kept.
+    callback : callable or None, default=None
+        Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
+
+    Attributes
+    ----------
+    precision_ : ndarray of shape (n_features, n_features)
+        The precision matrix, with two entries that are not zero for every edge.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Its inverse; on the diagonal and at the edges equal to the covariance of the data, shrunk if there is shrinkage.
+    location_ : ndarray of shape (n_features,)
+        Means of the columns.
+    edges_ : list of tuple
+        Pairs of columns: names where X has names, else indices.
+    k_ : int
+        Number of edges.
+    objective_ : float
+        Q.
+    path_ : GraphPath
+        The graph of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
+    stop_ : Stop
+        Why the search ended; ``stop_.message`` says it in words.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only where X has column names.
+
+    Notes
+    -----
+    The units of the columns do not matter for what is chosen: the search sees correlations. X is read in place.
+
+    Without shrinkage the likelihood of a graph may grow without end where columns are linear combinations of others,
+    or where rows are few. The first is refused with the names of such columns. With n rows, n - 1 once the means are
+    taken off, all graphs of fewer than ``(n - 1) n / 2`` edges have a maximum for almost all data (Gross and Sullivant
+    2018), and no more are searched for.
+
+    Edges on no cycle have a closed form, and each cycle is fitted with the nodes it runs through and no others: that
+    makes graphs of hundreds of columns quick as long as they are sparse.
+
+    References
+    ----------
+    Dempster (1972), Covariance selection. Liu, Fujimaki and Ye (2014), Forward-backward greedy algorithms for general
+    convex smooth functions over a cardinality constraint. Lauritzen (1996), Graphical models.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from pauca import SparsePrecision
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> graph = SparsePrecision(k=3).fit(X)
+    >>> graph.edges_
+    [('s1', 's2'), ('s2', 's4'), ('s3', 's4')]
+    """
+
+    def __init__(
+        self,
+        k: int | str | Iterable[int] | None = "auto",
+        *,
+        method: str | Method = "foba",
+        shrinkage: float = 0.0,
+        cv: Any = None,
+        selection_rule: str = "1se",
+        criterion: str | None = None,
+        n_jobs: int | None = None,
+        tol: float = 0.0,
+        always: Any = None,
+        never: Any = None,
+        assume_centered: bool = False,
+        time_limit: float | None = None,
+        callback: Callable[[Progress], bool | None] | None = None,
+    ) -> None:
+        self.k = k
+        self.method = method
+        self.shrinkage = shrinkage
+        self.cv = cv
+        self.selection_rule = selection_rule
+        self.criterion = criterion
+        self.n_jobs = n_jobs
+        self.tol = tol
+        self.always = always
+        self.never = never
+        self.assume_centered = assume_centered
+        self.time_limit = time_limit
+        self.callback = callback
+
+    scoring = None
+    """What folds are scored by is no option: the likelihood."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparsePrecision:
+        """Find the graphs of every size up to ``k``, or up to the sizes compared, and choose one.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        y : Ignored
+            Present for scikit-learn's pipelines.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row weights, at least one of them positive.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        X = np.asarray(check_table(self, X, accept_sparse=False, ensure_min_samples=2))
+        weights = check_weights(sample_weight, len(X))
+        names = getattr(self, "feature_names_in_", None)
+        limits = edge_limits(self.always, self.never, Edges(X.shape[1]), names, parse_sizes(self))
+        problem = GraphProblem(X, names, resolve(self.method), limits, float(self.shrinkage), not self.assume_centered)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
+            design = problem.design(weights)
+        check_moments(self, design, X, names)
+        check_spreads(design, names)
+        try:
+            self._keep(*self._search(problem, weights, design), names)
+        except NoMaximumError as error:
+            starts_full = isinstance(problem.method, Backward)
+            first = (
+                "A backward search starts from all edges: take another method" if starts_full else "Ask for fewer edges"
+            )
+            raise ValueError(
+                f"The likelihood has no maximum: {quoted_columns(names, error.nodes)} are as good as linearly "
+                f"dependent on the "
+                f"rows of the fit, or of a fold. {first}, leave out columns, or set shrinkage, such as shrinkage=0.1."
+            ) from error
+        noteworthy = " ".join(graph_remarks(parse_sizes(self), self.path_, self.k_))
+        if noteworthy:
+            warnings.warn(noteworthy, PaucaWarning, stacklevel=2)
+        return self
+
+    def get_precision(self) -> np.ndarray:
+        """The precision matrix.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        check_is_fitted(self)
+        return self.precision_
+
+    def partial_correlations(self) -> np.ndarray:
+        """Correlations of every two columns given all others: ``-Theta_ij / sqrt(Theta_ii Theta_jj)``.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            With a diagonal of ones.
+        """
+        check_is_fitted(self)
+        scale = np.sqrt(np.diagonal(self.precision_))
+        found = -self.precision_ / scale / scale[:, None]
+        np.fill_diagonal(found, 1.0)
+        return found
+
+    def _check_options(self) -> None:
+        parse_sizes(self)
+        check_choice(self)
+        ParameterChecks(type(self).__name__).number("tol", self.tol)
+        ParameterChecks(type(self).__name__).number("shrinkage", self.shrinkage, below=1)
+        self._budget()
+        resolve(self.method)
+        ParameterChecks(type(self).__name__).flag("assume_centered", self.assume_centered)
+        ParameterChecks(type(self).__name__).optional_callable("callback", self.callback)
+
+    def _budget(self) -> Budget:
+        limit = (
+            None
+            if self.time_limit is None
+            else ParameterChecks(type(self).__name__).number("time_limit", self.time_limit, positive=True)
+        )
+        return Budget(limit, self.callback)
+
+    def _search(
+        self, problem: GraphProblem, weights: np.ndarray, design: Design
+    ) -> tuple[SearchRun, int, Choice | None]:
+        """Run the method; what it came to, the size that answers, and how it was chosen."""
+        asked = parse_sizes(self)
+        folds: list[Fold] = []
+        to_choose = not (asked is None or isinstance(asked, int))
+        if to_choose and self.criterion is None:
+            folds = make_folds(self.cv, np.zeros(len(weights)), None, weights, classifies=False)
+        labels = distinct_rows(design)
+        n_rows = min(len(np.unique(labels[one > 0])) for one in (weights, *(fold.weights for fold in folds)))
+        moments, is_shrunk = problem.covariance(design), self.shrinkage > 0
+        safe = most_edges(moments, n_rows - problem.center, problem.names, is_shrunk=is_shrunk)
+        rows = f"{n_rows} different row{'' if n_rows == 1 else 's'}{' of the smallest fold' if folds else ''}"
+        most = self._most(asked, safe, design.n_features, rows)
+        if asked is None or isinstance(asked, int):
+            run, goal = problem.begin(weights, design), Goal(asked, float(self.tol))
+            return run, problem.method.answer(run.advance(goal, self._budget()), goal), None
+        # A selection asks nothing of a problem but to begin.
+        selection = Selection(cast(LinearProblem, problem), weights, folds, float(self.tol))
+        weigh = by_likelihood(self.selection_rule) if self.criterion is None else by_criterion(self.criterion)
+        watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cores=1)
+        choice = choose_size(selection, size_range_for(asked, design.n_features, most), watch, design, weigh)
+        return selection.whole, choice.chosen, choice
+
+    def _most(self, asked: Any, safe: int | None, p: int, rows: str) -> int:
+        """The largest number of edges to look for; more than are safe are not to be asked for."""
+        n_edges = p * (p - 1) // 2
+        if safe is None or safe >= n_edges:
+            return n_edges
+        if safe == 0:
+            raise ValueError(
+                f"With {rows} to fit, any two columns are the same up to their units: nothing can be said of edges. "
+                "Bring more rows, or set shrinkage, such as shrinkage=0.1."
+            )
+        largest = max(asked) if isinstance(asked, tuple) else n_edges if asked is None else asked
+        if isinstance(largest, int) and min(largest, n_edges) > safe:
+            raise ValueError(
+                f"With {rows} to fit {p} columns, the likelihood of a graph with more than {safe} edges need not have "
+                f"a maximum. Ask for at most k={safe}, or set shrinkage, such as shrinkage=0.1."
+            )
+        return safe
+
+    def _keep(self, run: SearchRun, answer: int, choice: Choice | None, names: np.ndarray | None) -> None:
+        history, subset = run.history, run.subset
+        assert history is not None
+        assert history.stop is not None
+        assert isinstance(subset, GraphSubset)
+        edges = subset.graph.edges
+        self.path_ = GraphPath(
+            run.models(answer),
+            history.moves,
+            history.stop,
+            len(edges),
+            EdgeNames(edges.n_nodes, names),
+            choice=choice,
+            floor=complete_value(subset.graph),
+            noun="edge",
+            n_nodes=edges.n_nodes,
+        )
+        self.location_ = run.design.mean.copy()
+        self._choose(answer)
+
+    def _choose(self, size: int) -> None:
+        """Put the graph of ``size`` into the fitted attributes."""
+        names = getattr(self, "feature_names_in_", None)
+        pairs = self.path_.pairs(size)
+        self.edges_ = pairs if names is None else [(names[i], names[j]) for i, j in pairs]
+        self.precision_ = self.path_.precision(size)
+        self.covariance_ = self.path_.covariance(size)
+        self.objective_ = self.path_[size].objective
+        self.stop_ = self.path_.stop
+        self.k_ = self.path_[size].size

@@ -1,0 +1,206 @@
+"""Tables as Gaussian graphs: searches on some rows, and how the sizes they came to are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from pauca.constraints.limits import Limits
+from pauca.design import Design, make_design
+from pauca.graphical.covariance import covariance, moments_about, shrunk
+from pauca.graphical.edges import Edges
+from pauca.graphical.objective import GaussianGraph
+from pauca.graphical.path import GraphPath
+from pauca.graphical.subset import GraphSubset
+from pauca.model import Model
+from pauca.model_selection.folds import Fold
+from pauca.model_selection.rules import choose_by_criterion, choose_by_folds, penalised
+from pauca.model_selection.scoring import Models
+from pauca.model_selection.selection import Selection, Weigh
+from pauca.model_selection.sizes import SizeRange
+from pauca.results.choice import Choice
+from pauca.search.driver import Budget, Goal, Method
+from pauca.search.history import History, Move
+from pauca.search.problem import SearchRun
+from pauca.search.stop import Stop
+from pauca.wording import quoted_columns
+
+# What folds are scored by.
+SCORING = "log-likelihood per row above that without edges"
+
+# Where k is to be found, so many edges for each column are looked at at most.
+EDGES_PER_COLUMN = 4
+
+
+class GraphSearchRun(SearchRun):
+    """A search of a graph, in a single thread.
+
+    It factors small matrices in turn with NumPy's BLAS and with SciPy's LAPACK. These have a pool of threads each, and
+    two pools that wait for work by spinning take the cores from each other: a second of work may take a minute.
+    """
+
+    def advance(self, goal: Goal, budget: Budget, resume: Sequence[Move] = ()) -> History:
+        """Go on to ``goal``."""
+        with _pools().limit(limits=1):
+            return super().advance(goal, budget, resume)
+
+    def models(self, answer: int) -> dict[int, Model]:
+        """The best graph of every size."""
+        with _pools().limit(limits=1):
+            return super().models(answer)
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """All pools of threads; to find them takes longer than many a search."""
+    return ThreadpoolController()
+
+
+@dataclass(frozen=True, eq=False)
+class GraphProblem:
+    """A checked table and wishes from which any number of searches start."""
+
+    X: np.ndarray
+    names: np.ndarray | None
+    method: Method
+    limits: Limits
+    shrinkage: float
+    center: bool
+
+    def design(self, weights: np.ndarray) -> Design:
+        """The columns as rows with weight show them."""
+        return make_design(self.X, weights, center=self.center)
+
+    def begin(self, weights: np.ndarray, design: Design | None = None) -> SearchRun:
+        """A search that only sees rows with weight."""
+        design = design or self.design(weights)
+        if not design.usable.all():
+            idle = np.flatnonzero(~design.usable)
+            raise ValueError(
+                f"Columns that are constant on the rows of a fold: {quoted_columns(self.names, idle)}. Leave "
+                f"them out, give k "
+                "as a number, or choose it by criterion='ebic', which needs no folds."
+            )
+        graph = GaussianGraph(self.covariance(design))
+        return GraphSearchRun(self.method, design, GraphSubset.start(graph, self.limits))
+
+    def covariance(self, design: Design) -> np.ndarray:
+        """The covariance that graphs are fitted to."""
+        return shrunk(covariance(design), self.shrinkage)
+
+
+def size_range_for(asked: tuple[int, ...] | str, n_nodes: int, most: int) -> SizeRange:
+    """How many edges to look for: as many as columns first."""
+    if not isinstance(asked, str):
+        return SizeRange.given(asked)
+    most = max(1, min(most, EDGES_PER_COLUMN * n_nodes))
+    return SizeRange(min(n_nodes, most), None, most)
+
+
+def by_likelihood(rule: str) -> Weigh:
+    """A choice by the likelihood of rows held out."""
+
+    def weigh(selection: Selection, sizes: list[int]) -> Choice:
+        found = selection.fold_models()
+        if not found:
+            # Nothing to go by: what was asked to stop keeps what it has.
+            return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, SCORING)
+        edges = _edges(selection)
+        scores = []
+        for fold, models in found:
+            seen = _held_out(selection.problem, fold, selection.weights)
+            values = np.array([_value(edges, _at_most(models, size), seen) for size in (0, *sizes)])
+            scores.append(0.5 * (values[0] - values[1:]))
+        return choose_by_folds(np.array(sizes), np.array(scores), rule, SCORING)
+
+    return weigh
+
+
+def by_criterion(criterion: str) -> Weigh:
+    """A choice by an information criterion on the rows of the fit."""
+
+    def weigh(selection: Selection, sizes: list[int]) -> Choice:
+        models, edges = selection.whole.models(0), _edges(selection)
+        seen, n_rows = covariance(selection.whole.design), int(np.count_nonzero(selection.weights))
+        p = len(seen)
+        fits = [n_rows * (_value(edges, models[size], seen) + p * np.log(2.0 * np.pi)) for size in sizes]
+        values = penalised(
+            criterion,
+            np.array(fits),
+            coefficients=[p + size for size in sizes],
+            sizes=sizes,
+            n_rows=n_rows,
+            n_units=len(edges),
+        )
+        return choose_by_criterion(np.array(sizes), values, criterion)
+
+    return weigh
+
+
+def graph_remarks(asked: Any, path: GraphPath, found: int) -> Iterator[str]:
+    """What the user should know of a fit and cannot see from its numbers; as a rule nothing."""
+    if isinstance(asked, int) and found < asked and path.stop in {Stop.EXHAUSTED, Stop.LIMITS, Stop.NO_GAIN}:
+        yield f"k={asked} edges were asked for, but {_why_fewer(path, found)}."
+    if path.choice is not None and path.n_features:
+        yield from _chosen(path.choice, path.n_features, path.stop)
+    if path.stop is Stop.INTERRUPTED:
+        yield f"The search was interrupted; the graphs up to {max(path.sizes)} edges were kept."
+
+
+def _why_fewer(path: GraphPath, found: int) -> str:
+    if path.stop is Stop.NO_GAIN:
+        return f"the search ended at {found}: no other lowers the objective"
+    if found < path.n_features:
+        return f"only {found} of {path.n_features} may be used: 'never' leaves out the others"
+    return f"there are only {found}"
+
+
+def _chosen(choice: Choice, n_edges: int, stop: Stop) -> Iterator[str]:
+    """What is odd about a choice of size; that no edge was chosen does not make columns independent."""
+    to_tell = "Columns may depend on each other all the same: more rows would tell."
+    if choice.chosen == 0 and choice.best > 0:
+        yield (
+            f"No edge was chosen: rows held out are most likely with {choice.best}, but by less than one standard "
+            f"error. {to_tell} selection_rule='best' takes the most likely number."
+        )
+    elif choice.chosen == 0 and choice.by_folds:
+        yield f"No edge was chosen: none makes rows held out more likely. {to_tell}"
+    elif choice.chosen == 0:
+        yield f"No edge was chosen: none lowers the {choice.criterion_name}. {to_tell}"
+    elif stop is Stop.SIZE and len(choice.sizes) > 1 and choice.chosen == max(choice.sizes) < n_edges:
+        yield (
+            f"The largest number of edges that was compared, {choice.chosen}, was chosen; a range of larger ones may "
+            "be better."
+        )
+
+
+def _edges(selection: Selection) -> Edges:
+    subset = selection.whole.subset
+    assert isinstance(subset, GraphSubset)
+    return subset.graph.edges
+
+
+def _held_out(problem: Any, fold: Fold, weights: np.ndarray) -> np.ndarray:
+    """Second moments of the rows held out, about the means of the others."""
+    share = np.zeros_like(weights)
+    share[fold.test] = weights[fold.test] / weights[fold.test].sum()
+    return moments_about(problem.design(share), problem.design(fold.weights).mean)
+
+
+def _value(edges: Edges, model: Model, seen: np.ndarray) -> float:
+    """``-logdet Theta + tr(S Theta)`` of a graph for moments S that it was not fitted to."""
+    assert model.free is not None
+    between = seen[edges.first[model.support], edges.second[model.support]]
+    # On those that it was fitted to, the trace is p.
+    logdet = len(seen) - model.objective
+    return float(np.diagonal(seen) @ model.free + 2.0 * (between @ model.coef)) - logdet
+
+
+def _at_most(models: Models, size: int) -> Model:
+    """The graph of a size, or of the next smaller one: a path that ended early has no better to offer."""
+    return models[max(known for known in models if known <= size)]

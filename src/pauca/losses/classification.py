@@ -1,0 +1,183 @@
+"""Smooth losses for classification: logistic, squared hinge, multinomial."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import xlogy
+
+from pauca.losses.base import Loss, Slopes
+
+# On rows held out nobody is taken to be surer than this: where classes can be separated, probabilities of zero and one
+# are claimed without reason, and a single row would outweigh all others.
+LEAST_PROBABILITY = 1e-3
+
+
+def check_signs(y: np.ndarray) -> None:
+    """Refuse classes that are not coded as -1 and 1."""
+    if not np.all(np.abs(y) == 1):
+        raise ValueError("The two classes must be coded as -1 and 1; SparseClassifier does so by itself.")
+
+
+class LogLoss(Loss):
+    """``log(1 + e^(-y a))``: minus the log-likelihood of two classes with log-odds a."""
+
+    classifies = True
+    smoothness = 0.25
+    lipschitz = 1.0
+    steepness = 1.0
+    may_diverge = True
+    link = "log_loss"
+
+    def check_target(self, y: np.ndarray) -> None:
+        check_signs(y)
+
+    def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        margin = y * a
+        return np.log1p(np.exp(-np.abs(margin))) - np.minimum(margin, 0.0)
+
+    def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return self.slopes(y, a).derivative
+
+    def curvature(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return self.slopes(y, a).curvature
+
+    def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
+        # In place: at this size making arrays costs as much as filling them. Beyond 700 there is nothing left to tell.
+        odds = y * a
+        np.exp(np.minimum(odds, 700.0, out=odds), out=odds)
+        wrong = 1.0 + odds
+        np.divide(1.0, wrong, out=wrong)
+        odds *= wrong
+        curvature = np.multiply(odds, wrong, out=odds)
+        wrong *= y
+        return Slopes(np.negative(wrong, out=wrong), curvature)
+
+    def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
+        p = -t * y
+        inside = (p >= 0) & (p <= 1)
+        q = np.where(inside, p, 0.0)
+        return np.where(inside, xlogy(q, q) + xlogy(1 - q, 1 - q), np.inf)
+
+    def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
+        share = float(weights @ (y > 0))
+        if share in {0.0, 1.0}:
+            return np.inf if share else -np.inf
+        return float(np.log(share) - np.log1p(-share))
+
+    def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return np.minimum(self.value(y, a), -np.log(LEAST_PROBABILITY))
+
+    def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
+        return 2.0 * n_rows * float(np.sum(losses))
+
+    def for_classes(self, n_classes: int) -> Loss:
+        return self if n_classes == 2 else Multinomial()
+
+    def probabilities(self, a: np.ndarray) -> np.ndarray:
+        """Probabilities of both classes, shape (2, n), for scores of shape (1, n)."""
+        upper = 1.0 / (1.0 + np.exp(-np.clip(a[0], -700, 700)))
+        return np.stack([1.0 - upper, upper])
+
+
+class SquaredHinge(Loss):
+    """``max(0, 1 - y a)^2 / 2``: margins of one are enough, the shortfall counts squared."""
+
+    classifies = True
+    smoothness = 1.0
+    flat = True
+
+    def check_target(self, y: np.ndarray) -> None:
+        check_signs(y)
+
+    def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return 0.5 * np.maximum(0.0, 1.0 - y * a) ** 2
+
+    def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return -y * np.maximum(0.0, 1.0 - y * a)
+
+    def curvature(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return (y * a < 1.0).astype(np.float64)
+
+    def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
+        return np.where(t * y <= 0, t * y + 0.5 * t * t, np.inf)
+
+    def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
+        return float(weights @ y)
+
+
+class Multinomial(Loss):
+    """``log(sum_c e^(a_c)) - a_y`` for scores of shape (C, n) and classes y of shape (n,): one loss per row.
+
+    The Hessian of a row is ``diag(p) - p p'`` with p the probabilities, so the scores are coupled.
+    """
+
+    classifies = True
+    joint = True
+    smoothness = 0.5
+    lipschitz = float(np.sqrt(2.0))
+    may_diverge = True
+    link = "softmax"
+
+    def check_target(self, y: np.ndarray) -> None:
+        if np.any(y < 0) or np.any(y != np.floor(y)):
+            raise ValueError("The classes must be coded as 0, 1, 2, ...; SparseClassifier does so by itself.")
+
+    def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        highest = a.max(axis=0)
+        return highest + np.log(np.exp(a - highest).sum(axis=0)) - self._own(y, a)
+
+    def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return self.slopes(y, a).derivative
+
+    def curvature(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return _softmax(a)
+
+    def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
+        p = _softmax(a)
+        slope = p.copy()
+        slope[y.astype(np.intp), np.arange(len(y))] -= 1.0
+        return Slopes(slope, p)
+
+    def coupling(self, curvature: np.ndarray) -> np.ndarray:
+        return curvature
+
+    def broad_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        p = _softmax(a)
+        return p * (1.0 - p)
+
+    def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
+        u = t.copy()
+        u[y.astype(np.intp), np.arange(len(y))] += 1.0
+        inside = np.all(u >= -1e-12, axis=0) & (np.abs(u.sum(axis=0) - 1.0) <= 1e-9)
+        u = np.clip(u, 0.0, 1.0)
+        return np.where(inside, xlogy(u, u).sum(axis=0), np.inf)
+
+    def constants(self, y: np.ndarray, weights: np.ndarray, n_outputs: int) -> np.ndarray:
+        shares = np.bincount(y.astype(np.intp), weights=weights, minlength=n_outputs)
+        logs = np.log(shares, out=np.full(n_outputs, -np.inf), where=shares > 0)
+        return logs - logs[shares > 0].mean()
+
+    def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return np.minimum(self.value(y, a), -np.log(LEAST_PROBABILITY))
+
+    def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
+        return 2.0 * n_rows * float(np.sum(losses))
+
+    def for_classes(self, n_classes: int) -> Loss:
+        return self if n_classes > 2 else LogLoss()
+
+    def probabilities(self, a: np.ndarray) -> np.ndarray:
+        """Probabilities of the classes, shape (C, n)."""
+        return _softmax(a)
+
+    @staticmethod
+    def _own(y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return a[y.astype(np.intp), np.arange(len(y))]
+
+
+def _softmax(a: np.ndarray) -> np.ndarray:
+    """Probabilities of classes with scores of shape (C, n)."""
+    p = a - a.max(axis=0)
+    np.exp(p, out=p)
+    p /= p.sum(axis=0)
+    return p

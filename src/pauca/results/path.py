@@ -1,0 +1,294 @@
+"""The path: the model of every size, how they were found, and why the search ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pauca.model import Model
+from pauca.results.choice import Choice
+from pauca.search.history import Move
+from pauca.search.stop import Stop
+from pauca.wording import column_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The model of every size that was found.
+
+    ``path[5]`` is the model of five features, ``path[0]`` the empty one. Iterating goes over the models from the
+    smallest to the largest.
+
+    Attributes
+    ----------
+    moves : list of tuple
+        What the search did: ``("add", j)``, ``("drop", i)``, ``("swap", i, j)`` for j in i's place, or
+        ``("swap", (i1, i2), (j1, j2))`` where several were swapped at once.
+    stop : Stop
+        Why it ended; ``stop.message`` says so in words.
+    n_features : int
+        Number of columns there were to choose from.
+    column_names : sequence of str or None
+        Their names, if they have any.
+    group_labels : ndarray or None
+        Labels of the groups, where groups of columns are chosen as a whole; sizes and events then count groups.
+    owner : ndarray of shape (n_features,) or None
+        Group of every column, where there are groups.
+    output_names : list of str or None
+        Names of the outputs or classes, where a feature has a coefficient for each.
+    two_classes : list of str or None
+        The two classes that a single coefficient tells apart: if positive, it speaks for the second.
+    prices : ndarray or None
+        What every feature, or group, costs, where costs were given.
+    choice : Choice or None
+        How the sizes compare, where the size was chosen by cross-validation or a criterion.
+    free : ndarray or None
+        Coordinates that are always in and never counted, where the path is that of an objective of your own; None for
+        linear models. ``parameters`` puts a whole vector together.
+    floor : float or None
+        A value that the objective is never below: zero for losses, None where nothing is known.
+    noun : str or None
+        What a size counts, where it is neither features nor groups.
+    """
+
+    models: dict[int, Model]
+    moves: list[Move]
+    stop: Stop
+    n_features: int
+    column_names: Sequence[str] | np.ndarray | None = None
+    group_labels: np.ndarray | None = None
+    owner: np.ndarray | None = None
+    output_names: list[str] | None = None
+    two_classes: list[str] | None = None
+    prices: np.ndarray | None = None
+    choice: Choice | None = None
+    free: np.ndarray | None = None
+    floor: float | None = 0.0
+    noun: str | None = None
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes there is a model of, ascending, the empty model (0) included."""
+        return sorted(self.models)
+
+    def __getitem__(self, size: int) -> Model:
+        try:
+            return self.models[size]
+        except (KeyError, TypeError):
+            sizes = self.sizes
+            raise KeyError(f"no model of size {size!r} on this path; it has sizes {_ranges(sizes)}") from None
+
+    def __contains__(self, size: object) -> bool:
+        return size in self.models
+
+    def __iter__(self) -> Iterator[Model]:
+        return (self.models[size] for size in self.sizes)
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __repr__(self) -> str:
+        return f"<Path of sizes {_ranges(self.sizes)}, {len(self.moves)} events, stop={self.stop.value!r}>"
+
+    @property
+    def counted(self) -> str:
+        """What a size counts, in one word."""
+        return self.noun or ("feature" if self.group_labels is None else "group")
+
+    def names(self, size: int) -> list[str]:
+        """Names of the features in the model of one size.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        list of str
+            ``x3`` stands for column 3 of a table without names.
+        """
+        return column_names(self.column_names, self[size].support)
+
+    def groups(self, size: int) -> list[Any]:
+        """Labels of the groups in the model of one size; there must be groups.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        list
+        """
+        if self.group_labels is None:
+            raise ValueError("no groups were given to this fit; names(size) says which features were chosen")
+        return list(self.group_labels[self[size].units])
+
+    def unit_name(self, unit: int) -> str:
+        """Name of a feature, or of a group where whole groups are chosen."""
+        if self.group_labels is not None:
+            return str(self.group_labels[unit])
+        return column_names(self.column_names, [unit])[0]
+
+    def columns_of(self, size: int, unit: int) -> list[int]:
+        """Columns of one chosen unit in the model of one size."""
+        support = self[size].support
+        return [unit] if self.owner is None else support[self.owner[support] == unit].tolist()
+
+    def cost(self, size: int) -> float:
+        """What the model of one size costs in all; there must be costs.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        float
+        """
+        if self.prices is None:
+            raise ValueError("no costs were given to this fit")
+        return float(self.prices[self[size].units].sum())
+
+    def parameters(self, size: int) -> np.ndarray:
+        """The whole parameter vector of the model of one size, where the path is that of an objective of your own.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        ndarray of shape (n_coords,)
+            Zero where a coordinate is neither chosen nor free.
+        """
+        model = self[size]
+        if self.free is None or model.free is None:
+            raise ValueError("this path is that of a linear model: see its coef and intercept")
+        w = np.zeros(self.n_features + len(self.free))
+        w[self.free] = model.free
+        w[model.support] = model.coef
+        return w
+
+    def explained(self, size: int) -> float:
+        """Share of the empty model's objective that the model of ``size`` removes.
+
+        For squared loss with an intercept and without a ridge this is R^2 on the training data; for likelihoods it is
+        the share of the deviance. An objective without a floor has no such share, and the answer is not a number.
+        """
+        if self.floor is None:
+            return float("nan")
+        null = self[0].objective - self.floor
+        return 1.0 - (self[size].objective - self.floor) / null if null > 0 else 0.0
+
+    def table(self) -> list[dict[str, Any]]:
+        """The path as a list of records, one per size.
+
+        Returns
+        -------
+        list of dict
+            With the keys size, objective, explained, entered, left and features: which features are in, and which
+            features (or groups, if there are any) came in since the size before, and which went out. An objective
+            without a floor has no share explained. Where costs were given, cost is what the model costs in all. Where
+            the size was chosen by cross-validation, score and standard_error are the mean score on rows held out and
+            its standard error (NaN for sizes that were not compared), and of an accuracy there is also error, which is
+            one less it; where by a criterion, there is a key of its name.
+        """
+        records = []
+        before: set[str] = set()
+        for size in self.sizes:
+            names = self.names(size) if self.group_labels is None else [str(label) for label in self.groups(size)]
+            records.append(
+                {
+                    "size": size,
+                    "objective": self[size].objective,
+                    **({} if self.floor is None else {"explained": self.explained(size)}),
+                    **({} if self.prices is None else {"cost": self.cost(size)}),
+                    **({} if self.choice is None else self.choice.record(size)),
+                    "entered": [name for name in names if name not in before],
+                    "left": sorted(before.difference(names)),
+                    "features": self.names(size),
+                }
+            )
+            before = set(names)
+        return records
+
+    def to_frame(self) -> DataFrame:
+        """The table as a pandas frame indexed by size.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the keys of ``table`` as columns.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> SparseRegressor(k=3).fit(X, y).path_.to_frame()["features"][3]
+        ['bmi', 'bp', 's5']
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas, or pauca with its extra [frames]") from error
+        return pd.DataFrame(self.table()).set_index("size")
+
+    def summary(self, size: int) -> str:
+        """The model of one size as text, to be printed.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        str
+            What was chosen, with coefficients and what each is worth, the most valuable first.
+        """
+        from pauca.results.summary import summarize
+
+        return summarize(self, size)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the path in up to three panels over the same sizes.
+
+        The first is the share explained on the data of the fit, which always rises (of an objective without a floor,
+        the objective itself), with the features that came (+) and went (-) where there are at most 15 sizes. Where the
+        size was chosen, the second is what the sizes score on rows held out, give or take a standard error, or what the
+        criterion says of them. The last shows the coefficients, each in parts of the largest it has at any size, since
+        their units differ; with several outputs their norm over the outputs. The twelve features worth most are named.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw a single panel: the scores where the size was chosen, otherwise the share explained. None
+            draws all panels in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The first panel; ``path.plot().figure.savefig("path.png")`` saves the picture.
+        """
+        from pauca.results.plots import plot_path
+
+        return plot_path(self, ax)
+
+
+def _ranges(sizes: list[int]) -> str:
+    """``0-3, 7`` for 0, 1, 2, 3, 7."""
+    runs: list[list[int]] = []
+    for size in sizes:
+        if runs and size == runs[-1][1] + 1:
+            runs[-1][1] = size
+        else:
+            runs.append([size, size])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

@@ -1,0 +1,299 @@
+"""Colours and places that all pictures share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pauca.results.choice import EXPLAINED
+from pauca.results.curves import coefficient_curves, score_range
+from pauca.results.path import Path
+from pauca.results.stability import Stability
+from pauca.wording import column_names
+
+NAMED_LINES = 12
+BLUE, GREY, INK = "#1f5a99", "#c4c9cf", "#444444"
+# Told apart by those who see no red or green, and with their two kinds of line in print without colours.
+COLOURS = ("#1f5a99", "#b3480f", "#2e7d4f", "#8a3a8f", "#6b5a00", "#3d3d3d")
+
+
+def apart(wished: list[float], gap: float, bottom: float, top: float) -> list[float]:
+    """Heights in the same order, at least ``gap`` apart and within the panel, near those that are wished for.
+
+    Runs that are too close spread about their middle, and take in what they then touch.
+    """
+    runs: list[tuple[float, int]] = []  # the middle of a run, and how many it holds
+    for height in wished:
+        middle, many = height, 1
+        while True:
+            half = gap * (many - 1) / 2
+            middle = min(max(middle, bottom + half), top - half)
+            if not runs or runs[-1][0] + gap * (runs[-1][1] - 1) / 2 + gap <= middle - half + 1e-12:
+                break
+            before, count = runs.pop()
+            middle, many = (middle * many + before * count) / (many + count), many + count
+        runs.append((middle, many))
+    return [middle + gap * (place - (many - 1) / 2) for middle, many in runs for place in range(many)]
+
+
+LONGEST_NAME = 20
+CUT = "\N{HORIZONTAL ELLIPSIS}"
+
+
+def change(entered: Sequence[str], left: Sequence[str]) -> str:
+    """``+bmi``, or a line each for ``+s2``, ``+s4`` and ``-s3`` where a swap came with the step; long lists are cut."""
+    words = [f"+{name}" for name in entered] + [f"\N{MINUS SIGN}{name}" for name in left]
+    return "\n".join(words if len(words) <= 3 else [*words[:2], f"and {len(words) - 2} more"])
+
+
+def short(name: str, longest: int = LONGEST_NAME) -> str:
+    """A name in one line; of long ones the middle goes, since they tend to differ at their ends."""
+    line = " ".join(name.split())
+    half = longest // 2
+    return line if len(line) <= longest else f"{line[:half]}{CUT}{line[-half:]}"
+
+
+def short_names(names: Sequence[str], longest: int = LONGEST_NAME) -> dict[str, str]:
+    """Short forms of names; those that would come to the same keep what tells them apart instead of their ends."""
+    found: dict[str, str] = {}
+    alike: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        alike.setdefault(short(name, longest), []).append(name)
+    for form, same in alike.items():
+        lines = [" ".join(name.split()) for name in same]
+        if len(set(lines)) == 1:
+            found.update(dict.fromkeys(same, form))
+            continue
+        first = _in_common(lines)
+        last = _in_common([line[first:][::-1] for line in lines])
+        for name, line in zip(same, lines, strict=True):
+            middle = short(line[first : len(line) - last], longest - 2)
+            before = line[max(0, first - (longest - 2 - len(middle))) : first].partition(" ")[2]  # whole words of it
+            found[name] = f"{CUT}{before}{middle}{CUT if last else ''}"
+    return found
+
+
+def _in_common(lines: Sequence[str]) -> int:
+    """How many characters all lines begin with."""
+    shortest = min(map(len, lines))
+    return next((place for place in range(shortest) if len({line[place] for line in lines}) > 1), shortest)
+
+
+def plain(text: str) -> str:
+    """Text as matplotlib should take it: to it, dollars are mathematics."""
+    return text.replace("$", r"\$")
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Beyond this many sizes the names would overlap; the curve alone is drawn.
+NAMED_UP_TO = 15
+
+
+def draw_fit(path: Path, ax: Axes) -> None:
+    """Share explained against size, or the objective where there is no share.
+
+    Each step is labelled with the features that came and went.
+    """
+    table = path.table()
+    sizes = [record["size"] for record in table]
+    rises = path.floor is not None
+    heights = [100 * record["explained"] if rises else record["objective"] for record in table]
+    ax.plot(sizes, heights, marker="o", markersize=4, color=BLUE)
+    if len(sizes) <= NAMED_UP_TO:
+        names = short_names([name for record in table for name in record["entered"]])
+        for record, height in zip(table[1:], heights[1:], strict=True):
+            came, went = ([names[name] for name in record[key]] for key in ("entered", "left"))
+            ax.annotate(
+                plain(change(came, went)),
+                (record["size"], height),
+                xytext=(4, -6 if rises else 6),
+                textcoords="offset points",
+                rotation=-45 if rises else 45,
+                rotation_mode="anchor",
+                ha="left",
+                va="top" if rises else "bottom",
+                fontsize=8,
+                color=INK,
+            )
+    ax.set_ylabel("explained (%)" if rises else "objective")
+    ax.set_title(f"{'Accuracy' if rises else 'Objective'} against size (on the data of the fit)", loc="left")
+    ax.margins(x=0.08, y=0.08)
+    if rises:
+        ax.set_ylim(bottom=min(0.0, *heights))
+
+
+def draw_score(path: Path, ax: Axes) -> None:
+    """What the sizes score on rows held out, give or take a standard error, or what a criterion says of them."""
+    choice = path.choice
+    assert choice is not None
+    percent = choice.scoring == EXPLAINED
+    unit = 100.0 if percent else 1.0
+    mean = unit * choice.mean
+    ax.plot(choice.sizes, mean, marker="o", markersize=4, color=BLUE)
+    if choice.standard_error is not None:
+        error = unit * choice.standard_error
+        ax.fill_between(choice.sizes, mean - error, mean + error, color=BLUE, alpha=0.18, linewidth=0)
+        ax.set_title("Score on rows held out (mean of the folds, \N{PLUS-MINUS SIGN} one standard error)", loc="left")
+        ax.set_ylabel("explained (%)" if percent else plain(short(choice.scoring)))
+    else:
+        ax.set_title(f"{choice.criterion_name} (lower is better)", loc="left")
+        ax.set_ylabel(choice.criterion_name)
+    ax.set_ylim(*(unit * height for height in score_range(choice)))
+    ax.axvline(choice.chosen, color=COLOURS[1], linewidth=1.2, linestyle="--")
+    late = choice.chosen > np.mean(choice.sizes)
+    ax.annotate(
+        f"chosen: {choice.chosen}",
+        (choice.chosen, 0.04 if choice.by_folds else 0.92),
+        xycoords=("data", "axes fraction"),
+        xytext=(-5 if late else 5, 0),
+        textcoords="offset points",
+        ha="right" if late else "left",
+        color=COLOURS[1],
+    )
+    if choice.best != choice.chosen:
+        place = choice.place(choice.best)
+        ax.plot([choice.best], [mean[place]], "o", markersize=9, fillstyle="none", color=INK)
+        ax.annotate(
+            f"best: {choice.best}",
+            (choice.best, mean[place]),
+            xytext=(0, -16),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+            color=INK,
+        )
+
+
+def draw_coefficients(path: Path, ax: Axes) -> None:
+    """Coefficients over the sizes, each in parts of its own largest; the names of those worth most stand beside."""
+    curves = coefficient_curves(path)
+    ends = []
+    names = column_names(path.column_names, curves.columns[:NAMED_LINES])
+    short_forms = short_names(names)
+    for row, line in reversed(list(enumerate(curves.relative))):
+        named = row < NAMED_LINES
+        colour = COLOURS[row % len(COLOURS)] if named else GREY
+        style = "-" if row < len(COLOURS) or not named else "--"
+        marker = "o" if len(curves.sizes) <= 2 * NAMED_UP_TO or np.isfinite(line).sum() == 1 else None
+        ax.plot(curves.sizes, line, style, color=colour, marker=marker, markersize=3, linewidth=1.6 if named else 0.8)
+        if named:
+            last = int(np.flatnonzero(np.isfinite(line))[-1])
+            ends.append((float(line[last]), curves.sizes[last], plain(short_forms[names[row]]), colour))
+    ax.axhline(0, color=INK, linewidth=0.6)
+    ax.set_ylim(-1.12 if np.nanmin(curves.relative, initial=0) < 0 else -0.06, 1.12)
+    _name_ends(ax, ends, curves.sizes[-1])
+    over = "" if curves.signed else "norm over outputs,\n"
+    ax.set_ylabel(f"coefficient\n({over}each in parts of its largest)")
+    ax.set_title("Coefficients over size", loc="left")
+
+
+def _name_ends(ax: Axes, ends: list[tuple[float, int, str, str]], last_size: int) -> None:
+    """Write names to the right of the panel, as near to the ends of their lines as there is room for.
+
+    The name of a feature that leaves before the last size stands where it leaves.
+    """
+    bottom, top = ax.get_ylim()
+    for height, size, name, colour in ends:
+        if size < last_size:
+            backing = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.5}
+            ax.annotate(
+                name, (size, height), (4, 3), textcoords="offset points", fontsize=8, color=colour, bbox=backing
+            )
+    staying = sorted(end for end in ends if end[1] == last_size)
+    heights = apart([height for height, *_ in staying], 0.075 * (top - bottom), bottom, top)
+    for (end, size, name, colour), height in zip(staying, heights, strict=True):
+        ax.annotate(
+            name,
+            (size, end),
+            xytext=(1.03, (height - bottom) / (top - bottom)),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            color=colour,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "relpos": (0, 0.5), "shrinkB": 2},
+        )
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_path(path: Path, ax: Axes | None = None) -> Axes:
+    """All panels in a new figure, or the one that tells most where there is room for one."""
+    try:
+        import matplotlib.pyplot as plt
+        from matplotlib.ticker import MaxNLocator
+    except ImportError as error:
+        raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
+    if ax is not None:
+        draw = draw_fit if path.choice is None else draw_score
+        draw(path, ax)
+        axes = [ax]
+    else:
+        panels = [(draw_fit, 3.6)]
+        panels += [] if path.choice is None else [(draw_score, 2.8)]
+        panels += [(draw_coefficients, 3.4)] if path.sizes[-1] > 0 else []
+        heights = [height for _, height in panels]
+        _, grid = plt.subplots(
+            len(panels),
+            figsize=(9, sum(heights)),
+            sharex=True,
+            squeeze=False,
+            layout="constrained",
+            gridspec_kw={"height_ratios": heights},
+        )
+        axes = list(grid[:, 0])
+        for (draw, _), panel in zip(panels, axes, strict=True):
+            draw(path, panel)
+    for panel in axes:
+        panel.spines[["top", "right"]].set_visible(False)
+    axes[-1].set_xlabel(f"number of {path.counted}s")
+    axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+    return axes[0]
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_stability(stability: Stability, ax: Axes | None, most: int) -> Axes:
+    """Bars of the share of resamples in which each feature was chosen; those in the model are filled."""
+    try:
+        import matplotlib.pyplot as plt
+        from matplotlib.patches import Patch
+    except ImportError as error:
+        raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
+    records = stability.table()[:most]
+    if ax is None:
+        _, ax = plt.subplots(figsize=(7, 1.2 + 0.3 * len(records)), layout="constrained")
+    for place, record in enumerate(records):
+        filled = "#1f5a99" if record["chosen"] else "none"
+        ax.barh(place, 100 * record["frequency"], color=filled, edgecolor="#1f5a99", height=0.7)
+        ax.annotate(
+            f"{100 * record['frequency']:.0f}",
+            (100 * record["frequency"], place),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
+    ax.set_yticks(range(len(records)), [record["name"] for record in records])
+    ax.invert_yaxis()
+    ax.set_xlim(0, 108)
+    ax.set_xlabel("chosen on this share of random halves of the rows (%)")
+    ax.set_title(f"Stability of {stability.size} {stability.noun}s over {stability.n_resamples} resamples", loc="left")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(
+        handles=[
+            Patch(facecolor="#1f5a99", label="in the model"),
+            Patch(facecolor="none", edgecolor="#1f5a99", label="not"),
+        ],
+        frameon=False,
+        loc="lower right",
+    )
+    return ax

@@ -1,0 +1,93 @@
+"""How often a choice comes out the same when the rows change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """How often each feature, or group, was chosen on random halves of the rows.
+
+    Attributes
+    ----------
+    frequency : dict of str to float
+        Share of the resamples in which it was chosen, the most frequent first; those never chosen are left out.
+    chosen : list of str
+        What the model itself holds.
+    size : int
+        How many were chosen each time.
+    n_resamples : int
+    noun : str
+        "feature" or "group".
+    """
+
+    frequency: dict[str, float]
+    chosen: list[str]
+    size: int
+    n_resamples: int
+    noun: str = "feature"
+
+    def table(self) -> list[dict[str, Any]]:
+        """Records with the keys name, frequency and chosen.
+
+        Returns
+        -------
+        list of dict
+        """
+        names = [*self.frequency, *(name for name in self.chosen if name not in self.frequency)]
+        return [
+            {"name": name, "frequency": self.frequency.get(name, 0.0), "chosen": name in self.chosen} for name in names
+        ]
+
+    def plot(self, ax: Axes | None = None, most: int = 20) -> Axes:
+        """Draw the frequencies as bars, those in the model filled.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+        most : int, default=20
+            No more than this many bars.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from pauca.results.plots import plot_stability
+
+        return plot_stability(self, ax, most)
+
+
+def count_choices(supports: list[list[str]], chosen: list[str], size: int, noun: str) -> Stability:
+    """The stability that the names chosen on every resample amount to."""
+    counts: dict[str, int] = {}
+    for support in supports:
+        for name in support:
+            counts[name] = counts.get(name, 0) + 1
+    order = sorted(counts, key=lambda name: (-counts[name], name not in chosen, name))
+    shares = {name: counts[name] / len(supports) for name in order}
+    return Stability(shares, chosen, size, len(supports), noun)
+
+
+def halves(n_resamples: int, weights: np.ndarray, strata: np.ndarray, random_state: Any) -> list[np.ndarray]:
+    """Row weights of random halves, in pairs that make up the whole; within each stratum half of what has weight."""
+    rng = np.random.default_rng(random_state)
+    found: list[np.ndarray] = []
+    while len(found) < n_resamples:
+        first = np.zeros(len(weights), dtype=bool)
+        for stratum in np.unique(strata[weights > 0]):
+            members = rng.permutation(np.flatnonzero((strata == stratum) & (weights > 0)))
+            # Of an odd number the one in the middle goes to either side by chance.
+            first[members[: (len(members) + rng.integers(2)) // 2]] = True
+        for half in (first, ~first):
+            total = weights[half].sum()
+            if total > 0:
+                found.append(np.where(half, weights, 0.0) / total)
+    return found[:n_resamples]

@@ -1,0 +1,132 @@
+"""A model in words and numbers, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pauca.wording import column_names
+
+if TYPE_CHECKING:
+    from pauca.results.path import Path
+
+# Of models with more outputs than this, the coefficients of the first few are shown.
+MOST_OUTPUTS = 6
+
+
+def summarize(path: Path, size: int) -> str:
+    """The model of ``size`` as text: its features, their coefficients and what each is worth."""
+    lines = _aligned(_rows(path, size), left=1 if path.group_labels is None else 2)
+    return "\n".join([_head(path, size), "", *lines, "", *_notes(path, size), *_end(path, size)])
+
+
+def _head(path: Path, size: int) -> str:
+    """The line above the table: how many, at what price, how good."""
+    of = path.n_features if path.group_labels is None else len(path.group_labels)
+    words = [f"{size} {path.counted}{'' if size == 1 else 's'} of {of}"]
+    if path.prices is not None:
+        words.append(f"total cost {path.cost(size):.6g}")
+    words.append(f"objective {path[size].objective:.6g}")
+    if _has_share(path):
+        words.append(f"{100 * path.explained(size):.2f} % explained")
+    return ", ".join(words)
+
+
+def _notes(path: Path, size: int) -> Iterator[str]:
+    """What must be known to read the table."""
+    model = path[size]
+    if path.choice is not None and size == path.choice.chosen:
+        none_helps = path.noun is not None and size == 0 and path.choice.by_folds
+        yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message
+    classes = path.two_classes
+    if size and classes is not None:
+        yield f"positive coefficients speak for class {classes[1]!r}, negative ones for {classes[0]!r}"
+    if size:
+        about = "" if model.importance_is_exact else "about "
+        left_out = f"if the {path.counted} were left out and the others refitted"
+        lost = (
+            "what would be lost of the share explained"
+            if path.floor is not None
+            else "what the objective would rise by"
+        )
+        yield f"worth: {about}{lost} {left_out}"
+    if model.diverged:
+        yield "Some coefficients would grow on, as where rows can be told apart without error: their sizes say little."
+
+
+def _end(path: Path, size: int) -> Iterator[str]:
+    """Why the search ended, where that is why the model has its size."""
+    if path.choice is None and size == max(path.sizes):
+        yield path.stop.message
+
+
+def _rows(path: Path, size: int) -> list[list[str]]:
+    """The table's cells: the head, a row for each feature, the most valuable first, and what is always in."""
+    model = path[size]
+    outputs = path.output_names or ["coefficient"]
+    shown = outputs[:MOST_OUTPUTS]
+    coef = np.atleast_2d(model.coef)[: len(shown)]
+    grouped = path.group_labels is not None
+    blank = [""] if grouped else []
+    priced = [] if path.prices is None else ["cost"]
+    # Where sensors are groups, what they have are columns; elsewhere these are features.
+    below = [path.counted, "column" if path.noun else "feature"] if grouped else [path.counted]
+    rows = [[*below, *shown, "importance", *priced]]
+    names = dict(zip(model.support.tolist(), path.names(size), strict=True))
+    places = {column: place for place, column in enumerate(model.support.tolist())}
+    for position in np.argsort(-model.importance, kind="stable"):
+        worth = _worth(path, float(model.importance[position]))
+        unit = int(model.units[position])
+        price = [] if path.prices is None else [f"{path.prices[unit]:.6g}"]
+        label = [str(path.group_labels[unit])] if path.group_labels is not None else []
+        columns = path.columns_of(size, unit)
+        for column in columns:
+            numbers = [f"{value:.6g}" for value in coef[:, places[column]]]
+            rows.append([*label, names[column], *numbers, worth, *price])
+            label, worth, price = blank, "", [""] * len(priced)
+    for name, values in _free_rows(path, size):
+        rows.append([*blank, name, *(f"{value:.6g}" for value in values[: len(shown)]), "", *([""] * len(priced))])
+    return rows
+
+
+def _worth(path: Path, worth: float) -> str:
+    """What a unit is worth, as a share where there is one."""
+    if path.floor is None:
+        return f"{worth:.4g}"
+    return f"{100 * worth / (path[0].objective - path.floor):.2f} %" if _has_share(path) else "0.00 %"
+
+
+def _has_share(path: Path) -> bool:
+    """Whether there is something that a share can be explained of."""
+    return path.floor is not None and path[0].objective > path.floor
+
+
+def _free_rows(path: Path, size: int) -> list[tuple[str, list[float]]]:
+    """What is always in: the intercept of every output, or the first few free coordinates."""
+    model = path[size]
+    if model.free is None:
+        return [("(intercept)", np.atleast_1d(model.intercept).tolist())]
+    if path.free is None:  # they have no names among the coordinates
+        return []
+    shown = column_names(path.column_names, path.free[:MOST_OUTPUTS].tolist())
+    return [(_in_brackets(name), [value]) for name, value in zip(shown, model.free.tolist(), strict=False)]
+
+
+def _in_brackets(name: str) -> str:
+    """What is always in stands in brackets; names such as "(intercept)" have them."""
+    return name if name.startswith("(") and name.endswith(")") else f"({name})"
+
+
+def _aligned(rows: list[list[str]], left: int) -> list[str]:
+    """Rows as lines, the first ``left`` columns aligned left and the others right, with a rule below the head."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            f"{cell:<{w}}" if i < left else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
+    return lines

@@ -1,0 +1,166 @@
+"""The only outer loop: asks a method for moves, makes them, writes them down, and watches the budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from pauca.search.history import History, Move, apply
+from pauca.search.stop import Stop
+from pauca.subsets.base import OutOfTime, Subset
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a run aims for: ``k`` features (None: as many as help) and the least gain of an addition."""
+
+    k: int | None = None
+    tol: float = 0.0
+
+    def reached(self, size: int) -> bool:
+        """Whether ``size`` features are enough."""
+        return self.k is not None and size >= self.k
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after every move.
+
+    Attributes
+    ----------
+    move : tuple
+        The move just made, such as ``("add", 3)``.
+    size : int
+        Number of features after it.
+    k : int or None
+        Number of features asked for.
+    objective : float
+        Value of the current model.
+    null_objective : float
+        Value of the empty model.
+    elapsed : float
+        Seconds since the run began.
+    fold : int or None
+        The fold this run is for, counted from 0; None for the run on all rows.
+    n_folds : int
+        Number of folds; 0 where ``k`` was given.
+    """
+
+    move: Move
+    size: int
+    k: int | None
+    objective: float
+    null_objective: float
+    elapsed: float
+    fold: int | None = None
+    n_folds: int = 0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a run may go on: seconds, and a callback that ends it by returning True."""
+
+    time_limit: float | None = None
+    callback: Callable[[Progress], bool | None] | None = None
+
+
+class Method(Protocol):
+    """Options of one algorithm; frozen, so that one object serves any number of runs."""
+
+    def begin(self, subset: Subset) -> None:
+        """Put the subset where the method starts from."""
+        ...
+
+    def moves(self, subset: Subset, history: History, goal: Goal) -> Iterator[Move | None]:
+        """Yield one move at a time and return the ``Stop`` that ends the run.
+
+        The driver makes each move before it asks for the next. None stands for a moment to look at the clock.
+        """
+        ...
+
+    def answer(self, history: History, goal: Goal) -> int:
+        """The size of the model that answers ``goal``."""
+        ...
+
+
+def run(
+    method: Method, subset: Subset, goal: Goal, budget: Budget | None = None, resume: Sequence[Move] = ()
+) -> History:
+    """Run ``method`` from where ``resume`` (the events of an earlier run) left off until it or the budget ends it."""
+    budget = budget or Budget()
+    subset.expect(goal.k)
+    method.begin(subset)
+    history = History(subset, goal.k)
+    history.dependent = subset.dependent().tolist()
+    for move in resume:
+        apply(move, subset)
+        history.record(move, subset)
+    began = time.monotonic()
+    moves = method.moves(subset, history, goal)
+    try:
+        history.stop = _drive(moves, subset, history, goal, budget, began)
+        history.keep_last(subset)
+        history.dependent = sorted({*history.dependent, *subset.dependent().tolist()})
+    except KeyboardInterrupt:
+        interrupted_once()
+        # The history is written after each move is complete, so it is whole whenever the interrupt came.
+        history.stop = Stop.INTERRUPTED
+    return history
+
+
+class _Interrupts:
+    """Ctrl-C once ends a run and keeps what it found; again within two seconds it does what it does everywhere.
+
+    Without the second half, a loop over many fits could not be left.
+    """
+
+    def __init__(self) -> None:
+        self._last = float("-inf")
+
+    def once_or_raise(self) -> None:
+        """To be called where an interrupt was caught; raises it again if it is not the first."""
+        before, self._last = self._last, time.monotonic()
+        if self._last - before < 2:
+            raise KeyboardInterrupt
+
+
+_interrupts = _Interrupts()
+
+
+def interrupted_once() -> None:
+    """To be called where an interrupt was caught; raises it again if there was one just before."""
+    _interrupts.once_or_raise()
+
+
+def _drive(
+    moves: Iterator[Move | None], subset: Subset, history: History, goal: Goal, budget: Budget, began: float
+) -> Stop:
+    # The first move is always made: runs that are taken up again and again get on.
+    moved = False
+    deadline = np.inf if budget.time_limit is None else began + budget.time_limit
+    while True:
+        subset.allow_until(deadline if moved else np.inf)
+        try:
+            move = next(moves)
+        except StopIteration as end:
+            return Stop(end.value)
+        except OutOfTime:
+            return Stop.TIME
+        finally:
+            subset.allow_until(np.inf)  # a move that was found is made
+        if move is not None:
+            apply(move, subset)
+            history.record(move, subset)
+            moved = True
+        elapsed = time.monotonic() - began
+        if move is not None and budget.callback is not None:
+            progress = Progress(move, subset.size, goal.k, float(subset.value), subset.null_value, elapsed)
+            answer = budget.callback(progress)
+            if isinstance(answer, bool | np.bool_) and answer:
+                return Stop.CALLBACK
+        if moved and budget.time_limit is not None and elapsed >= budget.time_limit:
+            return Stop.TIME

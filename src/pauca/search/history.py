@@ -1,0 +1,81 @@
+"""What a run has done so far: its moves and the best model of every size it has met."""
+
+from __future__ import annotations
+
+from pauca.search.stop import Stop
+from pauca.subsets.base import Subset
+
+Move = tuple[str, int] | tuple[str, int, int] | tuple[str, tuple[int, ...], tuple[int, ...]]
+"""``("add", j)``, ``("drop", i)``, ``("swap", i, j)`` for j in i's place, or ``("swap", (i, ..), (j, ..))``."""
+
+
+class History:
+    """The record of a run; whatever a method needs to know of its past is read off here.
+
+    A method's next move depends on the subset and the history alone. That is why a run that was cut short goes on
+    from its events: replaying them rebuilds both.
+    """
+
+    def __init__(self, start: Subset, largest_kept: int | None) -> None:
+        self.moves: list[Move] = []
+        self.best = {0: start.null}
+        """The best model met at each size."""
+        self.stop: Stop | None = None
+        self.dependent: list[int] = []
+        """Columns found to be linear combinations of chosen ones, ascending."""
+        self.size = start.size
+        self.smallest_gain = float("inf")
+        """The least gain of any addition so far."""
+        self.arrivals: dict[int, float] = {}
+        """For each size, the gain of the last addition that led up to it."""
+        self.lost = 0.0
+        """By how much the removals since the last addition have raised the value."""
+        self.undone = 0.0
+        """The gains of the additions that those removals stand against."""
+        self._largest_kept = largest_kept
+        self._value = start.value
+        self._keep(start)
+
+    def record(self, move: Move, subset: Subset) -> None:
+        """Write down a move that has just been made."""
+        change = self._value - subset.value
+        if move[0] == "add":
+            self.smallest_gain = min(self.smallest_gain, change)
+            self.arrivals[subset.size] = change
+            self.lost = self.undone = 0.0
+        elif move[0] == "drop":
+            self.lost -= change
+            self.undone += self.arrivals.get(self.size, 0.0)
+        self.moves.append(move)
+        self.size = subset.size
+        self._value = subset.value
+        self._keep(subset)
+
+    def keep_last(self, subset: Subset) -> None:
+        """Keep the model a run ended at even if it is larger than was asked for: it may be the only one."""
+        if subset.limits.allows(subset.support):
+            self.best.setdefault(subset.size, subset.snapshot())
+
+    def _keep(self, subset: Subset) -> None:
+        if self._largest_kept is not None and subset.size > self._largest_kept:
+            return
+        if not subset.limits.allows(subset.support):
+            return
+        known = self.best.get(subset.size)
+        if known is None or subset.value < known.value:
+            self.best[subset.size] = subset.snapshot()
+
+
+def apply(move: Move, subset: Subset) -> None:
+    """Make a move."""
+    action, *features = move
+    if action == "add":
+        subset.add(features[0])  # type: ignore[arg-type]
+    elif action == "drop":
+        subset.drop(features[0])  # type: ignore[arg-type]
+    else:
+        out, into = ((f,) if isinstance(f, int) else f for f in features)
+        for feature in out:
+            subset.drop(feature)
+        for feature in into:
+            subset.add(feature)

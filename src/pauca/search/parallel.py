@@ -1,0 +1,66 @@
+"""Several runs at a time under one clock, one callback and one Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from threading import Lock
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from pauca.search.driver import Budget, Progress, interrupted_once
+
+
+class Watch:
+    """What ends all runs of a fit together: the time limit, the callback, or an interrupt."""
+
+    def __init__(self, budget: Budget, n_jobs: int, cores: int) -> None:
+        self._deadline = None if budget.time_limit is None else time.monotonic() + budget.time_limit
+        self._callback = budget.callback
+        self._n_jobs = n_jobs
+        self._cores = cores
+        self._lock = Lock()
+        self.ended = False
+        """Whether the callback or an interrupt asked to end."""
+
+    def run(self, jobs: Sequence[Callable[[Budget], None]]) -> None:
+        """Run all jobs, some at a time; the first is the fit on all rows, the others those of the folds."""
+        n_jobs = min(self._n_jobs, len(jobs))
+        if n_jobs == 1:
+            for place, job in enumerate(jobs):
+                self._start(job, place, len(jobs), 1)
+            return
+        # Each thread has its share of the cores; NumPy lets go of Python's lock while it multiplies.
+        with threadpool_limits(max(1, self._cores // n_jobs)), ThreadPoolExecutor(n_jobs) as pool:
+            running = [pool.submit(self._start, job, place, len(jobs), n_jobs) for place, job in enumerate(jobs)]
+            try:
+                wait(running)
+            except KeyboardInterrupt:
+                self.ended = True
+                interrupted_once()
+        for one in running:
+            one.result()
+
+    def _start(self, job: Callable[[Budget], None], place: int, n_jobs: int, at_once: int) -> None:
+        job(Budget(self._share(n_jobs - place, at_once), self._listener(place, n_jobs - 1)))
+
+    def _share(self, jobs_left: int, at_once: int) -> float | None:
+        """Seconds for one of the jobs that are left."""
+        if self._deadline is None:
+            return None
+        left = max(0.0, self._deadline - time.monotonic())
+        return left * min(1.0, at_once / jobs_left)
+
+    def _listener(self, place: int, n_folds: int) -> Callable[[Progress], bool]:
+        def listen(progress: Progress) -> bool:
+            if self._callback is not None and not self.ended:
+                with self._lock:
+                    fold = place - 1 if place else None
+                    answer = self._callback(replace(progress, fold=fold, n_folds=n_folds))
+                    self.ended = self.ended or (isinstance(answer, bool | np.bool_) and bool(answer))
+            return self.ended
+
+        return listen

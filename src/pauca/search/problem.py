@@ -1,0 +1,106 @@
+"""A checked problem from which any number of runs start: on all rows, or on those of a fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from pauca.constraints.limits import Limits
+from pauca.constraints.units import Units
+from pauca.design import Design, make_design
+from pauca.losses import Loss
+from pauca.model import Model
+from pauca.search.driver import Budget, Goal, Method, run
+from pauca.search.history import History, Move
+from pauca.search.stop import Stop
+from pauca.subsets.base import Subset
+from pauca.subsets.factory import start
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is to be predicted, in the form losses want it."""
+
+    y: np.ndarray
+    """Shape (C, n), or (n,) for classes where all outputs share one loss."""
+    loss: Loss
+    n_outputs: int
+
+
+class Problem(Protocol):
+    """A checked problem: all that a choice of size needs to know of it."""
+
+    def begin(self, weights: np.ndarray, design: Any = None) -> SearchRun:
+        """A search that only sees what has weight."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProblem:
+    """Data, target and wishes, all of them checked."""
+
+    X: Any
+    target: Target
+    method: Method
+    units: Units
+    limits: Limits
+    bounds: tuple[np.ndarray, np.ndarray] | None
+    ridge: float
+    center: bool
+    measure: Loss
+    """The loss by which models are held against each other: that of the target, with nothing left open."""
+
+    def begin(self, weights: np.ndarray, design: Design | None = None) -> SearchRun:
+        """A search that only sees rows with weight; X is shared, never copied."""
+        design = design or make_design(self.X, weights, center=self.center)
+        limits = self.limits
+        if limits.always:
+            # What varies over all rows may be constant on some.
+            varies = self.units.any(design.usable)
+            limits = replace(limits, always=tuple(unit for unit in limits.always if varies[unit]))
+        subset = start(
+            design,
+            self.target.y,
+            self.target.loss,
+            units=self.units,
+            limits=limits,
+            n_outputs=self.target.n_outputs,
+            ridge=self.ridge,
+            center=self.center,
+            bounds=self.bounds,
+        )
+        return SearchRun(self.method, design, subset)
+
+
+@dataclass(eq=False)
+class SearchRun:
+    """A search on some rows, which may be taken up again to go further."""
+
+    method: Method
+    design: Any
+    """What the problem has made of the data; the search itself asks the subset only."""
+    subset: Subset
+    history: History | None = None
+
+    def advance(self, goal: Goal, budget: Budget, resume: Sequence[Move] = ()) -> History:
+        """Go on to ``goal`` from where the search stands, or from the events of an earlier one."""
+        if self.history is not None:
+            resume, self.subset = self.history.moves, self.subset.restarted()
+        self.history = run(self.method, self.subset, goal, budget, resume)
+        return self.history
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether something other than the search itself ended it."""
+        assert self.history is not None
+        return self.history.stop in {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
+
+    def models(self, answer: int) -> dict[int, Model]:
+        """The best model of every size, in the user's units; that of size ``answer`` with all that is told of it."""
+        assert self.history is not None
+        best = self.history.best
+        sizes = sorted(best)
+        return dict(zip(sizes, self.subset.finish([best[size] for size in sizes], sizes.index(answer)), strict=True))

@@ -1,0 +1,6 @@
+"""Linear models with few features learned from streams of rows by stochastic gradients."""
+
+from pauca.sgd.classifier import StreamClassifier
+from pauca.sgd.regressor import StreamRegressor
+
+__all__ = ["StreamClassifier", "StreamRegressor"]

@@ -1,0 +1,234 @@
+"""Classes told apart by few features, learnt from a stream of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_sample_weight
+
+from pauca.estimators.classification import ClassificationMixin
+from pauca.estimators.validation import check_class_weight, check_classes, check_raw_weights
+from pauca.export import register_kind
+from pauca.losses import Loss, resolve
+from pauca.losses.compiled import check_compiled
+from pauca.search.problem import Target
+from pauca.sgd.base import StreamModel
+from pauca.sgd.passes import StreamProgress
+from pauca.sgd.reservoir import Rows
+from pauca.sgd.target_encoding import Classes, EachAgainstOthers
+from pauca.wording import plain
+
+
+@register_kind("StreamClassifier", labels=("classes_",), numbers=("bound_", "step_", "first_epoch_", "n_seen_"))
+class StreamClassifier(ClassificationMixin, StreamModel):
+    """A linear classifier with few features, learnt from rows that are read one after the other.
+
+    For tables of millions of columns and streams without end, such as words or clicks. The first stage is epoch SGD
+    within an l1 ball: every row costs time in proportion to its entries that are not zero, whatever the number of
+    columns. The second stage keeps ``k`` features and refits them. Li, Yang, Zhang and Jin (2017), with a refit that is
+    not theirs. More than two classes are told apart one from all others in the first stage, each with a learner of its
+    own, and share their features in the second.
+
+    Where X fits in memory and has up to some hundred thousand columns, ``SparseClassifier`` finds better models.
+
+    Parameters
+    ----------
+    k : int or None, default=100
+        Number of features. None: all that were learnt, without a second stage.
+    loss : str or Loss, default="log_loss"
+        "log_loss" or "hinge".
+    method : {"truncate", "systematic", "moments", "magnitude"}, default="truncate"
+        How features are chosen in the second stage, as in ``StreamRegressor``.
+    refit : bool, default=True
+        Whether the coefficients of the chosen features are fitted anew.
+    ridge : float, default=0.0
+        Weight of the squared coefficients in that refit.
+    bound, step, first_epoch : float, float, int or None, default=None
+        Radius of the l1 ball, step and number of rows of the first epoch. None: found on rows held out from the first.
+    iterate : {"average", "last"}, default="average"
+        What the first stage hands on.
+    passes : int, default=5
+        How often ``fit`` goes over the rows; ``partial_fit`` sees each once.
+    shuffle : bool, default=True
+        Whether ``fit`` takes the rows in random order, a new one for each pass.
+    keep_rows : int, default=10000
+        How many rows are kept: the first ones, on which the settings are found before anything is learnt, later a
+        fair sample of all. ``finish()`` refits on them.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept; it lies outside the ball and is never counted.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes, which multiply those of rows; "balanced" only for ``fit``, which sees all rows at once.
+    time_limit : float or None, default=None
+        Seconds after which ``fit`` stops learning and concludes from what it has.
+    callback : callable or None, default=None
+        Called every few thousand rows of ``fit``, a hundred times a pass at most, with a
+        ``pauca.sgd.passes.StreamProgress``; returning True ends learning.
+    random_state : int, RandomState or None, default=0
+        For the order of rows, the sample that is kept, and draws.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
+        Coefficients; zero for features that were not chosen.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    support_ : ndarray
+        Indices of the chosen features, ascending.
+    k_, average_, last_, bound_, step_, first_epoch_, n_seen_, objective_, stop_, path_
+        As for ``StreamRegressor``.
+
+    Notes
+    -----
+    All notes on ``StreamRegressor`` hold. With more than two classes and without a refit, probabilities are those of
+    scores learnt apart from each other, and not to be relied on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pauca import StreamClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((3000, 50))
+    >>> y = np.where(3 * X[:, 7] - 2 * X[:, 30] + rng.standard_normal(3000) > 0, "yes", "no")
+    >>> StreamClassifier(k=2).fit(X, y).support_
+    array([ 7, 30])
+
+    In chunks, of which the first says which classes there are:
+
+    >>> stream = StreamClassifier(k=2)
+    >>> for start in range(0, 3000, 500):
+    ...     _ = stream.partial_fit(X[start : start + 500], y[start : start + 500], classes=["no", "yes"])
+    >>> stream.score(X, y) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        k: int | None = 100,
+        *,
+        loss: str | Loss = "log_loss",
+        method: str = "truncate",
+        refit: bool = True,
+        ridge: float = 0.0,
+        bound: float | None = None,
+        step: float | None = None,
+        first_epoch: int | None = None,
+        iterate: str = "average",
+        passes: int = 5,
+        shuffle: bool = True,
+        keep_rows: int = 10_000,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        time_limit: float | None = None,
+        callback: Callable[[StreamProgress], bool | None] | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(
+            k,
+            loss=loss,
+            method=method,
+            refit=refit,
+            ridge=ridge,
+            bound=bound,
+            step=step,
+            first_epoch=first_epoch,
+            iterate=iterate,
+            passes=passes,
+            shuffle=shuffle,
+            keep_rows=keep_rows,
+            fit_intercept=fit_intercept,
+            time_limit=time_limit,
+            callback=callback,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StreamClassifier:
+        """Learn the rows of a table in several passes, and conclude.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Classes of any kind; at least two.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row weights, at least one of them positive.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        with self._as_it_was_if_refused():
+            self._learn_all(self._rows(X, y, sample_weight, reset=True))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> StreamClassifier:
+        """Learn a chunk of rows that follow those before; then ``finish()``, or predict.
+
+        How the rows are cut into chunks does not matter, only their order. A chunk may be empty.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            All classes there will be; for the first chunk, where not all of them are in it.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs all rows at once, as fit() has them; for a stream give the weights as a "
+                "dict."
+            )
+        first = self._is_first_chunk()
+        if classes is not None and not first and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"`classes={classes}` is not the same as on last call to partial_fit, which was: {self.classes_}."
+            )
+        with self._as_it_was_if_refused():
+            self._learn_chunk(self._rows(X, y, sample_weight, reset=first, least=0, classes=classes))
+        return self
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1, classes: Any = None) -> Rows:
+        check_compiled(resolve(self.loss, classes=True))
+        X, y = check_classes(self, X, y, reset=reset, ensure_min_samples=least)
+        X = self._as_rows(X)
+        weights = check_raw_weights(sample_weight, len(y))
+        check_class_weight(self.class_weight)
+        if self.class_weight is not None and len(y):
+            weights = weights * compute_sample_weight(self.class_weight, y)
+        known = self._all_classes(y, classes) if reset else self.classes_
+        codes = np.searchsorted(known, y) if len(y) else np.zeros(0, dtype=np.intp)
+        strange = known[np.minimum(codes, len(known) - 1)] != y if len(y) else np.zeros(0, dtype=bool)
+        if strange.any():
+            raise ValueError(
+                f"y holds the class {plain(y[strange][0])!r}, and the classes were fixed by the first chunk as "
+                f"{[plain(label) for label in known]}. Leave those rows out, or start a new stream with all classes: "
+                "partial_fit(X, y, classes=[...])."
+            )
+        self.classes_ = known
+        return Rows(X, codes.astype(np.float64), weights)
+
+    def _all_classes(self, y: np.ndarray, classes: Any) -> np.ndarray:
+        known = np.unique(y if classes is None else classes)
+        if len(known) < 2:
+            only = f"the one class {plain(known[0])!r} alone" if len(known) else "none"
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes; y holds {only}. Give all classes with the first "
+                "chunk: partial_fit(X, y, classes=[...])."
+            )
+        return known
+
+    def _stage_one(self) -> tuple[Loss, Callable[[np.ndarray], np.ndarray]]:
+        return resolve(self.loss, classes=True), EachAgainstOthers(len(self.classes_))
+
+    def _targets(self) -> Callable[[np.ndarray], Target]:
+        n_classes = len(self.classes_)
+        return Classes(resolve(self.loss, classes=True).for_classes(n_classes), n_classes)

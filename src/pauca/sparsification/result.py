@@ -1,0 +1,252 @@
+"""A sparse model made of a dense one, with what that has cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from pauca.estimators.classifier import SparseClassifier
+from pauca.estimators.regressor import SparseRegressor
+from pauca.losses import Loss
+from pauca.sparsification.base import Draw
+
+# So many features, and outputs, are shown by name.
+MOST_SHOWN = 30
+MOST_OUTPUTS = 6
+
+# Objectives below this share of others are nothing.
+ROUNDING = 1e-12
+
+
+class Reader(BaseEstimator):
+    """Stands where scikit-learn's checks want an estimator: it knows the columns of X and nothing else."""
+
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+
+# The checks name the class in what they say to users, who have called a function.
+Reader.__name__ = "sparsify"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sparsified:
+    """A sparse linear model made of a dense one by ``pauca.sparsify``.
+
+    What every fitted model has is named as in scikit-learn, with an underscore at the end; what is told of the step
+    from dense to sparse has none.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,), or (n_outputs, n_features) for several outputs
+        Coefficients; zero for features that are not in the model. Of classifiers as in scikit-learn: a single row for
+        two classes.
+    intercept_ : float, or ndarray of shape (n_outputs,)
+    support_ : ndarray
+        Indices of the features in the model, ascending.
+    k_ : int
+        Number of features in the model.
+    objective_ : float
+        ``Q`` of the model: the weighted mean loss plus the ridge term. Without y the loss is half the squared
+        difference from the scores of the dense model.
+    model : SparseRegressor or SparseClassifier
+        The same as a fitted estimator with a path of two sizes, none and ``k_``: for pipelines, ``predict_proba``,
+        ``transform``, ``to_onnx``, ``report``. Fitted anew it would search for features by itself.
+    drawn : Draw
+        What was drawn, before any refit: ``drawn.support`` and ``drawn.values``.
+    drawn_objective : float
+        ``Q`` of that with the best intercept.
+    dense_objective : float
+        ``Q`` of the dense model with the best intercept.
+    excess : float
+        What the step has cost: ``objective_ - dense_objective``.
+    measured_excess : float
+        The same of the draw, before any refit: ``drawn_objective - dense_objective``.
+    measured : ndarray of shape (repeats,)
+        The same for every repeat, in order; the least is that of the draw that was kept.
+    expected_excess : float or None
+        The mean of ``measured_excess`` over all draws, or an upper bound of it, as ``expectation`` says; None for
+        "truncate", which draws nothing, and where the loss is neither smooth nor Lipschitz.
+    expectation : {"exact", "upper bound", "none"}
+        What ``expected_excess`` is; exact for squared loss.
+    bound : float or None
+        What the expected excess does not exceed whatever the correlations of the columns: the bound of the papers. None
+        for "truncate", which has none.
+    chances : ndarray of shape (n_features,)
+        The chance of every feature to be drawn.
+    method : str
+    draws : int
+        The ``k`` that was asked for.
+    refitted : bool
+        Whether ``coef_`` is the best fit on the support, or the draw itself.
+    loss : Loss
+        The loss of Q.
+    """
+
+    model: SparseRegressor | SparseClassifier
+    drawn: Draw
+    drawn_objective: float
+    dense_objective: float
+    measured_excess: float
+    measured: np.ndarray
+    expected_excess: float | None
+    expectation: str
+    bound: float | None
+    chances: np.ndarray
+    method: str
+    draws: int
+    refitted: bool
+    loss: Loss
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Coefficients of all features."""
+        return self.model.coef_
+
+    @property
+    def intercept_(self) -> Any:
+        """Intercept, or one for each output."""
+        return self.model.intercept_
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Indices of the features in the model, ascending."""
+        return self.model.support_
+
+    @property
+    def k_(self) -> int:
+        """Number of features in the model."""
+        return self.model.k_
+
+    @property
+    def objective_(self) -> float:
+        """Q of the model."""
+        return self.model.objective_
+
+    @property
+    def excess(self) -> float:
+        """By how much Q of the model is above that of the dense one."""
+        return self.objective_ - self.dense_objective
+
+    def names(self) -> list[str]:
+        """Names of the features in the model; ``x3`` stands for column 3 of a table without names."""
+        return self.model.path_.names(self.k_)
+
+    def get_feature_names_out(self) -> np.ndarray:
+        """The same as an array, as of every selector of scikit-learn."""
+        return np.array(self.names(), dtype=object)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Linear scores.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            All columns, in the same order; or a frame with the columns of the model, in any order and with any others,
+            where there were names.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_outputs) for several outputs
+        """
+        scores = self.model._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """What the scores stand for: the class of every row, or the number that the loss models.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            As for ``decision_function``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_outputs) for several outputs that are numbers
+        """
+        return self.model.predict(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the variance of y that is explained, or of the classes that are right, as in scikit-learn.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            As for ``decision_function``.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        return float(self.model.score(X, y, sample_weight))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write ``model`` to a file of plain JSON; ``pauca.load`` gives it back, without what it has cost.
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
+        self.model.save(path)
+
+    def to_sql(self, table: str | Sequence[str] | None = None, *, keep: Sequence[str] = ()) -> str:
+        """The model as SQL; arguments and result as of ``SparseRegressor.to_sql``."""
+        return self.model.to_sql(table, keep=keep)
+
+    def to_python(self) -> str:
+        """The model as the source of a Python module that imports nothing but ``math``."""
+        return self.model.to_python()
+
+    def summary(self) -> str:
+        """The model as text, to be printed: features and coefficients, and what they have cost.
+
+        Returns
+        -------
+        str
+        """
+        return "\n".join([self._head(), "", *self._table(), "", *self._costs()])
+
+    def __repr__(self) -> str:
+        return f"<Sparsified: {self._head()}>"
+
+    def _head(self) -> str:
+        noun = "feature" if self.k_ == 1 else "features"
+        refitted = ", refitted" if self.refitted else ""
+        # Without y the dense model is perfect but for rounding.
+        dense = self.dense_objective if self.dense_objective > ROUNDING * self.objective_ else 0.0
+        return (
+            f"{self.k_} {noun} of {self.model.n_features_in_} by {self.method!r}{refitted}, "
+            f"objective {self.objective_:.6g}, dense {dense:.6g}"
+        )
+
+    def _table(self) -> list[str]:
+        """The largest coefficients first."""
+        coef = np.atleast_2d(self.coef_)[:, self.support_]
+        order = np.argsort(-np.abs(coef).max(axis=0, initial=0.0), kind="stable")[:MOST_SHOWN]
+        names = self.names()
+        rows = [(names[place], coef[:MOST_OUTPUTS, place]) for place in order]
+        rows.append(("(intercept)", np.atleast_1d(self.intercept_)[:MOST_OUTPUTS]))
+        width = max(len(name) for name, _ in rows)
+        lines = [name.ljust(width) + "".join(f"  {number:>12.6g}" for number in numbers) for name, numbers in rows]
+        if self.k_ > MOST_SHOWN:
+            lines.insert(MOST_SHOWN, f"... and {self.k_ - MOST_SHOWN} more")
+        return lines
+
+    def _costs(self) -> list[str]:
+        lines = [f"excess {self.excess:.6g} over the dense model"]
+        best = f", the least of {len(self.measured)} draws" if len(self.measured) > 1 else ""
+        if self.refitted:
+            lines.append(f"before the refit: {self.measured_excess:.6g}{best}")
+        else:
+            lines[0] += best
+        if self.expected_excess is not None:
+            at_most = "" if self.expectation == "exact" else "at most "
+            lines.append(f"expected of a draw: {at_most}{self.expected_excess:.6g}")
+        return lines

@@ -1,0 +1,41 @@
+"""Names and values as they appear in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+NAMES_SHOWN = 5
+
+
+def column_names(names: Sequence[str] | np.ndarray | None, columns: Iterable[int]) -> list[str]:
+    """Names of some columns; ``x3`` stands for column 3 of a table without names."""
+    return [f"x{j}" if names is None else str(names[j]) for j in columns]
+
+
+def quoted(names: Sequence[str], more: int = 0) -> str:
+    """The first few names in quotes, and how many more there are."""
+    more += max(0, len(names) - NAMES_SHOWN)
+    shown = ", ".join(map(repr, names[:NAMES_SHOWN]))
+    return f"{shown} and {more} more" if more else shown
+
+
+def quoted_columns(names: Sequence[str] | np.ndarray | None, columns: Sequence[int] | np.ndarray) -> str:
+    """The names of the first few columns in quotes, and how many more there are."""
+    return quoted(column_names(names, columns[:NAMES_SHOWN]), max(0, len(columns) - NAMES_SHOWN))
+
+
+def closest_name(name: str, names: Iterable[str]) -> str | None:
+    """The name that was probably meant, whatever its case; None if none is near."""
+    by_letters = {known.casefold(): known for known in names}
+    near = get_close_matches(name.casefold(), by_letters, n=1)
+    return by_letters[near[0]] if near else None
+
+
+def plain(value: Any) -> Any:
+    """A value as people write it: ``1.0``, not ``np.float64(1.0)``."""
+    return value.item() if getattr(value, "shape", None) == () else value

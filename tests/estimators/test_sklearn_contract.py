@@ -1,0 +1,145 @@
+"""The estimator keeps scikit-learn's contract: its own checks, and what users of pipelines rely on."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pauca import L1Classifier, L1Regressor, SparseClassifier, SparseRegressor
+from pauca.methods import FoBa
+
+
+# The checks fit constant columns, single rows and more features than rows on purpose.
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
+@parametrize_with_checks(
+    [
+        L1Regressor(),
+        L1Regressor(bound=1, loss="absolute_error", scale="columns"),
+        L1Regressor(bound=2, k=3, ridge=0.1),
+        L1Classifier(),
+        L1Classifier(bound=2),
+        L1Classifier(bound=8, loss="hinge", tol=0.05),
+        SparseRegressor(),
+        SparseRegressor(k=None),
+        SparseRegressor(k=range(1, 4), n_jobs=2),
+        SparseRegressor(k=2),
+        SparseRegressor(k=3, method="forward", ridge=0.1),
+        SparseRegressor(k=2, method=FoBa(nu=0.3)),
+        SparseRegressor(k=None, method="backward"),
+        SparseRegressor(k=2, fit_intercept=False),
+        SparseRegressor(k=2, loss="huber"),
+        SparseRegressor(k=2, loss="absolute_error", method="foba"),
+        SparseClassifier(),
+        SparseClassifier(k=None),
+        SparseClassifier(k=2, method="forward", ridge=0.1),
+        SparseClassifier(k=2, loss="hinge", method="foba"),
+        SparseClassifier(k=3, loss="squared_hinge"),
+        SparseClassifier(k=None, method="backward", ridge=1e-3),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((60, 6)), columns=["age", "bmi", "dose", "sex", "sugar", "weight"])
+    y = 2 * X["bmi"] - X["sugar"] + 0.1 * rng.standard_normal(60)
+    return X, y
+
+
+def test_names_follow_the_frame(frame):
+    X, y = frame
+    model = SparseRegressor(k=2).fit(X, y)
+    assert list(model.get_feature_names_out()) == ["bmi", "sugar"]
+    assert list(model.feature_names_in_) == list(X.columns)
+    assert model.path_.names(1) == ["bmi"]
+    assert model.get_support().tolist() == [False, True, False, False, True, False]
+    assert model.get_support(indices=True).tolist() == model.support_.tolist() == [1, 4]
+
+
+def test_polars_pandas_and_arrays_agree(frame):
+    X, y = frame
+    models = [
+        SparseRegressor(k=3).fit(data, target)
+        for data, target in [(X, y), (pl.from_pandas(X), pl.Series(y.to_numpy())), (X.to_numpy(), y.to_numpy())]
+    ]
+    for model in models[1:]:
+        np.testing.assert_allclose(model.coef_, models[0].coef_, rtol=1e-12)
+    assert models[1].path_.names(2) == ["bmi", "sugar"]
+    assert models[2].path_.names(2) == ["x1", "x4"]
+
+
+def test_set_output_gives_frames_of_the_chosen_columns(frame):
+    X, y = frame
+    model = SparseRegressor(k=2).fit(X, y)
+    pd.testing.assert_frame_equal(model.set_output(transform="pandas").transform(X), X[["bmi", "sugar"]])
+    assert model.set_output(transform="polars").transform(X).columns == ["bmi", "sugar"]
+
+
+def test_transform_of_sparse_input():
+    X = sparse.random(40, 8, density=0.4, format="csc", random_state=0)
+    y = X[:, 2].toarray().ravel() - X[:, 5].toarray().ravel()
+    chosen = SparseRegressor(k=2).fit(X, y).transform(X)
+    np.testing.assert_array_equal(chosen.toarray(), X.toarray()[:, [2, 5]])
+
+
+def test_sample_weight_is_routed(frame):
+    X, y = frame
+    weights = np.linspace(0.1, 1, len(y))
+    with config_context(enable_metadata_routing=True):
+        model = SparseRegressor(k=2).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        scores = cross_validate(model, X, y, params={"sample_weight": weights}, return_estimator=True)
+        piped = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+        piped.fit(X, y, sample_weight=weights)
+    assert np.all(scores["test_score"] > 0.9)
+    direct = SparseRegressor(k=2).fit(StandardScaler().fit_transform(X), y, sample_weight=weights)
+    np.testing.assert_allclose(piped[-1].coef_, direct.coef_, rtol=1e-10)
+
+
+def test_score_uses_the_weights(frame):
+    X, y = frame
+    model = SparseRegressor(k=1).fit(X, y)
+    keep = np.arange(len(y)) < 20
+    assert model.score(X, y, sample_weight=keep.astype(float)) == pytest.approx(model.score(X[keep], y[keep]))
+
+
+def test_grid_search_over_k_and_methods(frame):
+    X, y = frame
+    search = GridSearchCV(SparseRegressor(), {"k": [1, 2, 3], "method": ["forward", FoBa(nu=0.2)]}).fit(X, y)
+    assert search.best_params_["k"] >= 2
+
+
+def test_clone_and_pickle(frame):
+    X, y = frame
+    model = SparseRegressor(k=3, method=FoBa(nu=0.3), ridge=0.5).fit(X, y)
+    twin = clone(model)
+    assert twin.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        twin.predict(X)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.path_.moves == model.path_.moves
+    assert again.stop_ is model.stop_
+
+
+def test_at_gives_a_fitted_model_of_another_size_without_refitting(frame):
+    X, y = frame
+    model = SparseRegressor(k=4).fit(X, y)
+    small = model.at(2)
+    assert (small.k, small.k_, model.k_) == (2, 2, 4)
+    np.testing.assert_allclose(small.predict(X), SparseRegressor(k=2).fit(X, y).predict(X), rtol=1e-10)
+    assert small.path_ is model.path_
+    with pytest.raises(KeyError, match="no model of size 5 on this path; it has sizes 0-4"):
+        model.at(5)

@@ -1,0 +1,339 @@
+"""Choosing k: folds against fits on their own rows, rules by hand, and what must not change the answer."""
+
+import signal
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
+
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor
+from pauca.losses import Huber, LogLoss, Multinomial, Poisson, SquaredError
+from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
+from pauca.model_selection.sizes import SizeRange
+from pauca.search import driver
+
+
+def table(n=120, d=12, k=3, seed=0, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X[:, :k] @ np.arange(2, 2 + k) + noise * rng.standard_normal(n)
+
+
+def target(name, X, rng):
+    score = 1.5 * X[:, 0] - X[:, 1]
+    if name == "poisson":
+        return rng.poisson(np.exp(0.5 * score)).astype(float)
+    if name == "log_loss":
+        return np.where(score + rng.logistic(size=len(X)) > 0, "yes", "no")
+    if name == "multinomial":
+        return np.digitize(score + 2.0 * rng.standard_normal(len(X)), [-1, 1])
+    return score + rng.standard_normal(len(X))
+
+
+def losses_by_hand(name, model, X, y):
+    """Mean loss of every size of a fitted path on some rows."""
+    found = []
+    for m in model.path_:
+        scores = np.atleast_1d(m.intercept)[:, None] + np.atleast_2d(m.coef) @ X[:, m.support].T
+        if name == "multinomial":
+            value = Multinomial().value(np.searchsorted(model.classes_, y).astype(float), scores)
+        elif name == "log_loss":
+            value = LogLoss().value(np.where(y == "yes", 1.0, -1.0), scores[0])
+        else:
+            value = {"poisson": Poisson(), "squared_error": SquaredError()}[name].value(y, scores[0])
+        found.append(value.mean())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
+@pytest.mark.parametrize("name", ["squared_error", "poisson", "log_loss", "multinomial"])
+def test_every_fold_is_the_path_on_its_own_rows(name, form):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 6))
+    y = target(name, X, rng)
+    kind = SparseClassifier if name in {"log_loss", "multinomial"} else SparseRegressor
+    options = {"loss": name} if name in {"poisson", "squared_error"} else {}
+    splits = list(KFold(3, shuffle=True, random_state=1).split(X))
+    choice = kind(k=range(5), cv=splits, **options).fit(form(X), y).path_.choice
+    losses = np.array(
+        [losses_by_hand(name, kind(k=4, **options).fit(X[train], y[train]), X[test], y[test]) for train, test in splits]
+    )
+    np.testing.assert_allclose(choice.fold_scores, 1 - losses / losses[:, 0].mean(), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(choice.mean, choice.fold_scores.mean(axis=0))
+    np.testing.assert_allclose(choice.standard_error, choice.fold_scores.std(axis=0, ddof=1) / np.sqrt(3))
+
+
+def test_rows_held_out_are_never_seen():
+    X, y = table()
+    train, test = np.arange(80), np.arange(80, 120)
+    wild = X.copy()
+    wild[test] = 1e6 * np.random.default_rng(1).standard_normal((40, 12))
+    clean = SparseRegressor(k=3).fit(X[train], y[train])
+    seen = []
+
+    def spy(model, rows, target):
+        seen.append(model.coef_.copy())
+        return 0.0
+
+    SparseRegressor(k=[3], cv=[(train, test)], scoring=spy).fit(wild, y)
+    np.testing.assert_allclose(seen[0], clean.coef_, rtol=1e-9)
+
+
+def test_weights_count_in_fits_and_in_scores():
+    X, y = table()
+    weights = np.random.default_rng(0).integers(0, 3, len(y))
+    folds = np.arange(len(y)) % 4
+    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(4)]
+    weighted = SparseRegressor(k=range(6), cv=splits).fit(X, y, sample_weight=weights).path_.choice
+    rows = np.repeat(np.arange(len(y)), weights)
+    again = [(np.flatnonzero(folds[rows] != f), np.flatnonzero(folds[rows] == f)) for f in range(4)]
+    repeated = SparseRegressor(k=range(6), cv=again).fit(X[rows], y[rows]).path_.choice
+    np.testing.assert_allclose(weighted.fold_scores, repeated.fold_scores, rtol=1e-8, atol=1e-10)
+
+
+def test_the_one_standard_error_rule_by_hand():
+    scores = np.array([[0.0, 0.5, 0.60, 0.64, 0.62], [0.0, 0.5, 0.64, 0.66, 0.65], [0.0, 0.5, 0.62, 0.65, 0.66]])
+    sizes = np.arange(5)
+    error = scores[:, 3].std(ddof=1) / np.sqrt(3)
+    assert choose_by_folds(sizes, scores, "best", "s").chosen == 3
+    for shift, expected in [(-0.9, 2), (-1.1, 3)]:
+        scores[:, 2] = scores[:, 3].mean() + shift * error
+        assert choose_by_folds(sizes, scores, "1se", "s").chosen == expected
+
+
+def test_equal_scores_go_to_the_smaller_size():
+    scores = np.array([[0.1, 0.3, 0.3], [0.1, 0.3, 0.3]])
+    assert choose_by_folds(np.array([0, 2, 4]), scores, "best", "s").chosen == 2
+    assert choose_by_criterion(np.array([1, 2, 3]), np.array([5.0, 4.0, 4.0]), "bic").chosen == 2
+
+
+def test_noise_is_said_to_be_noise():
+    chosen = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((150, 30)), rng.standard_normal(150)
+        with pytest.warns(PaucaWarning, match="No feature helps on rows held out") if seed == 0 else _quiet():
+            model = SparseRegressor().fit(X, y)
+        chosen.append(model.k_)
+        if model.k_ == 0:
+            assert "a constant predicts as well" in model.summary()
+            np.testing.assert_allclose(model.predict(X), y.mean())
+    assert max(chosen) <= 1
+
+
+def _quiet():
+    import contextlib
+    import warnings
+
+    stack = contextlib.ExitStack()
+    stack.enter_context(warnings.catch_warnings())
+    warnings.simplefilter("ignore")
+    return stack
+
+
+def test_a_few_strong_features_are_found():
+    for seed in range(5):
+        X, y = table(seed=seed)
+        model = SparseRegressor().fit(X, y)
+        assert model.support_.tolist() == [0, 1, 2]
+        assert model.path_.choice.chosen == model.k_ == 3
+
+
+@pytest.mark.filterwarnings("ignore:The largest size")
+def test_the_search_goes_on_while_more_is_better():
+    """Sixty columns that all count: the first look at ten sizes is not the last."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 60))
+    y = X @ rng.uniform(0.5, 1.5, 60) + 0.5 * rng.standard_normal(400)
+    model = SparseRegressor(method="forward", selection_rule="best").fit(X, y)
+    assert model.k_ >= 55
+
+
+def test_how_far_to_look():
+    reach = SizeRange.open(1000)
+    assert reach.largest == 10
+    assert reach.further(best=7, reached=10) is None
+    assert reach.further(best=8, reached=10).largest == 20
+    assert reach.further(best=8, reached=9) is None
+    assert SizeRange.open(4).further(best=4, reached=4) is None
+    assert SizeRange.given((1, 5)).further(best=5, reached=5) is None
+
+
+def test_only_the_sizes_given_are_compared_and_all_are_kept():
+    X, y = table()
+    model = SparseRegressor(k=[2, 5, 9]).fit(X, y)
+    assert model.path_.choice.sizes.tolist() == [2, 5, 9]
+    assert model.k_ in {2, 5, 9}
+    assert model.path_.sizes == list(range(10))
+    records = {record["size"]: record for record in model.path_.table()}
+    assert np.isnan(records[3]["score"])
+    assert records[5]["score"] == model.path_.choice.mean[1]
+
+
+def test_a_scorer_of_scikit_learn_is_what_it_says():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 5))
+    y = target("log_loss", X, rng)
+    cv = StratifiedKFold(3)
+    choice = SparseClassifier(k=[1, 2, 3], cv=cv, scoring="roc_auc", selection_rule="best").fit(X, y).path_.choice
+    for fold, (train, test) in enumerate(cv.split(X, y)):
+        for place, size in enumerate([1, 2, 3]):
+            model = SparseClassifier(k=size).fit(X[train], y[train])
+            expected = roc_auc_score(y[test], model.decision_function(X[test]))
+            assert choice.fold_scores[fold, place] == pytest.approx(expected, abs=1e-12)
+    assert choice.scoring == "roc_auc"
+    assert "roc_auc" in choice.message
+
+
+def test_rows_of_a_group_stay_together():
+    """Rows come in pairs of copies; folds that tear them apart would reward memory."""
+    X, y = table(n=30, d=25, k=1, noise=3.0)
+    X, y, groups = np.repeat(X, 2, axis=0), np.repeat(y, 2), np.repeat(np.arange(30), 2)
+    splits = list(GroupKFold(5).split(X, y, groups))
+    together = SparseRegressor(k=range(1, 8)).fit(X, y, groups=groups).path_.choice
+    by_hand = SparseRegressor(k=range(1, 8), cv=splits).fit(X, y).path_.choice
+    np.testing.assert_array_equal(together.fold_scores, by_hand.fold_scores)
+    with pytest.raises(ValueError, match="group of every row: there are 60 rows and 30 groups"):
+        SparseRegressor().fit(X, y, groups=np.arange(30))
+
+
+def test_time_goes_forward():
+    X, y = table()
+    choice = SparseRegressor(k=range(1, 5), cv=TimeSeriesSplit(3)).fit(X, y).path_.choice
+    assert choice.fold_scores.shape == (3, 4)
+
+
+@pytest.mark.parametrize("estimator", [SparseRegressor(), SparseRegressor(loss="huber", k=range(1, 6))])
+def test_jobs_do_not_change_the_answer(estimator):
+    X, y = table()
+    one = estimator.set_params(n_jobs=1).fit(X, y).path_.choice
+    two = estimator.set_params(n_jobs=2).fit(X, y).path_.choice
+    np.testing.assert_allclose(one.fold_scores, two.fold_scores, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("criterion", "price"), [("aic", 2.0), ("bic", np.log(120))])
+def test_criteria_of_least_squares_by_hand(criterion, price):
+    X, y = table()
+    model = SparseRegressor(criterion=criterion, k=range(8)).fit(X, y)
+    squares = [np.sum((y - model.at(size).predict(X)) ** 2) for size in range(8)]
+    expected = 120 * np.log(np.array(squares) / 240) + price * np.arange(8)
+    np.testing.assert_allclose(model.path_.choice.mean, expected, rtol=1e-10)
+    assert model.k_ == np.argmin(expected)
+    assert model.path_.table()[3][criterion] == pytest.approx(expected[3])
+
+
+def test_criteria_of_likelihoods_by_hand():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 5))
+    y = target("log_loss", X, rng)
+    model = SparseClassifier(criterion="bic", k=range(1, 4)).fit(X, y)
+    for place, size in enumerate([1, 2, 3]):
+        judge = LogisticRegression(C=np.inf, tol=1e-10).fit(X[:, model.at(size).support_], y)
+        deviance = 2 * log_loss(y, judge.predict_proba(X[:, model.at(size).support_]), normalize=False)
+        assert model.path_.choice.mean[place] == pytest.approx(deviance + size * np.log(150), rel=1e-6)
+
+
+def test_the_extended_criterion_asks_more_of_many_columns():
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 400)), rng.standard_normal(60)
+    with pytest.warns(PaucaWarning, match="largest size that was compared, 5, was chosen"):
+        loose = SparseRegressor(criterion="aic", k=range(6), method="forward").fit(X, y)
+    with pytest.warns(PaucaWarning, match="0 has the lowest extended BIC"):
+        strict = SparseRegressor(criterion="ebic", k=range(6), method="forward").fit(X, y)
+    assert strict.k_ == 0 < loose.k_
+
+
+@pytest.mark.parametrize("loss", ["huber", Huber(1.0)])
+def test_losses_without_a_likelihood_have_no_criterion(loss):
+    with pytest.raises(ValueError, match=r"Huber is not a likelihood.*cross-validation"):
+        SparseRegressor(criterion="bic", loss=loss).fit(*table())
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_margins_are_chosen_by_folds(loss):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 6))
+    y = target("log_loss", X, rng)
+    assert 1 <= SparseClassifier(k=range(1, 5), loss=loss, method="forward").fit(X, y).k_ <= 4
+    with pytest.raises(ValueError, match="not a likelihood"):
+        SparseClassifier(criterion="aic", loss=loss).fit(X, y)
+
+
+def test_the_callback_is_told_of_folds_and_can_end_them_all():
+    X, y = table()
+    told = []
+    model = SparseRegressor(k=range(1, 6), cv=3, callback=told.append).fit(X, y)
+    assert {progress.fold for progress in told} == {None, 0, 1, 2}
+    assert {progress.n_folds for progress in told} == {3}
+    assert model.path_.choice.fold_scores.shape == (3, 5)
+
+    ended = SparseRegressor(k=range(1, 6), callback=lambda progress: progress.size >= 2).fit(X, y)
+    assert ended.stop_ == "callback"
+    assert ended.k_ == 2
+    assert np.isfinite(ended.predict(X)).all()
+
+
+def test_a_time_limit_leaves_a_model():
+    X, y = table(n=300, d=200)
+    model = SparseRegressor(time_limit=1e-6).fit(X, y)
+    assert model.stop_ == "time"
+    assert model.k_ in model.path_.sizes
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_always_is_kept_in_every_fold():
+    X, y = table()
+    model = SparseRegressor(always=[7, 8]).fit(X, y)
+    assert {7, 8} <= set(model.support_)
+    assert model.path_.choice.sizes.min() >= 2
+
+
+def test_a_column_that_is_constant_in_a_fold():
+    X, y = table(n=40, d=4, k=1)
+    X[:, 3] = 0.0
+    X[0, 3] = 1.0
+    model = SparseRegressor(k=range(1, 5), cv=KFold(4), always=[3]).fit(X, y)
+    assert model.path_.choice.fold_scores.shape == (4, 4)
+
+
+def test_a_class_that_is_missing_in_a_fold():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 4))
+    y = np.repeat(["a", "b"], 20)
+    with _quiet():
+        model = SparseClassifier(k=range(1, 3), cv=KFold(2)).fit(X, y)
+    assert np.isfinite(model.path_.choice.mean).all()
+
+
+def test_folds_without_weight_are_refused():
+    X, y = table(n=20)
+    weights = np.r_[np.ones(10), np.zeros(10)]
+    with pytest.raises(ValueError, match="no row to score, has weight"):
+        SparseRegressor(cv=KFold(2)).fit(X, y, sample_weight=weights)
+    with pytest.raises(ValueError, match="at least two rows"):
+        SparseRegressor().fit(X[:1], y[:1])
+
+
+def test_ctrl_c_ends_all_folds(monkeypatch):
+    monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
+    X, y = table()
+    told = []
+
+    def press(progress):
+        told.append(progress.fold)
+        if progress.fold == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    with _quiet():
+        model = SparseRegressor(k=range(1, 6), callback=press).fit(X, y)
+    assert set(told) == {None, 0, 1}
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_callback_may_answer_with_a_bool_of_numpy():
+    X, y = table()
+    model = SparseRegressor(k=range(1, 6), callback=lambda progress: np.bool_(progress.size >= 2)).fit(X, y)
+    assert model.stop_ == "callback"

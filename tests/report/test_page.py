@@ -1,0 +1,364 @@
+"""The report: what it says, that it is one whole file, and that no name in it is ever more than a name."""
+
+import dataclasses
+import html.parser
+import json
+import re
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from fitted_models import MAKERS, fitted
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.exceptions import NotFittedError
+
+import pauca
+from pauca import SparseClassifier, SparseRegressor
+from pauca.report import sizes
+from pauca.report.figures import plotly_script
+from pauca.report.formatting import count, listed, number, percent
+from pauca.report.model_data import model_data_of
+from pauca.report.page import page
+from pauca.results.plots import COLOURS, INK
+
+STRANGE = [
+    "<script>alert(1)</script>",
+    "</script><script>alert(2)</script>",
+    "\"><img src=x onerror='alert(3)'>",
+    "it's & <b>bold</b> &amp;",
+    "<!-- %{x} $a$ \u2028 \u202e ]]>",
+    " ",
+]
+VOID = {"meta", "input"}
+
+
+class Reader(html.parser.HTMLParser):
+    """Elements and text of a page, which must close all it opens."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.words, self.blocks = [], [], [], {}
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data):
+        where = self.open[-1] if self.open else ("", {})
+        if where[0] in ("script", "style"):
+            key = where[1].get("id", where[0])
+            self.blocks[key] = self.blocks.get(key, "") + data
+        else:
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).replace("\N{NO-BREAK SPACE}", " ").split())
+
+    @property
+    def data(self):
+        found = json.loads(self.blocks["data"])
+        for record in found["sizes"]:  # names are numbers there
+            for key in ("entered", "left"):
+                record[key] = [found["words"][place] for place in record[key]]
+            for cells in record["rows"]:
+                cells[: found["names"]] = [found["words"][place] for place in cells[: found["names"]]]
+        return found
+
+
+def read(model, title=None):
+    """The report without plotly's own script, which is the same in all."""
+    return Reader(page(model_data_of(model), title, ""))
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    return load_diabetes(return_X_y=True, as_frame=True)
+
+
+@pytest.fixture(scope="module")
+def chosen(diabetes):
+    return SparseRegressor().fit(*diabetes)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_kind_of_model_has_a_report(name):
+    model = fitted(name)
+    found = read(model)
+    records = found.data["sizes"]
+    assert [record["size"] for record in records] == model.path_.sizes
+    assert records[found.data["start"]]["size"] == model.k_
+    for record in records:
+        features = [cells[found.data["names"] - 1] for cells in record["rows"][:-1]]
+        assert sorted(features) == sorted(model.path_.names(record["size"]))
+        assert all(len(cells) == len(found.data["heads"]) for cells in record["rows"])
+    headings = [tag for tag, _ in found.elements if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == "h1"
+    assert set(headings[1:]) == {"h2"}
+    assert model.path_.stop.message in found.text
+
+
+def test_the_page_says_what_the_model_says(chosen, diabetes):
+    found = read(chosen, title="Diabetes")
+    assert "Diabetes" in found.text
+    assert "5 of 10" in found.text
+    assert chosen.path_.choice.message in found.text
+    assert "bmi, s5, bp, s3 and sex" in found.text
+    for column, value in zip(chosen.support_, chosen.coef_[chosen.support_], strict=True):
+        assert number(value) in found.text
+        assert diabetes[0].columns[column] in found.text
+    assert pauca.__version__ in found.text
+    assert found.data["sizes"][2]["entered"] == ["s5"]
+    assert found.data["sizes"][5]["left"] == ["s1"]
+
+
+def test_what_a_size_gains_and_costs(chosen):
+    said = {record["size"]: record["compared"] for record in read(chosen).data["sizes"]}
+    assert said[5] == "This is the chosen size."
+    mean, error = 100 * chosen.path_.choice.mean, 100 * chosen.path_.choice.standard_error
+    assert said[1] == (
+        f"4 features fewer than chosen: {mean[5] - mean[1]:.1f} percentage points less explained on held-out rows, "
+        f"more than one standard error ({error[5]:.1f} percentage points)."
+    )
+    assert said[8] == (
+        f"3 features more than chosen: {mean[8] - mean[5]:.1f} percentage points more explained on held-out rows, "
+        f"within one standard error ({error[5]:.1f} percentage points)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"criterion": "bic"}, "BIC {criterion:.1f} higher, which is worse."),
+        ({"k": 4}, "{explained:.1f} percentage points less explained on the data of the fit."),
+        ({"scoring": "neg_mean_absolute_error"}, "neg_mean_absolute_error"),
+        ({"k": 4, "costs": list(range(1, 11))}, "cheaper ("),
+    ],
+)
+def test_sizes_are_compared_by_what_there_is(diabetes, options, words):
+    model = SparseRegressor(**options).fit(*diabetes)
+    found = read(model)
+    path, choice = model.path_, model.path_.choice
+    criterion = 0.0 if choice is None else choice.mean[2] - choice.mean[model.k_]
+    explained = 100 * (path.explained(model.k_) - path.explained(2))
+    assert words.format(criterion=criterion, explained=explained) in found.data["sizes"][2]["compared"]
+    if "criterion" in options or "k" in options:
+        assert "was not measured" in found.text
+
+
+def test_two_classes_and_many_and_what_is_known_of_the_target():
+    assert "Positive coefficients speak for it's high, negative ones for low." not in read(fitted("words")).text
+    assert "Positive coefficients speak for low, negative ones for it's high." in read(fitted("words")).text
+    assert read(fitted("words")).text.startswith("Telling low from it's high with 2 of 6 features")
+    assert read(fitted("multinomial")).text.startswith("Telling höher, it's high and low apart with 3 of 6 features")
+    assert read(fitted("outputs")).text.startswith('Predicting u and v "2" with 3 of 6 features')
+    assert "x3 is its fourth column" in read(fitted("arrays")).text
+    assert read(fitted("size 0")).text.startswith("A model with no features")
+    assert "always predicts the same" in read(fitted("size 0")).text
+    assert "a, b and c" not in read(fitted("groups")).text
+    assert "2 of 3 groups" in read(fitted("groups")).text
+
+
+def test_only_unusual_settings_are_listed(diabetes):
+    X, y = diabetes
+    model = SparseRegressor(k=2, ridge=0.5, costs=np.ones(10), callback=lambda progress: None).fit(X, y)
+    listed = model_data_of(model).settings
+    assert set(listed) == {"k", "loss", "method", "ridge", "costs", "callback"}
+    assert listed["ridge"] == "0.5"
+    assert "0x" not in listed["callback"]
+
+
+@pytest.mark.parametrize("kind", ["columns", "classes", "two classes", "outputs", "groups", "title", "scorer"])
+def test_no_name_is_more_than_a_name(kind):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((60, 6)), columns=STRANGE if kind == "columns" else list("abcdef"))
+    y = X.iloc[:, 0] + X.iloc[:, 1] + rng.standard_normal(60)
+    if kind == "classes":
+        model = SparseClassifier(k=2, ridge=0.01).fit(X, np.array(STRANGE)[np.digitize(y, [-1, 0, 1])])
+    elif kind == "two classes":
+        model = SparseClassifier(k=2, ridge=0.01).fit(X, np.array(STRANGE)[(y > 0).astype(int)])
+    elif kind == "outputs":
+        model = SparseRegressor(k=2).fit(X, pd.DataFrame({STRANGE[0]: y, STRANGE[1]: -y + X["c"]}))
+    elif kind == "groups":
+        model = SparseRegressor(k=2, feature_groups=STRANGE).fit(X, y)
+    elif kind == "scorer":
+
+        def scorer(estimator, X, y):
+            return estimator.score(X, y)
+
+        scorer.__name__ = STRANGE[1]
+        model = SparseRegressor(scoring=scorer).fit(X, y)
+    else:
+        model = SparseRegressor(k=6).fit(X, y)
+    text = page(model_data_of(model), STRANGE[1] if kind == "title" else None, "")
+    found = Reader(text)
+    assert text.count("</script") == 4
+    assert "<!--" not in text
+    assert not {"img", "b"} & {tag for tag, _ in found.elements}
+    assert not any(key.startswith("on") for _, attributes in found.elements for key in attributes)
+    if kind == "columns":
+        assert all(" ".join(name.split()) in found.text for name in STRANGE)
+        assert {name for cells in found.data["sizes"][-1]["rows"] for name in cells[:1]} >= set(STRANGE)
+    drawn = json.dumps(found.data["figures"])
+    assert not re.search(r"<(?!/?(br|sup)\b)", drawn)
+
+
+def test_a_name_that_utf8_cannot_hold(tmp_path):
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 2)), columns=["half \ud83d", "b"])
+    SparseRegressor(k=2).fit(X, X.iloc[:, 0]).report(tmp_path / "report.html")
+    assert "half ?" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_file_is_whole_small_and_closed(chosen, tmp_path):
+    file = tmp_path / "report.html"
+    file.write_text("old")
+    chosen.report(file)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert file.stat().st_size < 6e6
+    text = file.read_text(encoding="utf-8")
+    assert plotly_script() in text
+    assert text.count("<script>") == 3
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text).group(1)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy
+    assert "script-src 'unsafe-inline'" not in policy
+    assert text.index("charset") < 1024
+    assert not re.search(r"<(link|iframe|img)\b|<script[^>]* src=|@import|url\(", text.replace(plotly_script(), ""))
+
+
+def test_a_loaded_model_has_the_same_report(chosen, tmp_path):
+    chosen.save(tmp_path / "model.json")
+    again = pauca.load(tmp_path / "model.json")
+    before = dataclasses.replace(model_data_of(chosen), alternatives=None)  # they need the rows, which no file holds
+    assert page(model_data_of(again), None, "") == page(before, None, "")
+
+
+def test_sizes_with_gaps(chosen):
+    path = dataclasses.replace(chosen.path_, models={size: chosen.path_[size] for size in (0, 2, 5, 9)})
+    model = chosen.at(5)
+    model.path_ = path
+    records = read(model).data["sizes"]
+    assert [record["size"] for record in records] == [0, 2, 5, 9]
+    assert records[1]["entered"] == ["bmi", "s5"]
+    assert records[0]["label"] == "no features"
+
+
+def test_another_size_than_the_chosen_one_is_said_to_be_so(chosen):
+    found = read(chosen.at(3))
+    assert "This size was taken by hand" in found.text
+    assert found.data["sizes"][found.data["start"]]["size"] == 3
+
+
+def test_a_long_path_is_thinned_and_its_tables_are_cut(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 120))
+    model = SparseRegressor(k=100).fit(X, X @ rng.standard_normal(120) + rng.standard_normal(200)).at(37)
+    monkeypatch.setattr(sizes, "MOST_SIZES", 20)
+    monkeypatch.setattr(sizes, "MOST_CELLS", 900)
+    found = read(model).data["sizes"]
+    assert {0, 37, 100} <= {record["size"] for record in found}
+    assert len(found) <= 20
+    assert 10 <= max(len(record["rows"]) - 1 for record in found) < 40
+    assert "are not" in found[-1]["hidden"]
+    inside = set()
+    for record in found:
+        assert inside >= set(record["left"])
+        inside = (inside - set(record["left"])) | set(record["entered"])
+        assert inside == set(model.path_.names(record["size"]))
+
+
+def test_a_page_of_many_sizes_and_long_names_stays_small():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        rng.standard_normal((250, 200)), columns=[f"a name as long as they come, {j}" * 3 for j in range(200)]
+    )
+    model = SparseRegressor(k=200).fit(X, X @ rng.standard_normal(200) + rng.standard_normal(250))
+    assert model.path_.sizes[-1] == 200
+    assert len(page(model_data_of(model), None, "")) < 1e6
+
+
+def test_stability_and_alternatives_show_where_there_are_any(chosen):
+    assert "How sure" not in read(chosen).text
+    model = chosen.at(5)
+    model.stability_ = SimpleNamespace(frequency={"bmi": 1.0, "s6": 0.25, "<i>": 0.1}, n_resamples=40, size=5)
+    model.alternatives = lambda: [{"feature": "s3", "replacement": "<i>s1", "explained_lost": 0.0041}]
+    found = read(model)
+    assert "repeated on 40 samples" in found.text
+    assert "s6 25 % no" in found.text
+    assert "s3 <i>s1 0.41 %" in found.text
+
+    def unable():
+        raise ValueError("the rows are gone")
+
+    model.alternatives = unable
+    assert "stand in" not in read(model).text
+
+
+def test_a_report_leaves_the_model_as_it_is(diabetes):
+    class Talkative(SparseRegressor):
+        def alternatives(self):
+            self.alternatives_ = [{"feature": "bmi", "replacement": "s3", "explained_lost": 0.07}]
+            return self.alternatives_
+
+    model = Talkative(k=2).fit(*diabetes)
+    before = dict(vars(model))
+    assert "bmi s3 7.00 %" in read(model).text
+    assert vars(model) == before
+
+
+def test_prices_and_groups_have_columns():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = SparseClassifier(k=2, feature_groups=[name.split()[-1] for name in X], costs=np.arange(1.0, 31.0)).fit(X, y)
+    found = read(model)
+    assert found.data["heads"] == ["Group", "Feature", "Coefficient", "Worth", "Price"]
+    assert "total price" in found.text
+    assert len(found.data["sizes"][1]["rows"]) == len(model.path_[1].support) + 1
+
+
+def test_a_missing_plotly_is_named_and_nothing_is_written(chosen, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(ImportError, match=r"\[report\]"):
+        chosen.report(tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_not_fitted_has_no_report(tmp_path):
+    with pytest.raises(NotFittedError):
+        SparseRegressor().report(tmp_path / "report.html")
+
+
+def test_numbers_and_lists_as_people_write_them():
+    assert [number(x) for x in (0.0, 605.7114, 12345.678, 0.0117096, -2.5, 1.23e-9, np.inf)] == [
+        "0",
+        "605.71",
+        "12346",
+        "0.011710",
+        "\N{MINUS SIGN}2.5000",
+        "1.2300e\N{MINUS SIGN}09",
+        "\N{EN DASH}",
+    ]
+    assert percent(-0.00001) == "0.0\N{NO-BREAK SPACE}%"
+    assert [listed([]), listed(["a"]), listed(["a", "b"]), listed(list("abcd"), 2)] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and 2 more",
+    ]
+    assert [count(0, "feature"), count(1, "feature")] == ["no features", "1 feature"]
+
+
+@pytest.mark.parametrize("colour", [*COLOURS, INK, "#50565e", "#5f6670"])
+def test_colours_can_be_read_on_white(colour):
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    light = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2]
+    assert 1.05 / (luminance + 0.05) >= 4.5

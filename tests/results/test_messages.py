@@ -1,0 +1,215 @@
+"""What a fitted model and a refused one say to a person: prices, classes, and which estimator to use."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
+
+NAMES = ["age", "bmi", "dose", "sex", "sugar", "weight"]
+PRICES = {"age": 0, "bmi": 1, "dose": 2.5, "sex": 0, "sugar": 7, "weight": 1}
+GROUPS = ["body", "body", "drug", "body", "blood", "body"]
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((80, 6)), columns=NAMES)
+    return X, X.to_numpy() @ [0.5, -1.0, 0.8, 0, 2, 0] + rng.standard_normal(80)
+
+
+def rows(model):
+    """The summary's table as dicts by its head; columns are parted by two spaces or more."""
+    lines = model.summary().splitlines()
+    head, *body = lines[2], *lines[4 : lines.index("", 4)]
+    return head.split(), {line.split()[0]: line.split()[1:] for line in body}
+
+
+# Why a search ended.
+
+
+def test_the_page_on_trouble_has_every_reason_to_end():
+    page = Path(__file__).parents[2].joinpath("docs", "troubleshooting.md").read_text(encoding="utf-8")
+    told = {line.split("`")[1].strip('"') for line in page.splitlines() if line.startswith('| `"')}
+    assert told == {stop.value for stop in Stop}
+
+
+# What is counted.
+
+
+def tagged(table, **options):
+    X, y = table
+    return SparseTagger(k=2, **options).fit([X[:40], X[40:]], [y[:40] > 0, y[40:] > 0])
+
+
+COUNTED = {
+    "sensor": tagged,
+    "sensor column": lambda table: tagged(table, feature_groups=GROUPS),
+    "weight": lambda table: tagged(table, unit="weight"),
+    "edge": lambda table: SparsePrecision(k=2).fit(table[0]),
+    "feature": lambda table: SparseRegressor(k=2).fit(*table),
+    "group feature": lambda table: SparseRegressor(k=2, feature_groups=GROUPS).fit(*table),
+}
+
+
+@pytest.mark.parametrize("nouns", COUNTED)
+def test_the_head_of_a_summary_says_what_is_counted(table, nouns):
+    model = COUNTED[nouns](table)
+    lines = model.summary().splitlines()
+    assert lines[2].split()[: len(nouns.split())] == nouns.split()
+    assert lines[0].startswith(f"2 {nouns.split()[0]}s of ")
+
+
+def test_what_is_free_stands_in_brackets_once(table):
+    X, y = table
+
+    class Squares:
+        n_coords, free = 7, (6,)
+        design = np.column_stack([X, np.ones(len(X))])
+
+        def value(self, w):
+            return float(np.mean((self.design @ w - y) ** 2))
+
+        def gradient(self, w):
+            return 2 * self.design.T @ (self.design @ w - y) / len(y)
+
+    for name in ("(intercept)", "intercept"):
+        lines = select(Squares(), k=2, names=[*NAMES, name]).summary(2).splitlines()
+        assert lines[2].split()[0] == "coordinate"
+        assert [line.split()[0] for line in lines if "intercept" in line] == ["(intercept)"]
+
+
+# Prices.
+
+
+@pytest.mark.parametrize("method", ["exchange", "forward", "foba", "backward"])
+def test_prices_are_shown_wherever_there_are_costs(table, method):
+    X, y = table
+    model = SparseRegressor(k=3, costs=PRICES, budget=10, method=method).fit(X, y)
+    assert model.cost_ == sum(PRICES[name] for name in model.get_feature_names_out())
+    records = model.path_.table()
+    assert [record["cost"] for record in records] == [
+        sum(PRICES[name] for name in record["features"]) for record in records
+    ]
+    assert model.path_.to_frame()["cost"].to_list() == [record["cost"] for record in records]
+    assert f"3 features of 6, total cost {model.cost_:g}, objective" in model.summary()
+    head, body = rows(model)
+    assert head == ["feature", "coefficient", "importance", "cost"]
+    for name in model.get_feature_names_out():
+        assert body[name][-1] == f"{PRICES[name]:g}"
+    assert len(body["(intercept)"]) == 1
+    for size in model.path_.sizes:
+        assert model.at(size).cost_ == model.path_.cost(size)
+
+
+def test_a_group_has_one_price(table):
+    X, y = table
+    by_group = SparseClassifier(k=2, feature_groups=GROUPS, costs={"body": 3, "drug": 4, "blood": 0.5}).fit(X, y > 0)
+    assert by_group.feature_groups_.tolist() == ["blood", "body"]
+    assert by_group.cost_ == 3.5
+    lines = by_group.summary().splitlines()
+    assert lines[2].split() == ["group", "feature", "coefficient", "importance", "cost"]
+    assert [line.split()[-1] for line in lines if line.startswith(("blood", "body"))] == ["0.5", "3"]
+    assert lines[0].startswith("2 groups of 3, total cost 3.5,")
+    by_column = SparseRegressor(k=2, feature_groups=GROUPS, costs=[1] * 6).fit(X, y)
+    assert by_column.path_.prices.tolist() == [1, 4, 1]
+
+
+def test_without_costs_nothing_is_said_of_them(table):
+    X, y = table
+    model = SparseRegressor(k=2, costs=PRICES).fit(X, y)
+    assert hasattr(model, "cost_")
+    model.set_params(costs=None).fit(X, y)
+    assert not hasattr(model, "cost_")
+    assert "cost" not in model.summary()
+    assert "cost" not in model.path_.table()[0]
+    assert "cost" not in model.path_.to_frame()
+    with pytest.raises(ValueError, match="no costs were given"):
+        model.path_.cost(1)
+    assert copy.deepcopy(model).path_.prices is None
+
+
+# Which class a coefficient speaks for.
+
+
+@pytest.mark.parametrize("labels", [("benign", "malignant"), (0, 1), (False, True)])
+def test_summary_says_which_class_positive_coefficients_speak_for(table, labels):
+    X, y = table
+    model = SparseClassifier(k=2).fit(X, np.where(y > 0, labels[1], labels[0]))
+    words = f"positive coefficients speak for class {str(labels[1])!r}, negative ones for {str(labels[0])!r}"
+    assert words in model.summary().splitlines()
+    assert rows(model)[0] == ["feature", "coefficient", "importance"]
+    # It is true: the score rises with the feature, and so does the share of the second class.
+    assert model.coef_[0, 4] > 0
+    assert model.predict(X)[X["sugar"].argmax()] == labels[1]
+
+
+def test_elsewhere_nothing_is_said_of_positive_coefficients(table):
+    X, y = table
+    many = SparseClassifier(k=2).fit(X, np.digitize(y, [-1, 1]))
+    two_outputs = SparseRegressor(k=2).fit(X, np.column_stack([y, -y + X["dose"]]))
+    one_column = SparseRegressor(k=2).fit(X, y[:, None])
+    nothing = SparseClassifier(k=2, tol=1e9).fit(X, y > 0)
+    for model in (many, two_outputs, one_column, nothing, SparseRegressor(k=2).fit(X, y)):
+        assert "positive" not in model.summary()
+
+
+# Fewer than were asked for.
+
+
+@pytest.mark.parametrize("method", ["exchange", "forward", "foba"])
+def test_features_that_do_not_help_are_told_of_once_and_only_where_asked_for(method):
+    y = np.array([1.0, -1, 1, -1] * 4)
+    X = np.column_stack(
+        [np.repeat([1.0, -1], 8), np.tile([1.0, 1, -1, -1], 4), y + np.repeat([1.0, -1], 8), np.ones(16)]
+    )
+    words = (
+        "^Constant columns were left out: 'x3'. k=2 features were asked for, but the search ended at 0: "
+        "no other lowers the objective. Ask for fewer.$"
+    )
+    with pytest.warns(PaucaWarning, match=words) as caught:
+        model = SparseRegressor(k=2, never=[2], method=method).fit(X, y)
+    assert len(caught) == 1
+    assert model.stop_ is Stop.NO_GAIN
+    SparseRegressor(k=None, never=[2], method=method).fit(X[:, :3], y)
+    with pytest.warns(PaucaWarning, match="Constant columns were left out: 'x3'.$"):
+        SparseRegressor(k=None, never=[2], method=method).fit(X, y)
+
+
+def test_limits_of_groups_are_said_in_groups(table):
+    X, y = table
+    with pytest.warns(
+        PaucaWarning, match="k=3 groups were asked for, but the search ended at 2: no other fits in budget=5"
+    ):
+        model = SparseRegressor(k=3, feature_groups=GROUPS, costs=[1] * 6, budget=5).fit(X, y)
+    assert "unit" not in model.stop_.message
+
+
+def test_numbers_that_are_hardly_classes_are_doubted():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 3))
+    with pytest.warns(PaucaWarning, match=r"y holds 40 different numbers.*use SparseRegressor"):
+        SparseClassifier(k=1, method="forward", ridge=1.0).fit(X, np.arange(90) % 40)
+
+
+def test_names_of_several_kinds_have_scikit_learns_message():
+    X = pd.DataFrame(np.eye(4), columns=["a", "b", 3, "c"])
+    with pytest.raises(TypeError, match="all input features have string names"):
+        SparseRegressor(k=1).fit(X, [1, 2, 3, 4])
+
+
+def test_a_name_that_is_nearly_right_is_proposed():
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((20, 3)), columns=["bmi", "age", "dose"])
+    with pytest.raises(ValueError, match=r"'BMI', which X does not have. Did you mean 'bmi'"):
+        SparseRegressor(k=1, always=["BMI"]).fit(X, X["age"])
+
+
+def test_the_summary_of_another_size_does_not_say_that_it_was_asked_for():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    model = SparseRegressor(k=3).fit(X, X @ np.arange(5) + rng.standard_normal(40))
+    assert "size asked for" in model.summary()
+    assert "size asked for" not in model.at(2).summary()

@@ -1,0 +1,502 @@
+"""Streams: chunks equal the whole, nothing is half-updated, and the second stage fits what the first has found."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import pauca
+from pauca import PaucaWarning, StreamClassifier, StreamRegressor
+from pauca.losses import Huber, SquaredError
+from pauca.sgd.one_vs_rest import Learners, Settings
+from pauca.sgd.reservoir import Kept, Rows
+from pauca.sgd.tuning import Trials, Wanted, choose
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
+@parametrize_with_checks(
+    [
+        StreamRegressor(),
+        StreamRegressor(loss="huber", iterate="last", passes=1),
+        StreamRegressor(fit_intercept=False, ridge=0.1, keep_rows=50),
+        StreamClassifier(),
+        StreamClassifier(loss="hinge", passes=2, ridge=1e-3),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def make_rows(n=600, d=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.3)
+    score = 3 * X[:, 7] - 2 * X[:, 30] + X[:, 11]
+    return X, score + 0.5 * rng.standard_normal(n)
+
+
+def kind(name, **options):
+    """An estimator and the target it wants."""
+    X, y = make_rows()
+    if name == "numbers":
+        return StreamRegressor(k=3, keep_rows=200, **options), X, y
+    classes = np.where(y > 0, "yes", "no") if name == "two classes" else np.digitize(y, [-1, 1])
+    return StreamClassifier(k=3, keep_rows=200, **options), X, classes
+
+
+KINDS = ["numbers", "two classes", "three classes"]
+
+
+def feed(estimator, X, y, size, **more):
+    for start in range(0, X.shape[0], size):
+        estimator.partial_fit(X[start : start + size], y[start : start + size], **more)
+    return estimator
+
+
+def first_chunk(estimator, y):
+    return {"classes": np.unique(y)} if isinstance(estimator, StreamClassifier) else {}
+
+
+def assert_same(one, other):
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(one.intercept_, other.intercept_)
+    np.testing.assert_array_equal(one.average_[0], other.average_[0])
+    np.testing.assert_array_equal(one.last_[0], other.last_[0])
+    assert one.n_seen_ == other.n_seen_
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("size", [1, 37, 200])
+def test_chunks_of_any_size_equal_one_array(name, size):
+    estimator, X, y = kind(name)
+    more = first_chunk(estimator, y)
+    X = sparse.csr_matrix(X)
+    whole = clone(estimator).partial_fit(X, y, **more).finish()
+    assert_same(feed(clone(estimator), X, y, size, **more).finish(), whole)
+    assert set(whole.support_) == {7, 11, 30}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_one_pass_in_order_is_the_same_by_fit(name):
+    estimator, X, y = kind(name, passes=1, shuffle=False)
+    stream = feed(clone(estimator), X, y, 100, **first_chunk(estimator, y)).finish(X, y)
+    assert_same(estimator.fit(X, y), stream)
+
+
+def test_dense_and_sparse_rows_are_learnt_alike():
+    X, y = make_rows()
+    dense = StreamRegressor(k=3).fit(X, y)
+    for form in (sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array):
+        np.testing.assert_allclose(StreamRegressor(k=3).fit(form(X), y).coef_, dense.coef_, rtol=1e-9)
+    np.testing.assert_allclose(StreamRegressor(k=3).fit(X.astype(np.float32), y).coef_, dense.coef_, rtol=1e-4)
+    np.testing.assert_array_equal(StreamRegressor(k=3).fit(np.asfortranarray(X), y).coef_, dense.coef_)
+
+
+@pytest.mark.parametrize("at", [50, 350])
+def test_pickling_in_mid_stream_and_going_on_equals_not_stopping(at):
+    estimator, X, y = kind("numbers")
+    plain = feed(clone(estimator), X, y, 50).finish()
+    part = pickle.loads(pickle.dumps(feed(clone(estimator), X[:at], y[:at], 50)))
+    assert_same(feed(part, X[at:], y[at:], 50).finish(), plain)
+
+
+@pytest.mark.parametrize("at", [50, 350])
+def test_looking_in_mid_stream_changes_nothing_of_what_follows(at):
+    estimator, X, y = kind("numbers")
+    plain = feed(clone(estimator), X, y, 50).finish()
+    curious = feed(clone(estimator), X[:at], y[:at], 50)
+    curious.predict(X[:3])
+    assert curious.finish().n_seen_ == at
+    assert_same(feed(curious, X[at:], y[at:], 50).finish(), plain)
+
+
+def test_out_of_date_conclusions_are_not_shown():
+    estimator, X, y = kind("numbers")
+    estimator.fit(X, y)
+    before = estimator.coef_
+    estimator.partial_fit(X[:0], y[:0])
+    assert estimator.coef_ is before
+    estimator.partial_fit(X[:50], -y[:50])
+    assert estimator.n_seen_ == len(y) + 50
+    assert not np.array_equal(estimator.coef_, before)
+    twin = clone(estimator).fit(X, y).partial_fit(X[:50], -y[:50]).finish()
+    assert_same(estimator, twin)
+    assert "3 features of 40" in clone(estimator).partial_fit(X, y).summary()
+    with pytest.raises(AttributeError, match="no attribute 'coef_'"):
+        _ = clone(estimator).partial_fit(X[:0], y[:0]).coef_
+
+
+def test_a_refit_takes_features_that_occur_in_its_rows():
+    rng = np.random.default_rng(0)
+    columns = np.sort(rng.integers(0, 400, (3000, 3)), axis=1)
+    columns[:, 0] = rng.integers(0, 5, 3000)
+    X = sparse.csr_matrix((np.ones(9000), columns.ravel(), np.arange(0, 9001, 3)), shape=(3000, 400))
+    y = columns[:, 0] + 0.1 * rng.standard_normal(3000)
+    stream = StreamRegressor(k=20, keep_rows=100, ridge=1e-6).partial_fit(X, y).finish()
+    assert (stream.k_, stream.stop_) == (20, "size")
+    copies = sparse.hstack([X, X[:, [0]]]).tocsr()
+    with pytest.warns(PaucaWarning, match="in the rows of the refit were left out: .*'x400'"):
+        model = StreamRegressor(k=401).fit(copies, y)
+    assert model.stop_ == "exhausted"
+
+
+def test_fit_forgets_what_was_learnt_before():
+    estimator, X, y = kind("numbers")
+    fresh = clone(estimator).fit(X, y)
+    assert_same(feed(estimator, X, -y, 100).fit(X, y), fresh)
+
+
+BAD_CHUNKS = {
+    "missing values": (lambda X, y: (np.where(np.arange(X.shape[1]) == 4, np.nan, X), y), "NaN.*'x4'"),
+    "infinite": (lambda X, y: (np.where(np.arange(X.shape[1]) == 4, np.inf, X), y), "infinity.*'x4'"),
+    "another width": (lambda X, y: (X[:, :5], y), "5 features, but .* is expecting 40"),
+    "lengths": (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+    "missing target": (lambda X, y: (X, np.where(np.arange(len(y)) == 3, np.nan, y)), "y contains NaN"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_CHUNKS)
+@pytest.mark.parametrize("at", [0, 50, 350])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_a_chunk_that_is_refused_leaves_everything_as_it_was(bad, at, form):
+    if at == 0 and bad == "another width":
+        pytest.skip("the first chunk says how wide the table is")
+    estimator, X, y = kind("numbers", bound=10.0, step=0.1, first_epoch=50)
+    plain = feed(clone(estimator), X, y, 50).finish()
+    stream = feed(clone(estimator), X[:at], y[:at], 50) if at else clone(estimator)
+    spoil, message = BAD_CHUNKS[bad]
+    chunk, target = spoil(X[:20], y[:20])
+    with pytest.raises(ValueError, match=message):
+        stream.partial_fit(form(chunk), target)
+    with pytest.raises(ValueError, match="Negative"):
+        stream.partial_fit(X[:20], y[:20], sample_weight=-np.ones(20))
+    if not at:
+        with pytest.raises(NotFittedError):
+            stream.predict(X)
+    assert_same(feed(stream, X[at:], y[at:], 50).finish(), plain)
+
+
+def test_a_table_that_is_refused_leaves_the_model_of_another_as_it_was():
+    X, y = make_rows()
+    for model, target in ((StreamRegressor(k=3), y), (StreamClassifier(k=3), np.digitize(y, [-1, 1]))):
+        before = model.fit(X, target).predict(X)
+        with pytest.raises(ValueError, match="NaN"):
+            model.fit(X[:, :5] * np.nan, target)
+        with pytest.raises(ValueError, match="at least one row must count"):
+            model.fit(X[:, :5], target > 0, sample_weight=np.zeros(len(y)))
+        np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_weights_without_rows_are_refused():
+    estimator, X, y = kind("numbers")
+    with pytest.raises(ValueError, match="belong together"):
+        estimator.fit(X, y).finish(sample_weight=np.ones(len(y)))
+
+
+def test_an_empty_chunk_is_no_row():
+    estimator, X, y = kind("numbers")
+    plain = feed(clone(estimator), X, y, 100).finish()
+    stream = clone(estimator).partial_fit(X[:0], y[:0])
+    with pytest.raises(ValueError, match="No row with weight has been seen yet"):
+        stream.finish()
+    assert_same(feed(stream, X, y, 100).partial_fit(sparse.csr_matrix((0, 40)), []).finish(), plain)
+    words, X, y = kind("two classes")
+    assert feed(words.partial_fit(X[:0], y[:0], classes=["no", "yes"]), X, y, 100).finish().n_seen_ == len(y)
+    with pytest.raises(ValueError, match="0 sample"):
+        StreamRegressor().fit(X[:0], [])
+
+
+def test_before_any_chunk():
+    for estimator in (StreamRegressor(), StreamClassifier()):
+        for asked in (lambda e: e.predict([[1.0]]), lambda e: e.finish(), lambda e: e.average_, lambda e: e.summary()):
+            with pytest.raises(NotFittedError):
+                asked(estimator)
+
+
+def test_classes_that_come_late():
+    X, y = make_rows()
+    labels = np.where(y > 0, "yes", "no")
+    no = np.flatnonzero(labels == "no")[:60]
+    with pytest.raises(ValueError, match=r"the one class 'no' alone\. Give all classes with the first chunk"):
+        StreamClassifier().partial_fit(X[no], labels[no])
+    stream = StreamClassifier(k=3, keep_rows=100).partial_fit(X[no], labels[no], classes=["yes", "no"])
+    stream.partial_fit(X, labels)
+    with pytest.raises(ValueError, match="'maybe', and the classes were fixed by the first chunk"):
+        stream.partial_fit(X[:2], ["no", "maybe"])
+    with pytest.raises(ValueError, match="y contains None"):
+        stream.partial_fit(X[:2], ["no", None])
+    with pytest.raises(ValueError, match="To foretell numbers use StreamRegressor"):
+        StreamClassifier().partial_fit(X, y)
+    with pytest.raises(ValueError, match="not the same as on last call"):
+        stream.partial_fit(X, labels, classes=["no", "never"])
+    assert stream.finish(X, labels).n_seen_ == len(y) + 60
+    assert list(stream.classes_) == ["no", "yes"]
+    assert stream.score(X, labels) > 0.75
+    with pytest.raises(ValueError, match="'balanced' needs all rows at once"):
+        StreamClassifier(class_weight="balanced").partial_fit(X, labels)
+
+
+def test_classes_that_are_all_one_until_the_end_are_no_trouble():
+    X, y = make_rows()
+    no = np.flatnonzero(y < 0)[:30]
+    stream = StreamClassifier(k=3).partial_fit(X[no], np.zeros(30), classes=[0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PaucaWarning)
+        assert np.all(stream.predict(X) == 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "'k' parameter"),
+        ({"k": 2.5}, "'k' parameter"),
+        ({"bound": 0.0}, "'bound' parameter"),
+        ({"bound": -1.0}, "'bound' parameter"),
+        ({"step": 0}, "'step' parameter"),
+        ({"first_epoch": 0}, "'first_epoch' parameter"),
+        ({"passes": 0}, "'passes' parameter"),
+        ({"keep_rows": 0}, "'keep_rows' parameter"),
+        ({"method": "best"}, "'method' parameter"),
+        ({"iterate": "first"}, "'iterate' parameter"),
+        ({"refit": 1}, "'refit' parameter"),
+        ({"ridge": -1.0}, "'ridge' parameter"),
+        ({"loss": "poisson"}, "Poisson"),
+        ({"loss": "log_loss"}, "targets that are classes"),
+        ({"time_limit": 0}, "'time_limit' parameter"),
+        ({"callback": 3}, "'callback' parameter"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(options, message):
+    _, X, y = kind("numbers")
+    for ask in ("fit", "partial_fit"):
+        with pytest.raises((ValueError, TypeError), match=message):
+            getattr(StreamRegressor(**options), ask)(X, y)
+
+
+@pytest.mark.parametrize("ask", ["fit", "partial_fit"])
+def test_losses_that_cannot_be_learnt_are_refused_before_any_row(ask):
+    X, y = make_rows()
+    for estimator, target in (
+        (StreamRegressor(loss="poisson"), np.abs(y)),
+        (StreamClassifier(loss="squared_hinge"), y > 0),
+    ):
+        with pytest.raises(ValueError, match="no compiled form"):
+            getattr(estimator, ask)(X, target)
+
+
+def test_rows_are_kept_fairly():
+    n, most, runs = 60, 12, 2000
+    rows = Rows(np.arange(1.0, n + 1)[:, None], np.arange(n, dtype=float), np.ones(n))
+    counts = np.zeros(n)
+    for seed in range(runs):
+        kept = Kept(most, 1, seed)
+        for start in range(0, n, 7):
+            kept.add(rows, np.arange(start, min(start + 7, n)))
+        held = kept.rows()
+        np.testing.assert_array_equal(held.X.toarray()[:, 0], held.y + 1)
+        counts[held.y.astype(int)] += 1
+    share = most / n
+    assert np.all(np.abs(counts / runs - share) < 4.5 * np.sqrt(share * (1 - share) / runs))
+
+
+def test_settings_that_are_found_are_the_best_that_were_tried():
+    X, y = make_rows()
+    rows = Rows(sparse.csr_matrix(X), y, np.ones(len(y)))
+
+    def make(settings):
+        zero = np.zeros(1)
+        return Learners(
+            40, SquaredError(), settings, lambda t: t[None], "average", zero, fit_intercept=True, intercept_scale=1.0
+        )
+
+    trials = Trials(rows, make, SquaredError(), 2)
+    found = choose(trials, Wanted(), 0.01)
+    assert found.bound < 1e6
+    scores = {settings: trials.score(settings) for settings in trials._known}
+    assert len(scores) > 6
+    within = {s: v for s, v in scores.items() if s.bound < 1e6}
+    assert scores[found] == min(within.values())
+    given = Wanted(bound=4.0, step=0.05)
+    assert choose(trials, given, 0.01) == Settings(4.0, 0.05, choose(trials, given, 0.01).first_epoch)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_units_of_the_table_do_not_matter(name):
+    estimator, X, y = kind(name)
+    coef, intercept = clone(estimator).fit(X, y).average_
+    for factor in (2.0**-12, 2.0**10):
+        model = clone(estimator).fit(factor * X, y)
+        np.testing.assert_allclose(factor * model.average_[0], coef, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(model.average_[1], intercept, rtol=1e-7, atol=1e-9)
+
+
+def test_settings_that_are_given_are_kept_and_the_ball_holds():
+    X, y = make_rows()
+    model = StreamRegressor(k=3, bound=2.5, step=0.05, first_epoch=64).fit(X, y)
+    assert (model.bound_, model.step_, model.first_epoch_) == (2.5, 0.05, 64)
+    for coef, _ in (model.average_, model.last_):
+        assert np.abs(coef).sum() <= 2.5 * (1 + 1e-9)
+    assert np.abs(model.last_[0]).sum() == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize("method", ["truncate", "systematic", "moments", "magnitude"])
+def test_the_second_stage_refits_what_it_has_chosen(method):
+    X, y = make_rows()
+    model = StreamRegressor(k=6, method=method).fit(X, y)
+    assert 3 <= model.k_ <= 6
+    columns = X[:, model.support_]
+    ideal = LinearRegression().fit(columns, y)
+    np.testing.assert_allclose(model.coef_[model.support_], ideal.coef_, rtol=1e-8)
+    assert model.intercept_ == pytest.approx(ideal.intercept_, rel=1e-6)
+    assert model.objective_ == pytest.approx(0.5 * np.mean((y - ideal.predict(columns)) ** 2))
+
+
+def test_the_second_stage_of_classes_is_a_likelihood_over_all_of_them():
+    estimator, X, y = kind("three classes", ridge=1e-3)
+    model = estimator.fit(X, y)
+    ideal = LogisticRegression(C=1 / (1e-3 * len(y)), tol=1e-10, max_iter=5000).fit(X[:, model.support_], y)
+    np.testing.assert_allclose(model.predict_proba(X), ideal.predict_proba(X[:, model.support_]), atol=1e-4)
+
+
+def test_without_a_refit_the_coefficients_are_those_that_were_learnt():
+    X, y = make_rows()
+    model = StreamRegressor(k=5, refit=False).fit(X, y)
+    coef, intercept = model.average_
+    np.testing.assert_array_equal(model.coef_[model.support_], coef[model.support_])
+    assert model.intercept_ == intercept
+    strength = np.abs(coef) * np.sqrt(np.mean(X**2, axis=0))
+    assert set(model.support_) == set(np.argsort(-strength)[:5])
+    assert model.objective_ == pytest.approx(0.5 * np.mean((y - model.predict(X)) ** 2))
+    huber = StreamRegressor(k=5, refit=False, loss="huber").fit(X, y)
+    np.testing.assert_array_equal(huber.coef_[huber.support_], huber.average_[0][huber.support_])
+    everything = StreamRegressor(k=None).fit(X, y)
+    np.testing.assert_array_equal(everything.coef_, everything.average_[0])
+    last = StreamRegressor(k=None, iterate="last").fit(X, y)
+    np.testing.assert_array_equal(last.coef_, last.last_[0])
+
+
+def test_draws_depend_on_the_seed_alone():
+    X, y = make_rows(n=200)
+    settings = {"bound": 20.0, "step": 0.05, "first_epoch": 50, "shuffle": False, "method": "systematic"}
+    models = [StreamRegressor(k=4, random_state=seed % 10, **settings).fit(X, y) for seed in range(20)]
+    assert [model.support_.tolist() for model in models[:10]] == [model.support_.tolist() for model in models[10:]]
+    assert len({tuple(model.support_) for model in models}) > 1
+
+
+def test_rows_without_weight_might_as_well_not_be_there():
+    X, y = make_rows()
+    weights = np.where(np.arange(len(y)) % 3 == 0, 0.0, 2.0)
+    some = weights > 0
+    model = StreamRegressor(k=3).fit(np.where(some[:, None], X, 1e6), np.where(some, y, -1e3), sample_weight=weights)
+    np.testing.assert_allclose(model.coef_, StreamRegressor(k=3).fit(X[some], y[some]).coef_, rtol=1e-9)
+    with pytest.raises(ValueError, match="at least one row must count"):
+        StreamRegressor().fit(X, y, sample_weight=np.zeros(len(y)))
+
+
+def test_weights_of_classes_move_the_border():
+    X, y = make_rows()
+    labels = np.where(y > 1.5, "rare", "common")
+    shares = [
+        np.mean(StreamClassifier(k=3, class_weight=weight).fit(X, labels).predict(X) == "rare")
+        for weight in (None, "balanced", {"rare": 50.0})
+    ]
+    assert shares[0] < shares[1] < shares[2]
+
+
+def test_a_callback_ends_learning_and_a_limit_too():
+    X, y = make_rows(n=20_000)
+    told = []
+    model = StreamRegressor(k=2, passes=3, callback=told.append).fit(X, y)
+    assert [told[-1].n_learnt, told[-1].n_rows] == [60_000, 60_000]
+    assert model.stop_ == "size"
+    stopped = StreamRegressor(k=2, passes=3, callback=lambda progress: progress.n_learnt > 12_000).fit(X, y)
+    assert (stopped.stop_, stopped.n_seen_) == ("callback", 12_288)
+    assert StreamRegressor(k=2, time_limit=1e-9).fit(X, y).stop_ == "time"
+
+
+def test_an_interrupt_keeps_what_was_learnt():
+    X, y = make_rows(n=20_000)
+
+    def press(progress):
+        if progress.n_learnt > 12_000:
+            raise KeyboardInterrupt
+
+    with pytest.warns(PaucaWarning, match="interrupted; what was learnt from 12288 rows"):
+        model = StreamRegressor(k=2, callback=press).fit(X, y)
+    assert model.stop_ == "interrupted"
+    assert model.k_ == 2
+
+
+def test_an_interrupt_while_settings_are_found_takes_nothing_and_leaves_nothing(monkeypatch):
+    estimator, X, y = kind("numbers")
+    plain = feed(clone(estimator), X, y, 150).finish()
+    stream = clone(estimator).partial_fit(X[:150], y[:150])
+
+    def press(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trials, "score", press)
+        with pytest.raises(KeyboardInterrupt):
+            stream.partial_fit(X[150:300], y[150:300])
+        with pytest.raises(KeyboardInterrupt):
+            clone(estimator).fit(X, y)
+    assert_same(feed(stream, X[150:], y[150:], 150).finish(), plain)
+
+
+def test_what_a_callback_raises_comes_out_at_once(monkeypatch):
+    estimator, X, y = kind("numbers", callback=lambda progress: 1 / 0)
+    monkeypatch.setattr(Trials, "score", lambda *_: pytest.fail("settings were looked for"))
+    with pytest.raises(ZeroDivisionError):
+        estimator.set_params(keep_rows=10_000).fit(X, y)
+
+
+def test_random_numbers_are_used_once(monkeypatch):
+    X, y = make_rows(n=100)
+    seeds, real = [], np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: seeds.append(seed) or real(seed))
+    StreamRegressor(k=2, passes=3, method="systematic", bound=9.0, step=0.1, first_epoch=20).fit(X, y)
+    assert len({real(seed).random() for seed in seeds}) == 5  # rows that are kept, three orders, one draw
+
+
+def test_a_long_table_is_learnt_in_few_blocks(monkeypatch):
+    monkeypatch.setattr("pauca.sgd.passes.BLOCK", 2)
+    X, y = make_rows(n=501)
+    told = []
+    settings = {"bound": 9.0, "step": 0.1, "first_epoch": 20}
+    StreamRegressor(k=2, passes=1, callback=told.append, **settings).fit(X, y)
+    assert len(told) <= 100
+    assert told[-1].n_learnt == told[-1].n_rows == 501
+
+
+def test_files_hold_the_conclusion(tmp_path):
+    X, y = make_rows()
+    frame = pd.DataFrame(X, columns=[f"word {j}" for j in range(40)])
+    for model, target in ((StreamRegressor(k=3), y), (StreamClassifier(k=3), np.where(y > 0, "a", "b"))):
+        model.fit(frame, target).save(tmp_path / "model.json")
+        again = pauca.load(tmp_path / "model.json")
+        np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+        assert (again.bound_, again.first_epoch_, again.n_seen_) == (model.bound_, model.first_epoch_, model.n_seen_)
+        assert '"word 30"' in again.to_sql("t")
+        assert model.at(0).k_ == 0
+        with pytest.raises(ValueError, match="hold its coefficients but not the stream"):
+            again.partial_fit(frame, target)
+        with pytest.raises(ValueError, match="hold its coefficients but not the stream"):
+            model.at(3).finish()
+
+
+def test_a_million_columns_cost_a_few_numbers_each():
+    rng = np.random.default_rng(0)
+    d, n = 1 << 20, 3000
+    columns = np.sort(rng.integers(0, d, (n, 5)), axis=1)
+    columns[:, 0] = rng.choice([7, 11, 13], n)
+    X = sparse.csr_matrix((np.ones(n * 5), columns.ravel(), np.arange(0, 5 * n + 1, 5)), shape=(n, d))
+    y = 1.0 * (columns[:, 0] == 7) - 1.0 * (columns[:, 0] == 11) + 0.1 * rng.standard_normal(n)
+    model = StreamRegressor(k=2, loss=Huber(1.0), passes=2).fit(X, y)
+    assert model.support_.tolist() == [7, 11]

@@ -1,0 +1,782 @@
+"""Sparse models drawn from dense ones: chances, means and exact expectations, held against brute force and theorems."""
+
+import pickle
+from contextlib import nullcontext
+from math import ceil, log2
+
+import numpy as np
+import pandas as pd
+import pytest
+from judges import shares
+from scipy import sparse
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeRegressor
+
+import pauca
+from pauca import L1Classifier, L1Regressor, SparseClassifier, SparseRegressor, sparsify
+from pauca.design import make_design
+from pauca.losses import AbsoluteError, Hinge, Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
+from pauca.sparsification.draws import METHODS, draw, lay_out
+from pauca.sparsification.trials import Trials
+from problems import DESIGNS, integers, objective
+
+DRAWN = ["magnitude", "moments", "systematic"]
+
+
+def uneven(seed, d=12, outputs=None):
+    """Coefficients and moments over several orders of magnitude, with a zero and a constant column among them."""
+    rng = np.random.default_rng(seed)
+    coef = rng.normal(size=d if outputs is None else (outputs, d)) * np.exp(rng.normal(size=d))
+    moments = np.exp(rng.normal(size=d))
+    coef[..., 3] = 0.0
+    moments[5] = 0.0
+    return coef, moments
+
+
+def correlated(seed=0, n=60, d=14, outputs=1):
+    """Columns of unequal scale with correlations of either sign, one constant; targets near a dense linear model."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) * np.exp(rng.normal(size=d)) + rng.normal(size=d)
+    X[:, 4] = 2.0
+    coef = rng.normal(size=(outputs, d)) * np.exp(rng.normal(size=d)) / X.std(axis=0).clip(1)
+    coef[:, 2] = 0.0
+    scores = coef @ X.T
+    return X, scores + rng.normal(size=scores.shape) * scores.std(), coef
+
+
+def weights_of(n, weighted):
+    return np.arange(n) % 4.0 if weighted else np.ones(n)
+
+
+# Draws.
+
+
+@pytest.mark.parametrize("outputs", [None, 3])
+@pytest.mark.parametrize("method", METHODS)
+def test_draws_are_sparse_vectors(method, outputs):
+    coef, moments = uneven(0, outputs=outputs)
+    drawn = draw(coef, moments, 4, method, np.random.default_rng(0))
+    assert drawn.values.shape == (*coef.shape[:-1], len(drawn.support))
+    assert np.all(np.diff(drawn.support) > 0)
+    assert not {3, 5} & set(drawn.support.tolist())
+    assert len(drawn.support) == 4 if method in {"systematic", "truncate"} else 1 <= len(drawn.support) <= 4
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 9])
+@pytest.mark.parametrize("method", DRAWN)
+def test_chances_and_means(method, k):
+    coef, moments = uneven(k)
+    sampling = lay_out(coef, moments, k, method)
+    rng = np.random.default_rng(k)
+    counts, total, square = np.zeros((3, len(sampling.features)))
+    times = 2500
+    for _ in range(times):
+        places, factors = sampling.draw(rng)
+        counts[places] += 1
+        total[places] += factors
+        square[places] += factors**2
+        assert method != "systematic" or len(places) == k
+    spread = np.sqrt(np.maximum(sampling.chances * (1 - sampling.chances), 1e-12) / times)
+    assert np.all(np.abs(counts / times - sampling.chances) <= 4 * spread)
+    mean = total / times
+    error = np.sqrt(np.maximum(square / times - mean**2, 1e-18) / times)
+    assert np.all(np.abs(mean - 1) <= 4.5 * np.maximum(error, 1e-9))
+
+
+@pytest.mark.parametrize("k", [1, 3, 6, 10, 11])
+def test_systematic_chances_are_capped_shares(k):
+    coef, moments = uneven(20 + k)
+    strength = np.abs(coef) * np.sqrt(moments)
+    sampling = lay_out(coef, moments, k, "systematic")
+    chances = sampling.chances
+    np.testing.assert_allclose(chances.sum(), min(k, 10))
+    ratio = chances / strength[sampling.features]
+    below = chances < 1
+    if below.any():
+        np.testing.assert_allclose(ratio[below], ratio[below][0])
+        assert np.all(ratio[~below] <= ratio[below][0] * (1 + 1e-12))
+
+
+def test_systematic_draws_whose_strata_end_with_features():
+    """Chances of a half: every border of strata is one of features, and nothing reaches over."""
+    sampling = lay_out(np.ones(8), np.ones(8), 4, "systematic")
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        places, factors = sampling.draw(rng)
+        np.testing.assert_array_equal(places // 2, np.arange(4))
+        np.testing.assert_allclose(factors, 2.0)
+
+
+def test_truncation_keeps_the_strongest_and_the_lowest_of_equals():
+    coef = np.array([1.0, -3.0, 2.0, 2.0, 2.0, 0.1])
+    moments = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1e4])
+    drawn = draw(coef, moments, 3, "truncate", np.random.default_rng(0))
+    np.testing.assert_array_equal(drawn.support, [1, 2, 5])
+    np.testing.assert_array_equal(drawn.values, [-3.0, 2.0, 0.1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_scales_at_the_ends_of_the_range_do_not_matter(method):
+    coef, moments = uneven(3)
+    usual = draw(coef, moments, 4, method, np.random.default_rng(1))
+    for scale, square in [(1e-250, 1e200), (1e250, 1e-200)]:
+        other = draw(coef * scale, moments * square, 4, method, np.random.default_rng(1))
+        np.testing.assert_array_equal(other.support, usual.support)
+        np.testing.assert_allclose(other.values, usual.values * scale, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_to_draw(method):
+    for coef, moments in [(np.zeros(3), np.ones(3)), (np.ones(3), np.zeros(3))]:
+        drawn = draw(coef, moments, 2, method, np.random.default_rng(0))
+        assert len(drawn.support) == len(drawn.values) == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_single_feature_is_always_drawn_as_it_is(method):
+    for coef, k in [([0.0, -2.0, 0.0], 3), ([1.0, 1.0, 1e-20], 2)]:
+        w, moments = np.array(coef), np.ones(3)
+        sampling = lay_out(w, moments, k, method)
+        assert np.all(np.isfinite(sampling.chances))
+        drawn = draw(w, moments, k, method, np.random.default_rng(0))
+        if k == 3 or method in {"systematic", "truncate"}:
+            np.testing.assert_allclose(drawn.values, w[w**2 > 1e-9])
+            np.testing.assert_array_equal(drawn.support, np.flatnonzero(w**2 > 1e-9))
+
+
+@pytest.mark.parametrize("power", [0, 1, 4, 16])
+def test_systematic_draws_of_strengths_of_any_range(power):
+    rng = np.random.default_rng(power)
+    for n, k in [(2, 1), (50, 49), (300, 7), (300, 150), (300, 299)]:
+        coef = 10 ** (power * rng.uniform(-1, 1, n))
+        sampling = lay_out(coef, np.ones(n), k, "systematic")
+        np.testing.assert_allclose(sampling.chances.sum(), k, rtol=1e-9)
+        for _ in range(20):
+            assert len(sampling.draw(rng)[0]) == k
+        X = rng.normal(size=(5, len(sampling.features)))
+        moments = (X**2).sum(axis=0)
+        spread, ceiling = sampling.spread(moments, lambda coef, X=X: iter([X @ coef])), sampling.ceiling(moments)
+        assert 0 <= spread.scores <= ceiling.scores * (1 + 1e-9)
+        assert 0 <= spread.weights <= ceiling.weights * (1 + 1e-9)
+
+
+# What draws cost.
+
+
+def pivotal_covariance(chances):
+    """Covariance of the indicators of ordered pivotal sampling, duel by duel."""
+    d = len(chances)
+    covariance, left = np.zeros((d, d)), 0.0
+    mean, square = np.zeros(d), np.zeros((d, d))
+    for j in np.flatnonzero(chances < 1):
+        one = np.eye(d)[j]
+        difference = np.outer(one, one) - np.outer(one, mean) - np.outer(mean, one) + square
+        if left + chances[j] < 1 - 1e-12:
+            covariance += left * chances[j] * difference
+            mine = chances[j] / (left + chances[j])
+            left += chances[j]
+        else:
+            covariance += (1 - left) * (1 - chances[j]) * difference
+            mine = (1 - chances[j]) / (2 - left - chances[j])
+            left += chances[j] - 1
+        mean = mine * one + (1 - mine) * mean
+        square = mine * np.outer(one, one) + (1 - mine) * square
+    return covariance
+
+
+@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize("k", [1, 2, 4, 7])
+def test_systematic_draws_are_pivotal_and_no_worse_than_with_replacement(k, equal):
+    coef, moments = (np.ones(8), np.ones(8)) if equal else uneven(40 + k)
+    sampling = lay_out(coef, moments, k, "systematic")
+    chances, w = sampling.chances, sampling.coef[0]
+    covariance = pivotal_covariance(chances)
+    rng = np.random.default_rng(0)
+    times, together = 2500, np.zeros_like(covariance)
+    for _ in range(times):
+        places, _ = sampling.draw(rng)
+        together[np.ix_(places, places)] += 1 / times
+    expected = covariance + np.outer(chances, chances)
+    error = np.sqrt(np.maximum(expected * (1 - expected), 1e-9) / times)
+    assert np.all(np.abs(together - expected) <= 4.5 * error)
+
+    of_u = covariance * np.outer(w / chances, w / chances)
+    with_replacement = np.diag(w**2 / chances) - np.outer(w, w) / k
+    assert np.linalg.eigvalsh(with_replacement - of_u).min() >= -1e-10 * np.abs(with_replacement).max()
+
+    X = rng.normal(size=(20, len(w))) @ rng.normal(size=(len(w), len(w)))
+    spread = sampling.spread((X**2).sum(axis=0), lambda coef: iter([X[:7] @ coef, X[7:] @ coef]))
+    np.testing.assert_allclose(spread.scores, np.sum((X @ of_u) * X), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(spread.weights, np.trace(of_u), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+@pytest.mark.parametrize("method", DRAWN)
+def test_the_mean_of_draws_is_the_expected_excess(method, ridge, center, weighted):
+    outputs = 2 if weighted else 1
+    X, y, coef = correlated(outputs=outputs)
+    v = shares(weights_of(60, weighted), 60)
+    trials = Trials.of(make_design(X, v, center=center), y, SquaredError(), coef, ridge=ridge, center=center)
+    sampling = trials.lay_out(5, method)
+    expected = trials.expect(sampling)
+    rng = np.random.default_rng(1)
+    excess = np.array([trials.draw(sampling, rng).objective for _ in range(400)]) - trials.dense.objective
+    error = excess.std() / np.sqrt(len(excess))
+    assert expected.is_exact
+    assert abs(excess.mean() - expected.excess) <= 4 * error
+    assert expected.excess <= expected.bound * (1 + 1e-12)
+    dense = y - coef @ X.T
+    dense = dense - (dense @ v)[:, None] if center else dense
+    np.testing.assert_allclose(
+        trials.dense.objective, 0.5 * np.sum(dense**2 @ v) + 0.5 * ridge * np.sum(coef**2), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("k", [3, 10])
+def test_chances_by_moments_are_the_best_of_all(k):
+    X, y, coef = correlated()
+    trials = Trials.of(
+        make_design(X, np.full(60, 1 / 60), center=True), y, SquaredError(), coef, ridge=0.3, center=True
+    )
+    moments = lay_out(coef, trials.moments + 0.3, k, "moments")
+    best = trials.expect(moments).excess
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        other = moments.shares * np.exp(0.3 * rng.normal(size=len(moments.shares)))
+        worse = type(moments)(moments.features, moments.coef, other / other.sum(), k)
+        assert trials.expect(worse).excess > best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_systematic_costs_no_more_than_moments_and_those_no_more_than_magnitude(seed):
+    X, y, coef = correlated(seed, n=60 if seed % 2 else 4, outputs=1 + seed % 3)
+    v = np.full(len(X), 1 / len(X))
+    trials = Trials.of(make_design(X, v, center=True), y, SquaredError(), coef, ridge=0.1 * (seed % 2), center=True)
+    for k in range(1, 12):
+        cost = [trials.expect(trials.lay_out(k, method)).excess for method in DRAWN]
+        slack = 1e-10 * trials.expect(trials.lay_out(1, "magnitude")).bound
+        assert cost[2] <= cost[1] + slack
+        assert cost[1] <= cost[0] + slack
+
+
+LOSSES = {
+    "log_loss": (LogLoss(), 1),
+    "hinge": (Hinge(), 1),
+    "squared_hinge": (SquaredHinge(), 1),
+    "multinomial": (Multinomial(), 3),
+    "hinge of three": (Hinge(), 3),
+    "huber": (Huber(1.0), 1),
+    "absolute_error": (AbsoluteError(), 2),
+}
+
+
+def targets_of(loss, outputs, scores):
+    if loss.joint:
+        return scores.argmax(axis=0).astype(float)
+    return np.where(scores > 0, 1.0, -1.0) if loss.classifies else scores[:outputs]
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("method", DRAWN)
+def test_upper_bounds_of_other_losses_hold_in_the_mean(method, name, ridge):
+    loss, outputs = LOSSES[name]
+    X, y, coef = correlated(2, outputs=outputs)
+    y = targets_of(loss, outputs, y)
+    coef = coef / 5
+    v = np.full(60, 1 / 60)
+    trials = Trials.of(make_design(X, v, center=True), y, loss, coef, ridge=ridge, center=True)
+    sampling = trials.lay_out(6, method)
+    expected = trials.expect(sampling)
+    rng = np.random.default_rng(3)
+    excess = np.array([trials.draw(sampling, rng).objective for _ in range(40)]) - trials.dense.objective
+    assert not expected.is_exact
+    assert excess.mean() - 4 * excess.std() / np.sqrt(len(excess)) <= expected.excess <= expected.bound
+    if loss.smoothness and loss.lipschitz:  # the lesser of the two
+        rough = type(trials)(trials.objective, coef)
+        spread = sampling.spread(rough.moments[sampling.features], lambda c: rough._root_weighted(sampling.features, c))
+        assert expected.excess <= loss.smoothness * spread.scores / 2 + ridge * spread.weights / 2 + 1e-12
+
+
+@pytest.mark.parametrize("k", [1, 4, 20])
+def test_bounds_of_the_papers(k):
+    """Lemmas A.1 and A.2 of Shalev-Shwartz et al. for entries within [-1, 1]; Theorem 3 of Li et al. is never above."""
+    X, y, coef = correlated()
+    X = X / np.abs(X).max(axis=0)
+    design = make_design(X, np.full(60, 1 / 60), center=False)
+    norm = np.abs(coef).sum()
+    signs = np.where(y > 0, 1.0, -1.0)
+    for loss, target, paper in [
+        (SquaredError(), y, norm**2 / (2 * k)),
+        (SquaredHinge(), signs, norm**2 / (2 * k)),
+        (LogLoss(), signs, 0.25 * norm**2 / (2 * k)),
+        (Hinge(), signs, norm / np.sqrt(k)),
+        (AbsoluteError(), y, norm / np.sqrt(k)),
+    ]:
+        trials = Trials.of(design, target, loss, coef, ridge=0.0, center=False)
+        found = {method: trials.expect(trials.lay_out(k, method)) for method in DRAWN}
+        assert found["magnitude"].excess < found["magnitude"].bound <= paper
+        assert found["moments"].bound <= found["magnitude"].bound
+        assert found["systematic"].bound <= found["moments"].bound * (1 + 1e-12)
+        sum_ = np.sum(np.abs(coef) * np.sqrt(np.mean(X**2, axis=0)))
+        if loss.quadratic:
+            np.testing.assert_allclose(found["moments"].bound, sum_**2 / (2 * k))
+
+
+def test_losses_without_bounds_and_truncation_promise_nothing():
+    X, _, coef = correlated()
+    y = np.random.default_rng(0).poisson(2.0, 60)
+    found = sparsify(coef[0] / 50, X, y, k=3, method="moments", loss=Poisson(), random_state=0)
+    assert (found.expected_excess, found.bound, found.expectation) == (None, None, "none")
+    truncated = sparsify(coef[0], X, correlated()[1][0], k=3)
+    assert (truncated.expected_excess, truncated.bound, truncated.expectation) == (None, None, "none")
+    assert "expected" not in truncated.summary()
+    np.testing.assert_allclose(found.predict(X), np.exp(found.decision_function(X)))
+
+
+# From a dense model to a sparse one.
+
+
+@pytest.mark.parametrize("refit", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+def test_objectives_are_those_of_the_models_returned(method, refit):
+    X, y, coef = correlated()
+    v = shares(weights_of(60, True), 60)
+    found = sparsify(
+        coef[0], X, y[0], k=4, method=method, refit=refit, ridge=0.2, sample_weight=weights_of(60, True), random_state=3
+    )
+    residual = y[0] - found.predict(X)
+    np.testing.assert_allclose(found.objective_, 0.5 * v @ residual**2 + 0.1 * np.sum(found.coef_**2), rtol=1e-9)
+    drawn = np.zeros(14)
+    drawn[found.drawn.support] = found.drawn.values
+    left = y[0] - X @ drawn
+    np.testing.assert_allclose(
+        found.drawn_objective, 0.5 * v @ (left - v @ left) ** 2 + 0.1 * np.sum(drawn**2), rtol=1e-9
+    )
+    np.testing.assert_allclose(found.measured_excess, found.drawn_objective - found.dense_objective)
+    np.testing.assert_allclose(found.excess, found.objective_ - found.dense_objective)
+    assert (found.excess < found.measured_excess) if refit else (found.excess == found.measured_excess)
+    assert f"excess {found.excess:.6g} over the dense model" in found.summary()
+    assert (f"before the refit: {found.measured_excess:.6g}" in found.summary()) == refit
+    np.testing.assert_array_equal(found.support_, np.flatnonzero(found.coef_))
+    if refit:
+        np.testing.assert_allclose(
+            found.objective_, objective(X, y[0], found.support_, weights=v, ridge=0.2), rtol=1e-9
+        )
+        assert found.objective_ <= found.drawn_objective
+    else:
+        np.testing.assert_allclose(found.coef_, drawn)
+
+
+@pytest.mark.parametrize("name", [*LOSSES, "squared_error"])
+def test_refits_are_never_worse(name):
+    loss, outputs = {**LOSSES, "squared_error": (SquaredError(), 2)}[name]
+    X, y, coef = correlated(5, outputs=outputs)
+    target = targets_of(loss, outputs, y)
+    for method in METHODS:
+        found = sparsify(
+            coef / 5,
+            X,
+            target if loss.joint else target.T if outputs > 1 and not loss.classifies else _labels(target),
+            k=4,
+            method=method,
+            loss=loss,
+            random_state=0,
+        )
+        assert found.objective_ <= found.drawn_objective
+        assert found.refitted
+
+
+def _labels(target):
+    """Signs of one or of several outputs as classes."""
+    return target[0] if len(target) == 1 else target.argmax(axis=0)
+
+
+def test_without_y_the_scores_of_the_model_are_the_target():
+    X, y, _ = correlated()
+    dense = Ridge().fit(X, y[0])
+    for method in METHODS:
+        found = sparsify(dense, X, k=4, method=method, random_state=0)
+        gap = dense.predict(X) - found.predict(X)
+        np.testing.assert_allclose(found.objective_, 0.5 * np.mean(gap**2))
+        np.testing.assert_allclose(found.objective_, objective(X, dense.predict(X), found.support_), rtol=1e-9)
+        assert found.dense_objective == pytest.approx(0, abs=1e-12)
+        bare = sparsify(dense.coef_, X, k=4, method=method, random_state=0, intercept=dense.intercept_)
+        np.testing.assert_allclose(bare.predict(X), found.predict(X))
+        without = sparsify(dense.coef_, X, k=4, method=method, random_state=0)
+        np.testing.assert_allclose(without.predict(X), found.predict(X) - dense.intercept_)
+
+
+@pytest.mark.parametrize("confidence", [0.3, 0.5, 0.75, 0.95, 0.99])
+def test_the_best_of_as_many_draws_as_the_confidence_asks_for(confidence):
+    X, y, coef = correlated()
+    found = sparsify(coef[0], X, y[0], k=3, method="moments", confidence=confidence, random_state=0)
+    assert len(found.measured) == ceil(log2(1 / (1 - confidence)))
+    assert found.measured_excess == found.measured.min()
+    assert len(sparsify(coef[0], X, y[0], k=3, method="moments", repeats=9).measured) == 9
+    assert len(sparsify(coef[0], X, y[0], k=3, confidence=confidence).measured) == 1
+
+
+def test_confidence_is_kept_where_the_dense_model_is_the_best():
+    """Markov: without y no excess is negative, and the best of five exceeds twice the mean in at most 1 of 32 cases."""
+    X, _, coef = correlated()
+    for method in DRAWN:
+        found = [sparsify(coef[0], X, k=4, method=method, refit=False, random_state=seed) for seed in range(40)]
+        assert all(one.measured.min() >= -1e-12 for one in found)
+        assert np.mean([one.measured_excess > 2 * one.expected_excess for one in found]) <= 0.05
+
+
+@pytest.mark.parametrize("method", DRAWN)
+def test_the_same_seed_gives_the_same_model(method):
+    X, y, coef = correlated()
+
+    def coef_of(state):
+        return sparsify(coef[0], X, y[0], k=3, method=method, refit=False, repeats=1, random_state=state).coef_
+
+    np.testing.assert_array_equal(coef_of(7), coef_of(7))
+    np.testing.assert_array_equal(coef_of(7), coef_of(np.random.default_rng(7)))
+    np.testing.assert_array_equal(coef_of(np.random.RandomState(7)), coef_of(np.random.RandomState(7)))
+    generator = np.random.default_rng(7)
+    assert len({coef_of(generator).tobytes() for _ in range(8)} | {coef_of(None).tobytes() for _ in range(8)}) > 2
+
+
+@pytest.mark.parametrize("form", DESIGNS)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_form_of_X_gives_the_same(method, form):
+    X, y = integers()
+    coef = Ridge().fit(X, y).coef_
+    given = DESIGNS[form](X)
+    before = given.copy()
+    plain = sparsify(coef, X, y, k=4, method=method, random_state=0)
+    found = sparsify(coef, given, y, k=4, method=method, random_state=0)
+    np.testing.assert_array_equal(found.support_, plain.support_)
+    np.testing.assert_allclose(found.coef_, plain.coef_, rtol=1e-9)
+    names = ["objective_", "drawn_objective", "dense_objective", *([] if method == "truncate" else ["expected_excess"])]
+    for name in names:
+        np.testing.assert_allclose(getattr(found, name), getattr(plain, name), rtol=1e-9)
+    np.testing.assert_allclose(found.predict(given), plain.predict(X), rtol=1e-9)
+    same = given != before
+    assert same.nnz == 0 if sparse.issparse(given) else not same.any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_as_many_as_there_are_is_the_dense_model_or_better(method):
+    X, y, coef = correlated()
+    exact = method in {"systematic", "truncate"}
+    said = pytest.warns(pauca.PaucaWarning, match="k=50 features were asked for, but only 12 of 14 can be taken")
+    with said if exact else nullcontext():
+        found = sparsify(coef[0], X, y[0], k=50, method=method, refit=False, random_state=0)
+    assert found.k_ <= 12  # one coefficient is zero, one column is constant
+    if exact:
+        assert found.k_ == 12
+        assert found.model.stop_ == "exhausted"
+        np.testing.assert_allclose(found.measured_excess, 0, atol=1e-9 * found.dense_objective)
+        np.testing.assert_allclose(found.coef_[found.support_], coef[0][found.support_])
+    else:
+        assert found.expected_excess > 0
+
+
+@pytest.mark.filterwarnings("ignore:k=3 features were asked for")
+@pytest.mark.parametrize("method", METHODS)
+def test_coefficients_of_zero_give_the_constant_model(method):
+    X, y, _ = correlated()
+    for dense in (Lasso(alpha=1e6).fit(X, y[0]), np.zeros(14), np.where(np.arange(14) == 4, 1.0, 0.0)):
+        found = sparsify(dense, X, y[0], k=3, method=method, random_state=0)
+        assert found.k_ == 0
+        np.testing.assert_allclose(found.predict(X), np.full(60, y[0].mean()))
+        np.testing.assert_allclose([found.measured_excess, found.excess], 0, atol=1e-9 * found.objective_)
+        assert found.expected_excess is None or abs(found.expected_excess) <= 1e-9 * found.objective_
+        assert "0 features of 14" in found.summary()
+
+
+def test_linear_models_of_every_kind():
+    X, y, _ = correlated(n=90)
+    y, two, three = y[0], y[0] > 0, np.array(["a", "b", "c"])[np.digitize(y[0], np.quantile(y[0], [0.3, 0.6]))]
+    scaled = StandardScaler().fit_transform(X + np.random.default_rng(0).normal(size=X.shape))
+    for model, target, outputs in [
+        (Ridge(), y, 1),
+        (LinearRegression(fit_intercept=False), y, 1),
+        (Ridge(), np.column_stack([y, -y, y**2]), 3),
+        (SparseRegressor(k=8, loss="huber"), y, 1),
+        (LogisticRegression(), two, 1),
+        (LogisticRegression(), three, 3),
+        (SGDClassifier(random_state=0), three, 3),
+        (LinearSVC(), two, 1),
+        (RidgeClassifier(), two, 1),
+        (SparseClassifier(k=8), three, 3),
+    ]:
+        dense = model.fit(scaled, target)
+        for given in (target, None):
+            found = sparsify(dense, scaled, given, k=7, method="systematic", random_state=0)
+            assert found.k_ == 7
+            assert found.coef_.shape == ((outputs, 14) if outputs > 1 or hasattr(dense, "classes_") else (14,))
+            assert found.predict(scaled).shape == target.shape
+            assert found.expectation == ("exact" if found.loss.quadratic else "upper bound")
+            if hasattr(dense, "classes_"):
+                assert set(found.predict(scaled)) <= set(dense.classes_)
+                assert np.mean(found.predict(scaled) == dense.predict(scaled)) > 0.5
+            if not getattr(dense, "fit_intercept", True):
+                assert found.intercept_ == 0
+
+
+def test_which_loss_is_meant():
+    X, y, _ = correlated(n=90)
+    X, two = StandardScaler().fit_transform(np.delete(X, 4, axis=1)), np.where(y[0] > 0, "yes", "no")
+    for model, loss in [
+        (LogisticRegression(), LogLoss()),
+        (LinearSVC(), SquaredHinge()),
+        (SGDClassifier(random_state=0), Hinge()),
+        (SGDClassifier(loss="log_loss", random_state=0), LogLoss()),
+        (SparseClassifier(k=8, loss="squared_hinge"), SquaredHinge()),
+        (L1Classifier(bound=2.0, loss="squared_hinge"), SquaredHinge()),
+    ]:
+        assert sparsify(model.fit(X, two), X, two, k=3).loss == loss
+        assert sparsify(model, X, k=3).loss == SquaredError()
+    own = L1Regressor(bound=2.0, loss=Huber(1.0)).fit(X, y[0])
+    assert sparsify(own, X, y[0], k=3).loss == Huber(1.0)
+    assert sparsify(LogisticRegression().fit(X, two), X, two, k=3, loss="hinge").loss == Hinge()
+    coef = LogisticRegression().fit(X, two).coef_
+    bare = sparsify(coef, X, two, k=3, loss="log_loss")
+    np.testing.assert_array_equal(bare.predict(X), sparsify(LogisticRegression().fit(X, two), X, two, k=3).predict(X))
+
+
+def test_names_of_frames_go_through():
+    X, y, _ = correlated()
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(14)])
+    dense = Ridge().fit(frame, y[0])
+    found = sparsify(dense, frame, y[0], k=3)
+    assert found.names() == [f"c{j}" for j in found.support_]
+    np.testing.assert_allclose(found.predict(frame[found.names()[::-1]]), found.predict(frame))
+    text = found.summary()
+    assert all(name in text for name in found.names())
+    assert text.startswith("3 features of 14 by 'truncate', refitted, objective")
+    assert repr(found) == f"<Sparsified: {text.splitlines()[0]}>"
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.predict(frame), found.predict(frame))
+    assert sparsify(dense.coef_, X, y[0], k=2).names() == [
+        f"x{j}" for j in sparsify(dense.coef_, X, y[0], k=2).support_
+    ]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("with_y", [True, False])
+def test_columns_without_names_can_be_given_some(form, with_y, tmp_path):
+    X, y, _ = correlated()
+    names = [f"word {j}" for j in range(14)]
+    dense, given = Ridge().fit(X, y[0]), form(X)
+    found = sparsify(dense, given, y[0] if with_y else None, k=3, feature_names=np.array(names, dtype=object))
+    assert found.names() == [names[j] for j in found.support_]
+    assert found.names()[0] in found.summary()
+    found.save(tmp_path / "model.json")
+    expected = found.predict(pd.DataFrame(X, columns=names)[found.names()])
+    if form is np.asarray:
+        return
+    # No word of names that are missing: a sparse matrix has none.
+    for model in (found, pauca.load(tmp_path / "model.json")):
+        np.testing.assert_allclose(model.predict(given), expected)
+        with pytest.raises(ValueError, match="X has 3 features, but SparseRegressor is expecting 14 features"):
+            model.predict(given[:, :3])
+
+
+def test_many_features_are_summed_up():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 50))
+    found = sparsify(rng.normal(size=50), X, k=40, method="systematic", random_state=0)
+    assert "... and 10 more" in found.summary()
+    assert "the least of 5 draws" in found.summary()
+    assert f"expected of a draw: {found.expected_excess:.6g}" in found.summary()
+
+
+def test_copies_of_a_column_are_refitted_all_the_same():
+    X, y, _ = correlated()
+    X[:, 1] = X[:, 0]
+    found = sparsify(np.where(np.arange(14) < 2, 1.0, 0.0), X, y[0], k=2)
+    assert found.k_ == 2
+    np.testing.assert_allclose(found.objective_, objective(X, y[0], [0]), rtol=1e-9)
+
+
+# What can be done with them.
+
+
+@pytest.mark.parametrize("with_y", [True, False])
+@pytest.mark.parametrize("kind", ["numbers", "outputs", "two", "three", "margins"])
+def test_thinned_models_go_wherever_fitted_ones_do(kind, with_y, tmp_path):
+    X, y, _ = correlated(outputs=2)
+    frame = pd.DataFrame(StandardScaler().fit_transform(np.delete(X, 4, axis=1)), columns=list("abcdefghijklm"))
+    two, three = np.where(y[0] > 0, "yes", "no"), np.digitize(y[0], np.quantile(y[0], [0.3, 0.6]))
+    model, target = {
+        "numbers": (Ridge(), y[0]),
+        "outputs": (Ridge(), pd.DataFrame(y.T, columns=["u", "v"])),
+        "two": (LogisticRegression(), two),
+        "three": (LogisticRegression(), three),
+        "margins": (RidgeClassifier(), two),
+    }[kind]
+    dense = model.fit(frame, target)
+    found = sparsify(dense, frame, target if with_y else None, k=4)
+    found.save(tmp_path / "model.json")
+    again = pauca.load(tmp_path / "model.json")
+    assert type(again) is type(found.model)
+    np.testing.assert_array_equal(again.coef_, found.coef_)
+    np.testing.assert_array_equal(again.predict(frame), found.predict(frame))
+    assert list(again.get_feature_names_out()) == list(found.get_feature_names_out()) == found.names()
+    assert found.score(frame, target) == again.score(frame, target)
+    assert again.summary() == found.model.summary()
+    assert (again.k_, again.path_.sizes, again.stop_) == (4, [0, 4], "size")
+    module = {}
+    exec(found.to_python(), module)
+    written = [module["predict"](row) for row in frame.to_dict(orient="records")]
+    if kind == "outputs":
+        assert again.path_.output_names == (["u", "v"] if with_y else ["y0", "y1"])
+    assert_same = np.testing.assert_allclose if kind in {"numbers", "outputs"} else np.testing.assert_array_equal
+    assert_same(np.array(written), found.predict(frame))
+    assert found.to_sql("t") == found.model.to_sql("t")
+    assert hasattr(found.model, "predict_proba") == (kind in {"two", "three"} or (kind == "margins" and with_y))
+    if kind in {"two", "three"}:
+        np.testing.assert_allclose(found.model.predict_proba(frame).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_what_features_of_thinned_models_are_worth(refit):
+    """After a refit of squared loss exactly; the constant model is on the path in any case."""
+    X, y, coef = correlated(outputs=2)
+    found = sparsify(coef, X, y.T, k=4, ridge=0.1, refit=refit)
+    small, model = found.model.path_[0], found.model.path_[4]
+    np.testing.assert_allclose(small.objective, 0.5 * np.sum((y - y.mean(axis=1, keepdims=True)) ** 2) / 60)
+    np.testing.assert_allclose(model.objective, found.objective_)
+    assert model.importance_is_exact == refit
+    if refit:
+        without = [
+            sum(objective(X, one, np.delete(found.support_, place), ridge=0.1) for one in y) for place in range(4)
+        ]
+        np.testing.assert_allclose(model.importance, np.array(without) - found.objective_, rtol=1e-7)
+
+
+def test_what_features_are_worth_where_outputs_share_a_loss():
+    X, y, _ = correlated(n=200)
+    X = StandardScaler().fit_transform(X[:, :4])
+    three = np.digitize(y[0] + 20 * X[:, 0], np.quantile(y[0] + 20 * X[:, 0], [0.3, 0.6]))
+    dense = LogisticRegression().fit(X, three)
+    found = sparsify(dense, X, three, k=4, ridge=0.05)
+    for place in range(4):
+        rest = sparsify(np.where(np.arange(4) == place, 0, dense.coef_), X, three, k=3, ridge=0.05, loss="log_loss")
+        np.testing.assert_allclose(found.model.path_[4].importance[place], rest.objective_ - found.objective_, rtol=0.5)
+
+
+def test_models_of_pauca_keep_their_loss():
+    X = np.delete(correlated()[0], 4, axis=1)
+    counts = np.random.default_rng(0).poisson(np.exp(X[:, 0] / 10))
+    for dense in (SparseRegressor(k=4, loss="poisson").fit(X, counts), L1Regressor(2.0, loss="poisson").fit(X, counts)):
+        assert sparsify(dense, X, counts, k=2).loss == Poisson()
+        near = sparsify(dense, X, k=2)
+        np.testing.assert_allclose(near.predict(X), np.exp(near.decision_function(X)))
+
+
+# Bad input.
+
+
+def _ridge():
+    X, y, _ = correlated()
+    return Ridge().fit(X, y[0])
+
+
+def _of(**changes):
+    X, y, coef = correlated()
+    given = {"model": coef[0], "X": X, "y": y[0], "k": 3, **changes}
+    return lambda: sparsify(given.pop("model"), given.pop("X"), given.pop("y"), **given)
+
+
+BAD = {
+    "k of zero": (_of(k=0), ValueError, "'k' parameter of sparsify must be an int in the range"),
+    "k of a half": (_of(k=0.5), TypeError, "'k' parameter of sparsify"),
+    "k of True": (_of(k=True), TypeError, "'k' parameter of sparsify"),
+    "method": (_of(method="sparsify"), ValueError, "one of 'magnitude', 'moments', 'systematic', 'truncate'"),
+    "refit": (_of(refit="no"), TypeError, "'refit' parameter"),
+    "fit_intercept": (_of(fit_intercept=1), TypeError, "'fit_intercept' parameter"),
+    "ridge": (_of(ridge=-1), ValueError, "'ridge' parameter"),
+    "confidence of one": (_of(confidence=1), ValueError, "'confidence' parameter"),
+    "confidence of zero": (_of(confidence=0.0), ValueError, "'confidence' parameter"),
+    "confidence of text": (_of(confidence="high"), TypeError, "'confidence' parameter"),
+    "repeats": (_of(repeats=0, method="moments"), ValueError, "'repeats' parameter"),
+    "repeats of the same": (_of(repeats=2), ValueError, "'truncate' gives the same every time"),
+    "seed": (_of(random_state="seed"), TypeError, "'random_state' parameter"),
+    "negative seed": (_of(random_state=-1), ValueError, "'random_state' parameter"),
+    "too few coefficients": (_of(model=np.ones(13)), ValueError, "13 coefficients for 14 columns of X"),
+    "too many dimensions": (_of(model=np.ones((1, 1, 14))), ValueError, "must have shape"),
+    "no coefficients": (_of(model=np.zeros(0)), ValueError, "must have shape"),
+    "NaN": (_of(model=np.where(np.arange(14) == 2, np.nan, 1.0)), ValueError, "not finite: 'x2'"),
+    "NaN in X": (_of(X=np.where(np.arange(14) == 2, np.nan, np.ones((60, 14)))), ValueError, "Input X contains NaN"),
+    "NaN in y": (_of(y=np.full(60, np.nan)), ValueError, "NaN"),
+    "words": (_of(model=["a"] * 14), TypeError, "must be numbers"),
+    "a class": (_of(model=Ridge), TypeError, r"Ridge\(\).fit\(X, y\)"),
+    "not fitted": (_of(model=Ridge()), TypeError, "Ridge has no coef_: it is not fitted"),
+    "not linear": (_of(model=DecisionTreeRegressor()), TypeError, "not a linear model"),
+    "pipeline": (_of(model=make_pipeline(StandardScaler(), Ridge())), TypeError, r"pipeline\[:-1\].transform\(X\)"),
+    "search": (
+        lambda: sparsify(GridSearchCV(Ridge(), {"alpha": [1]}).fit(*_regression()), _regression()[0], k=3),
+        TypeError,
+        "best_estimator_",
+    ),
+    "intercept twice": (_of(model=_ridge(), intercept=1.0), ValueError, "an intercept of its own"),
+    "intercepts": (_of(intercept=[1.0, 2.0]), ValueError, "2 intercepts for 1 rows"),
+    "infinite intercept": (_of(intercept=np.inf), ValueError, "intercept is not finite"),
+    "intercept against the wish": (_of(intercept=1.0, fit_intercept=False), ValueError, "asks for none"),
+    "loss without y": (_of(y=None, loss="huber"), ValueError, "needs y"),
+    "no such loss": (_of(loss="cubed"), ValueError, "loss must be one of"),
+    "outputs": (_of(model=np.ones((2, 14))), ValueError, "y has 1 columns"),
+    "too many classes": (_of(y=np.arange(60) % 3, loss="log_loss"), ValueError, "y has 3 classes"),
+    "amounts as classes": (_of(loss="log_loss"), ValueError, "Unknown label type"),
+    "a name for all": (_of(feature_names="abcdefghijklmn"), TypeError, "'feature_names' parameter of sparsify"),
+    "numbers for names": (_of(feature_names=range(14)), TypeError, "one for every column"),
+    "too few names": (_of(feature_names=["a"]), ValueError, "1 feature_names for 14 columns"),
+    "a name twice": (_of(feature_names=list("abcdeafghijklm")), ValueError, "'a' is there twice"),
+    "names twice": (
+        lambda: sparsify(np.ones(2), pd.DataFrame({"a": [1, 2], "b": [3, 5]}), k=1, feature_names=["a", "b"]),
+        ValueError,
+        "names of its own",
+    ),
+    "weights": (_of(sample_weight=np.zeros(60)), ValueError, "All values in `sample_weight` are zero"),
+    "weights of other rows": (_of(sample_weight=np.ones(59)), ValueError, "sample_weight"),
+}
+
+
+def _regression():
+    X, y, _ = correlated()
+    return X, y[0]
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_with_a_sentence(case):
+    call, kind, words = BAD[case]
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_classifiers_refuse_what_does_not_go_with_them():
+    X, y, _ = correlated(n=90)
+    X, two = StandardScaler().fit_transform(X), y[0] > 0
+    dense = LogisticRegression().fit(X, two)
+    with pytest.raises(ValueError, match="the model tells classes apart"):
+        sparsify(dense, X, two, k=3, loss="squared_error")
+    with pytest.raises(ValueError, match="holds the class 7, which the model does not know"):
+        sparsify(dense, X, np.where(two, 7, 0), k=3)
+    with pytest.raises(ValueError, match="All rows that have weight are of one class"):
+        sparsify(dense, X, two, k=3, sample_weight=two)
+    pairs = SVC(kernel="linear").fit(X, np.arange(90) % 4)
+    with pytest.raises(ValueError, match="6 rows of coefficients for 4 classes"):
+        sparsify(pairs, X, k=3)
+
+
+def test_columns_in_another_order_are_refused():
+    X, y, _ = correlated()
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(14)])
+    dense = Ridge().fit(frame, y[0])
+    with pytest.raises(ValueError, match=r"'c13', 'c12'.* where the model has 'c0', 'c1'"):
+        sparsify(dense, frame[frame.columns[::-1]], k=3)
+    with pytest.raises(ValueError, match="X has 3 features, but SparseRegressor is expecting 14"):
+        sparsify(dense.coef_, X, k=3).predict(X[:, :3])
