@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
@@ -511,6 +511,27 @@ def test_unseen_values_are_the_baseline(model, capsys):
     assert out == run(capsys, "predict", model, "base.csv")[1]
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("missing", ["drop-rows", "median"])
+def test_columns_named_like_patterns(table, capsys, suffix, missing):
+    """Weights, rows that belong together, gaps and columns handed on, under names that are patterns to polars."""
+    row = pl.int_range(pl.len())
+    frame = houses().with_columns(
+        area=pl.when(row == 5).then(None).otherwise(pl.col("area")), weight=1 + row % 7, owner=row % 9
+    )
+    found = []
+    for names in ({}, dict(zip(frame.columns, ["*", "^.*$", "noise", "^c.*$", "^", "^p", "$", "?"], strict=True))):
+        getattr(frame.rename(names), f"write_{suffix}")(f"t.{suffix}")
+        price, weight, owner, age = (names.get(name, name) for name in ("price", "weight", "owner", "age"))
+        rest = ["--target", price, "--weights", weight, "--rows-of", owner, "--missing", missing, "--k", "1-4"]
+        fit = fitted(capsys, f"t.{suffix}", *rest, "--out", "m.json")
+        out = run(capsys, "predict", "m.json", f"t.{suffix}", "--keep", age, "--missing", "blank")[1]
+        values = pl.read_csv(io.StringIO(out)).to_numpy().astype(float)
+        found.append([fit["size"], fit["objective"], *values.ravel()])
+    assert found[0][0] == 4
+    assert found[1] == pytest.approx(found[0], rel=1e-9, nan_ok=True)
+
+
 def test_probabilities(table, capsys):
     frame = houses().with_columns(dear=pl.when(pl.col("price") > 400).then(pl.lit("yes")).otherwise(pl.lit("no")))
     frame.write_csv("t.csv")
@@ -537,6 +558,10 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl
     scale=st.floats(1e-6, 1e6),
     seed=st.integers(0, 99),
 )
+@example(names=["0", "*", "00"], levels=["a", "b"], scale=1.0, seed=0)  # patterns to polars
+@example(names=["*", "^.*$", "0"], levels=["a", "b"], scale=1.0, seed=0)
+@example(names=["^0.*$", "0", "*"], levels=["a", "b"], scale=1.0, seed=0)
+@example(names=["level", "count", "literal"], levels=["a", "b"], scale=1.0, seed=0)  # what polars calls its own columns
 def test_csv_there_and_back(names, levels, scale, seed):
     """Predictions written by the command are those of the model, to the last bit, whatever things are called."""
     rng = np.random.default_rng(seed)

@@ -125,6 +125,17 @@ def test_curvature_is_a_sum_of_variances():
     np.testing.assert_allclose(field.curvature(w)[: field.n_weights], wanted.ravel(), atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_curvature_of_columns_far_from_zero(kind):
+    """Some far off, one at zero half of the time, one nearly always: to as many digits as the numbers have."""
+    shape, shift = ((40, 1, 60), 3, 4), np.array([0.0, 1e8, -1e8, 0.0])
+    rare = np.array([1.0, 1.0, 1.0, 0.0])
+    near = make_field(*shape, kind=lambda X: X * rare + 0.25 * (np.arange(len(X)) == 7)[:, None])
+    far = make_field(*shape, kind=lambda X: kind(X * rare + 0.25 * (np.arange(len(X)) == 7)[:, None] + shift))
+    w = random_point(near)
+    np.testing.assert_allclose(far.curvature(w), near.curvature(w), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("spread", "apart"), [(1.0, 0.0), (1.0, 1.0), (300.0, 3.0), (800.0, 40.0), (30.0, 200.0), (2000.0, 900.0)]
 )

@@ -61,7 +61,11 @@ def test_every_fold_is_the_path_on_its_own_rows(name, form):
     losses = np.array(
         [losses_by_hand(name, kind(k=4, **options).fit(X[train], y[train]), X[test], y[test]) for train, test in splits]
     )
-    np.testing.assert_allclose(choice.fold_scores, 1 - losses / losses[:, 0].mean(), rtol=1e-6, atol=1e-8)
+    wanted = 1 - losses / losses[:, 0].mean()
+    np.testing.assert_allclose(choice.fold_scores[:, 1:], wanted[:, 1:], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(choice.mean, wanted.mean(axis=0), rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(choice.fold_scores[:, 0], np.zeros(3))
+    assert (choice.mean[0], choice.standard_error[0]) == (0.0, 0.0)
     np.testing.assert_allclose(choice.mean, choice.fold_scores.mean(axis=0))
     np.testing.assert_allclose(choice.standard_error, choice.fold_scores.std(axis=0, ddof=1) / np.sqrt(3))
 

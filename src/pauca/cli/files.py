@@ -94,15 +94,27 @@ def read_frame(table: TableFile, columns: Sequence[str] | None = None, texts: Se
     wanted = table.columns if columns is None else list(dict.fromkeys(columns))
     as_written = dict(zip(table.columns, table.header, strict=True))
     places = [as_written[name] for name in wanted]
+    found = {name: place for place, name in enumerate(table.header, int(table.numbered))}
+    numbers = sorted(found[name] for name in places)
     with _polars_words(table.path):
         if table.kind == "parquet":
-            frame = pl.read_parquet(_plain(table.path), columns=places)
+            frame = pl.read_parquet(_plain(table.path), columns=numbers)
         else:
-            frame = _read_csv(table, places, [as_written[name] for name in texts])
-    frame = frame.select(places).rename(dict(zip(places, wanted, strict=True)))
+            frame = _read_csv(table, numbers, [as_written[name] for name in texts])
+    frame = selected(frame, places).rename(dict(zip(places, wanted, strict=True)))
     if frame.height == 0:
         raise BadData(f"{table.path} has a header and no rows")
     return frame
+
+
+def selected(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Columns by their names, whatever these are: polars takes "*" and "^...$" for patterns elsewhere."""
+    return frame[list(names)] if names else polars().DataFrame()
+
+
+def nameless(column: pl.Series) -> pl.Series:
+    """A column under a name that is no pattern: polars looks columns up by name for most of what is done to them."""
+    return column.alias("column")
 
 
 def read_libsvm(table: TableFile, first_index: int | None = None) -> tuple[Any, Any, int]:
@@ -138,13 +150,13 @@ def polars() -> Any:
     return polars
 
 
-def _read_csv(table: TableFile, places: list[str], texts: list[str]) -> pl.DataFrame:
+def _read_csv(table: TableFile, numbers: list[int], texts: list[str]) -> pl.DataFrame:
     pl = polars()
 
     def read(rows_to_guess_from: int | None) -> Any:
         return pl.read_csv(
             table.path,
-            columns=places,
+            columns=numbers,
             separator=table.delimiter,
             null_values=MISSING,
             infer_schema_length=rows_to_guess_from,

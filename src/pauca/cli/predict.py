@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from pauca.cli.constraints import split_names
-from pauca.cli.files import TableFile, look_at, polars, read_frame, read_libsvm
+from pauca.cli.files import TableFile, look_at, nameless, polars, read_frame, read_libsvm, selected
 from pauca.cli.fit import check_writable
 from pauca.cli.messages import BadData, Voice, counted, did_you_mean
 from pauca.cli.show import load_model
@@ -35,7 +35,7 @@ def predict(options: Namespace, voice: Voice) -> int:
         whole = np.ones(rows.shape[0], dtype=bool)
     else:
         frame, parts = _needed(model, table, options)
-        kept = frame.select(_kept(options, table))
+        kept = selected(frame, _kept(options, table))
         frame = _filled(model, _tidied_for(frame, parts, table), parts, voice)
         whole = _whole_rows(frame, parts, options, voice)
         _tell_unseen(model, frame, parts, voice)
@@ -93,10 +93,11 @@ def _tidied_for(frame: pl.DataFrame, parts: list[Part], table: TableFile) -> pl.
     if not parts:
         return frame
     texts = {part.column for part in parts if part.level is not None}
-    tidy = tidied(frame.select(list(dict.fromkeys(part.column for part in parts))), table.path, texts)
+    tidy = tidied(selected(frame, list(dict.fromkeys(part.column for part in parts))), table.path, texts)
     for column in tidy.get_columns():
         if column.dtype == pl.String and column.name not in texts:
-            bad = column.filter(column.cast(pl.Float64, strict=False).is_null() & column.is_not_null())
+            text = nameless(column).drop_nulls()
+            bad = text.filter(text.cast(pl.Float64, strict=False).is_null())
             raise BadData(f"{table.path}: column {column.name!r} must hold numbers; it holds text such as {bad[0]!r}")
     return tidy
 
@@ -114,8 +115,8 @@ def _filled(model: Any, frame: pl.DataFrame, parts: list[Part], voice: Voice) ->
         value = notes.baselines.get(name, notes.medians.get(name))
         if value is None:
             continue
-        column = frame[name] if name in notes.baselines else frame[name].cast(pl.Float64)
-        frame = frame.with_columns(column.fill_null(value))
+        column = nameless(frame[name] if name in notes.baselines else frame[name].cast(pl.Float64))
+        frame = frame.with_columns(column.fill_null(value).alias(name))
         voice.note(f"{counted(count, 'missing value')} of {name!r} filled with {value!r}, as in the fit")
     return frame
 
@@ -126,7 +127,7 @@ def _whole_rows(frame: pl.DataFrame, parts: list[Part], options: Namespace, voic
     lacking = {name: count for name in names if (count := frame[name].null_count())}
     whole = np.ones(frame.height, dtype=bool)
     for name in lacking:
-        whole &= frame[name].is_not_null().to_numpy()
+        whole &= nameless(frame[name]).is_not_null().to_numpy()
     if lacking and options.missing == "refuse":
         told = ", ".join(f"{name!r} ({count:,})" for name, count in list(lacking.items())[:5])
         raise BadData(
@@ -145,7 +146,8 @@ def _tell_unseen(model: Any, frame: pl.DataFrame, parts: list[Part], voice: Voic
     notes = getattr(model, "raw_table_", None)
     for name in dict.fromkeys(part.column for part in parts if part.level is not None):
         known = known_levels(model, name)
-        strange = frame[name].filter(frame[name].is_not_null() & ~frame[name].is_in(list(known)))
+        given = nameless(frame[name]).drop_nulls()
+        strange = given.filter(~given.is_in(list(known)))
         if strange.len() and notes is not None:
             shown = quoted(strange.unique(maintain_order=True).to_list())
             voice.note(

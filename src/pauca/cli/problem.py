@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pauca.cli.constraints import ColumnConstraints, split_names
-from pauca.cli.files import TableFile, look_at, polars, read_frame, read_libsvm
+from pauca.cli.files import TableFile, look_at, nameless, polars, read_frame, read_libsvm, selected
 from pauca.cli.messages import BadData, BadUsage, Voice, counted
 from pauca.cli.tables import Part, built, parts_of, split_text, tidied
 from pauca.cli.target import Target, make_target
@@ -82,8 +82,8 @@ def _from_frame(table: TableFile, options: Namespace, voice: Voice) -> Problem:
     wanted = [*features, options.target, *extra.values()]
     frame = read_frame(table, wanted, [name for name in codes if name in features])
     height = frame.height
-    given = frame.select([options.target, *extra.values()])
-    frame = tidied(frame.select(features), table.path, codes)
+    given = selected(frame, [options.target, *extra.values()])
+    frame = tidied(selected(frame, features), table.path, codes)
     frame, given, medians = _without_missing(frame, given, options, voice)
     levels = split_text(frame, table.path)
     _tell_levels(levels, voice)
@@ -140,9 +140,7 @@ def _without_missing(
 ) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, float] | None]:
     """The table without missing values, and the medians they were filled with, if they were."""
     pl = polars()
-    given = given.with_columns(
-        pl.col(column).fill_nan(None) for column in given.columns if given[column].dtype.is_float()
-    )
+    given = given.with_columns(pl.selectors.float().fill_nan(None))
     if options.missing == "drop-rows":
         whole = (
             pl.concat([frame, given], how="horizontal").select(pl.all_horizontal(pl.all().is_not_null())).to_series()
@@ -188,11 +186,12 @@ def _filled(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, float]]:
     medians, columns = {}, []
     for column in frame.get_columns():
         if column.dtype == pl.String:
-            columns.append(column.fill_null(column.drop_nulls().mode().sort()[0]))
+            text = nameless(column)
+            columns.append(text.fill_null(text.drop_nulls().mode().sort()[0]).alias(column.name))
             continue
-        numbers = column.cast(pl.Float64)
+        numbers = nameless(column).cast(pl.Float64)
         medians[column.name] = _float(numbers.median())
-        columns.append(numbers.fill_null(medians[column.name]))
+        columns.append(numbers.fill_null(medians[column.name]).alias(column.name))
     return pl.DataFrame(columns), medians
 
 
@@ -232,4 +231,4 @@ def _weights(given: pl.DataFrame, column: str | None) -> np.ndarray | None:
 
 def _rows(given: pl.DataFrame, column: str | None) -> np.ndarray | None:
     """Numbers that are alike where the column is."""
-    return None if column is None else given[column].rank("dense").to_numpy()
+    return None if column is None else nameless(given[column]).rank("dense").to_numpy()

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pauca.cli.files import polars
+from pauca.cli.files import nameless, polars
 from pauca.cli.messages import BadData, counted
 from pauca.export.raw_table import RawTable
 from pauca.wording import quoted
@@ -47,7 +47,7 @@ def tidied(frame: pl.DataFrame, where: str, texts: Iterable[str] = ()) -> pl.Dat
     """The columns as numbers, truth values or text; missing values as nulls; what is neither is refused by name."""
     pl = polars()
     texts = set(texts)
-    changed, floats, dates, strange = [], [], [], []
+    changed, dates, strange = [], [], []
     for column in frame.get_columns():
         dtype = column.dtype
         if column.name in texts or dtype in (pl.Categorical, pl.Enum):
@@ -55,10 +55,8 @@ def tidied(frame: pl.DataFrame, where: str, texts: Iterable[str] = ()) -> pl.Dat
         elif dtype.is_temporal() or (dtype == pl.String and _holds_dates(column)):
             dates.append(column.name)
         elif dtype == pl.String:
-            changed.append(_as_numbers(column))
-        elif dtype.is_float() or dtype.is_decimal() or dtype == pl.Null:
-            floats.append(column.name)
-        elif not dtype.is_integer() and dtype != pl.Boolean:
+            changed.append(_as_numbers(nameless(column)).alias(column.name))
+        elif not dtype.is_numeric() and dtype not in (pl.Boolean, pl.Null):
             strange.append(column.name)
     for names, what in ((dates, "dates or times"), (strange, "neither numbers nor text")):
         if names:
@@ -66,8 +64,9 @@ def tidied(frame: pl.DataFrame, where: str, texts: Iterable[str] = ()) -> pl.Dat
                 f"{where} has columns of {what}: {quoted(names)}. Turn them into numbers first (days since a date, "
                 f"hour of the day), or leave them out: --drop {','.join(names[:5])}"
             )
-    # In one step for all columns: there may be many thousands.
-    return frame.with_columns(changed).with_columns(pl.col(floats).cast(pl.Float64).fill_nan(None))
+    # In one step for all columns: there may be many thousands. By type, as names may be patterns to polars.
+    floats = pl.selectors.float() | pl.selectors.decimal() | pl.selectors.by_dtype(pl.Null)
+    return frame.with_columns(changed).with_columns(floats.cast(pl.Float64).fill_nan(None))
 
 
 def split_text(frame: pl.DataFrame, where: str) -> dict[str, list[str]]:
@@ -77,7 +76,7 @@ def split_text(frame: pl.DataFrame, where: str) -> dict[str, list[str]]:
     for column in frame.get_columns():
         if column.dtype != pl.String:
             continue
-        counts = column.drop_nulls().value_counts(sort=True)
+        counts = nameless(column).drop_nulls().value_counts(sort=True)
         n_levels = counts.height
         if n_levels > MOST_LEVELS or (n_levels > FEW_LEVELS and n_levels * 2 > frame.height):
             crowded.append((column.name, n_levels))
@@ -87,9 +86,9 @@ def split_text(frame: pl.DataFrame, where: str) -> dict[str, list[str]]:
                 f"{where}: the name of the column of text {column.name!r} holds '=', which stands between a column "
                 f"and its value; rename it, or leave it out: --drop"
             )
-        top = counts.filter(pl.col("count") == pl.col("count").max())[column.name].sort()
+        top = counts.filter(pl.col("count") == pl.col("count").max())["column"].sort()
         baseline = top[0] if n_levels else ""
-        levels = [level for level in counts[column.name].sort().to_list() if level != baseline]
+        levels = [level for level in counts["column"].sort().to_list() if level != baseline]
         found[column.name] = [baseline, *levels]
     if crowded:
         told = "; ".join(f"{name!r} has {counted(count, 'different value')}" for name, count in crowded[:3])
@@ -124,13 +123,14 @@ def built(frame: pl.DataFrame, parts: Iterable[Part]) -> pl.DataFrame:
     parts = list(parts)
     if [part.name for part in parts] == frame.columns and all(dtype == pl.Float64 for dtype in frame.dtypes):
         return frame
+    columns = {column.name: column for column in frame.get_columns()}
     made = [
-        pl.col(part.column).cast(pl.Float64).alias(part.name)
-        if part.level is None
-        else (pl.col(part.column) == part.level).cast(pl.Float64).alias(part.name)
+        (columns[part.column] if part.level is None else columns[part.column] == part.level)
+        .cast(pl.Float64)
+        .alias(part.name)
         for part in parts
     ]
-    return frame.select(made)
+    return pl.DataFrame(made)
 
 
 def needed_parts(model: Any, columns: Iterable[str] | None = None) -> list[Part]:
@@ -217,5 +217,5 @@ def _as_numbers(column: pl.Series) -> pl.Series:
 
 
 def _holds_dates(column: pl.Series) -> bool:
-    some = column.drop_nulls().head(DATES_LOOKED_AT).to_list()
+    some = nameless(column).drop_nulls().head(DATES_LOOKED_AT).to_list()
     return bool(some) and all(DATE.fullmatch(value.strip()) for value in some)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pauca.cli.files import polars
+from pauca.cli.files import nameless, polars
 from pauca.cli.messages import BadData, BadUsage, Voice
 from pauca.cli.options import LOSSES_FOR_CLASSES
 from pauca.cli.tables import tidied
@@ -36,7 +36,7 @@ def make_target(column: pl.Series, options: Namespace, voice: Voice) -> Target:
     if column.dtype.is_temporal():
         raise BadData(f"the target {column.name!r} holds dates or times; turn them into numbers first")
     column = tidied(column.to_frame(), "the target")[column.name]
-    values = column.unique().sort()
+    values = nameless(column).unique().sort()
     if values.len() < 2:
         raise BadData(f"the target {column.name!r} is {values[0]!r} in every row: there is nothing to foretell")
     classifies = _classifies(column, values, options, voice)

@@ -139,9 +139,9 @@ class ChainField:
         scores, transitions = self._scores(w)
         once = self._passes.sums(scores, transitions)
         twice = self._passes.sums(scores, transitions, squared=True)
-        mass, pull, n = once.marginals - twice.marginals, self.observations.pull, self.observations.n_positions
-        by_label, mean = np.maximum(mass.sum(axis=0), 0.0) / n, self._mean[:, None]
-        pulled = np.maximum(pull(mass, powers=2) - 2.0 * mean * pull(mass) + mean**2 * mass.sum(axis=0), 0.0) / n
+        n = self.observations.n_positions
+        mass = np.maximum(once.marginals - twice.marginals, 0.0)
+        by_label, pulled = mass.sum(axis=0) / n, self.observations.pull_squares(mass, self._mean) / n
         weights = pulled / self._spread[:, None] ** 2 + self._ridge
         steps = np.maximum(once.transitions - twice.transitions, 0.0) / n + self._ridge_transitions
         # The first and last positions are taken to be like all others.

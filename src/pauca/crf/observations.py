@@ -111,16 +111,35 @@ class Observations:
             np.matmul(block.astype(np.float64, copy=False), weights[used], out=out[here])
         return out
 
-    def pull(self, mass: np.ndarray, powers: int = 1) -> np.ndarray:
-        """``(matrix ** powers).T @ mass`` for mass of shape (m, C)."""
+    def pull(self, mass: np.ndarray) -> np.ndarray:
+        """``matrix.T @ mass`` for mass of shape (m, C)."""
         if sparse.issparse(self.matrix):
-            matrix = self.matrix if powers == 1 else self.matrix.power(powers, dtype=np.float64)
-            return np.asarray(matrix.T @ mass)
+            return np.asarray(self.matrix.T @ mass)
         total = np.zeros((self.n_columns, mass.shape[1]))
         for here in self._blocks():
-            block = self.matrix[here].astype(np.float64, copy=False)
-            total += (block if powers == 1 else block**powers).T @ mass[here]
+            total += self.matrix[here].astype(np.float64, copy=False).T @ mass[here]
         return total
+
+    def pull_squares(self, mass: np.ndarray, centre: np.ndarray) -> np.ndarray:
+        """``((matrix - centre) ** 2).T @ mass`` for mass of shape (m, C) and a centre of every column.
+
+        Centred first and squared then: of columns far from zero, squares less squares would leave nothing but rounding.
+        """
+        if not sparse.issparse(self.matrix):
+            total = np.zeros((self.n_columns, mass.shape[1]))
+            for here in self._blocks():
+                away = self.matrix[here] - centre
+                away *= away
+                total += away.T @ mass[here]
+            return total
+        squares = self.matrix.astype(np.float64)
+        squares.data = (squares.data - centre[squares.indices]) ** 2
+        stored = np.bincount(squares.indices, minlength=self.n_columns)
+        pulled = np.asarray(squares.T @ mass)
+        squares.data = np.ones_like(squares.data)
+        zeros = np.maximum(mass.sum(axis=0) - squares.T @ mass, 0.0)
+        zeros[stored == self.matrix.shape[0]] = 0.0
+        return pulled + centre[:, None] ** 2 * zeros
 
     @cached_property
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:

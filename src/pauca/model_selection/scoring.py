@@ -33,7 +33,11 @@ class Measured(Protocol):
 def explained(
     problem: Measured, weights: np.ndarray, found: Sequence[tuple[Fold, Models]], sizes: Sequence[int]
 ) -> np.ndarray:
-    """One minus the loss on rows held out over that of the constants, which all folds share as their measure."""
+    """One minus the loss on rows held out over that of the constants, which all folds share as their measure.
+
+    Of the empty model it is 0 in every fold, whatever its loss there: nothing is explained. Its mean would be 0 but for
+    rounding, and as the smallest size it is chosen or not by its mean alone.
+    """
     losses = np.array(
         [
             mean_losses(problem, models, (0, *sizes), fold.test, weights, held_out=True).sum(axis=1)
@@ -45,6 +49,7 @@ def explained(
         return np.zeros((len(found), len(sizes)))
     with np.errstate(over="ignore", invalid="ignore"):
         scores = (constant - losses[:, 1:]) / constant
+    scores[:, [all(_at_most(models, size) is models[0] for _, models in found) for size in sizes]] = 0.0
     return np.where(np.isfinite(scores), scores, -np.finfo(float).max / len(found))
 
 
