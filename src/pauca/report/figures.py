@@ -16,7 +16,7 @@ from pauca.report.model_data import ModelData
 from pauca.report.sizes import score_head, shown_sizes
 from pauca.results.choice import EXPLAINED
 from pauca.results.curves import coefficient_curves, score_range
-from pauca.results.plots import BLUE, COLOURS, GREY, INK, NAMED_LINES, apart, short, short_names
+from pauca.results.plots import BLUE, COLOURS, GREY, INK, NAMED_LINES, short, short_names, spread_out
 from pauca.wording import column_names
 
 SLIDER, CHOSEN = "#1d1d1f", COLOURS[1]
@@ -150,7 +150,7 @@ def _coefficients(go: Any, facts: ModelData) -> Any:
             ends.append((float(line[-1]), _text(short_forms[names[row]]), colour))
     bottom = -1.12 if np.nanmin(curves.relative, initial=0) < 0 else -0.06
     ends.sort()
-    heights = apart([end for end, *_ in ends], 0.075 * (1.12 - bottom), bottom, 1.12)
+    heights = spread_out([end for end, *_ in ends], 0.075 * (1.12 - bottom), bottom, 1.12)
     for (_, name, colour), height in zip(ends, heights, strict=True):
         figure.add_annotation(
             x=1.01,

@@ -36,7 +36,7 @@ def header(facts: ModelData, title: str) -> Markup:
 def _goodness(facts: ModelData) -> list[tuple[str, str]]:
     choice = facts.path.choice
     fit = ("explained on the data of the fit", percent(facts.path.explained(facts.size)))
-    scored = None if choice is None or not choice.by_folds else choice.place(facts.size)
+    scored = None if choice is None or not choice.by_folds else choice.position(facts.size)
     if choice is None or scored is None:
         return [fit]
     text = score_text(choice, facts.size) or ""

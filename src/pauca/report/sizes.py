@@ -90,7 +90,7 @@ def score_text(choice: Choice | None, size: int) -> str | None:
     """The score of a size with its standard error."""
     if choice is None:
         return None
-    place = choice.place(size)
+    place = choice.position(size)
     if place is None:
         return NONE
     mean = float(choice.mean[place])
@@ -120,7 +120,7 @@ def compared(facts: ModelData, size: int) -> str:
 
 def _difference(path: Path, size: int, chosen: int) -> str:
     choice = path.choice
-    place, at = (None, None) if choice is None else (choice.place(size), choice.place(chosen))
+    place, at = (None, None) if choice is None else (choice.position(size), choice.position(chosen))
     if choice is None or place is None or at is None:
         text = _in_points(path.explained(size) - path.explained(chosen), "explained on the data of the fit")
         return text if choice is None else f"{text} (this size was not scored on held-out rows)"
