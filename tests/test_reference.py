@@ -1,0 +1,66 @@
+"""Every public name has an entry on a page of the reference, and every entry there is a name that exists."""
+
+import importlib
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import pauca
+
+PAGES = Path(__file__).parents[1] / "docs" / "reference"
+MODULES = ("pauca", "pauca.losses", "pauca.methods", "pauca.export", "pauca.theory", "pauca.projections")
+DIRECTIVE = re.compile(r"^\.\. (currentmodule|autoclass|autofunction|autodata|py:data):: ([\w.]+)", re.MULTILINE)
+
+
+def documented():
+    """Full names of all entries in the reference, such as ``pauca.losses.Huber``, and of the modules it covers."""
+    names = set()
+    for page in PAGES.glob("*.md"):
+        module = ""
+        for directive, name in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+            if directive == "currentmodule":
+                module = name
+                names.add(name)
+            else:
+                names.add(name if name.startswith("pauca.") else f"{module}.{name}")
+    return names
+
+
+def public_names():
+    for module in MODULES:
+        for name in importlib.import_module(module).__all__:
+            yield f"{module}.{name}"
+
+
+def resolved(full_name):
+    """What a full name stands for, looked up as a user would, attribute by attribute."""
+    value = pauca
+    for position, part in enumerate(parts := full_name.split(".")):
+        if position and isinstance(value, ModuleType) and not hasattr(value, part):
+            importlib.import_module(".".join(parts[: position + 1]))
+        value = getattr(value, part) if position else value
+    return value
+
+
+@pytest.mark.parametrize("name", sorted(public_names()))
+def test_public_names_are_documented(name):
+    """A class that two modules export needs one entry; a module is documented by a page on its members."""
+    value = resolved(name)
+    if isinstance(value, ModuleType):
+        assert any(other.startswith(f"{name}.") for other in documented()), f"no page of docs/reference covers {name}"
+    else:
+        same = {name, *(other for other in documented() if resolved(other) is value)}
+        assert same & documented(), f"{name} is on no page of docs/reference"
+
+
+@pytest.mark.parametrize("name", sorted(documented()))
+def test_documented_names_exist(name):
+    assert resolved(name) is not None
+
+
+def test_pages_are_in_the_contents():
+    index = (PAGES.parent / "index.md").read_text(encoding="utf-8")
+    for page in PAGES.glob("*.md"):
+        assert f"\nreference/{page.stem}\n" in index, f"{page.name} is in no table of contents of docs/index.md"
