@@ -64,3 +64,13 @@ def test_pages_are_in_the_contents():
     index = (PAGES.parent / "index.md").read_text(encoding="utf-8")
     for page in PAGES.glob("*.md"):
         assert f"\nreference/{page.stem}\n" in index, f"{page.name} is in no table of contents of docs/index.md"
+
+
+def test_every_room_is_in_contributing():
+    """The table of rooms in CONTRIBUTING.md names every package and every module at the top."""
+    text = (PAGES.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for room in Path(pauca.__file__).parent.iterdir():
+        if room.is_dir() and (room / "__init__.py").exists():
+            assert f"`{room.name}/`" in text, f"CONTRIBUTING.md does not say what {room.name}/ is for"
+        elif room.suffix == ".py" and not room.stem.startswith("__"):
+            assert f"`{room.stem}`" in text, f"CONTRIBUTING.md does not say what {room.name} is for"
