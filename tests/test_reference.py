@@ -1,5 +1,6 @@
-"""Every public name has an entry on a page of the reference, and every entry there is a name that exists."""
+"""The documentation names what exists: public names, rooms, and messages."""
 
+import ast
 import importlib
 import re
 from pathlib import Path
@@ -74,3 +75,33 @@ def test_every_room_is_in_contributing():
             assert f"`{room.name}/`" in text, f"CONTRIBUTING.md does not say what {room.name}/ is for"
         elif room.suffix == ".py" and not room.stem.startswith("__"):
             assert f"`{room.stem}`" in text, f"CONTRIBUTING.md does not say what {room.name} is for"
+
+
+def messages():
+    """All texts in the code, parts that are written on several lines joined."""
+    for file in Path(pauca.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_quoted_messages_exist():
+    """The first column of the table of errors in the guide quotes parts of messages that pauca gives."""
+    guide = (PAGES.parent / "troubleshooting.md").read_text(encoding="utf-8")
+    table = guide.split("## Errors")[1].split("## ")[0]
+    quoted = re.findall(r"^\| (.+?) \|", table, re.MULTILINE)[1:]
+    assert len(quoted) > 15
+    texts = [*messages(), "object has no attribute 'predict_proba'"]  # the last is Python's own
+    for part in quoted:
+        assert any(part in text for text in texts), f"no message has the words {part!r}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(page):
+    """Sphinx checks the links of the pages in docs; these are checked here, headings included."""
+    root = PAGES.parents[1]
+    for target, heading in re.findall(r"\]\((?!https?:)([^)#\s]+)(?:#([\w-]+))?\)", (root / page).read_text("utf-8")):
+        assert (root / target).exists(), f"{page} links to {target}"
+        if heading:
+            titles = re.findall(r"^#+ (.+)", (root / target).read_text("utf-8"), re.MULTILINE)
+            assert heading in {title.lower().replace(" ", "-") for title in titles}, f"{page}: {target}#{heading}"
