@@ -1,4 +1,4 @@
-"""How well two stages foretell star ratings of film reviews, against Ridge and Lasso tuned on rows held out."""
+"""How well two stages predict star ratings of film reviews, against Ridge and Lasso tuned on rows held out."""
 
 from __future__ import annotations
 
