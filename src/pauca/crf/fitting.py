@@ -21,9 +21,9 @@ from pauca.crf.problem import TaggerProblem, by_accuracy, told
 from pauca.crf.tables import refuse_far_from_zero, refuse_large
 from pauca.estimators.fit_warnings import too_few, unusual_end
 from pauca.methods import FoBa, Forward, resolve
-from pauca.model_selection.folds import check_cross_validation, make_folds
+from pauca.model_selection.folds import make_folds
 from pauca.model_selection.selection import Selection, choose_size
-from pauca.model_selection.sizes import parse_sizes, size_range_for
+from pauca.model_selection.sizes import check_cross_validation, parse_sizes, size_range_for
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method
