@@ -18,7 +18,7 @@ from pauca.search.driver import Method, Progress
 from pauca.warnings import PaucaWarning
 
 
-@register_kind("SparseTagger", labels=("classes_", "names_"))
+@register_kind("SparseTagger", arrays=("classes_", "names_"))
 class SparseTagger(FittedTagger):
     """Labels for every position of a sequence, from few sensors: a conditional random field on a chain.
 

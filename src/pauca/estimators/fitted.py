@@ -87,13 +87,17 @@ class PathMixin:
 
 
 class ExportMixin:
-    """A fitted model that can be written down: as a file for ``pauca.load``, and in languages that know no pauca."""
+    """A fitted model that can be exported: as a file for ``pauca.load``, and as SQL, Python and ONNX."""
+
+    loss: Any
+    path_: Path
+    k_: int
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file of plain JSON, for ``pauca.load``.
 
         The file holds the settings, the names and the whole path, and no code. ``callback`` is left out. A loss or
-        method of your own can be saved if its class was made known with ``pauca.export.register_part``. A file that is
+        method of your own can be saved if its class was made known with ``pauca.export.register_class``. A file that is
         there already is replaced in one step, once the new one is whole.
 
         Parameters
@@ -200,6 +204,10 @@ class ExportMixin:
 
 class ReportMixin:
     """A fitted model that can be shown."""
+
+    path_: Path
+    k_: int
+    get_params: Any
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write the fitted model as one HTML page, to be opened in any browser; needs the extra [report].

@@ -21,7 +21,7 @@ from pauca.sgd.target_encoding import Classes, EachAgainstOthers
 from pauca.wording import plain
 
 
-@register_kind("StreamClassifier", labels=("classes_",), numbers=("bound_", "step_", "first_epoch_", "n_seen_"))
+@register_kind("StreamClassifier", arrays=("classes_",), numbers=("bound_", "step_", "first_epoch_", "n_seen_"))
 class StreamClassifier(ClassificationMixin, StreamModel):
     """A linear classifier with few features, learnt from rows that are read one after the other.
 
