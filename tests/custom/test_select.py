@@ -14,7 +14,7 @@ from pauca import ModelFileError, Path, PaucaWarning, SparseClassifier, SparseRe
 from pauca.constraints.limits import Limits
 from pauca.custom.objective import CustomProblem
 from pauca.custom.subset import CustomSubset
-from pauca.export.json_reader import JsonReader
+from pauca.export.files import JsonReader
 from pauca.export.path_file import read_path, write_path
 from pauca.methods import Backward, Exchange, FoBa, Forward
 from pauca.search import driver
@@ -578,8 +578,8 @@ def test_paths_are_written_and_read(options, floor):
     for size in path.sizes:
         np.testing.assert_array_equal(read.parameters(size), path.parameters(size))
     assert isinstance(path, Path)
-    written["own"]["free"] = [7]
-    with pytest.raises(ModelFileError, match="there is a free coordinate beyond the last"):
+    written["custom"]["free"] = [7]
+    with pytest.raises(ModelFileError, match="a free coordinate is beyond the last"):
         read_path(JsonReader(written).fields(written))
 
 
@@ -604,7 +604,7 @@ def test_a_path_is_saved_loaded_and_taken_up_again(tmp_path, free, options):
     assert select(objective, 3, resume=again, **call).moves == whole.moves
     text = (tmp_path / "path.json").read_text()
     (tmp_path / "path.json").write_text(text.replace('"add"', '"sub"', 1))
-    with pytest.raises(ModelFileError, match="was changed after it was written"):
+    with pytest.raises(ModelFileError, match="was changed after it was saved"):
         pauca.load(tmp_path / "path.json")
 
 

@@ -41,7 +41,7 @@ FOR_SENSORS = ("feature_groups", "always", "never", "costs", "budget")
 METHODS: dict[str, Method] = {"foba": FoBa(rule="gradient"), "forward": Forward(rule="gradient")}
 
 
-@register_kind("SparseTagger", labels=("classes_", "names_"))
+@register_kind("SparseTagger", arrays=("classes_", "names_"))
 class SparseTagger(PathMixin, BaseEstimator):
     """A label for every position of a sequence, from few sensors: a linear-chain conditional random field.
 

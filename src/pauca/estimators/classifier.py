@@ -12,7 +12,7 @@ from pauca.losses import Loss
 from pauca.search.driver import Method, Progress
 
 
-@register_kind("SparseClassifier", labels=("classes_",))
+@register_kind("SparseClassifier", arrays=("classes_",))
 class SparseClassifier(ClassificationMixin, SparseModel):
     """The best linear classifier with few features.
 

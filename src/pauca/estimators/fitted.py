@@ -106,7 +106,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         """Write the fitted model to a file of plain JSON, for ``pauca.load``.
 
         The file holds the settings, the names and the whole path, and no code. ``callback`` is left out. A loss or
-        method of your own can be saved if its class was made known with ``pauca.export.register_part``. A file that is
+        method of your own can be saved if its class was made known with ``pauca.export.register_class``. A file that is
         there already is replaced in one step, once the new one is whole.
 
         Parameters

@@ -37,7 +37,7 @@ from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 
 
-@register_kind("SparsePrecision", labels=LABELS)
+@register_kind("SparsePrecision", arrays=LABELS)
 class SparsePrecision(PathMixin, GraphFile, GraphScores):
     """The Gaussian graph with few edges that is most likely: a precision matrix with few entries.
 

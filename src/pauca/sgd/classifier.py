@@ -22,7 +22,7 @@ from pauca.wording import plain
 
 
 @register_kind(
-    "StreamClassifier", labels=("classes_",), numbers=("radius_", "learning_rate_", "first_epoch_", "n_samples_seen_")
+    "StreamClassifier", arrays=("classes_",), numbers=("radius_", "learning_rate_", "first_epoch_", "n_samples_seen_")
 )
 class StreamClassifier(ClassificationMixin, StreamModel):
     """A linear classifier with few features, learned from rows that are read one after the other.
