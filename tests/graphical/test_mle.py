@@ -19,7 +19,7 @@ from pauca.graphical.objective import GaussianGraph
 from pauca.graphical.subset import INVERTED_UP_TO, GraphCache, GraphSubset
 from pauca.methods import Forward
 from pauca.search.driver import Goal, run
-from pauca.search.stop import Stop
+from pauca.search.history import Stop
 
 
 def covariance(p, n=40, seed=0):
