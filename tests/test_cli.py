@@ -307,6 +307,7 @@ def test_report(table, capsys, monkeypatch):
 # Interrupts and progress
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_once_writes_what_there_is(table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.path.driver._interrupts", driver._Interrupts())
     told = []
@@ -326,6 +327,7 @@ def test_ctrl_c_once_writes_what_there_is(table, capsys, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("rest", [[], ["--jobs", "2"]])
 def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.path.driver._interrupts", driver._Interrupts())
@@ -344,6 +346,7 @@ def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
     assert pauca.load("m.json").path_.sizes[0] == 0
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_twice_aborts(table, capsys, monkeypatch):
     def press(self, progress):
         try:
