@@ -313,6 +313,7 @@ def test_report(table, capsys, monkeypatch):
 # Interrupts and progress
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_once_writes_what_there_is(table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
     told = []
@@ -332,6 +333,7 @@ def test_ctrl_c_once_writes_what_there_is(table, capsys, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("rest", [[], ["--n-jobs", "2"]])
 def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
@@ -350,6 +352,7 @@ def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
     assert pauca.load("m.json").path_.sizes[0] == 0
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_twice_aborts(table, capsys, monkeypatch):
     def press(self, progress):
         try:
