@@ -207,8 +207,8 @@ WISHES = [
     # Bounds.
     ({"bounds": (1, -1)}, ValueError, "bounds is crossed: the lower bound 1 is above the upper bound -1"),
     ({"bounds": {"sex": (2, 1)}}, ValueError, r"bounds\['sex'\] is crossed"),
-    ({"bounds": (1, 2)}, ValueError, r"bounds must leave room for 0.*got \(1, 2\)"),
-    ({"bounds": {"sex": (None, -1)}}, ValueError, r"bounds\['sex'\] must leave room for 0"),
+    ({"bounds": (1, 2)}, ValueError, r"bounds must include 0.*got \(1, 2\)"),
+    ({"bounds": {"sex": (None, -1)}}, ValueError, r"bounds\['sex'\] must include 0"),
     ({"bounds": (np.nan, 1)}, ValueError, "bounds holds a bound that is not a number"),
     ({"bounds": {"sex": (0, np.nan)}}, ValueError, r"bounds\['sex'\] holds a bound that is not a number"),
     ({"bounds": (0, 1, 2)}, TypeError, r"bounds must be a pair \(lower, upper\).*got \(0, 1, 2\)"),

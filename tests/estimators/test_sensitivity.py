@@ -132,7 +132,7 @@ def test_what_needs_data_says_so():
             call()
     with pytest.raises(ValueError, match=r"call stability\(\) first"):
         model.plot_stability()
-    with pytest.raises(ValueError, match="count must be an integer of at least 1"):
+    with pytest.raises(ValueError, match=r"'count' parameter of alternatives must be an int in the range \[1, inf\)"):
         model.alternatives(0)
 
 

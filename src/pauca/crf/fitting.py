@@ -5,14 +5,13 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
 
 from pauca.checks import ParameterChecks
-from pauca.constraints.parsing import ConstraintParser
+from pauca.constraints.parsing import Columns, ConstraintParser
 from pauca.constraints.units import Units
 from pauca.crf.feature_groups import Idle, idle_sensors, sensor_labels
 from pauca.crf.input import Read
@@ -20,12 +19,12 @@ from pauca.crf.observations import Observations
 from pauca.crf.passes import kernels
 from pauca.crf.problem import TaggerProblem, by_accuracy, told
 from pauca.crf.tables import refuse_far_from_zero, refuse_large
-from pauca.estimators.fit_warnings import ended, fewer
+from pauca.estimators.fit_warnings import too_few, unusual_end
 from pauca.methods import FoBa, Forward, resolve
-from pauca.model_selection.folds import check_folds, make_folds
+from pauca.model_selection.folds import check_cross_validation, make_folds
 from pauca.model_selection.selection import Selection, choose_size
-from pauca.model_selection.sizes import check_jobs, parse_sizes, size_range_for
-from pauca.results.choice import FOLD_RULES, Choice
+from pauca.model_selection.sizes import parse_sizes, size_range_for
+from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method
 from pauca.search.parallel import Watch
@@ -51,11 +50,10 @@ BY_GRADIENT: dict[str, Method] = {"foba": FoBa(rule="gradient"), "forward": Forw
 
 def check_options(tagger: Any) -> None:
     """Refuse options that cannot be meant, before any data are looked at."""
-    parse_sizes(tagger)
-    ParameterChecks(type(tagger).__name__).one_of("unit", tagger.unit, UNITS)
-    ParameterChecks(type(tagger).__name__).one_of("selection_rule", tagger.selection_rule, FOLD_RULES)
-    check_folds(tagger.cv)
-    check_jobs(tagger.n_jobs)
+    check = ParameterChecks(type(tagger).__name__)
+    parse_sizes(check, tagger.k)
+    check.one_of("unit", tagger.unit, UNITS)
+    check_cross_validation(check, tagger.cv, tagger.selection_rule, tagger.n_jobs)
     method_of(tagger)
     for name in ("ridge", "ridge_transitions"):
         if getattr(tagger, name) is not None:
@@ -93,7 +91,7 @@ class Found:
 def fit_tagger(tagger: Any, read: Read, classes: np.ndarray, codes: np.ndarray) -> Found:
     """The path, and the size that answers."""
     kernels()  # says what to install before any work
-    asked, n_sequences = parse_sizes(tagger), len(read.bounds) - 1
+    asked, n_sequences = parse_sizes(ParameterChecks(type(tagger).__name__), tagger.k), len(read.bounds) - 1
     if isinstance(asked, tuple | str) and n_sequences < 2:
         raise ValueError("Choosing k needs at least two sequences, to hold some of them out; give k as a number.")
     problem, idle = _problem(tagger, read, codes, len(classes))
@@ -113,11 +111,15 @@ def fit_tagger(tagger: Any, read: Read, classes: np.ndarray, codes: np.ndarray) 
 
 
 def _problem(tagger: Any, read: Read, codes: np.ndarray, n_labels: int) -> tuple[TaggerProblem, Idle]:
-    n, by_weight, asked = len(codes), tagger.unit == "weight", parse_sizes(tagger)
+    n, by_weight, asked = (
+        len(codes),
+        tagger.unit == "weight",
+        parse_sizes(ParameterChecks(type(tagger).__name__), tagger.k),
+    )
     n_columns = read.matrix.shape[1]
     said = {name: getattr(tagger, name) for name in BY_SENSOR}
     said["feature_groups"] = sensor_labels(tagger.feature_groups, n_columns, read.names)
-    wishes = ConstraintParser(SimpleNamespace(**said, max_per_group=None), n_columns, read.names, f"{UNITS[0]}s")
+    wishes = ConstraintParser(Columns(n_columns, read.names), **said, noun=f"{UNITS[0]}s")
     largest = max(asked) if isinstance(asked, tuple) else asked if isinstance(asked, int) else None
     _require_memory(n_labels, largest or 0, None if by_weight else wishes.units)
     observations = Observations.gather(read.matrix, read.bounds)
@@ -203,10 +205,17 @@ def tag_remarks(tagger: Any, idle: Idle) -> Iterator[str]:
         yield f"Sensors that are copies of chosen ones were left out: {quoted_columns(names, copies)}."
     n_units = path.n_features if path.group_labels is None else len(path.group_labels)
     if isinstance(tagger.k, numbers.Integral) and tagger.k_ < tagger.k:
-        yield from fewer(tagger, f"{tagger.unit}s", n_units)
+        yield from too_few(
+            int(tagger.k),
+            tagger.k_,
+            path.stop,
+            f"{tagger.unit}s",
+            n_units,
+            {name: getattr(tagger, name) for name in BY_SENSOR},
+        )
     if path.choice is not None and path.choice.chosen == 0:
         yield "No sensor helps on sequences held out: transitions alone do as well as can be told."
     n_idle = (len(idle.constant) + len(idle.copies)) * (n_labels if by_weight else 1)
-    yield from ended(path, n_units - n_idle)
+    yield from unusual_end(path, n_units - n_idle)
     if not model.converged:
         yield "The refit did not come to its end: the weights may be off. Set a larger ridge."

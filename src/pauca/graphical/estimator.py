@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.design import Design
 from pauca.estimators.fitted import PathMixin
+from pauca.estimators.settings import check_criterion
 from pauca.estimators.validation import check_moments, check_table, check_weights
 from pauca.export import register_kind
 from pauca.graphical.covariance import check_spreads, distinct_rows, most_edges
@@ -26,9 +27,9 @@ from pauca.graphical.problem import GraphProblem, by_criterion, by_likelihood, g
 from pauca.graphical.scores import GraphScores
 from pauca.graphical.subset import GraphSubset
 from pauca.methods import Backward, resolve
-from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.folds import Fold, check_cross_validation, make_folds
 from pauca.model_selection.selection import Selection, choose_size
-from pauca.model_selection.sizes import check_choice, parse_sizes
+from pauca.model_selection.sizes import Sizes, parse_sizes
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal, Method, Progress
 from pauca.search.parallel import Watch
@@ -181,7 +182,7 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
         X = np.asarray(check_table(self, X, accept_sparse=False, ensure_min_samples=2))
         weights = check_weights(sample_weight, len(X))
         names = getattr(self, "feature_names_in_", None)
-        limits = edge_limits(self.always, self.never, Edges(X.shape[1]), names, parse_sizes(self))
+        limits = edge_limits(self.always, self.never, Edges(X.shape[1]), names, self._sizes())
         problem = GraphProblem(X, names, resolve(self.method), limits, float(self.shrinkage), not self.assume_centered)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             design = problem.design(weights)
@@ -199,7 +200,7 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
                 f"dependent on the "
                 f"rows of the fit, or of a fold. {first}, leave out columns, or set shrinkage, such as shrinkage=0.1."
             ) from error
-        noteworthy = " ".join(graph_remarks(parse_sizes(self), self.path_, self.k_))
+        noteworthy = " ".join(graph_remarks(self._sizes(), self.path_, self.k_))
         if noteworthy:
             warnings.warn(noteworthy, PaucaWarning, stacklevel=2)
         return self
@@ -228,9 +229,14 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
         np.fill_diagonal(found, 1.0)
         return found
 
+    def _sizes(self) -> Sizes:
+        return parse_sizes(ParameterChecks(type(self).__name__), self.k)
+
     def _check_options(self) -> None:
-        parse_sizes(self)
-        check_choice(self)
+        check = ParameterChecks(type(self).__name__)
+        self._sizes()
+        check_cross_validation(check, self.cv, self.selection_rule, self.n_jobs)
+        check_criterion(check, self.criterion, cv=self.cv)
         ParameterChecks(type(self).__name__).number("tol", self.tol)
         ParameterChecks(type(self).__name__).number("shrinkage", self.shrinkage, below=1)
         self._budget()
@@ -250,7 +256,7 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
         self, problem: GraphProblem, weights: np.ndarray, design: Design
     ) -> tuple[SearchRun, int, Choice | None]:
         """Run the method; what it came to, the size that answers, and how it was chosen."""
-        asked = parse_sizes(self)
+        asked = self._sizes()
         folds: list[Fold] = []
         to_choose = not (asked is None or isinstance(asked, int))
         if to_choose and self.criterion is None:

@@ -51,7 +51,7 @@ def header(data: ModelData, title: str) -> Markup:
 def _accuracy(data: ModelData) -> list[tuple[str, str]]:
     choice = data.path.choice
     training = ("explained on the training data", percent(data.path.explained(data.size)))
-    if choice is None or not choice.by_folds or choice.place(data.size) is None:
+    if choice is None or not choice.by_folds or choice.position(data.size) is None:
         return [training]
     head = score_head(choice)
     head = head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head
@@ -167,10 +167,12 @@ def alternatives(data: ModelData) -> Markup:
     """The best replacement of each selected feature."""
     if not data.alternatives:
         return Markup("")
-    body = [[one.feature, name_tag(one.replacement), percent(one.explained_lost, 2)] for one in data.alternatives]
+    body = [
+        [one["feature"], name_tag(one["replacement"]), percent(one["explained_lost"], 2)] for one in data.alternatives
+    ]
     notes = [
-        f"If a selected {data.noun} is not available, this is the best replacement, and the share explained on the "
-        "training data that is lost.",
+        f"If a selected {data.noun} is not available, these are its best replacements, and the share explained on the "
+        "training data that each loses.",
         f"A loss close to the importance of the {data.noun} means that nothing can replace it.",
     ]
     heads = [data.noun.capitalize(), "Replacement", "Explained lost"]

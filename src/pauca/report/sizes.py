@@ -35,7 +35,7 @@ CHART_TEXT = "The numbers are in the table of all sizes below."
 NOTE = (
     f"Explained is the share of a constant prediction's error that the model removes: 100{SPACE}% is perfect, "
     f"0{SPACE}% is no better than a constant. On the training data it always increases with size; rows held out of the "
-    "fit show the accuracy on new data. Units differ between features, so every coefficient is drawn relative to its "
+    "fit show the accuracy on new data. Added and removed compare a size with the one before. Units differ between features, so every coefficient is drawn relative to its "
     "largest value at any size."
 )
 
@@ -111,7 +111,7 @@ def score_text(choice: Choice | None, size: int) -> str | None:
     """The score of a size with its standard error."""
     if choice is None:
         return None
-    index = choice.place(size)
+    index = choice.position(size)
     if index is None:
         return NONE
     mean = float(choice.mean[index])
@@ -140,7 +140,7 @@ def _comparison(data: ModelData, size: int) -> str:
 
 def _score_difference(path: Path, size: int, chosen: int) -> str:
     choice = path.choice
-    index, at_chosen = (None, None) if choice is None else (choice.place(size), choice.place(chosen))
+    index, at_chosen = (None, None) if choice is None else (choice.position(size), choice.position(chosen))
     if choice is None or index is None or at_chosen is None:
         text = _points_difference(path.explained(size) - path.explained(chosen), "explained on the training data")
         return text if choice is None else f"{text} (this size was not scored on held-out rows)"

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.fitted import FittedModel
-from pauca.estimators.validation import refuse_not_finite
+from pauca.estimators.validation import check_finite
 from pauca.losses import Loss
 from pauca.results.path import Path
 from pauca.search.problem import Target
@@ -290,5 +290,5 @@ class StreamModel(FittedModel):
 
     def _as_rows(self, X: Any) -> Any:
         """X as the learners read it: dense, or CSR, all of it finite."""
-        refuse_not_finite(self, X, getattr(self, "feature_names_in_", None))
+        check_finite(self, X, getattr(self, "feature_names_in_", None))
         return X.tocsr() if sparse.issparse(X) else X
