@@ -9,7 +9,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 # in each other's way. The quick part, which runs once more on other kernels, has threads as a user has them.
 WORKERS ?= auto
 ONE_THREAD := OPENBLAS_NUM_THREADS=1
-QUICK := README.md docs tests/test_closed_forms.py tests/test_laws.py tests/test_methods.py tests/test_refits.py
+QUICK := README.md docs tests/subsets/test_least_squares.py tests/methods tests/solvers
 
 # The oldest Python that pyproject.toml allows has wheels of the oldest packages it allows.
 LOWEST_PYTHON ?= python3.11

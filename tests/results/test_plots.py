@@ -134,9 +134,9 @@ def test_a_fall_beyond_the_best_size_leaves_the_picture():
     assert 10 < top < 20
 
 
-@pytest.mark.parametrize("wished", [[0.0] * 5, [0, 0.05, 0.9, 0.95, 1.0], [0.5], [], [-1.0, 2.0]])
-def test_names_stand_apart_in_order(wished):
-    heights = spread_out(sorted(wished), 0.1, 0.0, 1.0)
-    assert len(heights) == len(wished)
+@pytest.mark.parametrize("desired", [[0.0] * 5, [0, 0.05, 0.9, 0.95, 1.0], [0.5], [], [-1.0, 2.0]])
+def test_names_stand_apart_in_order(desired):
+    heights = spread_out(sorted(desired), 0.1, 0.0, 1.0)
+    assert len(heights) == len(desired)
     assert all(b - a > 0.1 - 1e-9 for a, b in itertools.pairwise(heights))
     assert all(-1e-9 <= height <= 1 + 1e-9 for height in heights)

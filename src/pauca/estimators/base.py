@@ -200,7 +200,8 @@ class SparseModel(FittedModel):
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
         settings = SearchSettings.parse(type(self).__name__, self.get_params(deep=False))
-        scorer_for(self, settings.scoring)
+        if settings.scoring is not None:
+            scorer_for(self, settings.scoring)
         return settings
 
     def _check_options(self) -> None:

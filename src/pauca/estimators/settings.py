@@ -8,9 +8,7 @@ from typing import Any
 
 from pauca.checks import ParameterChecks
 from pauca.methods import resolve
-from pauca.model_selection.folds import check_cross_validation
-from pauca.model_selection.sizes import Sizes, parse_sizes
-from pauca.results.choice import CRITERIA
+from pauca.model_selection.sizes import Sizes, check_criterion, check_cross_validation, parse_sizes
 from pauca.search.driver import Budget, Goal, Method
 
 CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds")
@@ -61,13 +59,3 @@ class SearchSettings:
     def goal(self, size: int | None) -> Goal:
         """What a run to ``size`` aims for."""
         return Goal(size, self.tol)
-
-
-def check_criterion(check: ParameterChecks, criterion: Any, **of_folds: Any) -> None:
-    """Raise an error if an information criterion is unknown, or comes with options of cross-validation."""
-    if criterion is None:
-        return
-    check.one_of("criterion", criterion, tuple(CRITERIA))
-    given = [name for name, value in of_folds.items() if value is not None]
-    if given:
-        raise ValueError(f"'criterion' needs no folds: leave out {' and '.join(given)}, or criterion.")

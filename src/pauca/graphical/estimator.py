@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.design import Design
 from pauca.estimators.fitted import PathMixin
-from pauca.estimators.settings import check_criterion
 from pauca.estimators.validation import check_moments, check_table, check_weights
 from pauca.export import register_kind
 from pauca.graphical.covariance import check_spreads, distinct_rows, most_edges
@@ -27,9 +26,9 @@ from pauca.graphical.problem import GraphProblem, by_criterion, by_likelihood, g
 from pauca.graphical.scores import GraphScores
 from pauca.graphical.subset import GraphSubset
 from pauca.methods import Backward, resolve
-from pauca.model_selection.folds import Fold, check_cross_validation, make_folds
+from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.selection import Selection, choose_size
-from pauca.model_selection.sizes import Sizes, parse_sizes
+from pauca.model_selection.sizes import Sizes, check_criterion, check_cross_validation, parse_sizes
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal, Method, Progress
 from pauca.search.parallel import Watch

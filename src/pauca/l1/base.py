@@ -20,9 +20,9 @@ from pauca.l1.radii import EARLY, BallProblem, Radii, by_folds
 from pauca.l1.search import METHODS, STEPS, Certificate, Search, Settings
 from pauca.losses import Loss
 from pauca.losses.checks import inspect_loss
-from pauca.model_selection.folds import check_cross_validation, make_folds
+from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import scorer_for
-from pauca.model_selection.sizes import AUTO
+from pauca.model_selection.sizes import AUTO, check_cross_validation
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Progress
 from pauca.search.parallel import Watch

@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
-from pauca.checks import ParameterChecks
-from pauca.results.choice import FOLD_RULES
-
 DEFAULT_FOLDS = 5
 
 
@@ -38,25 +35,6 @@ def make_folds(cv: Any, y: np.ndarray, groups: Any, weights: np.ndarray, *, clas
     if not folds:
         raise ValueError(f"cv={cv!r} makes no folds.")
     return folds
-
-
-def check_cross_validation(check: ParameterChecks, cv: Any, selection_rule: Any, n_jobs: Any) -> None:
-    """Raise an error if an option of cross-validation is invalid."""
-    check.one_of("selection_rule", selection_rule, FOLD_RULES)
-    check_folds(cv)
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or not n_jobs):
-        raise ValueError(f"n_jobs must be an integer other than 0, or None; got {n_jobs!r}.")
-
-
-def check_folds(cv: Any) -> None:
-    """Raise an error unless ``cv`` is a number of folds, a splitter or an iterable of splits."""
-    if cv is None:
-        return
-    is_valid = isinstance(cv, numbers.Integral) or hasattr(cv, "split") or hasattr(cv, "__iter__")
-    if isinstance(cv, bool | str) or not is_valid:
-        raise TypeError(f"cv must be an integer, a splitter such as KFold, or an iterable of splits; got {cv!r}.")
-    if isinstance(cv, numbers.Integral) and cv < 2:
-        raise ValueError(f"cv must be at least 2 folds; got {cv!r}.")
 
 
 def _default(count: int, y: np.ndarray, groups: Any, classifies: bool) -> Any:

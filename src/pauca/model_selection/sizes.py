@@ -1,4 +1,4 @@
-"""Which sizes a fit asks for, and which sizes a choice compares."""
+"""Which sizes a fit asks for, which a choice compares, and checks of the options of choosing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pauca.checks import ParameterChecks
+from pauca.results.choice import CRITERIA, FOLD_RULES
 
 # Without sizes to compare: the first range ends here, doubles while the best size lies beyond this share of it, and
 # never exceeds this many.
@@ -91,3 +92,32 @@ def largest_size(sizes: Sizes) -> int | None:
 def size_range_for(sizes: tuple[int, ...] | str, n_units: int) -> SizeRange:
     """The sizes to compare."""
     return SizeRange.open(n_units) if isinstance(sizes, str) else SizeRange.given(sizes)
+
+
+def check_cross_validation(check: ParameterChecks, cv: Any, selection_rule: Any, n_jobs: Any) -> None:
+    """Raise an error if an option of cross-validation is invalid."""
+    check.one_of("selection_rule", selection_rule, FOLD_RULES)
+    check_folds(cv)
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or not n_jobs):
+        raise ValueError(f"n_jobs must be an integer other than 0, or None; got {n_jobs!r}.")
+
+
+def check_folds(cv: Any) -> None:
+    """Raise an error unless ``cv`` is a number of folds, a splitter or an iterable of splits."""
+    if cv is None:
+        return
+    is_valid = isinstance(cv, numbers.Integral) or hasattr(cv, "split") or hasattr(cv, "__iter__")
+    if isinstance(cv, bool | str) or not is_valid:
+        raise TypeError(f"cv must be an integer, a splitter such as KFold, or an iterable of splits; got {cv!r}.")
+    if isinstance(cv, numbers.Integral) and cv < 2:
+        raise ValueError(f"cv must be at least 2 folds; got {cv!r}.")
+
+
+def check_criterion(check: ParameterChecks, criterion: Any, **of_folds: Any) -> None:
+    """Raise an error if an information criterion is unknown, or comes with options of cross-validation."""
+    if criterion is None:
+        return
+    check.one_of("criterion", criterion, tuple(CRITERIA))
+    given = [name for name, value in of_folds.items() if value is not None]
+    if given:
+        raise ValueError(f"'criterion' needs no folds: leave out {' and '.join(given)}, or criterion.")
