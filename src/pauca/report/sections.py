@@ -167,10 +167,12 @@ def alternatives(data: ModelData) -> Markup:
     """The best replacement of each selected feature."""
     if not data.alternatives:
         return Markup("")
-    body = [[one.feature, name_tag(one.replacement), percent(one.explained_lost, 2)] for one in data.alternatives]
+    body = [
+        [one["feature"], name_tag(one["replacement"]), percent(one["explained_lost"], 2)] for one in data.alternatives
+    ]
     notes = [
-        f"If a selected {data.noun} is not available, this is the best replacement, and the share explained on the "
-        "training data that is lost.",
+        f"If a selected {data.noun} is not available, these are its best replacements, and the share explained on the "
+        "training data that each loses.",
         f"A loss close to the importance of the {data.noun} means that nothing can replace it.",
     ]
     heads = [data.noun.capitalize(), "Replacement", "Explained lost"]
