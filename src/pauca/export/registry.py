@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pauca.export.files import ModelFileError
-from pauca.losses import FOR_CLASSES, FOR_NUMBERS, Multinomial
-from pauca.methods import BY_NAME
+from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Multinomial
+from pauca.methods import METHODS
 
 C = TypeVar("C", bound=type)
 
@@ -33,7 +33,8 @@ KINDS: dict[str, Kind] = {}
 """By name; estimators register themselves when they are imported, and ``pauca.loading`` imports them all."""
 
 PARTS: dict[str, type] = {
-    part.__name__: part for part in (*FOR_NUMBERS.values(), *FOR_CLASSES.values(), Multinomial, *BY_NAME.values())
+    part.__name__: part
+    for part in (*REGRESSION_LOSSES.values(), *CLASSIFICATION_LOSSES.values(), Multinomial, *METHODS.values())
 }
 
 

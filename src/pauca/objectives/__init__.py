@@ -1,4 +1,4 @@
-"""Objectives: data and a loss made into a function of the coefficients. They hold no iterate."""
+"""Objectives: functions of the coefficients, made of data and a loss. They hold no iterate."""
 
 from pauca.objectives.gram import GramRows
 from pauca.objectives.least_squares import LeastSquares

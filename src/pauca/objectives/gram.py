@@ -8,27 +8,27 @@ import numpy as np
 
 from pauca.design import Design
 
-# A pass over X for 32 rows costs about four times as much as for one. More rows would not come cheaper.
+# A pass over X for 32 rows takes about four times as long as for one. More rows gain nothing further.
 ROWS_PER_PASS = 32
 
-# Where many rows are known to be wanted, no guess can go wrong.
+# Where many rows are known to be needed, nothing is computed in vain.
 KNOWN_ROWS_PER_PASS = 256
 
 # Designs this narrow get the whole Gram matrix in one pass.
 WHOLE_UP_TO = 4 * ROWS_PER_PASS
 
-# On data that lie in the cache a pass costs what its arithmetic costs, and a wrong guess is not cheap.
+# On data that fit in the cache, arithmetic takes all of the time, and rows computed in vain are not cheap.
 SMALL_BYTES = 1 << 20
 
-# No pass makes more than this many bytes of rows, and the rows kept stay below the larger of this figure
-# times two and an eighth of X.
+# No pass computes more than this many bytes of rows, and the rows kept take at most the larger of twice as much and an
+# eighth of X.
 PASS_BYTES = 1 << 26
 
 
 class GramRows:
-    """Rows ``j -> X_j' V X`` of standardised columns, each computed at most once while memory lasts.
+    """Cached rows ``j -> X_j' V X`` of the Gram matrix of standardised columns.
 
-    When a row is missing, the pass over X that computes it computes the rows that are likely to be wanted next too.
+    When a row is missing, the pass over X that computes it also computes the rows that are likely to be needed next.
     """
 
     def __init__(self, design: Design) -> None:
@@ -43,7 +43,7 @@ class GramRows:
         self.computed = 0
 
     def row(self, feature: int, likely: Callable[[int, int], Iterable[int]] | None = None) -> np.ndarray:
-        """The Gram row of ``feature``; ``likely(feature, count)`` says which rows may be wanted after it."""
+        """The Gram row of ``feature``; ``likely(feature, count)`` returns rows likely to be needed next."""
         row = self._rows.get(feature)
         if row is None:
             self._compute(self._batch(feature, likely))
@@ -51,19 +51,19 @@ class GramRows:
         return row
 
     def known(self) -> list[int]:
-        """The features whose rows are at hand."""
+        """The features whose rows are cached."""
         return list(self._rows)
 
     def rows(self, features: Sequence[int] | np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
         """The Gram rows of several features, stacked; ``columns`` keeps only some entries of each."""
-        wanted = [int(j) for j in features]
-        found = {j: self._rows[j][columns] for j in wanted if j in self._rows}
-        missing = [j for j in wanted if j not in found]
+        needed = [int(j) for j in features]
+        found = {j: self._rows[j][columns] for j in needed if j in self._rows}
+        missing = [j for j in needed if j not in found]
         for start in range(0, len(missing), self._known_per_pass):
             batch = missing[start : start + self._known_per_pass]
             found.update(zip(batch, self._compute(batch)[:, columns], strict=True))
         width = self._design.n_features if isinstance(columns, slice) else len(columns)
-        return np.stack([found[j] for j in wanted]) if wanted else np.zeros((0, width))
+        return np.stack([found[j] for j in needed]) if needed else np.zeros((0, width))
 
     def _batch(self, feature: int, likely: Callable[[int, int], Iterable[int]] | None) -> list[int]:
         if self._design.n_features <= WHOLE_UP_TO:
@@ -71,7 +71,7 @@ class GramRows:
         if likely is None or self._per_pass == 1:
             return [feature]
         others = (int(j) for j in likely(feature, self._per_pass - 1))
-        # In order: the columns of a row then lie in order too.
+        # In order, as the columns lie in memory.
         return sorted({feature, *(j for j in others if j not in self._rows)})
 
     def _compute(self, features: list[int]) -> np.ndarray:
@@ -81,6 +81,6 @@ class GramRows:
         for j, row in zip(features, block, strict=True):
             self._rows[j] = row
         while len(self._rows) > self._most_kept:
-            # Oldest first: dictionaries keep the order of arrival.
+            # Oldest first: dictionaries keep the order of insertion.
             self._rows.pop(next(iter(self._rows)))
         return block

@@ -128,7 +128,7 @@ class Fits:
         """The minimum that a fit stands for: found again if it has been forgotten."""
         key = frozenset(fit.units)
         if key not in self._minima:
-            features, guess = self.objective.units.of(fit.units), WarmStart(fit.coef, about=fit.value)
+            features, guess = self.objective.units.of(fit.units), WarmStart(fit.coef, value=fit.value)
             self._keep(key, self.objective.minimise(self.pool.gather(fit.units), features, guess))
         return self._minima[key]
 
