@@ -21,13 +21,11 @@ from pauca.crf.input import FittedColumns, Sequences, read_sequences
 from pauca.crf.labels import encode_labels, label_report, label_table, read_labels
 from pauca.crf.observations import Observations, check_magnitudes
 from pauca.crf.problem import SENSOR, WEIGHT, TaggerSettings, fit_tagger
-from pauca.estimators.fit_warnings import ended, fewer
+from pauca.estimators.fit_warnings import too_few, unusual_end
 from pauca.estimators.fitted import PathMixin
 from pauca.export import register_kind, save
 from pauca.methods import FoBa, Forward, resolve
-from pauca.model_selection.folds import check_folds
-from pauca.model_selection.sizes import check_jobs, parse_sizes
-from pauca.results.choice import FOLD_RULES
+from pauca.model_selection.sizes import check_cross_validation, parse_sizes
 from pauca.search.driver import Budget, Method, Progress
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
@@ -43,7 +41,7 @@ FOR_SENSORS = ("feature_groups", "always", "never", "costs", "budget")
 METHODS: dict[str, Method] = {"foba": FoBa(rule="gradient"), "forward": Forward(rule="gradient")}
 
 
-@register_kind("SparseTagger", labels=("classes_", "names_"))
+@register_kind("SparseTagger", arrays=("classes_", "names_"))
 class SparseTagger(PathMixin, BaseEstimator):
     """A label for every position of a sequence, from few sensors: a linear-chain conditional random field.
 
@@ -320,11 +318,9 @@ class SparseTagger(PathMixin, BaseEstimator):
     def _check_options(self) -> TaggerSettings:
         """Check the parameters before any data are read."""
         check = ParameterChecks(type(self).__name__)
-        sizes = parse_sizes(self)
+        sizes = parse_sizes(check, self.k)
         check.one_of("unit", self.unit, (SENSOR, WEIGHT))
-        check.one_of("selection_rule", self.selection_rule, FOLD_RULES)
-        check_folds(self.cv)
-        check_jobs(self.n_jobs)
+        check_cross_validation(check, self.cv, self.selection_rule, self.n_jobs)
         named = METHODS.get(self.method) if isinstance(self.method, str) else None
         method = named or resolve(self.method)
         ridge, ridge_transitions = (
@@ -426,11 +422,12 @@ class SparseTagger(PathMixin, BaseEstimator):
             yield f"Sensors that are copies of chosen ones were left out: {quoted_columns(names, copies)}."
         n_units = path.n_features if path.group_labels is None else len(path.group_labels)
         if isinstance(self.k, numbers.Integral) and self.k_ < int(self.k):
-            yield from fewer(self, f"{self.unit}s", n_units)
+            constraints = {name: getattr(self, name) for name in FOR_SENSORS}
+            yield from too_few(int(self.k), self.k_, path.stop, f"{self.unit}s", n_units, constraints)
         if path.choice is not None and path.choice.chosen == 0:
             yield "No sensor helps on sequences held out: transitions alone predict as well."
         n_redundant = (len(redundant.constant) + len(redundant.copies)) * (n_labels if by_weight else 1)
-        yield from ended(path, n_units - n_redundant)
+        yield from unusual_end(path, n_units - n_redundant)
         if not model.converged:
             yield "The solver did not converge: the weights may be inaccurate. Set a larger ridge."
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from joblib import cpu_count
 
-from pauca.constraints import parsing
 from pauca.constraints.limits import Limits
-from pauca.constraints.parsing import Columns
+from pauca.constraints.parsing import Columns, ConstraintParser
 from pauca.constraints.units import Units
 from pauca.crf.feature_groups import RedundantSensors, column_sensors, find_redundant
 from pauca.crf.inference import ChainInference, load_kernels
@@ -38,13 +36,6 @@ from pauca.wording import column_names
 SQUARE_ARRAYS = 6
 
 SENSOR, WEIGHT = "sensor", "weight"
-
-
-def ConstraintParser(columns: Columns, noun: str, **values: Any) -> parsing.ConstraintParser:  # noqa: N802
-    """TEMPORARY ADAPTER, until the parser takes values: then import ConstraintParser and delete this function."""
-    return parsing.ConstraintParser(
-        SimpleNamespace(max_per_group=None, **values), columns.n_features, columns.names, noun
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +189,7 @@ def _make_problem(
     n, n_columns, by_weight = len(codes), sequences.matrix.shape[1], settings.by_weight
     columns = Columns(n_columns, sequences.names)
     sensors = column_sensors(settings.feature_groups, columns)
-    parser = ConstraintParser(columns=columns, feature_groups=sensors, noun=f"{SENSOR}s", **settings.constraints)
+    parser = ConstraintParser(columns, feature_groups=sensors, noun=f"{SENSOR}s", **settings.constraints)
     _require_memory(n_labels, settings.largest or 0, None if by_weight else parser.units)
     observations = Observations.from_distinct_rows(sequences.matrix, sequences.bounds)
     check_magnitudes(observations, np.arange(n_columns), sequences.names)
