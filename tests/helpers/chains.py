@@ -1,4 +1,4 @@
-"""Chains for the tests, and slow answers that the compiled passes are held against."""
+"""Chains for the tests, and slow reference results for the compiled kernels."""
 
 from itertools import pairwise, product
 
@@ -28,10 +28,10 @@ def bounds_of(X_list):
 
 
 def point_of(field, weights, transitions, biases):
-    """The coordinates of a field that stand for weights of the columns as they are."""
-    seen = field.observations
-    biases = biases + seen.pull(seen.often[:, None])[:, 0] @ weights
-    scaled = weights * seen.spreads()[:, None]
+    """The coordinates of a field for given weights of unscaled columns."""
+    data = field.observations
+    biases = biases + data.transpose_dot(data.row_shares[:, None])[:, 0] @ weights
+    scaled = weights * data.scales()[:, None]
     return np.concatenate([scaled.ravel(), transitions.ravel(), biases, np.zeros(2 * field.n_labels)])
 
 
@@ -41,7 +41,7 @@ def path_score(scores, transitions, labels):
 
 
 def enumerated(scores, transitions):
-    """Log normaliser, marginals, counts of transitions and best labels of one chain, over all label sequences."""
+    """Log partition, marginals, counts of transitions and best labels of one chain, over all label sequences."""
     length, n = scores.shape
     paths = list(product(range(n), repeat=length))
     values = np.array([path_score(scores, transitions, np.array(path)) for path in paths])
@@ -54,8 +54,14 @@ def enumerated(scores, transitions):
     return total, marginals, counts, np.array(paths[int(values.argmax())])
 
 
+def log_sum(values):
+    """``logsumexp`` over the first axis, without what SciPy's looks at before: there are thousands of small ones."""
+    largest = values.max(axis=0)
+    return largest + np.log(np.exp(values - largest).sum(axis=0))
+
+
 def in_log_space(scores, transitions):
-    """Log normaliser, marginals and counts of transitions of one chain, in logarithms throughout.
+    """Log partition, marginals and counts of transitions of one chain, in logarithms throughout.
 
     Messages sum to one at every step: large numbers would lose digits.
     """
@@ -63,14 +69,14 @@ def in_log_space(scores, transitions):
     ahead, behind = np.empty((length, n)), np.zeros((length, n))
     totals = np.zeros(length)
     for t in range(length):
-        ahead[t] = scores[t] + (logsumexp(ahead[t - 1][:, None] + transitions, axis=0) if t else 0.0)
-        totals[t] = logsumexp(ahead[t])
+        ahead[t] = scores[t] + (log_sum(ahead[t - 1][:, None] + transitions) if t else 0.0)
+        totals[t] = log_sum(ahead[t])
         ahead[t] -= totals[t]
     for t in range(length - 2, -1, -1):
-        behind[t] = logsumexp(transitions + (scores[t + 1] + behind[t + 1])[None], axis=1)
+        behind[t] = log_sum(transitions.T + (scores[t + 1] + behind[t + 1])[:, None])
         behind[t] -= behind[t].max()
     counts = np.zeros((n, n))
     for t in range(1, length):
         pairs = ahead[t - 1][:, None] + transitions + (scores[t] + behind[t])[None]
-        counts += np.exp(pairs - logsumexp(pairs))
+        counts += np.exp(pairs - log_sum(pairs.ravel()))
     return totals.sum(), softmax(ahead + behind, axis=1), counts

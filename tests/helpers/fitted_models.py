@@ -47,7 +47,7 @@ MAKERS = {
     "one column": lambda X, s: SparseRegressor(k=3).fit(X, s[:, None]),
     "poisson outputs": lambda X, s: SparseRegressor(k=2, loss="poisson").fit(X, np.floor(np.exp(np.c_[s, -s]))),
     "groups": lambda X, s: SparseRegressor(k=2, feature_groups=list("aabbcc"), always=["c"], never=("a",)).fit(X, s),
-    "wishes": lambda X, s: SparseRegressor(
+    "constraints": lambda X, s: SparseRegressor(
         k=3,
         feature_groups=np.array([1, 1, 1, 2, 2, 2]),
         max_per_group=2,

@@ -1,4 +1,4 @@
-"""Refits of an objective of any kind: each support is fitted once, as closely as somebody has asked."""
+"""Refits of an objective of any kind: each support is fitted once, as closely as its use needs it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from pauca.custom.objective import CustomProblem
 from pauca.custom.quasi_newton import Rest, inverse_diagonal, inverse_of, minimise, without
+from pauca.subsets.fits import Fit, RecentTable
 
-# A trial may leave this share of its distance in value from the model it is held against.
+# A trial may leave this share of its distance in value from the model it is compared with.
 TRIAL_WITHIN = 0.03
 
 
@@ -18,8 +19,8 @@ TRIAL_WITHIN = 0.03
 class Closeness:
     """How close to their minimum models are taken."""
 
-    standing: float
-    """Those that the search stands on: what is left as a share of the step that led to them."""
+    accurate: float
+    """Those that the search moves to: what is left as a share of the step that led to them."""
     polished: float
     """Those that are returned: what is left as a share of the value."""
     negligible: float
@@ -27,10 +28,10 @@ class Closeness:
 
 
 # What quasi-Newton steps promise is too little by a factor of ten to a hundred where the objective is much flatter in
-# some directions than in others; that is reckoned with. On a chain of labels whose 56 transitions are free, models of a
-# path took 129 gradients to stand within 1e-3, 155 within 1e-4, 226 within 1e-5 and 358 within 1e-6, and were in truth
-# within 6e-3, 3e-3, 6e-4 and 4e-5; to polish them all to 1e-9 took 400, 360, 230 and 20 more. So a search whose models
-# are to be close is best done tightly from the first.
+# some directions than in others; these numbers allow for that. On a chain of labels whose 56 transitions are free, the
+# models of a path took 129 gradients to come within 1e-3 by what steps promise, 155 within 1e-4, 226 within 1e-5, 358
+# within 1e-6, and were really within 6e-3, 3e-3, 6e-4 and 4e-5; to polish them all to 1e-9 took 400, 360, 230 and 20
+# more. So a search whose models are to be close is best done tightly from the first.
 TIGHT = Closeness(1e-6, 1e-11, 1e-10)
 NEWTON = Closeness(1e-6, 1e-14, 1e-13)
 COSTLY = Closeness(TRIAL_WITHIN, 1e-6, 1e-6)
@@ -39,78 +40,78 @@ COSTLY = Closeness(TRIAL_WITHIN, 1e-6, 1e-6)
 KEPT_BYTES = 1 << 28
 LEAST_KEPT = 8
 
-# A Hessian of up to this many coordinates is made where no steps have told one.
+# A Hessian of up to this many coordinates is formed where no quasi-Newton steps have built one up.
 LARGEST_HESSIAN = 1000
 
+# Divergence: slopes are evaluated so far before and beyond the point where the steps ended, as a share of the
+# parameters. A slope beyond it that is less than the second share of the one before has faded: around a minimum they
+# are alike in size.
+PROBE_DISTANCE = 0.25
+FADED = 0.02
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A model on a set of units, as close to the minimum as ``left`` says."""
 
-    units: tuple[int, ...]
-    """Ascending."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartialFit(Fit):
+    """A model on a set of units, as close to the minimum as ``left`` says; ``coef`` has shape (q,)."""
+
     coords: np.ndarray
-    """Free coordinates, then those of the units."""
-    coef: np.ndarray
-    """Parameters at these coordinates."""
-    value: float
+    """Free coordinates, then those of the units, shape (q,)."""
     left: float
     """About how much lower the minimum is."""
     step: float
     """By how much the value differs from that of the model it was made from."""
     polished: bool = False
     """Whether there is nothing left to gain but rounding."""
-    converged: bool = True
 
 
 class Fits:
     """Minimisers by support.
 
-    Values of different supports are compared in one of two ways. Models that the search stands on are all converged
-    alike: what they leave is a small share of the step that led to them. A trial is held against such a model, and both
-    are refined until what they leave is a few per cent of the difference between the two; see ``difference``.
+    Values of different supports are compared in one of two ways. Models that the search moves to are all converged
+    alike: what they leave is a small share of the step that led to them. A trial is compared with such a model, and
+    both are refined until what they leave is a few per cent of the difference between the two; see ``difference``.
     """
 
     def __init__(self, problem: CustomProblem) -> None:
         self.problem = problem
         exact = problem.hessian is not None or problem.refit is not None
         self.closeness = COSTLY if problem.costly else NEWTON if exact else TIGHT
-        self._known: dict[frozenset[int], Fit] = {}
-        self._rests: dict[frozenset[int], Rest] = {}
+        self._known: dict[frozenset[int], PartialFit] = {}
+        self._rests = RecentTable[Rest]()
         self.null = self._first()
         self._anchor = self.point(self.null)
 
-    def standing(self, support: frozenset[int], near: Fit) -> Fit:
-        """The minimiser on ``support``, as close as the search needs it to stand on."""
+    def accurate(self, support: frozenset[int], near: PartialFit) -> PartialFit:
+        """The minimiser on ``support``, as close as the search needs it to go on from."""
         fit = self.trial(support, near)
-        return self.refined(fit, self.closeness.standing * fit.step)
+        return self.refined(fit, self.closeness.accurate * fit.step)
 
-    def trial(self, support: frozenset[int], near: Fit) -> Fit:
-        """The minimiser on ``support`` to a few per cent of its distance from ``near``, from which it is looked for."""
+    def trial(self, support: frozenset[int], near: PartialFit) -> PartialFit:
+        """The minimiser on ``support`` to a few per cent of its distance from ``near``, where the steps start."""
         found = self._known.get(support)
         if found is None:
             found = self._fit(tuple(sorted(support)), near)
         return found
 
-    def polished(self, fit: Fit) -> Fit:
+    def polished(self, fit: PartialFit) -> PartialFit:
         """A fit with nothing left to gain but rounding."""
         fit = self.latest(fit)
         return fit if fit.polished else self.refined(fit, self._rounding(fit.value))
 
-    def taught(self, fit: Fit, larger: Fit) -> Fit:
+    def with_inverse_of(self, fit: PartialFit, larger: PartialFit) -> PartialFit:
         """A fit with the inverse Hessian of a larger one that holds its units, where more steps have been taken."""
         stays = np.isin(larger.coords, fit.coords)
         inverse = self._rest(larger).inverse
         if inverse is not None and int(stays.sum()) == len(fit.coords):
-            learnt, _ = without(inverse, np.flatnonzero(stays), np.flatnonzero(~stays))
-            self._rests[frozenset(fit.units)] = replace(self._rest(fit), inverse=learnt)
+            smaller, _ = without(inverse, np.flatnonzero(stays), np.flatnonzero(~stays))
+            self._rests[frozenset(fit.units)] = replace(self._rest(fit), inverse=smaller)
         return fit
 
-    def latest(self, fit: Fit) -> Fit:
-        """The fit on the same units as it is now."""
+    def latest(self, fit: PartialFit) -> PartialFit:
+        """The fit on the same units, as far as it has been refined."""
         return self._known[frozenset(fit.units)]
 
-    def difference(self, a: Fit, b: Fit, within: float = TRIAL_WITHIN) -> float:
+    def difference(self, a: PartialFit, b: PartialFit, within: float = TRIAL_WITHIN) -> float:
         """By how much the least value on the units of ``a`` lies above that of ``b``.
 
         Both are refined until what they leave is no more than the share ``within`` of it, or nothing but rounding: fits
@@ -126,7 +127,7 @@ class Fits:
             for fit in rough:
                 self.refined(fit, min(may_leave, 0.1 * fit.left))
 
-    def refined(self, fit: Fit, left: float) -> Fit:
+    def refined(self, fit: PartialFit, left: float) -> PartialFit:
         """The fit, with no more than ``left`` left to gain."""
         fit = self.latest(fit)
         if fit.polished or fit.left <= left:
@@ -137,17 +138,17 @@ class Fits:
         closest = left <= self._rounding(fit.value) or rest.left > left
         return self._keep(fit.units, fit.coords, rest, fit.step, polished=closest)
 
-    def point(self, fit: Fit) -> np.ndarray:
+    def point(self, fit: PartialFit) -> np.ndarray:
         """The whole parameter vector of a fit; a new array."""
         w = np.zeros(self.problem.n_coords)
         w[fit.coords] = fit.coef
         return w
 
-    def gradient(self, fit: Fit) -> np.ndarray:
+    def gradient(self, fit: PartialFit) -> np.ndarray:
         """The gradient at a fit, shape (n_coords,)."""
         return self._rest(fit).gradient
 
-    def inverse(self, fit: Fit) -> np.ndarray:
+    def inverse(self, fit: PartialFit) -> np.ndarray:
         """About the inverse of the Hessian on the coordinates of a fit."""
         rest = self._rest(fit)
         if rest.inverse is None:
@@ -156,30 +157,30 @@ class Fits:
             assert rest.inverse is not None
         return rest.inverse
 
-    def dropped(self, fit: Fit, units: frozenset[int]) -> Rest:
-        """Where the quadratic around a fit has its minimum once some units are held at zero, evaluated in truth."""
+    def dropped(self, fit: PartialFit, units: frozenset[int]) -> Rest:
+        """The objective where the quadratic around a fit has its minimum once some units are held at zero."""
         wanted = self.problem.coords(sorted(set(fit.units) - units))
         return self._dropped(replace(self._rest(fit), inverse=self.inverse(fit)), fit.coords, wanted)[0]
 
-    def aside(self, fit: Fit, coords: np.ndarray) -> Rest:
-        """A fit as the place from which other coordinates set out alone."""
+    def aside(self, fit: PartialFit, coords: np.ndarray) -> Rest:
+        """A fit as the point from which other coordinates start to move alone."""
         rest = self._rest(fit)
         return replace(rest, inverse=np.diag(self._diagonal(rest.w, rest.gradient, coords)), left=np.inf)
 
-    def _first(self) -> Fit:
-        """The empty model, from the start that the objective names."""
+    def _first(self) -> PartialFit:
+        """The empty model, from the objective's own start."""
         problem = self.problem
         value, gradient = problem.at(problem.start)
         if gradient is None:
             raise ValueError(f"{problem.called('value')} is not finite at the start; give a start where it is.")
         coords = problem.free
-        guess = self._diagonal(problem.start, gradient, coords)
-        begin = Rest(problem.start, value, gradient, np.diag(guess), np.inf)
+        diagonal = self._diagonal(problem.start, gradient, coords)
+        begin = Rest(problem.start, value, gradient, np.diag(diagonal), np.inf)
         rest = self._minimised(coords, begin, lambda at: TRIAL_WITHIN * abs(value - at))
         fit = self._keep((), coords, rest, abs(value - rest.value))
         return self.refined(fit, self._rounding(fit.value))
 
-    def _fit(self, units: tuple[int, ...], near: Fit) -> Fit:
+    def _fit(self, units: tuple[int, ...], near: PartialFit) -> PartialFit:
         coords = self.problem.coords(units)
         near = self.latest(near)
         begin = self._bordered(*self._dropped(self._rest(near), near.coords, coords), coords)
@@ -187,7 +188,7 @@ class Fits:
         return self._keep(units, coords, rest, abs(near.value - rest.value))
 
     def _minimised(self, coords: np.ndarray, begin: Rest, enough: Callable[[float], float]) -> Rest:
-        """The minimum over some coordinates, by the objective's own way if that gets anywhere."""
+        """The minimum over some coordinates, by the objective's own ``refit`` if that lowers the value."""
         if self.problem.refit is not None and len(coords):
             rest = self._by_hook(coords, begin, max(enough(begin.value), self._rounding(begin.value)))
             if rest.value < begin.value:
@@ -205,13 +206,13 @@ class Fits:
             first = self.problem.coordinate(int(np.flatnonzero(moved)[0]))
             raise ValueError(
                 f"{self.problem.name}.refit must return an array of shape {begin.w.shape} that is zero outside of the "
-                f"coordinates it is given; shape {w.shape} came, or {first} is not."
+                f"coordinates it is given; got shape {w.shape}, or {first} is not zero."
             )
         value, gradient = self.problem.at(w)
         return replace(begin, value=np.inf) if gradient is None else Rest(w, value, gradient, None, tol)
 
     def _dropped(self, rest: Rest, coords: np.ndarray, wanted: np.ndarray) -> tuple[Rest, np.ndarray]:
-        """The place to go on from with those of ``coords`` that are wanted, and which they are."""
+        """The point to go on from with those of ``coords`` that are wanted, and which they are."""
         stays = np.isin(coords, wanted)
         if stays.all():
             return rest, coords
@@ -220,11 +221,11 @@ class Fits:
         w[coords[lost]] = 0.0
         moved, inverse = w.copy(), None
         if rest.inverse is not None:
-            inverse, share = without(rest.inverse, kept, lost)
-            moved[coords[kept]] -= share @ rest.w[coords[lost]]
+            inverse, pull = without(rest.inverse, kept, lost)
+            moved[coords[kept]] -= pull @ rest.w[coords[lost]]
         # Of the minimum of the quadratic and of the point with nothing but zeros put in, one may lie outside of the
         # domain; on the way to the empty model, which does not, there are others.
-        trials = [moved] + [self._anchor + reach * (w - self._anchor) for reach in (1.0, 0.5, 0.25, 0.1, 0.0)]
+        trials = [moved] + [self._anchor + share * (w - self._anchor) for share in (1.0, 0.5, 0.25, 0.1, 0.0)]
         for there in trials:
             value, gradient = self.problem.at(there)
             if gradient is not None:
@@ -235,11 +236,15 @@ class Fits:
         """The same point with further coordinates, which are zero there, in the order that is wanted."""
         if rest.inverse is None:
             return rest
-        place = {coord: position for position, coord in enumerate(coords.tolist())}
-        old = np.array([position for position, coord in enumerate(wanted.tolist()) if coord in place], dtype=np.intp)
-        new = np.array([position for position, coord in enumerate(wanted.tolist()) if coord not in place], np.intp)
+        position_of = {coord: position for position, coord in enumerate(coords.tolist())}
+        old = np.array(
+            [position for position, coord in enumerate(wanted.tolist()) if coord in position_of], dtype=np.intp
+        )
+        new = np.array(
+            [position for position, coord in enumerate(wanted.tolist()) if coord not in position_of], np.intp
+        )
         inverse = np.zeros((len(wanted), len(wanted)))
-        source = [place[coord] for coord in wanted[old].tolist()]
+        source = [position_of[coord] for coord in wanted[old].tolist()]
         inverse[np.ix_(old, old)] = rest.inverse[np.ix_(source, source)]
         inverse[new, new] = self._diagonal(rest.w, rest.gradient, wanted[new])
         return replace(rest, inverse=inverse, left=np.inf)
@@ -251,7 +256,7 @@ class Fits:
         return np.diag(self._diagonal(w, gradient, coords))
 
     def _diagonal(self, w: np.ndarray, gradient: np.ndarray, coords: np.ndarray) -> np.ndarray:
-        """A first guess at the inverse curvature in some coordinates."""
+        """An estimate of the inverse curvature in some coordinates."""
         if not len(coords):
             return np.zeros(0)
         if self.problem.curvature is not None:
@@ -264,8 +269,8 @@ class Fits:
             own = np.full(len(coords), 0.0 if bent is None else float(bent @ direction) / size)
         return inverse_diagonal(own)
 
-    def _rest(self, fit: Fit) -> Rest:
-        """Gradient and inverse Hessian of a fit: made again if they have been forgotten."""
+    def _rest(self, fit: PartialFit) -> Rest:
+        """Gradient and inverse Hessian of a fit: computed again if they are no longer kept."""
         key = frozenset(fit.units)
         found = self._rests.get(key)
         if found is None:
@@ -280,16 +285,73 @@ class Fits:
 
     def _keep(
         self, units: tuple[int, ...], coords: np.ndarray, rest: Rest, step: float, *, polished: bool = False
-    ) -> Fit:
+    ) -> PartialFit:
         key = frozenset(units)
-        fit = Fit(units, coords, rest.w[coords], rest.value, rest.left, step, polished or not rest.converged)
-        self._known[key] = replace(fit, converged=rest.converged)
-        self._rests.pop(key, None)
-        self._rests[key] = rest
-        most = max(LEAST_KEPT, KEPT_BYTES // (8 * len(coords) ** 2 + 2 * rest.gradient.nbytes))
-        while len(self._rests) > most:
-            self._rests.pop(next(iter(self._rests)))
+        self._known[key] = PartialFit(
+            units,
+            rest.w[coords],
+            rest.value,
+            rest.converged,
+            coords=coords,
+            left=rest.left,
+            step=step,
+            polished=polished or not rest.converged,
+        )
+        each = 8 * len(coords) ** 2 + 2 * rest.gradient.nbytes
+        self._rests.keep(key, rest, max(LEAST_KEPT, KEPT_BYTES // each))
         return self._known[key]
 
     def _rounding(self, value: float) -> float:
         return self.closeness.polished * max(abs(value), self.problem.magnitude)
+
+
+def diverged(fits: Fits, found: list[PartialFit]) -> list[bool]:
+    """Which of some fits have their minimum at infinity.
+
+    A model within one that has a finite minimum has one too: what diverges there could diverge in the larger one. So of
+    a path few are tested, the largest first.
+    """
+    finite: list[frozenset[int]] = []
+    diverges: dict[int, bool] = {}
+    for index in sorted(range(len(found)), key=lambda index: -len(found[index].units)):
+        units = frozenset(found[index].units)
+        diverges[index] = not any(units <= other for other in finite) and _diverges(fits, found[index])
+        if not diverges[index]:
+            finite.append(units)
+    return [diverges[index] for index in range(len(found))]
+
+
+def _diverges(fits: Fits, fit: PartialFit) -> bool:
+    """Whether the steps ended where there was next to nothing left to gain, and not where the objective rises again.
+
+    It is followed along the parameters, along each alone, and where it is flattest in parts of the parameters. A slope
+    of zero does not count: many objectives are flat at their least.
+    """
+    coef, inverse = fit.coef, fits.inverse(fit)
+    live = np.flatnonzero(coef)
+    with np.errstate(all="ignore"):
+        relative = inverse[np.ix_(live, live)] / np.outer(coef[live], coef[live])
+    if not len(live) or not np.isfinite(relative).all():
+        return False
+    share = np.linalg.eigh(relative)[1][:, -1]
+    flattest = np.zeros_like(coef)
+    flattest[live] = share / np.abs(share).max() * coef[live]
+    if fits.gradient(fit)[fit.coords] @ flattest > 0:
+        flattest = -flattest
+    return any(_fades(fits, fit, direction) for direction in (coef, flattest, *np.diag(coef)[live]))
+
+
+def _fades(fits: Fits, fit: PartialFit, direction: np.ndarray) -> bool:
+    """Whether the slope along a direction is negative all the way, and next to nothing in the end."""
+    line = np.zeros(fits.problem.n_coords)
+    line[fit.coords] = direction
+    w, slopes = fits.point(fit), []
+    for length in (-PROBE_DISTANCE, 0.5 * PROBE_DISTANCE, PROBE_DISTANCE):
+        try:
+            gradient = fits.problem.at(w + length * line)[1]
+        except (ArithmeticError, ValueError):  # a failure where no step has led must not fail the fit
+            return False
+        if gradient is None or not gradient @ line < 0:
+            return False
+        slopes.append(float(gradient @ line))
+    return slopes[0] * FADED < slopes[2]

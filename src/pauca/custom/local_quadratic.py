@@ -1,15 +1,16 @@
-"""What every unit would bring to a fitted model, to second order: who is worth a look in truth."""
+"""What every unit would bring to a fitted model, to second order."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from pauca.custom.fits import LARGEST_HESSIAN, Fit, Fits
+from pauca.custom.fits import LARGEST_HESSIAN, Fits, PartialFit
+from pauca.subsets.engine import highest_scores
 
-# So many units that the diagonal of the Hessian ranks first are looked at with what they share with the chosen ones;
-# more where there is no diagonal, and the size of the gradient ranks them.
-SHORTLIST = 16
-LONGER_LIST = 32
+# For so many units that the diagonal of the Hessian ranks first, its products along them are computed, a gradient each;
+# for more where there is no diagonal, and the size of the gradient ranks them.
+RANKED_BY_DIAGONAL = 16
+RANKED_BY_GRADIENT = 32
 
 # What the chosen coordinates leave of the curvature along a direction is taken to be no less than this share.
 LEAST_LEFT = 1e-6
@@ -19,17 +20,17 @@ class LocalQuadratic:
     """The quadratic around a fit, as far as gradients tell.
 
     Conventions (g the gradient; D the diagonal of the Hessian H, or ones where it is not known; B the inverse of H on
-    the model, d the direction ``-g_u / D_u`` in which unit u would set out)
+    the model, d the direction ``-g_u / D_u`` in which unit u would start to move)
     -----------
-    guess         : ``g_u' D_u^-1 g_u / 2``, what u gains if it moves alone and the diagonal is all there is
+    diagonal gain : ``g_u' D_u^-1 g_u / 2``, what u gains if it moves alone and the diagonal is all there is
     stiffness     : ``d'Hd / d'Dd``, the curvature along d in parts of what D says
     stiffness left: ``(d'Hd - d'H B H d) / d'Dd``, what the model leaves of it
 
-    A unit gains about guess over stiffness if it moves alone, and guess over the stiffness left if the model moves with
-    it. ``H d`` is the difference of two gradients, or comes from the objective's own Hessian.
+    A unit gains about its diagonal gain over the stiffness if it moves alone, and over the stiffness left if the model
+    moves with it. ``H d`` is the difference of two gradients, or comes from the objective's own Hessian.
     """
 
-    def __init__(self, fits: Fits, fit: Fit) -> None:
+    def __init__(self, fits: Fits, fit: PartialFit) -> None:
         self._fits = fits
         self.fit = fit
         self.w = fits.point(fit)
@@ -49,49 +50,49 @@ class LocalQuadratic:
         """About the inverse of the Hessian on the coordinates of the fit."""
         return self._fits.inverse(self.fit)
 
-    def guess(self, gradient: np.ndarray) -> np.ndarray:
-        """What the diagonal says of every unit where the gradient is the given one, shape (n_units,)."""
+    def diagonal_gains(self, gradient: np.ndarray) -> np.ndarray:
+        """What every unit gains by the diagonal where the gradient is the given one, shape (n_units,)."""
         return self._fits.problem.totals(0.5 * gradient * gradient / self._diagonal)
 
-    def shortlist(self, guess: np.ndarray, addable: np.ndarray) -> list[int]:
-        """The units that a guess ranks first."""
-        scores = np.where(addable & (guess > 0), guess, -np.inf)
-        return highest(scores, SHORTLIST if self._known_diagonal else LONGER_LIST)
+    def shortlist(self, gains: np.ndarray, allowed: np.ndarray) -> list[int]:
+        """The allowed units with the highest gains by the diagonal."""
+        scores = np.where(allowed & (gains > 0), gains, -np.inf)
+        return highest_scores(scores, RANKED_BY_DIAGONAL if self._known_diagonal else RANKED_BY_GRADIENT)
 
-    def alone(self, units: list[int]) -> np.ndarray:
+    def gains_alone(self, units: list[int]) -> np.ndarray:
         """What some units gain if each moves alone."""
-        guess = self.guess(self.gradient)[units]
-        return guess if self._known_diagonal else guess / self.stiffness(units, None, self.fit.coords)
+        gains = self.diagonal_gains(self.gradient)[units]
+        return gains if self._known_diagonal else gains / self.stiffness(units, None, self.fit.coords)
 
-    def refitted(self, units: list[int]) -> np.ndarray:
+    def refit_gains(self, units: list[int]) -> np.ndarray:
         """What some units gain if the chosen ones move with them."""
-        return self.guess(self.gradient)[units] / self.stiffness(units, self.inverse, self.fit.coords)
+        return self.diagonal_gains(self.gradient)[units] / self.stiffness(units, self.inverse, self.fit.coords)
 
     def stiffness(self, units: list[int], inverse: np.ndarray | None, coords: np.ndarray) -> np.ndarray:
         """The curvature along some units in parts of what the diagonal says, less what moves with them.
 
         That is the model on ``coords``, with this inverse Hessian; None for nothing.
         """
-        self._ask_hessian(units)
+        self._use_hessian(units)
         found = np.full(len(units), LEAST_LEFT)
-        for place, unit in enumerate(units):
+        for position, unit in enumerate(units):
             along = self._along(unit)
             if along is None:
                 continue
             direction, bent = along
             own = float(direction @ bent)
             left = own if inverse is None else own - float(bent[coords] @ inverse @ bent[coords])
-            found[place] = max(left, LEAST_LEFT * own, 1e-300) / float(direction @ (self._diagonal * direction))
+            found[position] = max(left, LEAST_LEFT * own, 1e-300) / float(direction @ (self._diagonal * direction))
         return found
 
-    def removals(self) -> np.ndarray:
-        """What leaving out each chosen unit costs, ``w_u' (B_uu)^-1 w_u / 2``, in the order of the fit."""
+    def removal_costs(self) -> np.ndarray:
+        """What removing each chosen unit costs, ``w_u' (B_uu)^-1 w_u / 2``, in the order of the fit."""
         owner = self._fits.problem.units.owner[self.fit.coords]
         free = len(self._fits.problem.free)
         costs = []
         for unit in self.fit.units:
-            places = free + np.flatnonzero(owner[free:] == unit)
-            block, coef = self.inverse[np.ix_(places, places)], self.fit.coef[places]
+            positions = free + np.flatnonzero(owner[free:] == unit)
+            block, coef = self.inverse[np.ix_(positions, positions)], self.fit.coef[positions]
             try:
                 costs.append(0.5 * float(coef @ np.linalg.solve(block, coef)))
             except np.linalg.LinAlgError:
@@ -99,7 +100,7 @@ class LocalQuadratic:
         return np.maximum(costs, 0.0)
 
     def _along(self, unit: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """The direction in which a unit would set out, and the Hessian times it; None if the domain ends at once."""
+        """The direction in which a unit starts to move, and the Hessian times it; None if the domain ends at once."""
         if unit not in self._bent:
             direction = self._direction(unit)
             bent = self._fits.problem.bend(self.w, self.gradient, direction)
@@ -114,8 +115,8 @@ class LocalQuadratic:
             direction[own] = 1.0
         return direction
 
-    def _ask_hessian(self, units: list[int]) -> None:
-        """All that is wanted of the Hessian at once, where the objective has one."""
+    def _use_hessian(self, units: list[int]) -> None:
+        """All products with the Hessian that are needed, at once, where the objective has one."""
         problem = self._fits.problem
         units = [unit for unit in units if unit not in self._bent]
         new = problem.units.of(units)
@@ -128,13 +129,3 @@ class LocalQuadratic:
             bent = np.zeros_like(self.w)
             bent[coords] = hessian @ direction[coords]
             self._bent[unit] = direction, bent
-
-
-def highest(scores: np.ndarray, count: int) -> list[int]:
-    """Indices of the highest scores above minus infinity, highest first, ties in order."""
-    count = min(count, len(scores))
-    if not count:
-        return []
-    some = np.argpartition(-scores, count - 1)[:count]
-    some = some[scores[some] > -np.inf]
-    return [int(i) for i in sorted(some, key=lambda i: (-scores[i], i))]

@@ -1,15 +1,85 @@
-"""Numbers foretold by few features, as a scikit-learn estimator."""
+"""SparseRegressor, and what all regressors share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+from sklearn.base import RegressorMixin
+
 from pauca.estimators.base import SparseModel
-from pauca.estimators.regression import RegressionMixin
+from pauca.estimators.validation import check_data, check_target, check_weights
 from pauca.export import register_kind
-from pauca.losses import Loss
+from pauca.losses import Loss, resolve
 from pauca.search.driver import Method, Progress
+from pauca.search.problem import Target
+
+
+class RegressionMixin(RegressorMixin):
+    """A fitted linear model of one or several numbers."""
+
+    loss: Any
+    path_: Any
+    _scores: Any
+    _several_outputs: bool
+    _output_names: list[str]
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
+        """X and y as they are fitted, row weights that sum to one, and the target as its loss wants it."""
+        loss = resolve(self.loss, classes=False)
+        names = names_of_outputs(y)
+        X, y = check_data(self, X, y)
+        check_target(y)
+        weights = check_weights(sample_weight, len(y))
+        self._several_outputs = y.ndim == 2
+        outputs = np.ascontiguousarray(y.T) if y.ndim == 2 else y[None]
+        loss.check_target(outputs[:, weights > 0])
+        self._output_names = names or [f"y{c}" for c in range(len(outputs))]
+        return X, y, weights, Target(outputs, loss, len(outputs))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict with the chosen features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            All columns of the fit, in the same order; or a frame with the chosen columns, in any order and with any
+            others, where the fit had names. Columns that were not chosen may hold missing values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            What the loss models: the mean, for "absolute_error" the median, for "quantile" the quantile.
+        """
+        scores = self._scores(X)
+        prediction = resolve(self.loss, classes=False).prediction(scores)
+        return prediction if self._several_outputs else prediction[:, 0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
+        if self._several_outputs:
+            return np.atleast_2d(coef), np.atleast_1d(intercept)
+        return coef, intercept
+
+    def _restored(self) -> None:
+        super()._restored()
+        resolve(self.loss, classes=False)
+        self._several_outputs = self.path_.output_names is not None
+        self._output_names = self.path_.output_names or []
+
+    def _words(self) -> tuple[list[str] | None, list[str] | None]:
+        return (self._output_names if self._several_outputs else None), None
+
+
+def names_of_outputs(y: Any) -> list[str] | None:
+    """Names of the columns of a frame."""
+    columns = getattr(y, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
 
 
 @register_kind("SparseRegressor")
@@ -47,7 +117,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
     ridge : float, default=0.0
         Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
     tol : float, default=0.0
-        The least decrease of the objective that is worth a further feature, in the units of the objective: for squared
+        The least decrease of the objective for which a further feature is added, in its own units: for squared
         loss those of y squared.
     fit_intercept : bool, default=True
         Whether to fit an intercept; it is never penalised and never counted.
@@ -64,7 +134,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
         with ``feature_groups`` (and no ``max_per_group``) they are labels of groups if any is one, integers too.
         Candidates are ranked by gain per price.
     budget : float or None, default=None
-        The largest total price. What is found within it is the best that exchanges come to; it is not proved best.
+        The largest total price. Models within a budget are found by exchanges of features; they are not proved to be
+        best.
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. ``(0, None)``
         asks for coefficients that are not negative. Zero must be allowed.
@@ -166,29 +237,27 @@ class SparseRegressor(RegressionMixin, SparseModel):
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
     ) -> None:
-        super().__init__(
-            k,
-            loss=loss,
-            method=method,
-            cv=cv,
-            scoring=scoring,
-            selection_rule=selection_rule,
-            criterion=criterion,
-            n_jobs=n_jobs,
-            ridge=ridge,
-            tol=tol,
-            fit_intercept=fit_intercept,
-            feature_groups=feature_groups,
-            max_per_group=max_per_group,
-            always=always,
-            never=never,
-            costs=costs,
-            budget=budget,
-            bounds=bounds,
-            time_limit=time_limit,
-            callback=callback,
-            warm_start=warm_start,
-        )
+        self.k = k
+        self.loss = loss
+        self.method = method
+        self.cv = cv
+        self.scoring = scoring
+        self.selection_rule = selection_rule
+        self.criterion = criterion
+        self.n_jobs = n_jobs
+        self.ridge = ridge
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.feature_groups = feature_groups
+        self.max_per_group = max_per_group
+        self.always = always
+        self.never = never
+        self.costs = costs
+        self.budget = budget
+        self.bounds = bounds
+        self.time_limit = time_limit
+        self.callback = callback
+        self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseRegressor:
         """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
@@ -206,7 +275,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
         -------
         self
         """
-        self._check_options()
+        settings = self._settings()
         X, y, weights, target = self._checked(X, y, sample_weight)
-        self._search(X, y, weights, target, groups)
+        self._search(settings, X, y, weights, target, groups)
         return self

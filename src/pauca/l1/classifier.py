@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pauca.estimators.classification import ClassificationMixin
+from pauca.estimators.classifier import ClassificationMixin
 from pauca.export import register_kind
 from pauca.l1.base import ARRAYS, NUMBERS, L1Model
 from pauca.losses import Loss
 from pauca.search.driver import Progress
 
 
-@register_kind("L1Classifier", labels=("classes_", *ARRAYS), numbers=NUMBERS)
+@register_kind("L1Classifier", arrays=("classes_", *ARRAYS), numbers=NUMBERS)
 class L1Classifier(ClassificationMixin, L1Model):
     """The best linear classifier in an l1 ball, with a proof of how good it is.
 

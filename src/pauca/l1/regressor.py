@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pauca.estimators.regression import RegressionMixin
+from pauca.estimators.regressor import RegressionMixin
 from pauca.export import register_kind
 from pauca.l1.base import ARRAYS, NUMBERS, L1Model
 from pauca.losses import Loss
 from pauca.search.driver import Progress
 
 
-@register_kind("L1Regressor", labels=ARRAYS, numbers=NUMBERS)
+@register_kind("L1Regressor", arrays=ARRAYS, numbers=NUMBERS)
 class L1Regressor(RegressionMixin, L1Model):
     """The best linear model of numbers in an l1 ball, with a proof of how good it is.
 

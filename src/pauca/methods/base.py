@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable
 
-from pauca.search.stop import Stop
+from pauca.search.history import Stop
 from pauca.subsets.base import REMOVALS, RULES, Subset
 
 

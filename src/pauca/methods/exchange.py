@@ -9,8 +9,7 @@ from pauca.methods.base import check_count, check_rule, next_addition, one_of
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward
 from pauca.search.driver import Goal, Method
-from pauca.search.history import History, Move, apply
-from pauca.search.stop import Stop
+from pauca.search.history import History, Move, Stop, apply
 from pauca.subsets.base import Subset, is_lower
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from pauca.methods.base import check_count, check_removal, check_rule, check_share, next_addition, one_of
 from pauca.search.driver import Goal
-from pauca.search.history import History, Move
-from pauca.search.stop import Stop
+from pauca.search.history import History, Move, Stop
 from pauca.subsets.base import Subset
 
 COMPARISONS = ("each", "cumulative", "smallest")

@@ -1,15 +1,92 @@
-"""Weighted least squares with an optional ridge, an optional intercept, and nothing that changes."""
+"""Gram rows and weighted least squares with an optional ridge and intercept."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pauca.design import Design
 from pauca.model import Model, Snapshot
-from pauca.objectives.gram import GramRows
+
+# A pass over X for 32 rows costs about four times as much as for one. More rows would not come cheaper.
+ROWS_PER_PASS = 32
+
+# Where many rows are known to be wanted, no guess can go wrong.
+KNOWN_ROWS_PER_PASS = 256
+
+# Designs this narrow get the whole Gram matrix in one pass.
+WHOLE_UP_TO = 4 * ROWS_PER_PASS
+
+# On data that lie in the cache a pass costs what its arithmetic costs, and a wrong guess is not cheap.
+SMALL_BYTES = 1 << 20
+
+# No pass makes more than this many bytes of rows, and the rows kept stay below the larger of this figure
+# times two and an eighth of X.
+PASS_BYTES = 1 << 26
+
+
+class GramRows:
+    """Rows ``j -> X_j' V X`` of standardised columns, each computed at most once while memory lasts.
+
+    When a row is missing, the pass over X that computes it computes the rows that are likely to be wanted next too.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self._design = design
+        self._rows: dict[int, np.ndarray] = {}
+        row_bytes = 8 * design.n_features
+        per_pass = ROWS_PER_PASS if design.nbytes > SMALL_BYTES else ROWS_PER_PASS // 8
+        self._per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, per_pass))
+        self._known_per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, KNOWN_ROWS_PER_PASS))
+        self._most_kept = max(4 * self._per_pass, max(2 * PASS_BYTES, design.nbytes // 8) // row_bytes)
+        self.passes = 0
+        self.computed = 0
+
+    def row(self, feature: int, likely: Callable[[int, int], Iterable[int]] | None = None) -> np.ndarray:
+        """The Gram row of ``feature``; ``likely(feature, count)`` says which rows may be wanted after it."""
+        row = self._rows.get(feature)
+        if row is None:
+            self._compute(self._batch(feature, likely))
+            row = self._rows[feature]
+        return row
+
+    def known(self) -> list[int]:
+        """The features whose rows are at hand."""
+        return list(self._rows)
+
+    def rows(self, features: Sequence[int] | np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """The Gram rows of several features, stacked; ``columns`` keeps only some entries of each."""
+        wanted = [int(j) for j in features]
+        found = {j: self._rows[j][columns] for j in wanted if j in self._rows}
+        missing = [j for j in wanted if j not in found]
+        for start in range(0, len(missing), self._known_per_pass):
+            batch = missing[start : start + self._known_per_pass]
+            found.update(zip(batch, self._compute(batch)[:, columns], strict=True))
+        width = self._design.n_features if isinstance(columns, slice) else len(columns)
+        return np.stack([found[j] for j in wanted]) if wanted else np.zeros((0, width))
+
+    def _batch(self, feature: int, likely: Callable[[int, int], Iterable[int]] | None) -> list[int]:
+        if self._design.n_features <= WHOLE_UP_TO:
+            return [j for j in range(self._design.n_features) if j not in self._rows]
+        if likely is None or self._per_pass == 1:
+            return [feature]
+        others = (int(j) for j in likely(feature, self._per_pass - 1))
+        # In order: the columns of a row then lie in order too.
+        return sorted({feature, *(j for j in others if j not in self._rows)})
+
+    def _compute(self, features: list[int]) -> np.ndarray:
+        block = self._design.gram(features)
+        self.passes += 1
+        self.computed += len(features)
+        for j, row in zip(features, block, strict=True):
+            self._rows[j] = row
+        while len(self._rows) > self._most_kept:
+            # Oldest first: dictionaries keep the order of arrival.
+            self._rows.pop(next(iter(self._rows)))
+        return block
+
 
 # A target whose spread is this small next to its size is rounding noise around a constant.
 CONSTANT_TARGET_BELOW = 4 * np.finfo(float).eps

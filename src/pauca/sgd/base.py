@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.fitted import FittedModel
-from pauca.estimators.validation import refuse_not_finite
+from pauca.estimators.validation import check_finite
 from pauca.losses import Loss
 from pauca.results.path import Path
+from pauca.search.history import Stop
 from pauca.search.problem import Target
-from pauca.search.stop import Stop
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.stream import DRAWS, ORDER, Stream, StreamOptions, StreamProgress, learn_in_passes
@@ -272,5 +272,5 @@ class StreamModel(FittedModel):
 
     def _finite_rows(self, X: Any) -> Any:
         """X as dense rows or CSR, with finite values."""
-        refuse_not_finite(self, X, getattr(self, "feature_names_in_", None))
+        check_finite(self, X, getattr(self, "feature_names_in_", None))
         return X.tocsr() if sparse.issparse(X) else X

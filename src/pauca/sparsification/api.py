@@ -12,11 +12,11 @@ import numpy as np
 from pauca.checks import ParameterChecks
 from pauca.design import make_design
 from pauca.estimators import SparseClassifier, SparseRegressor
-from pauca.estimators.regression import names_of_outputs
+from pauca.estimators.regressor import names_of_outputs
 from pauca.estimators.validation import check_moments
 from pauca.losses import Loss, SquaredError
+from pauca.search.history import Stop
 from pauca.search.problem import Target
-from pauca.search.stop import Stop
 from pauca.sparsification.draws import TRUNCATIONS
 from pauca.sparsification.inputs import DenseModel, make_estimator, read_data, read_model
 from pauca.sparsification.problem import Expectation, SparsificationProblem

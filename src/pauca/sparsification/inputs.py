@@ -10,7 +10,7 @@ from scipy import sparse
 
 from pauca.checks import ParameterChecks
 from pauca.estimators import SparseClassifier, SparseRegressor
-from pauca.estimators.classification import coded
+from pauca.estimators.classifier import coded
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_classes, check_data, check_table, check_target, check_weights
 from pauca.losses import FOR_CLASSES, Loss, SquaredError, resolve

@@ -13,8 +13,7 @@ from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.results.path import Path
-from pauca.search.history import Move
-from pauca.search.stop import Stop
+from pauca.search.history import Move, Stop
 from pauca.sparsification.sampling import Draw
 
 # At most so many features and outputs are shown.

@@ -24,13 +24,13 @@ TRUSTED_BELOW = 0.3
 CAUTION = 4.0
 
 
-def best_along_one(
+def coordinate_gains(
     objective: SmoothObjective, scores: np.ndarray, slope: np.ndarray, curvature: np.ndarray, price: np.ndarray
-) -> int | None:
-    """The feature j with the largest ``(Q(w) - min_t Q(w + t e_j)) / price_j``; None if none gains anything.
+) -> np.ndarray:
+    """``Q(w) - min_t Q(w + t e_j)`` for every feature j that may be the best per price, and zero for the others.
 
     Liu, Fujimaki and Ye (2014), Algorithm 1 with the objective rule, where this takes a solve per feature. Here all
-    features are bounded from what is known at t = 0, and few are left to be solved, many at a time.
+    features are bounded from what is known at t = 0, and few are solved, many at a time.
 
     Parameters
     ----------
@@ -39,27 +39,24 @@ def best_along_one(
     curvature : second derivatives, shape (d,)
     price : shape (d,)
     """
-    search = _Along(objective, scores)
+    search = _CoordinateSearch(objective, scores)
     ceiling = search.ceiling(slope, curvature, np.arange(len(slope))) / price
     ceiling[~np.isfinite(slope)] = -np.inf
     order = np.argsort(-ceiling, kind="stable")
     order = order[ceiling[order] > 0]
-    gains: dict[int, float] = {}
+    gains = np.zeros(len(slope))
     best = 0.0
     start, width = 0, FIRST_BLOCK
     while start < len(order) and ceiling[order[start]] >= best * (1 - TIED_WITHIN):
         some = order[start : start + width]
-        found = search.gains(some, slope[some], curvature[some]) / price[some]
-        gains.update(zip(some.tolist(), found.tolist(), strict=True))
-        best = max(best, float(found.max()))
+        gains[some] = search.gains(some, slope[some], curvature[some])
+        best = max(best, float((gains[some] / price[some]).max()))
         start += width
         width = min(2 * width, max(1, BLOCK_NUMBERS // len(scores)))
-    if best <= 0:
-        return None
-    return min(j for j, gain in gains.items() if gain >= best * (1 - TIED_WITHIN))
+    return gains
 
 
-class _Along:
+class _CoordinateSearch:
     """The functions ``t -> Q(w + t e_j)`` around one model."""
 
     def __init__(self, objective: SmoothObjective, scores: np.ndarray) -> None:
@@ -83,11 +80,11 @@ class _Along:
                 return CAUTION * quadratic
             if self._extent is None:
                 return quadratic
-            reach = self._loss.steepness * self._extent[features]
-            x = np.abs(slope) * reach / curvature
+            rate = self._loss.steepness * self._extent[features]
+            x = np.abs(slope) * rate / curvature
             # The series x^2 (1/2 + x/6 + ...) where the logarithm would lose its digits.
             exact = np.where(x < 1e-4, x * x * (0.5 + x / 5), x + (1 - x) * np.log1p(-x))
-            bound = curvature / (reach * reach) * exact
+            bound = curvature / (rate * rate) * exact
         return np.where(slope == 0, 0.0, np.where(x < 1, bound, np.inf))
 
     def gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
@@ -104,23 +101,23 @@ class _Along:
         active = np.arange(len(features))
         shrunk, promised = np.ones(len(features), dtype=bool), np.zeros(len(features))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            for round_ in range(MOST_STEPS):
+            for iteration in range(MOST_STEPS):
                 bracket.narrow(active, t[active], slope)
-                if round_ == 0:
+                if iteration == 0:
                     t = np.clip(slope / curvature, *limits)
                     promised = 0.5 * t * slope
                 else:
                     # Where the last step was no good, as on an exponential, the next would not be either.
                     proposed = np.where(shrunk, t[active] + slope / curvature, np.nan)
-                    t[active] = bracket.inside(active, proposed, round_)
+                    t[active] = bracket.inside(active, proposed, iteration)
                 slope_before = slope
                 slope, curvature = self._slopes(z[active], squares[active], t[active], penalty[active])
                 shrunk = np.abs(slope) <= TRUSTED_BELOW * np.abs(slope_before)
                 # By convexity no more is left than the slope over the rest of the bracket.
                 left = np.fmin(
-                    self.ceiling(slope, curvature, features[active]), bracket.reach(active, t[active], slope)
+                    self.ceiling(slope, curvature, features[active]), bracket.most_gain(active, t[active], slope)
                 )
-                # What has overflowed is open.
+                # Where numbers have overflowed, the search goes on.
                 open_ = ~(np.isfinite(slope) & (left <= KNOWN_WITHIN * promised[active]))
                 active, slope, curvature, shrunk = active[open_], slope[open_], curvature[open_], shrunk[open_]
                 if not len(active):
@@ -158,20 +155,20 @@ class _Bracket:
         self.low, self.high = np.full(size, -np.inf), np.full(size, np.inf)
         self._slope_low, self._slope_high = np.full(size, np.nan), np.full(size, np.nan)
 
-    def narrow(self, places: np.ndarray, t: np.ndarray, slope: np.ndarray) -> None:
+    def narrow(self, positions: np.ndarray, t: np.ndarray, slope: np.ndarray) -> None:
         """Take in slopes (minus the derivative) at points t."""
         up = slope > 0
-        below, above = places[up], places[~up]
+        below, above = positions[up], positions[~up]
         self.low[below], self._slope_low[below] = t[up], slope[up]
         self.high[above], self._slope_high[above] = t[~up], slope[~up]
 
-    def inside(self, places: np.ndarray, proposed: np.ndarray, round_: int) -> np.ndarray:
+    def inside(self, positions: np.ndarray, proposed: np.ndarray, iteration: int) -> np.ndarray:
         """Proposed points, or by false position and bisection others where those leave the bracket or are none."""
-        low, high = self.low[places], self.high[places]
-        rise, fall = self._slope_low[places], self._slope_high[places]
+        low, high = self.low[positions], self.high[positions]
+        rise, fall = self._slope_low[positions], self._slope_high[positions]
         middle = 0.5 * (low + high)
         straight = low + (high - low) * rise / (rise - fall)
-        within = straight if round_ % 3 else middle
+        within = straight if iteration % 3 else middle
         within = np.where(np.isnan(proposed), middle, within)
         # An end that has overflowed would draw the line to the other.
         within = np.where((within > low) & (within < high), within, middle)
@@ -179,7 +176,7 @@ class _Bracket:
         fallback = np.where(np.isfinite(middle), within, outward)
         return np.where((proposed > low) & (proposed < high), proposed, fallback)
 
-    def reach(self, places: np.ndarray, t: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    def most_gain(self, positions: np.ndarray, t: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """The slope times the way to the end of the bracket it points to."""
-        way = np.where(slope > 0, self.high[places] - t, t - self.low[places])
+        way = np.where(slope > 0, self.high[positions] - t, t - self.low[positions])
         return np.where(slope == 0, 0.0, np.abs(slope) * way)

@@ -1,25 +1,45 @@
-"""Refits of a smooth objective: each support is fitted once, whoever asks for it."""
+"""Refits of a smooth objective, each support once, and what second derivatives say of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
 from pauca.objectives import SmoothObjective, WarmStart, warm_start_near
 from pauca.solvers.newton import LAST_STEP_BELOW, Minimum
+from pauca.subsets.columns import ColumnPool
 
-# Standardised columns kept at hand: this many bytes, or at least so many columns.
-POOL_BYTES = 1 << 27
-LEAST_POOLED = 64
-
-# Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are wanted again.
+# Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
 KEPT_BYTES = 1 << 26
 LEAST_KEPT = 8
 
-# The last step towards a value that is shown and not built upon promises no more than this share of it.
-READ_WITHIN = 1e-7
+# The last step towards a value that is only reported promises no more than this share of it.
+REPORTED_WITHIN = 1e-7
+
+# Where the coefficients, without the small ridge that is always there, would move a score by more than this, the
+# optimum is at infinity.
+DIVERGING_STEP = 0.1
+
+# Standardised entries are taken to be below this, so that most scores need not be computed for that.
+LARGEST_ENTRY = 1e3
+
+V = TypeVar("V")
+
+
+class RecentTable(dict[frozenset[int], V]):
+    """Values by support of which only the most recent are kept."""
+
+    def keep(self, support: frozenset[int], value: V, at_most: int) -> list[frozenset[int]]:
+        """Make a value the most recent one; returns the supports of the oldest, which are dropped."""
+        self.pop(support, None)
+        self[support] = value
+        dropped = list(islice(self, max(len(self) - at_most, 0)))
+        for key in dropped:
+            del self[key]
+        return dropped
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,44 +52,7 @@ class Fit:
     """Shape (C, q), that of the intercept first."""
     value: float
     converged: bool = True
-    """Whether the refit came to its end."""
-
-
-class ColumnPool:
-    """Standardised columns gathered from X, one to a row, after a row of ones if there is an intercept."""
-
-    def __init__(self, objective: SmoothObjective) -> None:
-        self._objective = objective
-        n_rows = objective.design.n_rows
-        self._capacity = max(LEAST_POOLED, POOL_BYTES // (8 * n_rows))
-        self._places: dict[int, int] = {}
-        self._rows = np.empty((min(16, self._capacity), n_rows))
-
-    def gather(self, units: Iterable[int]) -> np.ndarray:
-        """Ones, if there is an intercept, and the columns of some units: shape (q, n)."""
-        features = self._objective.units.of(units).tolist()
-        missing = [j for j in features if j not in self._places]
-        if missing:
-            self._take(missing, features)
-        free = self._objective.free
-        gathered = np.empty((free + len(features), self._rows.shape[1]))
-        gathered[:free] = 1.0
-        if features:
-            np.take(self._rows, [self._places[j] for j in features], axis=0, out=gathered[free:], mode="clip")
-        return gathered
-
-    def _take(self, missing: list[int], wanted: list[int]) -> None:
-        if len(self._places) + len(missing) > self._capacity:
-            self._places.clear()
-            missing = wanted
-        first = len(self._places)
-        last = first + len(missing)
-        if last > len(self._rows):
-            grown = np.empty((max(last, min(2 * len(self._rows), self._capacity)), self._rows.shape[1]))
-            grown[:first] = self._rows[:first]
-            self._rows = grown
-        self._rows[first:last] = self._objective.design.columns(missing)
-        self._places.update(zip(missing, range(first, last), strict=True))
+    """Whether the solver converged."""
 
 
 class Fits:
@@ -80,9 +63,9 @@ class Fits:
         self.pool = ColumnPool(objective)
         null = objective.null
         self._known = {frozenset[int](): Fit((), null.coef, null.value)}
-        self._minima = {frozenset[int](): null}
+        self._minima = RecentTable[Minimum]({frozenset(): null})
         self._exact: set[frozenset[int]] = set()
-        """Whose Hessian has been computed to rounding."""
+        """Supports whose Hessian has been computed to rounding."""
         self._most_kept = max(LEAST_KEPT, KEPT_BYTES // null.scores.nbytes)
 
     @property
@@ -91,17 +74,17 @@ class Fits:
         return self._known[frozenset()]
 
     def of(self, support: frozenset[int], near: Fit) -> Fit:
-        """The minimiser on ``support``, looked for from that on a similar set."""
+        """The minimiser on ``support``, starting from that on a similar set."""
         found = self._known.get(support)
         if found is None:
             found = self._known[support] = self._fit(tuple(sorted(support)), near)
         return found
 
     def value_without(self, fit: Fit, unit: int) -> float:
-        """The least value on the units of a fit but one, as closely as anybody reads it."""
+        """The least value on the units of a fit but one, as accurate as a report needs it."""
         rest = tuple(other for other in fit.units if other != unit)
         known = self._known.get(frozenset(rest))
-        return self._search(rest, fit, READ_WITHIN).value if known is None else known.value
+        return self._search(rest, fit, REPORTED_WITHIN).value if known is None else known.value
 
     def scores(self, fit: Fit) -> np.ndarray:
         """Linear scores of a fit, shape (C, n)."""
@@ -121,23 +104,19 @@ class Fits:
         return self._minima[key].hessian
 
     def reported(self, fit: Fit) -> float:
-        """The objective of a fit as the user means it."""
+        """The objective of a fit in the user's terms."""
         return self.objective.reported(self._minimum(fit), self.objective.units.of(fit.units))
 
     def _minimum(self, fit: Fit) -> Minimum:
-        """The minimum that a fit stands for: found again if it has been forgotten."""
+        """The minimum that belongs to a fit: solved for again if it is no longer kept."""
         key = frozenset(fit.units)
         if key not in self._minima:
-            features, guess = self.objective.units.of(fit.units), WarmStart(fit.coef, about=fit.value)
-            self._keep(key, self.objective.minimise(self.pool.gather(fit.units), features, guess))
+            features, start = self.objective.units.of(fit.units), WarmStart(fit.coef, about=fit.value)
+            self._keep(key, self.objective.minimise(self.pool.gather(fit.units), features, start))
         return self._minima[key]
 
     def _keep(self, key: frozenset[int], minimum: Minimum) -> None:
-        self._minima[key] = minimum
-        if len(self._minima) > self._most_kept:
-            oldest = next(iter(self._minima))
-            self._minima.pop(oldest)
-            self._exact.discard(oldest)
+        self._exact.difference_update(self._minima.keep(key, minimum, self._most_kept))
 
     def _fit(self, units: tuple[int, ...], near: Fit) -> Fit:
         found = self._search(units, near, LAST_STEP_BELOW)
@@ -147,7 +126,7 @@ class Fits:
     def _search(self, units: tuple[int, ...], near: Fit, within: float) -> Minimum:
         objective = self.objective
         features = objective.units.of(units)
-        guess = warm_start_near(
+        start = warm_start_near(
             self._minimum(near),
             objective.units.of(near.units),
             features,
@@ -155,4 +134,71 @@ class Fits:
             curved=not objective.smooth.flat,
             joint=objective.smooth.joint,
         )
-        return objective.minimise(self.pool.gather(units), features, guess, within)
+        return objective.minimise(self.pool.gather(units), features, start, within)
+
+
+def quadratic_removal_costs(fits: Fits, fit: Fit) -> np.ndarray:
+    """By how much the value would rise without each unit, to second order, in the order of the fit.
+
+    That is ``w_u' (A_uu)^-1 w_u / 2`` with A the inverse Hessian on the model.
+    """
+    try:
+        inverse = np.linalg.inv(fits.exact_hessian(fit))
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(fits.exact_hessian(fit), hermitian=True)
+    objective = fits.objective
+    if objective.units.single and len(inverse) == objective.n_outputs:
+        variance = np.einsum("cii->ci", inverse)[:, objective.free :]
+        return 0.5 * np.sum(fit.coef[:, objective.free :] ** 2 / np.maximum(variance, np.finfo(float).tiny), axis=0)
+    return np.array([_removal_cost(inverse, fit.coef, positions) for positions in _positions(objective, fit)])
+
+
+def diverged(fits: Fits, fit: Fit) -> bool:
+    """Whether the coefficients would diverge without the small ridge that is there even where ``ridge=0``."""
+    objective = fits.objective
+    if objective.ridge or not objective.smooth.may_diverge or not fit.units:
+        return False
+    if objective.smooth.joint and _at_a_bound(objective, fit):
+        # Coefficients that all classes share have curvature only as long as none is at a bound.
+        return False
+    step = _step_without_ridge(objective, fit, fits.exact_hessian(fit))
+    if np.abs(step).max() < DIVERGING_STEP / LARGEST_ENTRY:
+        return False
+    return bool(np.abs(step @ fits.pool.gather(fit.units)).max() > DIVERGING_STEP)
+
+
+def _at_a_bound(objective: SmoothObjective, fit: Fit) -> bool:
+    if objective.bounds is None:
+        return False
+    lower, upper = (bound[objective.units.of(fit.units)] for bound in objective.bounds)
+    coef = fit.coef[:, objective.free :]
+    return bool(np.any((coef <= lower) | (coef >= upper)))
+
+
+def _step_without_ridge(objective: SmoothObjective, fit: Fit, hessian: np.ndarray) -> np.ndarray:
+    """How the coefficients would move if there were next to no ridge, shape (C, q)."""
+    penalty = np.concatenate([np.zeros(objective.free), objective.penalty[objective.units.of(fit.units)]])
+    blocks = fit.coef.reshape(len(hessian), -1)
+    ridge = np.tile(penalty, blocks.shape[1] // len(penalty))
+    # A thousandth of the ridge stays, so that the Hessian remains positive definite.
+    loose = hessian - (1 - 1e-3) * np.diag(ridge)
+    step: np.ndarray = np.linalg.solve(loose, (ridge * blocks)[:, :, None]).reshape(fit.coef.shape)
+    return step
+
+
+def _positions(objective: SmoothObjective, fit: Fit) -> list[np.ndarray]:
+    """Positions of every unit's coefficients among those of the fit."""
+    owner = objective.units.owner[objective.units.of(fit.units)]
+    return [objective.free + np.flatnonzero(owner == unit) for unit in fit.units]
+
+
+def _removal_cost(inverse: np.ndarray, coef: np.ndarray, positions: np.ndarray) -> float:
+    """What removing one unit costs, from the blocks of the inverse and coefficients of shape (C, q)."""
+    outputs, size = coef.shape
+    if len(inverse) < outputs:
+        # One block for all outputs: the unit has coefficients in the part of each.
+        in_all = (np.arange(outputs)[:, None] * size + positions).ravel()
+        inverse, coef = inverse[:, in_all[:, None], in_all], coef[:, positions].reshape(1, -1)
+    else:
+        inverse, coef = inverse[:, positions[:, None], positions], coef[:, positions]
+    return 0.5 * float(np.sum(coef * np.linalg.solve(inverse, coef[:, :, None])[:, :, 0]))

@@ -10,7 +10,6 @@ import numpy as np
 from pauca.constraints.units import Units
 from pauca.design import Design
 from pauca.objectives import Bounds, GramRows, weighted_gram
-from pauca.subsets.base import towards
 from pauca.subsets.fits import Fit, Fits
 from pauca.tolerances import DEPENDENT_BELOW
 
@@ -19,6 +18,13 @@ GATHERED_NUMBERS = 1 << 22
 
 Blocks = list[np.ndarray]
 """For each class of units of one size m: shape (C, units, m, m)."""
+
+
+def feasible_slope(slope: np.ndarray, bounds: Bounds | None) -> np.ndarray:
+    """Slopes with those set to zero along which a coefficient of zero may not move."""
+    if bounds is None:
+        return slope
+    return np.where(((slope > 0) & (bounds[1] <= 0)) | ((slope < 0) & (bounds[0] >= 0)), 0.0, slope)
 
 
 class UnitBlocks:
@@ -74,7 +80,7 @@ class UnitBlocks:
         larger units only columns that would move out of bounds at once are left out.
         """
         gains = np.zeros(self._n_units)
-        num = towards(num, bounds)
+        num = feasible_slope(num, bounds)
         for (members, columns), block, before in zip(self._classes, den, own, strict=True):
             if columns.shape[1] == 1:
                 lines = columns[:, 0]
@@ -97,7 +103,7 @@ class UnitBlocks:
         if len(columns) < self._n_units:
             num, given_back = num[:, :, columns], given_back[:, :, columns]
         bounds = _of(bounds, columns)
-        num = towards(num, bounds)
+        num = feasible_slope(num, bounds)
         curvature = den[0][:, None, :, 0, 0] + given_back
         gains[:, members] = _line_gains(num, curvature, own[0][:, None, :, 0, 0], bounds)
         return gains

@@ -1,0 +1,95 @@
+"""Columns of X as refits need them, and which of them are redundant beside others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from pauca.objectives import SmoothObjective
+from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW
+
+# Standardised columns are kept for reuse: this many bytes, or at least so many columns.
+POOL_BYTES = 1 << 27
+LEAST_POOLED = 64
+
+
+class ColumnPool:
+    """Standardised columns gathered from X, one to a row, after a row of ones if there is an intercept."""
+
+    def __init__(self, objective: SmoothObjective) -> None:
+        self._objective = objective
+        n_rows = objective.design.n_rows
+        self._capacity = max(LEAST_POOLED, POOL_BYTES // (8 * n_rows))
+        self._positions: dict[int, int] = {}
+        self._rows = np.empty((min(16, self._capacity), n_rows))
+
+    def gather(self, units: Iterable[int]) -> np.ndarray:
+        """Ones, if there is an intercept, and the columns of some units: shape (q, n)."""
+        features = self._objective.units.of(units).tolist()
+        missing = [j for j in features if j not in self._positions]
+        if missing:
+            self._take(missing, features)
+        free = self._objective.free
+        gathered = np.empty((free + len(features), self._rows.shape[1]))
+        gathered[:free] = 1.0
+        if features:
+            np.take(self._rows, [self._positions[j] for j in features], axis=0, out=gathered[free:], mode="clip")
+        return gathered
+
+    def _take(self, missing: list[int], wanted: list[int]) -> None:
+        if len(self._positions) + len(missing) > self._capacity:
+            self._positions.clear()
+            missing = wanted
+        first = len(self._positions)
+        last = first + len(missing)
+        if last > len(self._rows):
+            grown = np.empty((max(last, min(2 * len(self._rows), self._capacity)), self._rows.shape[1]))
+            grown[:first] = self._rows[:first]
+            self._rows = grown
+        self._rows[first:last] = self._objective.design.columns(missing)
+        self._positions.update(zip(missing, range(first, last), strict=True))
+
+    def is_redundant(self, unit: int, others: list[int]) -> bool:
+        """Whether a unit is a linear combination of others or, with a ridge, a copy of one."""
+        if not others:
+            return False
+        if self._objective.ridge:
+            return self._objective.units.single and self._is_copy(unit, others)
+        return self._depends(unit, others)
+
+    def without_redundant(self, units: list[int]) -> list[int]:
+        """Units without those that are redundant beside the ones before them."""
+        return self._without_copies(units) if self._objective.ridge else self._independent(units)
+
+    def _is_copy(self, unit: int, others: list[int]) -> bool:
+        """Whether a unit of one column has the same column as another, up to its sign."""
+        z = self._weighted([*others, unit])
+        return bool(np.abs(z[:-1] @ z[-1]).max() >= COPY_ABOVE)
+
+    def _depends(self, unit: int, others: list[int]) -> bool:
+        """Whether all columns of a unit are linear combinations of those of others."""
+        z = self._weighted([*others, unit])
+        new = len(self._objective.units.of([unit]))
+        chosen, own = z[:-new], z[-new:]
+        left = own - np.linalg.lstsq(chosen.T, own.T)[0].T @ chosen
+        return bool(np.all(np.einsum("jn,jn->j", left, left) <= DEPENDENT_BELOW))
+
+    def _independent(self, units: list[int]) -> list[int]:
+        """Units without those all of whose columns depend linearly on columns before them."""
+        features = self._objective.units.of(units)
+        left = np.zeros(len(features))
+        triangle: np.ndarray = np.linalg.qr(self._weighted(units).T, mode="r")  # type: ignore[assignment]
+        left[: len(triangle)] = np.diag(triangle) ** 2
+        independent = set(self._objective.units.owner[features[left > DEPENDENT_BELOW]].tolist())
+        return [unit for unit in units if unit in independent]
+
+    def _without_copies(self, units: list[int]) -> list[int]:
+        """Units of one column without those that are copies of a column before them."""
+        z = self._weighted(units)
+        copies = np.any(np.triu(np.abs(z @ z.T) >= COPY_ABOVE, 1), axis=0)
+        return [unit for unit, copy in zip(units, copies, strict=True) if not copy]
+
+    def _weighted(self, units: list[int]) -> np.ndarray:
+        """Columns whose plain products are the weighted ones, shape (q, n)."""
+        return self.gather(units)[self._objective.free :] * np.sqrt(self._objective.design.weights)

@@ -1,0 +1,390 @@
+"""The engine of every subset whose models are refits: estimates rank candidates, exact refits decide."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar, Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from pauca.constraints.limits import Limits
+from pauca.model import Model, Snapshot
+from pauca.subsets.base import Swap, first_largest, first_smallest, is_lower, require_memory
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """How many candidates are refitted exactly, and which are passed over by their estimates.
+
+    Larger numbers and smaller shares take more refits, and miss fewer good candidates where columns are correlated and
+    estimates are far off. They change answers: each kind of subset has its own, for the quality of its estimates.
+    """
+
+    additions: int
+    """Candidates refitted for an addition by the rule "refit"."""
+    single_moves: int = 8
+    """Candidates whose gain is found exactly for an addition by the rule "objective", where no formula gives it."""
+    most_additions: int = 32
+    """As long as no candidate for an addition gains anything, further ones are tried, up to this many in all."""
+    removals: int = 3
+    """Candidates refitted for a removal."""
+    swaps: int = 6
+    """Pairs refitted for a swap."""
+    swaps_per_unit: int = 2
+    """Pairs among them with the same incoming unit; one that estimates overrate would otherwise take them all."""
+    extra_replacements: int = 2
+    """Candidates refitted beyond the number of replacements that are wanted."""
+    least_share: float = 0.5
+    """A candidate is passed over if its estimated gain is below this share of the best exact one, and a removal if this
+    share of its estimated cost is above the lowest exact one."""
+    least_swap_share: float = 0.5
+    """A unit is a candidate for a swap if its estimated gain is above this share of what the removal costs."""
+    affordable: float = 2.0
+    """A removal is passed over if its estimate is above this many times the most that it may cost."""
+
+
+class AdditionScores(NamedTuple):
+    """What each unit would gain by a rule, shape (U,); minus infinity for units that are no candidates."""
+
+    gains: np.ndarray
+    exact: bool
+    """Whether these are the rule's own scores; otherwise they are estimates, and the best few are refitted."""
+
+
+class SubsetCache:
+    """Answers that depend on the support alone, shared by all subsets of one objective.
+
+    A kind of subset adds what it takes to find them: fits, quadratics.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.additions: dict[tuple[frozenset[int], str, bool], int | None] = {}
+        self.swaps: dict[frozenset[int], Swap | None] = {}
+        self.redundant: set[int] = set()
+        """Units that were passed over since they added nothing to a model met on the way."""
+
+
+CacheT = TypeVar("CacheT", bound=SubsetCache)
+
+
+class RefittedSubset(ABC, Generic[CacheT]):
+    """A subset whose every answer is a function of its support alone, but for rounding.
+
+    The protocol is that of ``pauca.subsets.base.Subset``. A kind of subset supplies estimates (``_score_additions``,
+    ``_removal_estimates``, ``_swap_estimates``), refits (``_move_to``, ``_decrease_to``, ``_gain_alone``,
+    ``_zero_costs``), ``snapshot`` and ``finish``. Whatever else it holds is replaced, never changed in place, when
+    units come and go: that makes copies and trials cheap.
+    """
+
+    shortlist: ClassVar[Shortlist]
+    unit_noun: ClassVar[str] = "columns or groups"
+
+    usable: np.ndarray
+    """Mask of the units that may ever be chosen, shape (U,)."""
+    null_value: float
+    negligible: float
+    perfect_below: float
+
+    def __init__(self, cache: CacheT) -> None:
+        self._cache = cache
+        self.limits = cache.limits
+        self.support: list[int] = []
+        self.null = self.snapshot()
+        for unit in self.limits.always:
+            self.add(unit)
+
+    # What a kind of subset supplies.
+
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """Objective of the current model."""
+
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """The fitted model as it is now."""
+
+    @abstractmethod
+    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
+        """Models in the user's units; importances of the one at position ``answer`` are exact where possible."""
+
+    @abstractmethod
+    def data_key(self) -> bytes:
+        """A digest that differs between data sets and between objectives."""
+
+    @abstractmethod
+    def _move_to(self, support: list[int]) -> None:
+        """Make ``support`` the current one and refit."""
+
+    @abstractmethod
+    def _decrease_to(self, support: frozenset[int]) -> float:
+        """By how much the value falls if the model is refitted on another support; negative if it rises."""
+
+    @abstractmethod
+    def _score_additions(self, rule: str, addable: np.ndarray) -> AdditionScores:
+        """Score of every unit by ``rule``; entries outside of the mask ``addable`` are not read."""
+
+    @abstractmethod
+    def _gain_alone(self, unit: int) -> float:
+        """How far the value falls if the coefficients of one unit move and all others stay."""
+
+    @abstractmethod
+    def _removal_estimates(self, units: Sequence[int]) -> np.ndarray:
+        """Estimates of what removing each of some chosen units costs after a refit, in their order."""
+
+    @abstractmethod
+    def _zero_costs(self, units: list[int], at_most: float) -> dict[int, float]:
+        """What it costs to set the coefficients of a unit to zero while all others stay; dear units may be missing."""
+
+    @abstractmethod
+    def _swap_estimates(self) -> Iterator[tuple[int, float, np.ndarray]]:
+        """For each chosen unit: what its removal costs, and what each other unit gains afterwards, shape (U,).
+
+        The arrays are the caller's to change. Units that the limits keep from leaving may be passed over.
+        """
+
+    def _fill_bytes(self, units: list[int]) -> int:
+        """Bytes of memory that a model of all ``units`` takes."""
+        return 0
+
+    def _without_redundant(self, units: list[int]) -> list[int]:
+        """``units`` without those that add nothing to the ones before them."""
+        return units
+
+    def _is_redundant(self, unit: int, replaced: int | None = None) -> bool:
+        """Whether a unit would add nothing to the current model, or to the one without the unit it replaces."""
+        return False
+
+    def _replacement_estimates(self) -> Iterator[tuple[int, np.ndarray]]:
+        """For each chosen unit: what each other unit would gain in its place, shape (U,)."""
+        for out, _, gains in self._swap_estimates():
+            yield out, gains
+
+    # The protocol.
+
+    @property
+    def size(self) -> int:
+        """Number of chosen units."""
+        return len(self.support)
+
+    def expect(self, size: int | None) -> None:
+        """The expected size changes nothing."""
+
+    def allow_until(self, deadline: float) -> None:
+        """No answer takes long."""
+
+    def best_addition(self, rule: str) -> int | None:
+        """The candidate that ``rule`` ranks first, or None if no unit may be added."""
+        key = (frozenset(self.support), rule, self.limits is self._cache.limits)
+        additions = self._cache.additions
+        if key not in additions:
+            additions[key] = self._find_addition(rule)
+        return additions[key]
+
+    def decrease(self, unit: int) -> float:
+        """By how much adding ``unit`` and refitting would lower the value."""
+        return self._decrease_to(frozenset([*self.support, unit]))
+
+    def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
+        """The unit whose removal costs least, and what it costs; None if all cost far more than ``at_most``."""
+        removable = self.limits.removable(self.support)
+        units = [unit for unit, may in zip(self.support, removable, strict=True) if may]
+        if not units:
+            return None
+        if removal == "zero":
+            costs = self._zero_costs(units, at_most)
+        else:
+            likely = self._likely_removals(units, at_most, self.shortlist.removals)
+            costs = self._exact_costs(likely, self._removal_cost)
+        if not costs:
+            return None
+        candidates = list(costs)
+        cheapest = candidates[first_smallest(self._per_price(costs), candidates)]
+        return cheapest, costs[cheapest]
+
+    def best_swap(self) -> Swap | None:
+        """The swap that lowers the value most among those that estimates rank first, or None if none does."""
+        key = frozenset(self.support)
+        swaps = self._cache.swaps
+        if key not in swaps:
+            swaps[key] = self._find_swap()
+        return swaps[key]
+
+    def replacements(self, count: int) -> dict[int, list[Swap]]:
+        """For every chosen unit the ``count`` best others in its place, best first."""
+        found: dict[int, list[Swap]] = {out: [] for out in self.support}
+        for out, gains in self._replacement_estimates():
+            gains[~self._may_replace(out)] = -np.inf
+            likely = highest_scores(gains, count + self.shortlist.extra_replacements)
+            swaps = [self._refitted_swap(out, into) for into in likely]
+            found[out] = sorted(swaps, key=lambda swap: (-swap.decrease, swap.into))[:count]
+        return found
+
+    def add(self, unit: int) -> None:
+        """Add a unit and refit."""
+        self._move_to([*self.support, unit])
+
+    def drop(self, unit: int) -> None:
+        """Remove a unit and refit."""
+        self._move_to([other for other in self.support if other != unit])
+
+    def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
+        """The units that go if the one that costs least after refitting is removed again and again."""
+        rest = self.copy()
+        rest.limits = limits
+        while (size is not None and rest.size > size) or not limits.allows(rest.support):
+            found = rest.cheapest_removal("refit")
+            if found is None:
+                break
+            rest.drop(found[0])
+        return [unit for unit in self.support if unit not in rest.support]
+
+    def fill(self) -> None:
+        """Start from every usable unit but those that depend on units before them."""
+        units = np.flatnonzero(self.usable & self.limits.startable(len(self.usable))).tolist()
+        require_memory(self._fill_bytes(units), f"Starting from all {len(units)} {self.unit_noun}")
+        self._move_to(self._without_redundant(units))
+
+    def copy(self) -> Self:
+        """An independent subset on the same objective."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, support=list(self.support))
+        return other
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """A context in which units may be added beyond budget and quotas; afterwards all is as before."""
+        before = self.__dict__ | {"support": list(self.support)}
+        if self.limits.budget is not None or self.limits.kind is not None:
+            self.limits = self.limits.relaxed()
+        try:
+            yield
+        finally:
+            self.__dict__.update(before)
+
+    def restarted(self) -> Self:
+        """The subset a run starts from, on the same objective: the units that are always in."""
+        return type(self)(self._cache)
+
+    def held_back(self) -> bool:
+        """Whether a unit that could be used is out because of the limits alone."""
+        could = self.usable.copy()
+        could[[*self.limits.never, *self.support]] = False
+        return bool(np.any(could & ~self._addable()))
+
+    def dependent(self) -> np.ndarray:
+        """None are known."""
+        return np.zeros(0, dtype=np.intp)
+
+    # The steps of the template.
+
+    def _addable(self) -> np.ndarray:
+        return self.usable & self.limits.addable(self.support, len(self.usable))
+
+    def _may_replace(self, out: int) -> np.ndarray:
+        """Mask of the units that may be chosen instead of ``out``."""
+        return self.usable & self.limits.exchangeable(self.support, out, len(self.usable))
+
+    def _per_price(self, values: dict[int, float]) -> np.ndarray:
+        """Gains or costs by unit, divided by the prices of the units, in the order of the dict."""
+        return self.limits.per_price(np.array(list(values.values())), list(values))
+
+    def _find_addition(self, rule: str) -> int | None:
+        addable = self._addable()
+        while addable.any():
+            scores = self._score_additions(rule, addable)
+            gains = np.where(addable, self.limits.per_price(scores.gains), -np.inf)
+            found = first_largest(gains) if scores.exact else self._best_of_few(gains, rule)
+            if found is None:  # no unit has a slope: any will do
+                found = int(np.argmax(addable))
+            if not self._is_redundant(found):
+                return found
+            self._cache.redundant.add(found)
+            addable[found] = False
+        return None
+
+    def _best_of_few(self, estimates: np.ndarray, rule: str) -> int | None:
+        """Of the few units with the highest estimates (per price), the one whose exact gain is the highest."""
+        limits, shortlist = self.limits, self.shortlist
+        count = shortlist.additions if rule == "refit" else shortlist.single_moves
+        exact_gain = self.decrease if rule == "refit" else self._gain_alone
+        found: dict[int, float] = {}
+        for unit in highest_scores(estimates, shortlist.most_additions):
+            best = max(found.values(), default=0.0)
+            # Where the first few gain nothing, others may still do.
+            if best > self.negligible and (len(found) >= count or estimates[unit] < shortlist.least_share * best):
+                break
+            found[unit] = float(limits.per_price(np.array([exact_gain(unit)]), [unit])[0])
+        candidates = sorted(found)
+        if not candidates:
+            return None
+        return candidates[first_largest(np.array([found[unit] for unit in candidates]))]
+
+    def _affordable(self, estimates: np.ndarray, at_most: float) -> np.ndarray:
+        """Mask of the removals that may cost no more than ``at_most``, by their estimates."""
+        return estimates <= self.shortlist.affordable * at_most
+
+    def _likely_removals(self, units: list[int], at_most: float, count: int | None) -> dict[int, float]:
+        """Estimated costs per price of the ``count`` removals (None: all) to be tried exactly, cheapest first."""
+        estimates = self._removal_estimates(units)
+        per_price = self.limits.per_price(estimates, units)
+        payable = np.flatnonzero(self._affordable(estimates, at_most)).tolist()
+        ranked = sorted(payable, key=lambda position: (per_price[position], units[position]))[:count]
+        return {units[position]: float(per_price[position]) for position in ranked}
+
+    def _exact_costs(self, likely: dict[int, float], exact_cost: Callable[[int], float]) -> dict[int, float]:
+        """Exact costs of removals in the order given, until estimates say that no cheaper one will come."""
+        costs: dict[int, float] = {}
+        for unit, estimate in likely.items():
+            least = min(self._per_price(costs), default=np.inf)
+            if self.shortlist.least_share * estimate > least:
+                break
+            costs[unit] = exact_cost(unit)
+        return costs
+
+    def _removal_cost(self, unit: int) -> float:
+        """By how much the value rises if a chosen unit is removed and all others are refitted."""
+        return max(-self._decrease_to(frozenset(self.support) - {unit}), 0.0)
+
+    def _refitted_swap(self, out: int, into: int) -> Swap:
+        return Swap(out, into, self._decrease_to(frozenset(self.support) - {out} | {into}))
+
+    def _find_swap(self) -> Swap | None:
+        pairs: list[tuple[float, int, int]] = []
+        for out, cost, gains in self._swap_estimates():
+            least = self.shortlist.least_swap_share * cost
+            gains[self.support] = -np.inf
+            if gains.max() <= least:
+                continue
+            gains[~self._may_replace(out)] = -np.inf
+            likely = [unit for unit in highest_scores(gains, self.shortlist.swaps) if gains[unit] > least]
+            pairs += [(float(gains[unit]) - cost, out, unit) for unit in likely]
+        for out, into in self._likely_swaps(pairs):
+            swap = self._refitted_swap(out, into)
+            if is_lower(self.value - swap.decrease, self.value, self.negligible) and not self._is_redundant(into, out):
+                return swap
+        return None
+
+    def _likely_swaps(self, pairs: list[tuple[float, int, int]]) -> list[tuple[int, int]]:
+        """The swaps (out, into) to refit, from (estimated decrease, out, into): the best, no unit too often."""
+        likely: list[tuple[int, int]] = []
+        for _, out, into in sorted(pairs, key=lambda pair: (-pair[0], pair[2], pair[1])):
+            if sum(into == other for _, other in likely) < self.shortlist.swaps_per_unit:
+                likely.append((out, into))
+            if len(likely) == self.shortlist.swaps:
+                break
+        return likely
+
+
+def highest_scores(scores: np.ndarray, count: int) -> list[int]:
+    """Indices of the ``count`` highest scores above minus infinity, highest first, ties in order."""
+    count = min(count, len(scores))
+    if not count:
+        return []
+    some = np.argpartition(-scores, count - 1)[:count]
+    some = some[scores[some] > -np.inf]
+    return [int(i) for i in sorted(some, key=lambda i: (-scores[i], i))]
