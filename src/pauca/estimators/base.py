@@ -19,7 +19,7 @@ from pauca.estimators.fitted import FittedModel
 from pauca.estimators.sensitivity import FitData, SensitivityMixin
 from pauca.estimators.validation import check_moments
 from pauca.losses import Loss
-from pauca.losses.checks import inspect_loss
+from pauca.losses.checks import check_loss
 from pauca.methods import resolve
 from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.selection import Selection, by_criterion, by_folds, choose_size
@@ -85,7 +85,7 @@ class SparseModel(SensitivityMixin, FittedModel):
 
     def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:
         """Run the method on checked data and keep what came of it; ``rows`` are the groups of rows for folds."""
-        inspect_loss(target.loss, target.y, weights, target.n_outputs)
+        check_loss(target.loss, target.y, weights, target.n_outputs)
         names = getattr(self, "feature_names_in_", None)
         wishes = ConstraintParser(self, X.shape[1], names)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below

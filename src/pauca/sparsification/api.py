@@ -22,7 +22,7 @@ from pauca.estimators.validation import (
     check_weights,
 )
 from pauca.losses import Loss, SquaredError, resolve
-from pauca.losses.checks import inspect_loss
+from pauca.losses.checks import check_loss
 from pauca.search.problem import Target
 from pauca.search.stop import Stop
 from pauca.sparsification.base import Draw, Unbiased
@@ -232,7 +232,7 @@ def _read_data(
         target, classes = _classes(dense, y, weights, chosen)
     else:
         target, classes = _numbers(dense, y, weights, chosen), None
-    inspect_loss(target.loss, target.y, weights, target.n_outputs)
+    check_loss(target.loss, target.y, weights, target.n_outputs)
     return X, weights, target, classes
 
 
