@@ -3,34 +3,61 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint docs benchmarks clean
+# Tests run in as many processes as there are cores, with one thread of the BLAS in each, for threads of several processes are
+# in each other's way. The quick part, which runs once more on other kernels, has threads as a user has them.
+WORKERS ?= auto
+ONE_THREAD := OPENBLAS_NUM_THREADS=1
+QUICK := README.md docs tests/subsets/test_least_squares.py tests/methods tests/solvers
+
+# The oldest Python that pyproject.toml allows has wheels of the oldest packages it allows.
+LOWEST_PYTHON ?= python3.11
+LOWEST := .venv-lowest
+
+.PHONY: demo test test-lowest test-cores package lint docs benchmarks clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
 test: lint
-	$(BIN)/python -m pytest
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The lowest versions that pyproject.toml allows, in an environment of their own.
+test-lowest:
+	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python .ci/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python $(INSTALL) -e ".[test]" -c $(LOWEST)/constraints.txt
+	$(ONE_THREAD) $(LOWEST)/bin/python -m pytest -n $(WORKERS)
+
+# The quick part once more as on other processors: sums are rounded differently there.
+test-cores: $(STAMP)
+	set -e; for core in $$($(BIN)/python .ci/cores.py); do \
+	    echo "As on $$core:"; OPENBLAS_CORETYPE=$$core $(BIN)/python -m pytest -n $(WORKERS) $(QUICK); \
+	done
+
+# Wheel and sdist are built, compared, and tried in an environment without extras.
+package: $(STAMP)
+	$(BIN)/python .ci/package.py
+
 # The pages, in site/index.html; a broken link or a page left out of the list is an error.
 docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
 
 benchmarks: $(STAMP)
-	$(BIN)/python -m pip install --quiet -e ".[benchmarks]"
+	$(BIN)/python $(INSTALL) -e ".[benchmarks]"
 	$(BIN)/python -m benchmarks
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'pauca needs Python 3.11 or newer')"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	$(BIN)/python $(INSTALL) -e ".[dev]"
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) site demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) site demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -22,6 +22,7 @@ from benchmarks.memory import memory
 from benchmarks.piecewise import lp
 from benchmarks.quality import correlated, optimum
 from benchmarks.report import Figure, table, verdict
+from benchmarks.results import compare, keep
 from benchmarks.sampling import sampling
 from benchmarks.sensors import sensors
 from benchmarks.sequences import crf
@@ -64,17 +65,23 @@ PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "numba", "abess", "celer"
 
 def main() -> None:
     options = _options()
+    if options.compare is not None:
+        print("\n".join(compare(*options.compare)))
+        return
     # Columns that are constant in real data are no news here.
     warnings.simplefilter("ignore", PaucaWarning)
     with threadpool_limits(options.threads, user_api="blas"):
         print("\n".join(_circumstances()))
-        figures: list[Figure] = []
-        for name in ALL if options.only is None else [options.only]:
+        measured: dict[str, list[Figure]] = {}
+        for name in options.sections or ALL:
             if name in ON_REAL_DATA and options.data is None:
                 print(f"\n## {name}\n\nSkipped: this needs real data; give their folder by --data.", flush=True)
             else:
-                figures += _run(name, options.quick, options.data)
-    print(f"\n{verdict(figures)}")
+                measured[name] = _run(name, options.quick, options.data)
+        print(f"\n{verdict(figure for figures in measured.values() for figure in figures)}")
+        if options.keep and measured:
+            file = keep(measured, options.quick, {package: _version(package) for package in PACKAGES})
+            print(f"Kept as {file.name} in benchmarks/results.")
 
 
 def _options() -> argparse.Namespace:
@@ -82,10 +89,17 @@ def _options() -> argparse.Namespace:
         prog="python -m benchmarks", description="Every figure the library promises, measured."
     )
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, some problems smaller")
-    parser.add_argument("--only", choices=ALL, help="run one section")
+    parser.add_argument("sections", nargs="*", metavar="section", help=f"everything by default, or {', '.join(ALL)}")
+    parser.add_argument("--only", action="append", default=[], metavar="section", help="the same as naming it")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/, text/ and sequence/")
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
-    return parser.parse_args()
+    parser.add_argument("--keep", action="store_true", help="write the figures to a file in benchmarks/results")
+    parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="print two kept files as ratios")
+    options = parser.parse_args()
+    options.sections += options.only
+    if unknown := set(options.sections) - set(ALL):
+        parser.error(f"no such section: {', '.join(sorted(unknown))}; there are {', '.join(ALL)}")
+    return options
 
 
 def _run(name: str, quick: bool, data: Path) -> list[Figure]:

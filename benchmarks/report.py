@@ -37,12 +37,17 @@ class Figure(NamedTuple):
 
 def table(figures: Iterable[Figure]) -> Iterator[str]:
     """Lines of a markdown table."""
-    rows = [COLUMNS, *(figure.cells() for figure in figures)]
+    yield from lines(COLUMNS, [figure.cells() for figure in figures])
+
+
+def lines(columns: tuple[str, ...], cells: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Lines of a markdown table with any columns."""
+    rows = [columns, *cells]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    yield f"| {lines[0]} |"
+    padded = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    yield f"| {padded[0]} |"
     yield f"|{'|'.join('-' * (width + 2) for width in widths)}|"
-    yield from (f"| {line} |" for line in lines[1:])
+    yield from (f"| {line} |" for line in padded[1:])
 
 
 def verdict(figures: Iterable[Figure]) -> str:

@@ -16,9 +16,9 @@ from benchmarks.activities import Home, house_d, kasteren, made_up
 from benchmarks.report import Figure
 from benchmarks.rival_crf import Penalised
 from pauca import PaucaWarning, Progress, SparseTagger
-from pauca.crf.objective import ChainField
+from pauca.crf.inference import ChainInference
+from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
-from pauca.crf.passes import Passes
 from pauca.custom.fits import Fits
 from pauca.custom.objective import CustomProblem
 
@@ -92,22 +92,22 @@ class Refits:
         self._labels, codes = np.unique(np.concatenate(fit.y), return_inverse=True)
         self.shape = fit.X[0].shape[1], len(self._labels)
         ridge = 1.0 / len(codes)
-        data = Observations.gather(np.vstack(fit.X), _bounds(fit))
-        self._field = ChainField(data, codes, self.shape[1], ridge=ridge, ridge_transitions=ridge, by_weight=True)
+        data = Observations.from_distinct_rows(np.vstack(fit.X), _bounds(fit))
+        self._field = ChainCRF(data, codes, self.shape[1], ridge=ridge, ridge_transitions=ridge, by_weight=True)
         self._fits = Fits(CustomProblem(self._field))
         self._near = self._fits.null
-        self._test = Observations.plain(np.vstack(test.X), _bounds(test))
+        self._test = Observations.from_rows(np.vstack(test.X), _bounds(test))
         self._truth = np.concatenate(test.y)
 
     def wrong(self, chosen: np.ndarray) -> Wrong:
         """What a model gets wrong; its weights are told by truth values of shape (sensors, labels)."""
         # The model before is where the search for this one begins.
         self._near = self._fits.polished(self._fits.trial(frozenset(np.flatnonzero(chosen).tolist()), self._near))
-        weights, transitions, biases = self._field.weights(self._fits.point(self._near))
+        weights, transitions, biases = self._field.parameters(self._fits.point(self._near))
         scores = self._test.scores(weights) + biases
-        passes = Passes(self._test, len(biases))
-        together = passes.best_labels(scores, transitions)
-        one_by_one = passes.sums(scores, transitions, by_position=True).marginals.argmax(axis=1)
+        inference = ChainInference(self._test, len(biases))
+        together = inference.viterbi(scores, transitions)
+        one_by_one = inference.expectations(scores, transitions, by_position=True).marginals.argmax(axis=1)
         return Wrong(*(float(np.mean(self._labels[found] != self._truth)) for found in (together, one_by_one)))
 
 

@@ -13,7 +13,7 @@ from benchmarks.activities import made_up
 from benchmarks.report import Figure
 from benchmarks.rival_crf import train
 from pauca import SparseTagger
-from pauca.crf.objective import ChainField
+from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
 from pauca.custom.objective import CustomProblem
 from pauca.custom.quasi_newton import Rest, minimise
@@ -25,12 +25,12 @@ LOADING = """
 import numba
 import numpy as np
 from time import perf_counter
-from pauca.crf import Observations, Passes
-from pauca.crf.passes import kernels
-passes = Passes(Observations.plain(np.zeros((5, 1)), np.array([0, 5])), 3)
+from pauca.crf.observations import Observations
+from pauca.crf.inference import ChainInference, load_kernels
+inference = ChainInference(Observations.from_rows(np.zeros((5, 1)), np.array([0, 5])), 3)
 start = perf_counter()
-kernels()
-passes.sums(np.zeros((5, 3)), np.zeros((3, 3)))
+load_kernels()
+inference.expectations(np.zeros((5, 3)), np.zeros((3, 3)))
 print(perf_counter() - start)
 """
 
@@ -51,8 +51,10 @@ def crf(quick: bool) -> Iterator[Figure]:
     ridge = 2.0 * C2 / n
     rival = train(home, c2=C2, iterations=iterations)
 
-    def field() -> ChainField:
-        return ChainField(Observations.gather(np.vstack(home.X), bounds), y, 14, ridge=ridge, ridge_transitions=ridge)
+    def field() -> ChainCRF:
+        return ChainCRF(
+            Observations.from_distinct_rows(np.vstack(home.X), bounds), y, 14, ridge=ridge, ridge_transitions=ridge
+        )
 
     posed = field()
     w = posed.start
@@ -79,12 +81,12 @@ def crf(quick: bool) -> Iterator[Figure]:
 class _WithBiases:
     """A field with the squares of its biases; counts its values."""
 
-    def __init__(self, field: ChainField, ridge: float) -> None:
+    def __init__(self, field: ChainCRF, ridge: float) -> None:
         self.n_coords = field.n_coords
         self.calls = 0
         self._field = field
         self._ridge = ridge
-        self._biases = np.array([field.weights(along)[2] for along in np.eye(field.n_coords)])
+        self._biases = np.array([field.parameters(along)[2] for along in np.eye(field.n_coords)])
 
     def value(self, w: np.ndarray) -> float:
         return self.value_and_gradient(w)[0]
@@ -102,7 +104,7 @@ class _WithBiases:
         return self._field.curvature(w) + self._ridge * np.sum(self._biases**2, axis=1)
 
 
-def _full_fit(make: Callable[[], ChainField], ridge: float, goal: float) -> tuple[float, float, int]:
+def _full_fit(make: Callable[[], ChainCRF], ridge: float, goal: float) -> tuple[float, float, int]:
     """Seconds until an objective is reached with all sensors, from the data on; the objective, and what it took."""
     start = process_time()
     field = make()

@@ -15,9 +15,9 @@ from benchmarks.timing import Contender, race, read
 from pauca.losses import SquaredError
 from pauca.sgd.epoch_sgd import EpochSGD
 
-# Radii from one that keeps nearly everything out to one that is never reached, and steps and first epochs as they are
-# chosen on held-out reviews. The rows have norm one.
-SETTINGS = tuple((bound, step, 1000) for bound in (20.0, 200.0, 2000.0, 20_000.0) for step in (0.5, 1.0))
+# Radii from one that keeps nearly everything out to one that is never reached, and learning rates and first epochs as
+# they are chosen on held-out reviews. The rows have norm one.
+SETTINGS = tuple((radius, rate, 1000) for radius in (20.0, 200.0, 2000.0, 20_000.0) for rate in (0.5, 1.0))
 QUICK_SETTINGS = ((2000.0, 1.0, 1000),)
 
 READS = {WORDS: 35, NGRAMS: 30}
@@ -29,7 +29,7 @@ FIRST_CALL = 0.4
 def stream(quick: bool, data: Path) -> Iterator[Figure]:
     """Epoch SGD with squared loss on 25,000 film reviews, star ratings about their mean, one pass, one thread.
 
-    A read is one ``X.T @ y``. Memory is the peak of a process that makes a learner, learns and asks for the average,
+    A read is one ``X.T @ y``. Memory is the peak of a process that makes a learner, learns and computes the average,
     less what it held with X in memory; the limit is 64 bytes per feature and 300 MB, numba itself included. The first
     call is the first in a new process, with the compiled code on disk, the import of numba included.
     """
@@ -43,9 +43,9 @@ def stream(quick: bool, data: Path) -> Iterator[Figure]:
     yield Figure(name, "first call above the second, best of 5", beyond, FIRST_CALL, unit=" s")
 
 
-def learner(problem: Problem, bound: float, step: float, first_epoch: int) -> EpochSGD:
+def learner(problem: Problem, radius: float, rate: float, first_epoch: int) -> EpochSGD:
     """A learner for squared loss."""
-    return EpochSGD(problem.X.shape[1], SquaredError(), bound, step=step, first_epoch=first_epoch)
+    return EpochSGD(problem.X.shape[1], SquaredError(), radius, learning_rate=rate, first_epoch=first_epoch)
 
 
 def _passes(name: str, problem: Problem, longest: int, quick: bool) -> Iterator[Figure]:
@@ -55,9 +55,9 @@ def _passes(name: str, problem: Problem, longest: int, quick: bool) -> Iterator[
     timings = race({"read": read(problem, rounds), **{str(key): one for key, one in contenders.items()}})
     unit = timings["read"].seconds
     yield Figure(name, "one read", 1e3 * unit, unit=" ms")
-    for bound, step, first_epoch in settings:
-        reads = timings[str((bound, step, first_epoch))].seconds / unit
-        yield Figure(name, f"one pass, bound {bound:g}, step {step:g}, reads", reads, READS[longest], digits=1)
+    for radius, rate, first_epoch in settings:
+        reads = timings[str((radius, rate, first_epoch))].seconds / unit
+        yield Figure(name, f"one pass, radius {radius:g}, rate {rate:g}, reads", reads, READS[longest], digits=1)
 
 
 def _one_pass(problem: Problem, setting: tuple[float, float, int]) -> Callable[[], object]:

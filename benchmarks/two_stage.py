@@ -1,4 +1,4 @@
-"""How well two stages foretell star ratings of film reviews, against Ridge and Lasso tuned on rows held out."""
+"""How well two stages predict star ratings of film reviews, against Ridge and Lasso tuned on rows held out."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def two_stage(quick: bool, data: Path) -> Iterator[Figure]:
     start = perf_counter()
     full = StreamRegressor(k=None).fit(train.X, train.y)
     seconds = perf_counter() - start
-    yield Figure(NAME, f"5 passes, radius found ({full.bound_:.0f}), RMSE", _rmse(full, test), digits=3)
-    last = _root_mean_square(test.X @ full.last_[0] + full.last_[1] - test.y)
+    yield Figure(NAME, f"5 passes, radius chosen ({full.radius_:.0f}), RMSE", _rmse(full, test), digits=3)
+    last = _root_mean_square(test.X @ full.last_iterate_[0] + full.last_iterate_[1] - test.y)
     yield Figure(NAME, "the same, last iterate, RMSE", last, digits=3)
     yield Figure(NAME, "RMSE over the better rival's", _rmse(full, test) / min(rivals.values()), 1.02, digits=3)
-    yield Figure(NAME, "time of that fit, settings found", seconds, unit=" s")
+    yield Figure(NAME, "time of that fit, settings chosen", seconds, unit=" s")
     for k in SIZES:
         few = StreamRegressor(k=k).fit(train.X, train.y)
         columns = _lasso_support(train, k)
@@ -52,9 +52,9 @@ def two_stage(quick: bool, data: Path) -> Iterator[Figure]:
         rmse = _rmse(rival, test, columns)
         yield Figure(NAME, f"k = {k}, RMSE of Lasso's {len(columns)} words refitted", rmse, digits=3)
         yield Figure(NAME, f"k = {k}, RMSE of two stages, {few.k_} words", _rmse(few, test), rmse, digits=3)
-        for method in ("systematic", "moments", "magnitude"):
-            drawn = few.set_params(method=method).finish(train.X, train.y)
-            yield Figure(NAME, f"k = {k}, by {method}, {drawn.k_} words", _rmse(drawn, test), digits=3)
+        for truncation in ("systematic", "moments", "magnitude"):
+            drawn = few.set_params(truncation=truncation).finish(train.X, train.y)
+            yield Figure(NAME, f"k = {k}, by {truncation}, {drawn.k_} words", _rmse(drawn, test), digits=3)
 
 
 def _tuned(train: Problem, candidates: list[Any]) -> Any:

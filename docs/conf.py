@@ -1,4 +1,4 @@
-"""How the pages are built: ``make docs``. Nothing is fetched, neither by the build nor by the pages."""
+"""Configuration of the documentation: ``make docs``. Neither the build nor the pages use the network."""
 
 import pathlib
 import re
@@ -8,11 +8,18 @@ author = "The pauca developers"
 html_title = "pauca"
 release = re.search(r'"(.+)"', pathlib.Path(__file__).parents[1].joinpath("src/pauca/version.py").read_text())[1]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
+autosummary_generate = False  # the tables only; the pages are written by hand
 exclude_patterns = ["_build"]
 
 myst_heading_anchors = 3
-highlight_language = "none"  # formulas and commands; examples say that they are Python
+highlight_language = "none"  # formulas and commands; Python examples are marked as such
 
 autodoc_default_options = {"member-order": "bysource"}
 autodoc_typehints = "none"
@@ -31,15 +38,15 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
 
-# Prompts and output stay behind when an example is copied.
+# Copying an example copies the code without prompts and output.
 copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 
 
 def setup(app):
-    """The empty line that ends an example for doctest is not shown."""
-    app.connect("source-read", _without_empty_ends)
+    """Hide the blank line that ends an example for doctest."""
+    app.connect("source-read", _remove_final_blank_lines)
 
 
-def _without_empty_ends(app, page, source):
+def _remove_final_blank_lines(app, page, source):
     source[0] = re.sub(r"(?ms)^(```python\n.*?)\n\n```$", r"\1\n```", source[0])

@@ -1,9 +1,9 @@
-"""Which ten terms foretell the progression of diabetes? A real table, start to end.
+"""Which ten terms best predict the progression of diabetes? A real table from start to end.
 
-The table comes with scikit-learn: 442 patients, ten measurements, and how far the disease went within a year. With all
-squares and products there are 64 columns. The demo fits the path of models with 1 to 10 of them, prints which terms
-each size uses and how well it does on patients it has not seen, saves the curves over the sizes, and writes a report
-for people without Python, in which the size is chosen by cross-validation.
+The table comes with scikit-learn: 442 patients, ten measurements, and the progression of the disease after one year.
+With all squares and products there are 64 columns. The demo fits the models with 1 to 10 of them, prints the features
+that enter and leave at each size and the accuracy on held-out patients, saves the curves, and writes a report in which
+the size is chosen by cross-validation.
 """
 
 from pathlib import Path
@@ -23,13 +23,13 @@ def main() -> None:
     mpl.use("Agg")
     measurements, y = load_diabetes(return_X_y=True, as_frame=True)
     terms = PolynomialFeatures(degree=2, include_bias=False).set_output(transform="pandas")
-    X = terms.fit_transform(measurements).drop(columns="sex^2")  # sex has two values: its square says nothing new
+    X = terms.fit_transform(measurements).drop(columns="sex^2")  # sex has two values, so its square is redundant
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
     model = SparseRegressor(k=10).fit(X_train, y_train)
 
-    print(f"{X_train.shape[0]} patients, {X_train.shape[1]} columns; target: progression of diabetes after a year\n")
-    print("size  R^2 train  R^2 test  what came in (+) and went out (-) at this size")
+    print(f"{X_train.shape[0]} patients, {X_train.shape[1]} columns; target: progression of diabetes after one year\n")
+    print("size  R^2 train  R^2 test  features that enter (+) and leave (-) at this size")
     for record in model.path_.table()[1:]:
         size = record["size"]
         changes = [f"+{name}" for name in record["entered"]] + [f"-{name}" for name in record["left"]]
@@ -40,12 +40,12 @@ def main() -> None:
     OUTPUT.mkdir(exist_ok=True)
     file = OUTPUT / "accuracy_against_size.png"
     model.path_.plot().figure.savefig(file, dpi=150)
-    print(f"The curves over the sizes are in {file}")
+    print(f"The plot of the path is in {file}")
 
     page = OUTPUT / "report.html"
     chosen = SparseRegressor(k=range(11)).fit(X_train, y_train)
-    chosen.report(page, title="Progression of diabetes after a year")
-    print(f"A report for people without Python is in {page}: open it in a browser")
+    chosen.report(page, title="Progression of diabetes after one year")
+    print(f"A report for readers without Python is in {page}: open it in a browser")
 
 
 if __name__ == "__main__":

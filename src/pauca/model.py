@@ -19,7 +19,7 @@ class Snapshot:
     intercept: np.ndarray | None = None
     """Shape (C,), where it cannot be had from the coefficients."""
     importance: np.ndarray | None = None
-    """What each unit is worth, shape (k,), where it cannot be had from coefficients and variance."""
+    """Importance of each unit, shape (k,), where it does not follow from coefficients and variance."""
     reported: float | None = None
     """The objective as the user means it, where the search minimises something smoother."""
     diverged: bool = False

@@ -1,4 +1,4 @@
-"""The command line: what it reads, what it says, what it writes, and that it never falls over."""
+"""The command line: what it reads, prints and writes, and that every error is one line."""
 
 import gzip
 import io
@@ -20,7 +20,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import pauca
 from pauca.cli import main, options
-from pauca.cli.progress import Watcher
+from pauca.cli.console import ProgressBar
 from pauca.cli.tables import encode
 from pauca.estimators.base import SparseModel
 from pauca.losses import FOR_CLASSES, FOR_NUMBERS
@@ -71,7 +71,7 @@ def run(capsys, *argv):
     return code, out, err
 
 
-def refused(capsys, *argv, code=1):
+def error_of(capsys, *argv, code=1):
     """The one line of an error."""
     found, out, err = run(capsys, *argv)
     lines = [line for line in err.splitlines() if "error" in line]
@@ -90,7 +90,7 @@ def fitted(capsys, *argv):
     return json.loads(out)
 
 
-# Words
+# Options and imports
 
 
 def test_choices_are_those_of_the_library():
@@ -148,7 +148,7 @@ def test_fit_prints_the_summary(table, capsys):
     assert "wrote model.json" in err
 
 
-def test_json_tells_all(table, capsys):
+def test_json(table, capsys):
     found = fitted(capsys, "houses.csv", "--target", "price", "--k", "1-3", "--out", "m.json")
     assert found["written"] == ["m.json"]
     assert found["interrupted"] is False
@@ -166,7 +166,7 @@ def test_quiet(table, capsys):
 
 def test_categories_are_groups_and_most_frequent_is_baseline(table, capsys):
     found = fitted(capsys, "houses.csv", "--target", "price", "--k", "3")
-    assert found["groups"] == ["age", "area", "city"]
+    assert found["feature_groups"] == ["age", "area", "city"]
     assert found["features"] == ["area", "age", "city=Lyon", "city=Nice"]
     assert found["baselines"] == {"city": "Paris"}
     assert found["coefficients"]["city=Lyon"] == pytest.approx(-80, abs=8)
@@ -180,7 +180,7 @@ def test_auto_and_range(table, capsys):
     assert fitted(capsys, "houses.csv", "--target", "price", "--criterion", "bic")["choice"].endswith("sizes tried.")
 
 
-def test_wishes(table, capsys):
+def test_constraints(table, capsys):
     Path("costs.csv").write_text("column,cost\narea,5\nage,1\nnoise,1\ncity,3\ngarden,1\n")
     found = fitted(capsys, "houses.csv", "--target", "price", "--costs", "costs.csv", "--budget", "8", "--k", "3")
     assert found["cost"] <= 8
@@ -199,32 +199,36 @@ def test_wishes(table, capsys):
 
 def test_groups(table, capsys):
     Path("groups.json").write_text(json.dumps({"area": "house", "age": "house"}))
-    found = fitted(capsys, "houses.csv", "--target", "price", "--k", "1", "--groups", "groups.json")
-    assert found["groups"] == ["house"]
-    found = fitted(capsys, "houses.csv", "--target", "price", "--k", "1", "--groups", "house=a*")
+    found = fitted(capsys, "houses.csv", "--target", "price", "--k", "1", "--feature-groups", "groups.json")
+    assert found["feature_groups"] == ["house"]
+    found = fitted(capsys, "houses.csv", "--target", "price", "--k", "1", "--feature-groups", "house=a*")
     assert found["features"] == ["area", "age"]
     Path("groups.csv").write_text("column,group\narea,house\nage,house\n")
     rest = ["--drop", "city", "--max-per-group", "1", "--k", "3"]
-    found = fitted(capsys, "houses.csv", "--target", "price", "--groups", "groups.csv", *rest)
+    found = fitted(capsys, "houses.csv", "--target", "price", "--feature-groups", "groups.csv", *rest)
     assert not {"area", "age"} <= set(found["features"])
-    assert "matches any column" in refused(capsys, "fit", "houses.csv", "--target", "price", "--groups", "b?*z")
-    line = refused(capsys, "fit", "houses.csv", "--target", "price", "--groups", "a*", "--never", "a", "--k", "1")
-    assert "--never names 'a'" in line
+    assert "no column matches it" in error_of(
+        capsys, "fit", "houses.csv", "--target", "price", "--feature-groups", "b?*z"
+    )
+    line = error_of(
+        capsys, "fit", "houses.csv", "--target", "price", "--feature-groups", "a*", "--never", "a", "--k", "1"
+    )
+    assert "--never: 'a' is not a candidate column" in line
 
 
-def test_weights_and_rows_of(table, capsys):
+def test_sample_weight_and_row_groups(table, capsys):
     frame = houses().with_columns(
         w=pl.Series([0.0] * 60 + [1.0] * 60), patient=pl.Series([f"p{i // 4}" for i in range(120)])
     )
     frame.write_csv("weighted.csv")
     weighted = fitted(
-        capsys, "weighted.csv", "--target", "price", "--weights", "w", "--k", "2", "--drop", "patient,city"
+        capsys, "weighted.csv", "--target", "price", "--sample-weight", "w", "--k", "2", "--drop", "patient,city"
     )
     half = houses()[60:]
     half.write_csv("half.csv")
     alone = fitted(capsys, "half.csv", "--target", "price", "--k", "2", "--drop", "city")
     assert weighted["coefficients"] == pytest.approx(alone["coefficients"])
-    found = fitted(capsys, "weighted.csv", "--target", "price", "--rows-of", "patient", "--k", "1-3", "--drop", "w")
+    found = fitted(capsys, "weighted.csv", "--target", "price", "--row-groups", "patient", "--k", "1-3", "--drop", "w")
     assert "patient" not in " ".join(found["features"])
 
 
@@ -239,7 +243,7 @@ def test_weights_and_rows_of(table, capsys):
         ([i / 7 for i in range(60)], "regression"),
     ],
 )
-def test_the_task_is_guessed(values, task, table, capsys):
+def test_the_task_is_inferred(values, task, table, capsys):
     rng = np.random.default_rng(1)
     pl.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60), "y": values}).write_csv("t.csv")
     code, out, err = run(capsys, "fit", "t.csv", "--target", "y", "--k", "1", "--json")
@@ -248,12 +252,12 @@ def test_the_task_is_guessed(values, task, table, capsys):
     assert f"pauca: {task}, since 'y'" in err
 
 
-def test_the_task_can_be_said(table, capsys):
+def test_the_task_can_be_given(table, capsys):
     pl.DataFrame({"a": range(40), "y": [0, 1, 2, 3] * 10}).write_csv("t.csv")
     assert fitted(capsys, "t.csv", "--target", "y", "--task", "regression", "--k", "1")["task"] == "regression"
     assert fitted(capsys, "t.csv", "--target", "y", "--loss", "poisson", "--k", "1")["task"] == "regression"
     assert fitted(capsys, "t.csv", "--target", "y", "--loss", "hinge", "--k", "1")["classes"] == [0, 1, 2, 3]
-    refused(capsys, "fit", "t.csv", "--target", "y", "--loss", "hinge", "--task", "regression", code=2)
+    error_of(capsys, "fit", "t.csv", "--target", "y", "--loss", "hinge", "--task", "regression", code=2)
 
 
 def test_missing_values(table, capsys):
@@ -262,17 +266,17 @@ def test_missing_values(table, capsys):
         city=pl.Series([*houses()["city"].to_list()[:7], None, *houses()["city"].to_list()[8:]]),
     )
     frame.write_csv("gaps.csv")
-    line = refused(capsys, "fit", "gaps.csv", "--target", "price")
+    line = error_of(capsys, "fit", "gaps.csv", "--target", "price")
     assert "'area' (5), 'city' (1)" in line
     assert "--missing drop-rows" in line
     found = fitted(capsys, "gaps.csv", "--target", "price", "--missing", "drop-rows", "--k", "3")
-    assert (found["rows"], found["rows_left_out"]) == (114, 6)
+    assert (found["rows"], found["rows_dropped"]) == (114, 6)
     fitted(capsys, "gaps.csv", "--target", "price", "--missing", "median", "--k", "3", "--out", "m.json")
     model = pauca.load("m.json")
     assert model.raw_table_.medians["area"] == pytest.approx(frame["area"].median())
     code, out, err = run(capsys, "predict", "m.json", "gaps.csv")
     assert code == 0
-    assert "5 missing values of 'area' filled with" in err
+    assert "replaced 5 missing values of 'area' by" in err
     filled = frame.with_columns(pl.col("area").fill_null(frame["area"].median()), pl.col("city").fill_null("Paris"))
     expected = model.predict(encode(filled, model))
     assert predictions(out) == expected.tolist()
@@ -280,11 +284,11 @@ def test_missing_values(table, capsys):
 
 def test_missing_values_when_predicting(model, capsys):
     houses()[:3].with_columns(area=pl.Series([1.0, None, 2.0])).write_csv("gaps.csv")
-    assert "'area' (1)" in refused(capsys, "predict", model, "gaps.csv")
+    assert "'area' (1)" in error_of(capsys, "predict", model, "gaps.csv")
     code, out, err = run(capsys, "predict", model, "gaps.csv", "--missing", "blank")
     assert code == 0
     assert pl.read_csv(io.StringIO(out))["prediction"].is_null().to_list() == [False, True, False]
-    assert "1 prediction left blank" in err
+    assert "left 1 prediction blank" in err
     houses()[:3].with_columns(area=pl.Series([None] * 3, dtype=pl.Float64)).write_csv("gaps.csv")
     assert run(capsys, "predict", model, "gaps.csv", "--missing", "blank")[0] == 0
 
@@ -302,7 +306,7 @@ def test_report(table, capsys, monkeypatch):
     monkeypatch.setattr(SparseModel, "report", lambda self, path, title: Path(path).write_text(title))
     code, _, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "1", "--report", "r.html")
     assert code == 0
-    assert Path("r.html").read_text() == "What foretells price"
+    assert Path("r.html").read_text() == "Predicting price"
     assert "wrote r.html" in err
 
 
@@ -319,16 +323,16 @@ def test_ctrl_c_once_writes_what_there_is(table, capsys, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return self.interrupted
 
-    monkeypatch.setattr(Watcher, "__call__", press)
+    monkeypatch.setattr(ProgressBar, "__call__", press)
     code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "5", "--out", "m.json")
     assert code == 130
-    assert "interrupted: what was found until then is kept" in err
+    assert "interrupted; the models found so far are kept" in err
     assert "interrupted" in out
     assert pauca.load("m.json").k_ == 2
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("rest", [[], ["--jobs", "2"]])
+@pytest.mark.parametrize("rest", [[], ["--n-jobs", "2"]])
 def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
 
@@ -340,7 +344,7 @@ def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
                 signal.raise_signal(signal.SIGINT)
         return self.interrupted
 
-    monkeypatch.setattr(Watcher, "__call__", press)
+    monkeypatch.setattr(ProgressBar, "__call__", press)
     code, _, _ = run(capsys, "fit", "houses.csv", "--target", "price", "--out", "m.json", *rest)
     assert code == 130
     assert pauca.load("m.json").path_.sizes[0] == 0
@@ -353,7 +357,7 @@ def test_ctrl_c_twice_aborts(table, capsys, monkeypatch):
         except KeyboardInterrupt:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Watcher, "__call__", press)
+    monkeypatch.setattr(ProgressBar, "__call__", press)
     code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "5", "--out", "m.json")
     assert (code, out) == (130, "")
     assert err.endswith("pauca: interrupted\n")
@@ -364,22 +368,22 @@ def test_the_bar(monkeypatch):
     screen = io.StringIO()
     screen.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr("pauca.cli.progress.PATIENCE", -1)
-    monkeypatch.setattr("pauca.cli.progress.BETWEEN", -1)
-    watcher = Watcher(draws=True)
-    with watcher.watching():
-        assert watcher(Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, None, 1)) is False
+    monkeypatch.setattr("pauca.cli.console.BAR_DELAY", -1)
+    monkeypatch.setattr("pauca.cli.console.BAR_INTERVAL", -1)
+    bar = ProgressBar(visible=True)
+    with bar.handling_interrupts():
+        assert bar(Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, None, 1)) is False
     assert "[######" in screen.getvalue()
     assert "all rows, size 5" in screen.getvalue()
     assert screen.getvalue().endswith("\r\x1b[K")
-    assert "about 30 s left" in watcher.line(Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, None, 1), 10.0)
-    assert "about 5 s left" in Watcher(draws=False, time_limit=15.0).line(
+    assert "about 30 s left" in bar.line(Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, None, 1), 10.0)
+    assert "about 5 s left" in ProgressBar(visible=False, time_limit=15.0).line(
         Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, 0, 1), 10.0
     )
 
 
 def test_no_bar_where_there_is_no_terminal(table, capsys, monkeypatch):
-    monkeypatch.setattr("pauca.cli.progress.PATIENCE", -1)
+    monkeypatch.setattr("pauca.cli.console.BAR_DELAY", -1)
     assert "\r" not in run(capsys, "fit", "houses.csv", "--target", "price", "--k", "2")[2]
 
 
@@ -424,10 +428,10 @@ def test_libsvm(name, zero_based, table, capsys):
     code, out, _ = run(capsys, "predict", "m.json", "new.svm")
     assert code == 0
     assert predictions(out) == pytest.approx(pauca.load("m.json").predict(rows).tolist())
-    refused(capsys, "fit", name, "--target", "y", code=2)
+    error_of(capsys, "fit", name, "--target", "y", code=2)
 
 
-def test_nameless_models_read_named_tables(table, capsys):
+def test_models_without_names_read_named_tables(table, capsys):
     X = np.random.default_rng(0).normal(size=(40, 6))
     pauca.SparseRegressor(k=2).fit(X, X[:, 2] - X[:, 4]).save("m.json")
     pl.DataFrame(X, schema=[f"x{j}" for j in range(6)]).select("x4", "x2").write_csv("t.csv")
@@ -441,7 +445,7 @@ def test_decimal_commas_spaces_and_row_numbers(table, capsys):
     code, out, err = run(capsys, "fit", "t.csv", "--target", "Höhe", "--k", "1", "--json")
     assert code == 0, err
     assert json.loads(out)["task"] == "regression"
-    assert "no name and was left out" in err
+    assert "has no name and is ignored" in err
 
 
 def test_late_types(table, capsys):
@@ -461,13 +465,13 @@ def test_codes_as_categories(table, capsys):
     assert all(name.startswith("zip=0") for name in found["features"])
     code, out, err = run(capsys, "predict", "m.json", "t.csv")
     assert code == 0
-    assert "not seen" not in err
+    assert "not in the training data" not in err
     assert len(set(predictions(out))) == 3
 
 
-def test_row_numbers_are_pointed_out(table, capsys):
+def test_row_numbers_are_noted(table, capsys):
     houses().with_row_index("id").write_csv("t.csv")
-    assert "'id' merely numbers the rows" in run(capsys, "fit", "t.csv", "--target", "price", "--k", "1")[2]
+    assert "'id' looks like row numbers" in run(capsys, "fit", "t.csv", "--target", "price", "--k", "1")[2]
 
 
 # Predict
@@ -503,11 +507,11 @@ def test_encode_takes_pandas_too(model):
         encode(raw.drop("city"), loaded)
 
 
-def test_unseen_values_are_the_baseline(model, capsys):
+def test_unknown_values_are_the_baseline(model, capsys):
     houses()[:4].with_columns(city=pl.Series(["Paris", "Rome", "Rome", "Oslo"])).write_csv("new.csv")
     houses()[:4].with_columns(city=pl.Series(["Paris"] * 4)).write_csv("base.csv")
     _, out, err = run(capsys, "predict", model, "new.csv")
-    assert "3 rows with values of 'city' that the fit has not seen count as 'Paris': 'Rome', 'Oslo'" in err
+    assert "3 rows with values of 'city' that are not in the training data count as 'Paris': 'Rome', 'Oslo'" in err
     assert out == run(capsys, "predict", model, "base.csv")[1]
 
 
@@ -523,7 +527,7 @@ def test_columns_named_like_patterns(table, capsys, suffix, missing):
     for names in ({}, dict(zip(frame.columns, ["*", "^.*$", "noise", "^c.*$", "^", "^p", "$", "?"], strict=True))):
         getattr(frame.rename(names), f"write_{suffix}")(f"t.{suffix}")
         price, weight, owner, age = (names.get(name, name) for name in ("price", "weight", "owner", "age"))
-        rest = ["--target", price, "--weights", weight, "--rows-of", owner, "--missing", missing, "--k", "1-4"]
+        rest = ["--target", price, "--sample-weight", weight, "--row-groups", owner, "--missing", missing, "--k", "1-4"]
         fit = fitted(capsys, f"t.{suffix}", *rest, "--out", "m.json")
         out = run(capsys, "predict", "m.json", f"t.{suffix}", "--keep", age, "--missing", "blank")[1]
         values = pl.read_csv(io.StringIO(out)).to_numpy().astype(float)
@@ -543,7 +547,7 @@ def test_probabilities(table, capsys):
     assert found.columns == ["prediction", "probability of no", "probability of yes"]
     assert found["probability of yes"].to_list() == model.predict_proba(encode(frame, model))[:, 1].tolist()
     fitted(capsys, "t.csv", *rest, "--out", "h.json", "--loss", "hinge")
-    assert "no probabilities" in refused(capsys, "predict", "h.json", "t.csv", "--proba")
+    assert "no probabilities" in error_of(capsys, "predict", "h.json", "t.csv", "--proba")
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=8)
@@ -591,14 +595,14 @@ def test_path(model, capsys):
     records = json.loads(run(capsys, "path", model, "--json")[1])
     assert [record["size"] for record in records] == [0, 1, 2, 3, 4]
     assert "features        area" in run(capsys, "path", model, "--size", "1")[1]
-    assert "it has sizes 0-4" in refused(capsys, "path", model, "--size", "9")
+    assert "it has sizes 0-4" in error_of(capsys, "path", model, "--size", "9")
 
 
 def test_explain(model, capsys):
     out = run(capsys, "explain", model)[1]
     assert out.startswith(pauca.load(model).summary())
-    assert "- if city is Lyon rather than Paris, it falls by" in out
-    assert "- for each unit more of area, it rises by" in out
+    assert "- city Lyon instead of Paris: the prediction falls by" in out
+    assert "- one unit more of area: the prediction rises by" in out
     assert "city" not in run(capsys, "explain", model, "--size", "1")[1]
 
 
@@ -609,9 +613,9 @@ def test_explain_classes_and_counts(table, capsys):
     fitted(capsys, "t.csv", "--target", "dear", *rest)
     assert "the odds of True are multiplied by" in run(capsys, "explain", "m.json")[1]
     fitted(capsys, "t.csv", "--target", "rooms", "--loss", "poisson", *rest)
-    assert "it is multiplied by" in run(capsys, "explain", "m.json")[1]
+    assert "the prediction is multiplied by" in run(capsys, "explain", "m.json")[1]
     fitted(capsys, "t.csv", "--target", "city", *rest)
-    assert "In words" not in run(capsys, "explain", "m.json")[1]
+    assert "Effects" not in run(capsys, "explain", "m.json")[1]
 
 
 def test_sql_and_python_take_raw_rows(model, capsys):
@@ -639,19 +643,19 @@ def test_sql_and_python_take_raw_rows(model, capsys):
 def test_demo(table, capsys):
     code, out, _ = run(capsys, "demo", "--into", "d")
     assert code == 0
-    files = out.splitlines()[-1].removeprefix("Written: ").split(", ")
+    files = out.splitlines()[-1].removeprefix("Files written: ").split(", ")
     assert len(files) == 4
     assert all(Path(file).exists() for file in files)
-    assert "cannot be written" in refused_after_words(capsys, "demo", "--into", "houses.csv")
+    assert "cannot be written" in error_after_output(capsys, "demo", "--into", "houses.csv")
 
 
-def refused_after_words(capsys, *argv):
+def error_after_output(capsys, *argv):
     code, _, err = run(capsys, *argv)
     assert code == 1
     return err
 
 
-# What goes wrong
+# Errors
 
 
 def wrong_tables():
@@ -659,39 +663,39 @@ def wrong_tables():
     good = houses()
     text = good.write_csv()
     yield "empty", "", "is empty"
-    yield "header alone", "area,price\n", "a header and no rows"
-    yield "one column", "area price\n1 2\n2 3\n", "one column only"
-    yield "two of a name", "area,area,price\n1,2,3\n", "several columns of one name: 'area'"
+    yield "header alone", "area,price\n", "a header but no rows"
+    yield "one column", "area price\n1 2\n2 3\n", "only one column"
+    yield "two of a name", "area,area,price\n1,2,3\n", "several columns with the same name: 'area'"
     yield "no name", "area,,price\n1,2,3\n", "column 2 has no name"
     yield "no target", text.replace("price", "prize"), "did you mean 'prize'?"
     yield "long row", text + "1,2,3,Paris,true,5,6,7\n", "more fields"
-    yield "constant", good.with_columns(price=pl.lit(3)).write_csv(), "nothing to foretell"
+    yield "constant", good.with_columns(price=pl.lit(3)).write_csv(), "is constant"
     yield "target missing", text + "1,2,3,Paris,true,\n", "the target 'price' has 1 missing value"
     yield "dates", good.with_columns(when=pl.lit("2024-02-03")).write_csv(), "dates or times: 'when'"
     yield "times", good.with_columns(when=pl.lit("10:30")).write_csv(), "dates or times: 'when'"
     yield "ids", good.with_columns(who=pl.Series([f"a{i}" for i in range(120)])).write_csv(), "--drop who"
-    yield "equals", good.rename({"city": "a=b"}).write_csv(), "holds '='"
+    yield "equals", good.rename({"city": "a=b"}).write_csv(), "contains '='"
     yield "clash", good.rename({"noise": "city=Lyon"}).write_csv(), "'city=Lyon'"
-    yield "nothing else", good.select("price").with_columns(a=pl.lit("x")).write_csv(), "no column to choose from"
+    yield "nothing else", good.select("price").with_columns(a=pl.lit("x")).write_csv(), "no candidate columns"
     yield "infinite", text + "inf,2,3,Paris,true,5\n", "'area'"
     yield "latin", text.replace("Paris", "Orléans").encode("latin1"), "UTF-8"
     yield "not a table", b"\x00\xff\x01" * 50, "UTF-8"
 
 
-@pytest.mark.parametrize(("name", "content", "said"), list(wrong_tables()), ids=lambda value: str(value)[:15])
-def test_wrong_tables(name, content, said, table, capsys):
+@pytest.mark.parametrize(("name", "content", "message"), list(wrong_tables()), ids=lambda value: str(value)[:15])
+def test_wrong_tables(name, content, message, table, capsys):
     Path("t.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert said in refused(capsys, "fit", "t.csv", "--target", "price", "--out", "m.json")
+    assert message in error_of(capsys, "fit", "t.csv", "--target", "price", "--out", "m.json")
     assert not Path("m.json").exists()
 
 
 @pytest.mark.parametrize(
-    ("argv", "said", "code"),
+    ("argv", "message", "code"),
     [
         (["fit", "house.csv", "--target", "price"], "did you mean 'houses.csv'", 1),
         (["fit", "/nowhere/x.csv", "--target", "price"], "there is no file", 1),
         (["fit", ".", "--target", "price"], "is a folder", 1),
-        (["fit", "houses.csv"], "--target must say", 2),
+        (["fit", "houses.csv"], "--target is missing", 2),
         (["fit", "houses.csv", "--target", "pric"], "did you mean 'price'?", 1),
         (["fit", "houses.csv", "--target", "price", "--drop", "aera"], "did you mean 'area'?", 1),
         (["fit", "houses.csv", "--target", "price", "--always", "aera"], "did you mean 'area'?", 1),
@@ -700,17 +704,21 @@ def test_wrong_tables(name, content, said, table, capsys):
         (["fit", "houses.csv", "--target", "price", "--bounds", "area"], "COLUMN=LOW:HIGH", 2),
         (["fit", "houses.csv", "--target", "price", "--bounds", "area=1:2"], "must leave room for 0", 1),
         (["fit", "houses.csv", "--target", "price", "--drop", "price"], "both --target and --drop", 2),
-        (["fit", "houses.csv", "--target", "price", "--weights", "price"], "both --target and --weights", 2),
-        (["fit", "houses.csv", "--target", "price", "--weights", "city"], "are not numbers", 1),
+        (
+            ["fit", "houses.csv", "--target", "price", "--sample-weight", "price"],
+            "both --target and --sample-weight",
+            2,
+        ),
+        (["fit", "houses.csv", "--target", "price", "--sample-weight", "city"], "does not hold numbers", 1),
         (["fit", "houses.csv", "--target", "price", "--always", "age", "--never", "age"], "--always and --never", 2),
         (["fit", "houses.csv", "--target", "price", "--k", "0"], "a size such as 10", 2),
         (["fit", "houses.csv", "--target", "price", "--k", "5-2"], "a size such as 10", 2),
         (["fit", "houses.csv", "--target", "price", "--budget", "3"], "--budget needs --costs", 2),
         (["fit", "houses.csv", "--target", "price", "--costs", "none.csv"], "none.csv cannot be read", 1),
-        (["fit", "houses.csv", "--target", "price", "--criterion", "bic", "--cv", "3"], "leave out --cv", 2),
-        (["fit", "houses.csv", "--target", "price", "--jobs", "0"], "--jobs", 2),
+        (["fit", "houses.csv", "--target", "price", "--criterion", "bic", "--cv", "3"], "remove --cv", 2),
+        (["fit", "houses.csv", "--target", "price", "--n-jobs", "0"], "--n-jobs", 2),
         (["fit", "houses.csv", "--target", "price", "--scoring", "nonsense"], "not a scorer", 1),
-        (["fit", "houses.csv", "--target", "price", "--max-per-group", "1"], "needs --groups", 2),
+        (["fit", "houses.csv", "--target", "price", "--max-per-group", "1"], "needs --feature-groups", 2),
         (["fit", "houses.csv", "--target", "price", "--balanced"], "--balanced is for classes", 1),
         (["fit", "houses.csv", "--target", "city", "--task", "regression"], "holds text", 1),
         (["fit", "houses.csv", "--target", "price", "--task", "classification"], "fractions", 1),
@@ -718,19 +726,19 @@ def test_wrong_tables(name, content, said, table, capsys):
         (["fit", "houses.csv", "--target", "price", "--out", "."], "is a folder", 1),
         (["fit", "houses.csv", "--target", "price", "--time-limit", "0"], "above 0", 2),
         (["fit", "houses.csv", "--target", "price", "--delimiter", "ab"], "single character", 2),
-        (["fit", "houses.csv", "--target", "price", "--delimiter", ";"], "one column only", 1),
+        (["fit", "houses.csv", "--target", "price", "--delimiter", ";"], "only one column", 1),
         (["predict", "none.json", "houses.csv"], "there is no file none.json", 1),
         (["path", "."], "is a folder", 1),
-        (["explain", "houses.csv"], "not JSON", 1),
+        (["explain", "houses.csv"], "not valid JSON", 1),
         ([], "required", 2),
         (["nonsense"], "invalid choice", 2),
     ],
 )
-def test_wrong_words(argv, said, code, table, capsys):
+def test_wrong_arguments(argv, message, code, table, capsys):
     found, out, err = run(capsys, *argv)
     assert found == code, err
     assert out == ""
-    assert said in err
+    assert message in err
     assert sum("error: " in line for line in err.splitlines()) == 1
     assert sorted(file.name for file in table.iterdir()) == ["houses.csv"]
 
@@ -738,11 +746,11 @@ def test_wrong_words(argv, said, code, table, capsys):
 def test_a_path_of_select_is_no_model_of_columns(table, capsys):
     pauca.select(lambda w: (w[0] - 1) ** 2, 1, gradient=lambda w: 2 * (w - 1), n_coords=1).save("path.json")
     for argv in (["path", "path.json"], ["explain", "path.json"], ["predict", "path.json", "houses.csv"]):
-        assert "path.json holds a path of pauca.select" in refused(capsys, *argv)
+        assert "path.json holds a path of pauca.select" in error_of(capsys, *argv)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda d: d.update(version=99), "update pauca"),
         (lambda d: d.update(size=2), "checksum"),
@@ -753,7 +761,7 @@ def test_a_path_of_select_is_no_model_of_columns(table, capsys):
         (lambda d: (d.pop("checksum"), d.update(raw_table=[])), "raw_table"),
     ],
 )
-def test_wrong_models(change, said, model, capsys):
+def test_wrong_models(change, message, model, capsys):
     document = json.loads(Path(model).read_text())
     change(document)
     Path("bad.json").write_text(json.dumps(document))
@@ -762,47 +770,47 @@ def test_wrong_models(change, said, model, capsys):
         ["path", "bad.json"],
         ["explain", "bad.json"],
     ):
-        line = refused(capsys, *command)
+        line = error_of(capsys, *command)
         assert "bad.json" in line
-        assert said in line
+        assert message in line
     assert not Path("p.csv").exists()
 
 
 def test_wrong_rows(model, capsys):
     houses().rename({"city": "town"}).write_csv("t.csv")
-    assert "does not have: 'city'" in refused(capsys, "predict", model, "t.csv")
+    assert "columns that the model uses: 'city'" in error_of(capsys, "predict", model, "t.csv")
     houses().with_columns(area=pl.lit("large")).write_csv("t.csv")
-    assert "column 'area' must hold numbers; it holds text such as 'large'" in refused(
+    assert "column 'area' must hold numbers; it holds text such as 'large'" in error_of(
         capsys, "predict", model, "t.csv"
     )
     Path("t.csv").write_text("area age\n1 2\n")
-    assert "one column only" in refused(capsys, "predict", model, "t.csv")
+    assert "only one column" in error_of(capsys, "predict", model, "t.csv")
     Path("t.svm").write_text("1 1:2\n")
-    assert "knows its columns by name" in refused(capsys, "predict", model, "t.svm")
-    refused(capsys, "predict", model, "houses.csv", "--out", "no/p.csv")
+    assert "needs columns with names" in error_of(capsys, "predict", model, "t.svm")
+    error_of(capsys, "predict", model, "houses.csv", "--out", "no/p.csv")
     houses().with_columns(prediction=1).write_csv("t.csv")
-    assert "name of a result" in refused(capsys, "predict", model, "t.csv", "--keep", "prediction")
+    assert "is also the name of a result" in error_of(capsys, "predict", model, "t.csv", "--keep", "prediction")
 
 
 def test_wrong_costs(table, capsys):
     start = ["fit", "houses.csv", "--target", "price", "--costs", "c"]
-    for content, said in [
-        ("column,cost\narea,1\n", "no price for 'age', 'noise', 'city', 'garden'"),
-        ("area,1\nage,much\n", "the price of 'age' is not a number"),
+    for content, message in [
+        ("column,cost\narea,1\n", "no cost for 'age', 'noise', 'city', 'garden'"),
+        ("area,1\nage,much\n", "the cost of 'age' is not a number"),
         ("aera,1\n", "did you mean 'area'?"),
         ("area,1,2\n", "line 1 has 3 fields"),
-        ("{", "not sound JSON"),
+        ("{", "not valid JSON"),
     ]:
         Path("c").write_text(content)
-        assert said in refused(capsys, *start)
+        assert message in error_of(capsys, *start)
 
 
-def test_what_nobody_was_prepared_for(table, capsys, monkeypatch):
+def test_unexpected_errors(table, capsys, monkeypatch):
     def fall(*_):
         raise RuntimeError("the sky\nfell")
 
     monkeypatch.setattr("pauca.cli.fit.make_problem", fall)
-    assert "RuntimeError: the sky fell; pauca was not prepared" in refused(
+    assert "unexpected RuntimeError: the sky fell; run the command again with --debug" in error_of(
         capsys, "fit", "houses.csv", "--target", "price"
     )
     capsys.readouterr()
@@ -812,7 +820,7 @@ def test_what_nobody_was_prepared_for(table, capsys, monkeypatch):
 
 def test_without_polars(table, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
-    assert 'pip install "pauca[cli]"' in refused(capsys, "fit", "houses.csv", "--target", "price")
+    assert 'pip install "pauca[cli]"' in error_of(capsys, "fit", "houses.csv", "--target", "price")
 
 
 def test_a_fit_that_fails_to_write_leaves_nothing(table, capsys, monkeypatch):
@@ -853,7 +861,7 @@ def test_a_closed_pipe_is_no_error(model):
     assert "Exception" not in error
 
 
-def test_keys_are_handed_on_as_they_are_written(model, capsys):
+def test_keys_are_copied_unchanged(model, capsys):
     houses()[:3].with_columns(key=pl.Series(["007", "1e3", "08"])).write_csv("t.csv")
     out = run(capsys, "predict", model, "t.csv", "--keep", "key")[1]
     assert [line.split(",")[0] for line in out.splitlines()] == ["key", "007", "1e3", "08"]
@@ -864,9 +872,9 @@ def test_libsvm_files_that_count_otherwise(table, capsys):
     Path("one.svm").write_text(rows)
     Path("zero.svm").write_text("1.5 0:1 1:2\n")
     fitted(capsys, "one.svm", "--k", "1", "--out", "m.json")
-    assert "counts its columns from 0" in refused(capsys, "predict", "m.json", "zero.svm")
+    assert "counts its columns from 0" in error_of(capsys, "predict", "m.json", "zero.svm")
     Path("bad.svm").write_text("1.5 a:b\n")
-    assert "LIBSVM" in refused(capsys, "fit", "bad.svm", "--k", "1")
+    assert "LIBSVM" in error_of(capsys, "fit", "bad.svm", "--k", "1")
 
 
 def test_tabs_are_tabs_in_tsv(table, capsys):

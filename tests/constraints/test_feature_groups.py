@@ -320,7 +320,7 @@ def values_of_groups(loss, X, y, labels, largest):
     ("loss", "seeds", "needed"),
     [("squared_error", 15, 14), ("multi", 15, 14), ("log_loss", 15, 14), ("multinomial", 8, 7)],
 )
-@pytest.mark.filterwarnings("ignore:Some coefficients have grown large")
+@pytest.mark.filterwarnings("ignore:The data are separable")
 def test_groups_against_enumeration(loss, seeds, needed):
     """Exchange finds nearly all optima of every size; Forward by true gains is exact at size one."""
     make = SparseClassifier if loss in {"log_loss", "multinomial"} else SparseRegressor

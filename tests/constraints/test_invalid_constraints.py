@@ -1,4 +1,4 @@
-"""Constraints that cannot be meant are refused before any work, with the parameter and the column or value by name."""
+"""Invalid constraints raise an error before any work, with the parameter and the column or value by name."""
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ def test_a_fit_that_is_not_refused_makes_moves():
     assert moves
 
 
-WISHES = [
+CONSTRAINTS = [
     # Groups.
     (
         {"feature_groups": GROUPS[:5]},
@@ -207,8 +207,8 @@ WISHES = [
     # Bounds.
     ({"bounds": (1, -1)}, ValueError, "bounds is crossed: the lower bound 1 is above the upper bound -1"),
     ({"bounds": {"sex": (2, 1)}}, ValueError, r"bounds\['sex'\] is crossed"),
-    ({"bounds": (1, 2)}, ValueError, r"bounds must leave room for 0.*got \(1, 2\)"),
-    ({"bounds": {"sex": (None, -1)}}, ValueError, r"bounds\['sex'\] must leave room for 0"),
+    ({"bounds": (1, 2)}, ValueError, r"bounds must include 0.*got \(1, 2\)"),
+    ({"bounds": {"sex": (None, -1)}}, ValueError, r"bounds\['sex'\] must include 0"),
     ({"bounds": (np.nan, 1)}, ValueError, "bounds holds a bound that is not a number"),
     ({"bounds": {"sex": (0, np.nan)}}, ValueError, r"bounds\['sex'\] holds a bound that is not a number"),
     ({"bounds": (0, 1, 2)}, TypeError, r"bounds must be a pair \(lower, upper\).*got \(0, 1, 2\)"),
@@ -224,8 +224,8 @@ WISHES = [
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
-@pytest.mark.parametrize(("params", "error", "words"), WISHES)
-def test_wishes_are_refused(params, error, words, loss):
+@pytest.mark.parametrize(("params", "error", "words"), CONSTRAINTS)
+def test_constraints_are_refused(params, error, words, loss):
     X, score = table()
     make, y = (SparseRegressor, score) if loss == "squared_error" else (SparseClassifier, score > 0)
     refused(error, words, make(**{"k": 3, **params}), pd.DataFrame(X, columns=NAMES), y)

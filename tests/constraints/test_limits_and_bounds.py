@@ -37,7 +37,7 @@ def one_thread():
 
 
 class Case:
-    """A table and wishes that its best models without wishes break."""
+    """A table and constraints that its best models without constraints break."""
 
     def __init__(self, loss):
         self.loss = loss
@@ -47,14 +47,14 @@ class Case:
         self.free = free.path_[K]
         self.chosen = self.free.support.tolist()
         self.others = [j for j in range(self.d) if j not in self.chosen]
-        self.wishes = {
+        self.constraints = {
             "always": {"always": self.others[:2]},
             "never": {"never": self.chosen[:2]},
             "budget": {"costs": [0.3 if j in self.chosen else 0.1 for j in range(self.d)], "budget": 0.9},
             "per group": {"feature_groups": ["in" if j in self.chosen else f"g{j % 2}" for j in range(self.d)]},
             "bounds": {"bounds": self._bounds()},
         }
-        self.wishes["per group"]["max_per_group"] = 2
+        self.constraints["per group"]["max_per_group"] = 2
 
     def _bounds(self):
         """A box of half its size for the first chosen column, a sign that it has not for the next two, signs after."""
@@ -66,21 +66,21 @@ class Case:
 
     def ends(self):
         """Lower and upper bounds of all columns as arrays."""
-        pairs = [self.wishes["bounds"]["bounds"][j] for j in range(self.d)]
+        pairs = [self.constraints["bounds"]["bounds"][j] for j in range(self.d)]
         low, high = np.array(pairs, dtype=float).T
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
-    def keeps(self, wish, model):
-        """Whether a model keeps a wish, said once more in other words than the library's."""
+    def keeps(self, constraint, model):
+        """Whether a model keeps a constraint, said once more in other words than the library's."""
         support = model.support.tolist()
-        if wish == "always":
-            return set(self.wishes[wish]["always"]) <= set(support)
-        if wish == "never":
-            return not set(self.wishes[wish]["never"]) & set(support)
-        if wish == "budget":
-            return sum(self.wishes[wish]["costs"][j] for j in support) <= 0.9 * (1 + 1e-8)
-        if wish == "per group":
-            labels = [self.wishes[wish]["feature_groups"][j] for j in support]
+        if constraint == "always":
+            return set(self.constraints[constraint]["always"]) <= set(support)
+        if constraint == "never":
+            return not set(self.constraints[constraint]["never"]) & set(support)
+        if constraint == "budget":
+            return sum(self.constraints[constraint]["costs"][j] for j in support) <= 0.9 * (1 + 1e-8)
+        if constraint == "per group":
+            labels = [self.constraints[constraint]["feature_groups"][j] for j in support]
             return all(labels.count(label) <= 2 for label in labels)
         low, high = (end[support] for end in self.ends())
         return bool(np.all(np.ravel(model.coef) >= low * (1 + np.sign(-low) * 1e-12))) and bool(
@@ -98,34 +98,34 @@ def case(loss):
     return CASES[loss]
 
 
-WISHES = ["always", "never", "budget", "per group", "bounds"]
+CONSTRAINTS = ["always", "never", "budget", "per group", "bounds"]
 
 
-@pytest.mark.parametrize("wish", WISHES)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_without_wishes_the_models_would_break_them(loss, wish):
-    assert not case(loss).keeps(wish, case(loss).free)
+def test_without_constraints_the_models_would_break_them(loss, constraint):
+    assert not case(loss).keeps(constraint, case(loss).free)
 
 
 # Backward says so where limits end its path; see test_the_reason_is_the_limit.
 @pytest.mark.filterwarnings("ignore:k=. features were asked for")
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("wish", WISHES)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_model_of_a_path_keeps_the_wish(loss, wish, method, kind):
+def test_every_model_of_a_path_keeps_the_constraint(loss, constraint, method, kind):
     c = case(loss)
-    model = estimator(loss, k=K, method=method, **c.wishes[wish]).fit(FORMATS[kind](c.X), c.y)
+    model = estimator(loss, k=K, method=method, **c.constraints[constraint]).fit(FORMATS[kind](c.X), c.y)
     path = model.path_
     assert path[0].support.size == 0
-    largest = {"budget": 3, "always": K}.get(wish, 3)
+    largest = {"budget": 3, "always": K}.get(constraint, 3)
     assert path.sizes[-1] >= largest
     assert path.sizes[-1] <= K
     for one in path:
         if one.size:
-            assert c.keeps(wish, one)
+            assert c.keeps(constraint, one)
             assert one.size == len(one.support)
-    if wish == "always":
+    if constraint == "always":
         assert path.sizes == [0, *range(2, K + 1)]
         assert path[2].support.tolist() == c.others[:2]
     values = [one.objective for one in path]
@@ -135,11 +135,11 @@ def test_every_model_of_a_path_keeps_the_wish(loss, wish, method, kind):
 
 
 @pytest.mark.filterwarnings("ignore:k=. features were asked for")
-@pytest.mark.parametrize("wish", ["always", "never", "budget", "per group"])
+@pytest.mark.parametrize("constraint", ["always", "never", "budget", "per group"])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_models_under_limits_are_the_best_on_their_supports(loss, wish):
+def test_models_under_limits_are_the_best_on_their_supports(loss, constraint):
     c = case(loss)
-    for one in estimator(loss, k=K, **c.wishes[wish]).fit(c.X, c.y).path_:
+    for one in estimator(loss, k=K, **c.constraints[constraint]).fit(c.X, c.y).path_:
         best = least(loss, c.X, c.y, one.support)
         assert one.objective == pytest.approx(value_of(loss, c.X, c.y, one), rel=1e-7)
         assert one.objective <= best + (1e-3 * case_null(c) if loss == "absolute_error" else 1e-7 * best)
@@ -162,7 +162,7 @@ def test_bounded_models_satisfy_the_conditions_for_an_optimum(loss, method, kind
     c = case(loss)
     low, high = c.ends()
     held = 0
-    model = estimator(loss, k=7, method=method, bounds=c.wishes["bounds"]["bounds"]).fit(FORMATS[kind](c.X), c.y)
+    model = estimator(loss, k=7, method=method, bounds=c.constraints["bounds"]["bounds"]).fit(FORMATS[kind](c.X), c.y)
     for one in model.path_:
         along, shift = slopes_of(loss, c.X, c.y, one)
         w, a, b = np.ravel(one.coef), low[one.support], high[one.support]
@@ -183,7 +183,9 @@ def test_bounded_models_satisfy_the_conditions_for_an_optimum(loss, method, kind
 def test_bounded_absolute_loss_is_within_its_accuracy_of_the_linear_program(method):
     c = case("absolute_error")
     low, high = c.ends()
-    for one in estimator("absolute_error", k=K, method=method, bounds=c.wishes["bounds"]["bounds"]).fit(c.X, c.y).path_:
+    for one in (
+        estimator("absolute_error", k=K, method=method, bounds=c.constraints["bounds"]["bounds"]).fit(c.X, c.y).path_
+    ):
         best = least("absolute_error", c.X, c.y, one.support, lower=low, upper=high)
         assert best * (1 - 1e-9) <= one.objective <= best + 1e-3 * case_null(c)
 
@@ -422,10 +424,10 @@ def test_the_reason_is_the_limit(method):
     X, y, _ = uneven("squared_error", seed=12)
     prices, places = {"costs": [1] * 9, "budget": 2}, {"feature_groups": [0] * 4 + [1] * 5, "max_per_group": 1}
     cases = [(prices, "budget=2"), (places, "max_per_group=1"), ({**prices, **places}, "budget=2 and max_per_group=1")]
-    for wish, given in cases:
+    for constraint, given in cases:
         words = f"k=5 features .* ended at 2: no other fits in {given}. Allow more or ask for fewer.$"
         with pytest.warns(PaucaWarning, match=words) as caught:
-            model = SparseRegressor(k=5, method=method, **wish).fit(X, y)
+            model = SparseRegressor(k=5, method=method, **constraint).fit(X, y)
         assert len(caught) == 1
         assert model.k_ == 2
         assert model.stop_ is Stop.LIMITS
@@ -445,15 +447,15 @@ def test_limits_without_a_size_are_no_news(method):
 
 
 def enumerated(kind, seed):  # noqa: PLR0911 - one for each kind
-    """A problem of nine columns: X, y, the wishes, values of all supports, which are allowed, the largest size."""
+    """A problem of nine columns: X, y, the constraints, values of all supports, which are allowed, the largest size."""
     rng = np.random.default_rng(seed)
     X, y = ar_problem(60, 9, 5, rho=0.6, snr=3, seed=seed)
     price = rng.integers(1, 6, 9).astype(float)
     if kind == "budget":
         return X, y, {"costs": price, "budget": 8}, all_least_squares(X, y), lambda S: price[list(S)].sum() <= 8
     if kind == "budget, k":
-        wishes = {"costs": price, "budget": 8, "k": 3}
-        return X, y, wishes, all_least_squares(X, y), lambda S: len(S) <= 3 and price[list(S)].sum() <= 8
+        constraints = {"costs": price, "budget": 8, "k": 3}
+        return X, y, constraints, all_least_squares(X, y), lambda S: len(S) <= 3 and price[list(S)].sum() <= 8
     if kind == "dear or two cheap":
         # Columns 6, 7 and 8 are nearly sums of two others, cost twice as much, and each is the best by itself.
         X[:, 6:] = X[:, 0:6:2] + X[:, 1:6:2] + 0.7 * rng.standard_normal((60, 3))
@@ -468,19 +470,25 @@ def enumerated(kind, seed):  # noqa: PLR0911 - one for each kind
         return X, y, {"feature_groups": labels, "costs": cost, "budget": 8}, values, lambda S: price[list(S)].sum() <= 8
     if kind == "per group":
         labels = rng.permutation([0, 0, 0, 0, 1, 1, 1, 2, 2])
-        wishes = {"feature_groups": labels, "max_per_group": 1 + seed % 2, "k": 4}
-        most = wishes["max_per_group"]
+        constraints = {"feature_groups": labels, "max_per_group": 1 + seed % 2, "k": 4}
+        most = constraints["max_per_group"]
         return (
             X,
             y,
-            wishes,
+            constraints,
             all_least_squares(X, y),
             lambda S: len(S) <= 4 and max(np.bincount(labels[list(S)])) <= most,
         )
     if kind == "always, never":
         a, b, c, d = rng.permutation(9)[:4].tolist()
-        wishes = {"always": [a, b], "never": [c, d], "k": 4}
-        return X, y, wishes, all_least_squares(X, y), lambda S: len(S) <= 4 and {a, b} <= set(S) and not {c, d} & set(S)
+        constraints = {"always": [a, b], "never": [c, d], "k": 4}
+        return (
+            X,
+            y,
+            constraints,
+            all_least_squares(X, y),
+            lambda S: len(S) <= 4 and {a, b} <= set(S) and not {c, d} & set(S),
+        )
     if kind == "signs":
         sign = rng.choice([-1, 0, 1], 9)
         bounds = {j: (0 if s > 0 else None, 0 if s < 0 else None) for j, s in enumerate(sign)}
@@ -489,7 +497,7 @@ def enumerated(kind, seed):  # noqa: PLR0911 - one for each kind
     # All at once: prices, places, a forced and a barred column, and signs.
     labels = np.arange(9) % 3
     sign = rng.choice([-1, 0, 0, 1], 9)
-    wishes = {
+    constraints = {
         "bounds": {j: (0 if s > 0 else None, 0 if s < 0 else None) for j, s in enumerate(sign)},
         "costs": price,
         "budget": 9 + price[4],
@@ -504,7 +512,7 @@ def enumerated(kind, seed):  # noqa: PLR0911 - one for each kind
         within = price[list(S)].sum() <= 9 + price[4] and max(np.bincount(labels[list(S)])) <= 2
         return within and 4 in S and 0 not in S
 
-    return X, y, wishes, values, allowed
+    return X, y, constraints, values, allowed
 
 
 NEEDED = {
@@ -526,11 +534,11 @@ def test_enumeration_of_all_supports(kind):
     """No model is infeasible or below the optimum of its size; Exchange reaches nearly all optima."""
     found = dict.fromkeys(METHODS, 0)
     for seed in range(20):
-        X, y, wishes, values, allowed = enumerated(kind, seed)
+        X, y, constraints, values, allowed = enumerated(kind, seed)
         values = {S: q for S, q in values.items() if S and allowed(S)}
         best = optimum(values)
         for method in METHODS:
-            model = SparseRegressor(**{"k": None, "method": method, **wishes}).fit(X, y)
+            model = SparseRegressor(**{"k": None, "method": method, **constraints}).fit(X, y)
             for one in model.path_:
                 if one.size:
                     # What is not allowed is not among the values.
@@ -561,12 +569,12 @@ def test_exchange_trades_one_dear_column_for_two_cheap_ones(loss, k):
 
 @pytest.mark.parametrize(("kind", "seed"), [("group prices", 6), ("dear or two cheap", 7)])
 def test_exchange_is_never_above_its_scouts_under_a_budget(kind, seed):
-    X, y, wishes, _, _ = enumerated(kind, seed)
-    exchange = SparseRegressor(**{"k": None, **wishes}).fit(X, y)
+    X, y, constraints, _, _ = enumerated(kind, seed)
+    exchange = SparseRegressor(**{"k": None, **constraints}).fit(X, y)
     for scout in Exchange().scouts:
-        assert exchange.objective_ <= SparseRegressor(**{"k": None, "method": scout, **wishes}).fit(X, y).objective_ * (
-            1 + 1e-9
-        )
+        assert exchange.objective_ <= SparseRegressor(**{"k": None, "method": scout, **constraints}).fit(
+            X, y
+        ).objective_ * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "poisson"])
@@ -582,7 +590,7 @@ def test_enumeration_with_other_losses(loss, kind):
         labels = rng.permutation([0, 0, 0, 1, 1, 2])
         sign = rng.choice([-1, 1], 6)
         low, high = np.where(sign > 0, 0, -np.inf), np.where(sign > 0, np.inf, 0)
-        wishes, allowed = {
+        constraints, allowed = {
             "budget": ({"costs": price, "budget": 5}, lambda S, p=price: p[list(S)].sum() <= 5),
             "always, never": ({"always": [2], "never": [0, 5]}, lambda S: 2 in S and not {0, 5} & set(S)),
             "signs": ({"bounds": {j: (0, None) if s > 0 else (None, 0) for j, s in enumerate(sign)}}, lambda S: True),
@@ -595,7 +603,7 @@ def test_enumeration_with_other_losses(loss, kind):
         values = {S: least(loss, X, y, S, **bounds) for S in subsets(6, 3) if S and allowed(S)}
         best = optimum(values, allowed)
         for method in METHODS:
-            model = estimator(loss, k=3, method=method, **wishes).fit(X, y)
+            model = estimator(loss, k=3, method=method, **constraints).fit(X, y)
             for one in model.path_:
                 if one.size:
                     assert one.objective == pytest.approx(values[tuple(one.support.tolist())], rel=1e-6)
@@ -611,15 +619,15 @@ def test_enumeration_with_other_losses(loss, kind):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.filterwarnings("ignore:k=. features were asked for")
-def test_many_wishes_with_ridge_and_weights(loss, method, kind):
-    """Everything at once: each wish is kept, and the model is the best on its support."""
+def test_many_constraints_with_ridge_and_weights(loss, method, kind):
+    """Everything at once: each constraint is kept, and the model is the best on its support."""
     c = case(loss)
     rng = np.random.default_rng(0)
     weights = rng.integers(0, 4, len(c.y)).astype(float)
     ridge = 0.05 * np.median(c.scale) ** 2
     sign = np.where(rng.random(9) < 0.5, 1, -1)
     low, high = np.where(sign > 0, 0, -np.inf), np.where(sign > 0, 0.4 / c.scale, 0)
-    wishes = {
+    constraints = {
         "always": [c.others[0]],
         "never": [c.chosen[0]],
         "costs": np.arange(1, 10) / 10,
@@ -628,7 +636,7 @@ def test_many_wishes_with_ridge_and_weights(loss, method, kind):
         "max_per_group": 2,
         "bounds": {j: (low[j], high[j]) for j in range(9)},
     }
-    model = estimator(loss, k=4, ridge=ridge, method=method, **wishes)
+    model = estimator(loss, k=4, ridge=ridge, method=method, **constraints)
     model.fit(FORMATS[kind](c.X), c.y, sample_weight=weights)
     assert model.k_ >= 2
     for one in model.path_:
@@ -648,12 +656,12 @@ def test_many_wishes_with_ridge_and_weights(loss, method, kind):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("wish", WISHES)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.filterwarnings("ignore:k=. features were asked for")
-def test_weights_equal_repetition_under_wishes(wish, method):
+def test_weights_equal_repetition_under_constraints(constraint, method):
     c = case("squared_error")
     weights = np.random.default_rng(1).integers(0, 3, len(c.y))
-    params = {"k": K, "method": method, **c.wishes[wish]}
+    params = {"k": K, "method": method, **c.constraints[constraint]}
     weighted = SparseRegressor(**params).fit(c.X, c.y, sample_weight=weights).path_
     repeated = SparseRegressor(**params).fit(np.repeat(c.X, weights, axis=0), np.repeat(c.y, weights)).path_
     assert weighted.moves == repeated.moves
@@ -661,15 +669,15 @@ def test_weights_equal_repetition_under_wishes(wish, method):
         np.testing.assert_allclose(a.coef, b.coef, rtol=1e-6, atol=1e-12)
 
 
-def cut_short(loss, wish, method):
+def cut_short(loss, constraint, method):
     """A run stopped after every move and taken up again, beside one that was not; and the number of calls it took."""
     c = case(loss)
-    params = {"k": K, "method": method, **c.wishes[wish]}
+    params = {"k": K, "method": method, **c.constraints[constraint]}
     whole = estimator(loss, **params).fit(c.X, c.y)
     part = estimator(loss, warm_start=True, callback=lambda progress: True, **params)
     for calls in range(1, 40):
         before = part.fit(c.X, c.y).path_
-        assert all(c.keeps(wish, one) for one in before if one.size)
+        assert all(c.keeps(constraint, one) for one in before if one.size)
         if part.stop_ is not Stop.CALLBACK:
             break
         assert len(before.moves) == calls
@@ -678,10 +686,10 @@ def cut_short(loss, wish, method):
 
 @pytest.mark.filterwarnings("ignore:k=. features were asked for")
 @pytest.mark.parametrize("method", ["forward", FoBa(nu=0.8), "exchange"], ids=["forward", "foba", "exchange"])
-@pytest.mark.parametrize("wish", WISHES)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("loss", ["squared_error", "poisson"])
-def test_a_run_cut_short_goes_on_the_same_way(loss, wish, method):
-    part, whole, calls = cut_short(loss, wish, method)
+def test_a_run_cut_short_goes_on_the_same_way(loss, constraint, method):
+    part, whole, calls = cut_short(loss, constraint, method)
     assert part.path_.moves == whole.path_.moves
     assert len(whole.path_.moves) == calls - 1
     assert part.stop_ is whole.stop_
@@ -689,27 +697,27 @@ def test_a_run_cut_short_goes_on_the_same_way(loss, wish, method):
         np.testing.assert_allclose(a.coef, b.coef, rtol=1e-5)
 
 
-@pytest.mark.parametrize("wish", ["always", "never", "bounds"])
-def test_a_backward_run_cut_short_goes_on(wish):
-    part, whole, _ = cut_short("squared_error", wish, "backward")
+@pytest.mark.parametrize("constraint", ["always", "never", "bounds"])
+def test_a_backward_run_cut_short_goes_on(constraint):
+    part, whole, _ = cut_short("squared_error", constraint, "backward")
     assert part.path_.moves == whole.path_.moves
 
 
 @pytest.mark.filterwarnings("ignore:k=. features were asked for")
-def test_other_wishes_begin_afresh():
+def test_other_constraints_begin_afresh():
     c = case("squared_error")
     model = SparseRegressor(k=K, warm_start=True)
     wider = {"bounds": {j: (-1 / c.scale[j], 1 / c.scale[j]) for j in range(9)}}
-    for wishes in (*(c.wishes[wish] for wish in WISHES), wider, {"ridge": 1e-9}):
+    for constraints in (*(c.constraints[constraint] for constraint in CONSTRAINTS), wider, {"ridge": 1e-9}):
         reset = dict.fromkeys(["always", "never", "costs", "budget", "bounds", "feature_groups", "max_per_group"])
-        model.set_params(**(reset | wishes)).fit(c.X, c.y)
-        afresh = SparseRegressor(k=K, **wishes).fit(c.X, c.y)
+        model.set_params(**(reset | constraints)).fit(c.X, c.y)
+        afresh = SparseRegressor(k=K, **constraints).fit(c.X, c.y)
         assert model.path_.moves == afresh.path_.moves
         np.testing.assert_array_equal(model.coef_, afresh.coef_)
-    wish = c.wishes["budget"]
-    model.set_params(**(reset | wish), ridge=0.0).fit(c.X, c.y)
+    constraint = c.constraints["budget"]
+    model.set_params(**(reset | constraint), ridge=0.0).fit(c.X, c.y)
     less = model.set_params(budget=0.5).fit(c.X, c.y)
-    assert sum(wish["costs"][j] for j in less.support_) <= 0.5 * (1 + 1e-9)
+    assert sum(constraint["costs"][j] for j in less.support_) <= 0.5 * (1 + 1e-9)
     dearer = model.set_params(costs=[0.4] * 9, budget=0.9).fit(c.X, c.y)
     assert dearer.k_ == 2
 
@@ -717,12 +725,12 @@ def test_other_wishes_begin_afresh():
 @pytest.mark.filterwarnings("ignore:k=. features were asked for")
 def test_a_larger_goal_goes_on_under_the_same_limits():
     c = case("squared_error")
-    for wish in WISHES:
-        model = SparseRegressor(k=3, warm_start=True, **c.wishes[wish]).fit(c.X, c.y)
+    for constraint in CONSTRAINTS:
+        model = SparseRegressor(k=3, warm_start=True, **c.constraints[constraint]).fit(c.X, c.y)
         events = model.path_.moves
         model.set_params(k=K).fit(c.X, c.y)
         assert model.path_.moves[: len(events)] == events
-        assert model.path_.moves == SparseRegressor(k=K, **c.wishes[wish]).fit(c.X, c.y).path_.moves
+        assert model.path_.moves == SparseRegressor(k=K, **c.constraints[constraint]).fit(c.X, c.y).path_.moves
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,4 +1,4 @@
-"""What counts as a sensor: those that tell nothing new, more asked for than there are, and who says whose columns."""
+"""Sensors: constant ones and copies, more requested than there are, and the columns of each."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ def chains():
     return X, y
 
 
-def spoilt(X):
+def with_redundant_columns(X):
     """Columns 5 to 7: a copy of column 0, ones, a copy of column 2."""
     return [np.column_stack([one, one[:, 0], np.ones(len(one), dtype=one.dtype), one[:, 2]]) for one in X]
 
@@ -40,7 +40,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("unit", ["sensor", "weight"])
-def test_constant_sensors_and_copies_are_as_if_they_were_not_there(chains, kind, unit):
+def test_constant_sensors_and_copies_change_nothing(chains, kind, unit):
     change, make, name = KINDS[kind]
     X, y = change(chains[0]), chains[1]
     whole = 5 if unit == "sensor" else 15
@@ -49,15 +49,15 @@ def test_constant_sensors_and_copies_are_as_if_they_were_not_there(chains, kind,
     message = (
         f"Constant sensors were left out: '{constant}'. Sensors that are copies of chosen ones were left out: {copies}."
     )
-    with pytest.warns(PaucaWarning) as told:
-        model = SparseTagger(k=whole, unit=unit).fit(make(spoilt(X)), y)
-    assert [str(one.message) for one in told] == [message]
+    with pytest.warns(PaucaWarning) as caught:
+        model = SparseTagger(k=whole, unit=unit).fit(make(with_redundant_columns(X)), y)
+    assert [str(one.message) for one in caught] == [message]
     assert model.support_.tolist() == wanted.support_.tolist()
     assert model.objective_ == pytest.approx(wanted.objective_, rel=1e-9)
     np.testing.assert_allclose(model.coef_[:, :5], wanted.coef_, atol=1e-6)
 
 
-def test_copies_of_others_than_the_chosen_are_not_worth_a_word(chains):
+def test_no_warning_about_copies_of_sensors_that_were_not_chosen(chains):
     X, y = chains
     model = SparseTagger(k=1).fit([np.column_stack([one, one[:, 4]]) for one in X], y)
     assert model.sensors_.tolist() == [2]
@@ -65,12 +65,12 @@ def test_copies_of_others_than_the_chosen_are_not_worth_a_word(chains):
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("n_columns", [1, 3, 40])
-def test_columns_that_are_the_same(make, n_columns):
+def test_equal_columns(make, n_columns):
     rng = np.random.default_rng(n_columns)
     for table in (rng.random((9, n_columns)) < 0.3, rng.integers(0, 2, (3, n_columns)) * 0.5):
-        data = Observations.plain(make(table), np.array([0, len(table)]))
+        data = Observations.from_rows(make(table), np.array([0, len(table)]))
         first = [next(i for i in range(n_columns) if (table[:, i] == table[:, j]).all()) for j in range(n_columns)]
-        assert data.twins().tolist() == first
+        assert data.first_copies().tolist() == first
         assert data.varies().tolist() == [len(set(column)) > 1 for column in table.T.tolist()]
 
 
@@ -79,30 +79,30 @@ def test_a_sensor_of_several_columns_is_constant_or_a_copy_as_a_whole(chains):
     more = [np.column_stack([one, np.zeros((len(one), 2), dtype=bool), one[:, [1, 0]], one[:, 2]]) for one in X]
     # "d" has the columns of "a" in another order; "b" is half constant, "e" a copy in part; "c" does not vary.
     groups = ["a", "a", "b", "e", "e", "c", "b", "d", "d", "e"]
-    with pytest.warns(PaucaWarning) as told:
+    with pytest.warns(PaucaWarning) as caught:
         model = SparseTagger(k=5, feature_groups=groups).fit(more, y)
     assert model.sensors_.tolist() == ["a", "b", "e"]
-    assert str(told[0].message) == (
+    assert str(caught[0].message) == (
         "Constant sensors were left out: 'c'. Sensors that are copies of chosen ones were left out: 'd'. "
         "k=5 sensors were asked for, but only 3 of 5 can be used together."
     )
 
 
-def test_of_copies_the_cheapest_stays_and_what_is_always_in(chains):
+def test_of_copies_the_cheapest_and_those_always_in_stay(chains):
     X, y = chains
     with pytest.warns(PaucaWarning, match="copies of chosen ones were left out: 'x2'"):
-        cheap = SparseTagger(k=1, costs=[1, 1, 2, 1, 1, 1, 1, 1.5]).fit(spoilt(X), y)
+        cheap = SparseTagger(k=1, costs=[1, 1, 2, 1, 1, 1, 1, 1.5]).fit(with_redundant_columns(X), y)
     assert cheap.sensors_.tolist() == [7]
     with pytest.warns(PaucaWarning, match=r"copies of chosen ones were left out: 'x2'\.$"):
-        forced = SparseTagger(k=1, always=[7]).fit(spoilt(X), y)
+        forced = SparseTagger(k=1, always=[7]).fit(with_redundant_columns(X), y)
     assert forced.sensors_.tolist() == [7]
     both = SparseTagger(k=2, always=[2, 5]).fit([np.column_stack([one, one[:, 2]]) for one in X], y)
     assert both.sensors_.tolist() == [2, 5]
     with pytest.warns(PaucaWarning, match="Constant"):
-        other = SparseTagger(k=1, never=[2]).fit(spoilt(X), y)
+        other = SparseTagger(k=1, never=[2]).fit(with_redundant_columns(X), y)
     assert other.sensors_.tolist() == [7]
     with pytest.raises(ValueError, match="'always' holds constant columns, which cannot be fitted: 'x6'"):
-        SparseTagger(k=1, always=[6]).fit(spoilt(X), y)
+        SparseTagger(k=1, always=[6]).fit(with_redundant_columns(X), y)
 
 
 @pytest.mark.parametrize("scale", [1e-120, 1e120])
@@ -114,7 +114,7 @@ def test_columns_in_any_units(chains, scale):
     assert model.objective_ == pytest.approx(wanted.objective_, rel=1e-6)
 
 
-def test_columns_beyond_what_can_be_squared(chains):
+def test_columns_too_large_to_be_squared(chains):
     X, y = chains
     scale = np.array([1, 1, 1, 1e200, 1])
     with pytest.raises(ValueError, match=r"too large to be squared .* Found in: 'x3'"):
@@ -123,14 +123,14 @@ def test_columns_beyond_what_can_be_squared(chains):
         SparseTagger(k=1).fit([one / scale for one in X], y)
 
     model = SparseTagger(k=2).fit(X, y)
-    for ask in (model.predict, model.predict_marginals):
+    for predict in (model.predict, model.predict_marginals):
         with pytest.raises(ValueError, match=rf"too large to be squared .* Found in: 'x{model.sensors_[1]}'\."):
-            ask([one * np.where(np.arange(5) == model.sensors_[0], 1.0, 1e300) for one in X])
+            predict([one * np.where(np.arange(5) == model.sensors_[0], 1.0, 1e300) for one in X])
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 def test_columns_far_from_zero(kind):
-    """What is not refused comes as near to the objective that is least as columns around zero do."""
+    """Columns that are accepted reach the same objective as columns around zero."""
     X, y = make_chains(LENGTHS, 3, 4, informative=2)
     X = [one + 0.2 * np.random.default_rng(len(one)).normal(size=one.shape) for one in X]
     wanted = SparseTagger(k=2).fit(X, y).objective_
@@ -143,7 +143,7 @@ def test_columns_far_from_zero(kind):
     assert rounding.objective_ == pytest.approx(wanted, rel=1e-6)
 
 
-# More than there are: as with any other estimator.
+# More sensors requested than there are: as with any other estimator.
 
 
 def linear(k, method="exchange"):
@@ -158,7 +158,7 @@ def tagger(k, method="foba"):
 
 @pytest.mark.parametrize(("fit", "noun"), [(linear, "features"), (tagger, "sensors")])
 @pytest.mark.parametrize("method", ["foba", "forward", "exchange", "backward"])
-def test_more_asked_for_than_there_are(fit, noun, method):
+def test_more_requested_than_there_are(fit, noun, method):
     with pytest.warns(PaucaWarning, match=f"^k=9 {noun} were asked for, but only 5 of 5 can be used together.$"):
         model = fit(np.int64(9), method)
     assert (model.k_, model.stop_, model.path_.sizes) == (5, Stop.EXHAUSTED, [0, 1, 2, 3, 4, 5])
@@ -166,11 +166,11 @@ def test_more_asked_for_than_there_are(fit, noun, method):
 
 @pytest.mark.parametrize("fit", [linear, tagger])
 @pytest.mark.parametrize(("sizes", "compared"), [(range(1, 31), [1, 2, 3, 4, 5]), ([2, 9], [2]), ([8, 9], [5])])
-def test_sizes_beyond_what_there_is_are_passed_over(fit, sizes, compared):
+def test_sizes_beyond_the_number_of_sensors_are_ignored(fit, sizes, compared):
     assert fit(sizes).path_.choice.sizes.tolist() == compared
 
 
-def test_more_weights_asked_for_than_there_are(chains):
+def test_more_weights_requested_than_there_are(chains):
     with pytest.warns(PaucaWarning, match="k=99 weights were asked for, but only 15 of 15 can be used together"):
         assert SparseTagger(k=99, unit="weight").fit(*chains).k_ == 15
 
@@ -188,7 +188,7 @@ def test_no_sensor_helps(chains):
     assert "No sensor helps on data held out." in model.summary().splitlines()
 
 
-# Whose columns.
+# The columns of each sensor.
 
 WORDS = [
     [{"word.lower=the": 1, "word": "the", "in": {"first": True}}, {"word.lower=dog": 1, "word": "dog"}],
@@ -198,7 +198,7 @@ WORDS = [
 TAGS = [["DET", "NOUN"], ["DET", "NOUN"], ["DET"]]
 
 
-def whose(groups, X=WORDS, y=TAGS):
+def sensor_of_columns(groups, X=WORDS, y=TAGS):
     """The sensor of every column."""
     model = SparseTagger(k=1, feature_groups=groups).fit(X, y)
     path = model.path_
@@ -207,16 +207,16 @@ def whose(groups, X=WORDS, y=TAGS):
 
 
 def test_groups_by_a_function():
-    found = whose(lambda attribute: attribute.split("=")[0])
+    found = sensor_of_columns(lambda attribute: attribute.split("=")[0])
     assert found == {name: name.split("=")[0] for name in found}
     assert found["word.lower=dog"] == "word.lower"
-    # None leaves a column to itself.
-    some = whose(lambda attribute: "place" if attribute.startswith("in:") else None)
+    # None makes a column a sensor of its own.
+    some = sensor_of_columns(lambda attribute: "place" if attribute.startswith("in:") else None)
     assert some == {name: "place" if name.startswith("in:") else name for name in found}
 
 
 def test_groups_by_a_dict_of_some():
-    found = whose({"word": "spelling", "word.lower": "spelling", "word=dog": "animal", "in": "place"})
+    found = sensor_of_columns({"word": "spelling", "word.lower": "spelling", "word=dog": "animal", "in": "place"})
     assert found == {
         "word.lower=the": "spelling",
         "word=the": "spelling",
@@ -240,8 +240,8 @@ def test_groups_of_frames_and_arrays(chains):
         model = SparseTagger(k=2, feature_groups=groups).fit(frames, y)
         assert model.sensors_.tolist() == wanted.sensors_.tolist()
         np.testing.assert_array_equal(model.coef_, wanted.coef_)
-    assert whose({1: "pair", 3: "pair"}, X, y) == {0: "x0", 1: "pair", 2: "x2", 3: "pair", 4: "x4"}
-    assert whose(lambda j: j // 2, X, y) == {0: 0, 1: 0, 2: 1, 3: 1, 4: 2}
+    assert sensor_of_columns({1: "pair", 3: "pair"}, X, y) == {0: "x0", 1: "pair", 2: "x2", 3: "pair", 4: "x4"}
+    assert sensor_of_columns(lambda j: j // 2, X, y) == {0: 0, 1: 0, 2: 1, 3: 1, 4: 2}
 
 
 @pytest.mark.parametrize(
@@ -254,35 +254,35 @@ def test_groups_of_frames_and_arrays(chains):
         (lambda name: float("nan"), "'feature_groups' holds no label for some columns"),
     ],
 )
-def test_groups_that_cannot_be_meant(groups, message):
+def test_invalid_groups(groups, message):
     with pytest.raises(ValueError, match=message):
         SparseTagger(k=1, feature_groups=groups).fit(WORDS, TAGS)
 
 
-def test_a_file_holds_what_a_function_said(tmp_path):
+def test_a_file_holds_the_labels_that_a_function_returned(tmp_path):
     model = SparseTagger(k=1, feature_groups=lambda name: name.split("=")[0]).fit(WORDS, TAGS)
     model.save(tmp_path / "model.json")
     again = pauca.load(tmp_path / "model.json")
-    assert again.feature_groups.tolist() == list(whose(model.feature_groups).values())
+    assert again.feature_groups.tolist() == list(sensor_of_columns(model.feature_groups).values())
     assert again.sensors_.tolist() == model.sensors_.tolist()
     np.testing.assert_array_equal(again.fit(WORDS, TAGS).coef_, model.coef_)
 
 
 @pytest.mark.parametrize(("costs", "first"), [(None, "many"), ({"one": 1, "many": 6}, "one")])
-def test_sensors_of_many_columns_are_ahead_as_groups_are_elsewhere(costs, first):
+def test_sensors_of_many_columns_rank_higher(costs, first):
     """Squares of gradients are summed over the columns of a sensor, by the same rule as in other estimators."""
     X, y = make_chains((60,) * 6, 3, 1)
     rng = np.random.default_rng(3)
     X = [one ^ (rng.random((len(one), 7)) < [0.05] + [0.2] * 6) for one in X]  # one good column, six that are worse
-    wishes = {"k": 1, "feature_groups": ["one"] + ["many"] * 6, "costs": costs}
-    assert SparseTagger(**wishes).fit(X, y).sensors_.tolist() == [first]
-    rows = SparseClassifier(method=Forward(rule="gradient"), **wishes).fit(np.vstack(X), np.concatenate(y))
+    options = {"k": 1, "feature_groups": ["one"] + ["many"] * 6, "costs": costs}
+    assert SparseTagger(**options).fit(X, y).sensors_.tolist() == [first]
+    rows = SparseClassifier(method=Forward(rule="gradient"), **options).fit(np.vstack(X), np.concatenate(y))
     assert rows.path_.groups(1) == [first]
 
 
 @pytest.mark.parametrize("spike", [None, 5_000.0])
 def test_analogue_sensors_compare_with_binary_ones(spike):
-    """A pad that is on 60 % or 20 % of the time tells less than carbon dioxide, whose range is ten times its noise."""
+    """Carbon dioxide is more informative than a pad that is on 60 % or 20 % of the time, with outliers too."""
     rng = np.random.default_rng(0)
     y = [np.cumsum(rng.random(200) < 0.03) % 2 for _ in range(8)]
     X = [

@@ -1,4 +1,4 @@
-"""Sequences as users bring them to a tagger: forms that are read, names, and what is refused in which words."""
+"""Input of a tagger: the forms of sequences that are read, names of columns, and messages about invalid input."""
 
 from decimal import Decimal
 
@@ -46,17 +46,17 @@ WITH = "^X has feature names, but SparseTagger was fitted without feature names$
 @pytest.mark.parametrize(
     ("of", "make", "words"), [("frames", list, WITHOUT), ("dicts", list, WITHOUT), ("arrays", frames, WITH)]
 )
-@pytest.mark.parametrize("ask", ["predict", "predict_marginals", "score", "label_table"])
-def test_names_on_one_side_alone(chains, fitted, of, make, words, ask):
+@pytest.mark.parametrize("call", ["predict", "predict_marginals", "score", "label_table"])
+def test_names_on_one_side_alone(chains, fitted, of, make, words, call):
     X, y = chains
-    data = (make(X), y) if ask in {"score", "label_table"} else (make(X),)
+    data = (make(X), y) if call in {"score", "label_table"} else (make(X),)
     with pytest.warns(UserWarning, match=words):
-        found = getattr(fitted[of], ask)(*data)
-    same = getattr(fitted["arrays"], ask)(X, *data[1:])
+        found = getattr(fitted[of], call)(*data)
+    same = getattr(fitted["arrays"], call)(X, *data[1:])
     np.testing.assert_array_equal(str(found), str(same))
 
 
-def test_names_that_go_together(chains, fitted):
+def test_names_that_match(chains, fitted):
     X, _ = chains
     # Sparse matrices cannot have names, and numbers are none.
     numbered = [pd.DataFrame(one) for one in X]
@@ -139,14 +139,14 @@ TEXT = {
 
 
 @pytest.mark.parametrize("case", TEXT)
-def test_what_is_no_number_is_named_with_its_sequence_and_column(chains, case):
+def test_messages_name_the_sequence_and_column_of_a_value_that_is_no_number(chains, case):
     make, lengths, message = TEXT[case]
     y = chains[1][:3]
     with pytest.raises(ValueError, match=message):
         SparseTagger(k=1).fit(make(chains[0]), np.concatenate(y) if lengths else y, lengths)
 
 
-ONE = r"a list of sequences is wanted. A single sequence goes in a list: predict\(\[X\]\), or fit\(\[X\], \[y\]\)"
+ONE = r"a list of sequences is required. A single sequence goes in a list: predict\(\[X\]\), or fit\(\[X\], \[y\]\)"
 SINGLE = r"A single sequence goes in a list: predict\(\[X\]\)"
 
 
@@ -170,11 +170,11 @@ SINGLE = r"A single sequence goes in a list: predict\(\[X\]\)"
         ("frames", lambda X: pl.DataFrame({"bed": [1]}).lazy(), "X is a lazy frame"),
     ],
 )
-def test_one_sequence_is_told_from_a_list_of_them(chains, fitted, of, take, message):
+def test_one_sequence_instead_of_a_list(chains, fitted, of, take, message):
     X = take(chains[0])
-    for ask in (fitted[of].predict, lambda X: SparseTagger(k=1).fit(X, chains[1][0])):
+    for call in (fitted[of].predict, lambda X: SparseTagger(k=1).fit(X, chains[1][0])):
         with pytest.raises((ValueError, TypeError), match=message):
-            ask(X)
+            call(X)
 
 
 @pytest.mark.parametrize("make", [list, dicts, lambda X: [one.tolist() for one in X]])
@@ -197,13 +197,13 @@ def test_attributes_without_a_value(chains, fitted, item, message):
     X, y = dicts(chains[0]), chains[1]
     X[2][1] = item
     flat, labels = [position for one in X for position in one], np.concatenate(y)
-    for ask in (
+    for call in (
         lambda: SparseTagger(k=1).fit(X, y),
         lambda: SparseTagger(k=1).fit(flat, labels, LENGTHS),
         lambda: fitted["dicts"].predict(X),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
-            ask()
+            call()
 
 
 @pytest.mark.parametrize(
@@ -239,11 +239,11 @@ def test_a_missing_label_is_no_class(chains, fitted, label):
     X, y = chains
     labels = [one.tolist() for one in y]
     labels[2][7] = label
-    for ask in (SparseTagger(k=1).fit, fitted["arrays"].score):
+    for call in (SparseTagger(k=1).fit, fitted["arrays"].score):
         with pytest.raises(ValueError, match="Position 7 of sequence 2 has no label: y holds "):
-            ask(X, labels)
+            call(X, labels)
         with pytest.raises(ValueError, match="Position 7 of sequence 2 has no label: y holds "):
-            ask(np.vstack(X), [label for one in labels for label in one], LENGTHS)
+            call(np.vstack(X), [label for one in labels for label in one], LENGTHS)
 
 
 def test_labels_that_read_like_missing_ones(chains):
@@ -260,7 +260,7 @@ def test_positions_without_words():
     assert model.names_.tolist() == ["w", "v"]
     flat = SparseTagger(k=1).fit([position for one in X for position in one], ["a", "b", "a", "c"], [2, 2])
     np.testing.assert_array_equal(flat.coef_, model.coef_)
-    # A model that knows words may be asked about none at all.
+    # A model of words may predict for positions without any.
     without = model.predict_marginals([[[], []]])
     np.testing.assert_array_equal(without[0], model.predict_marginals([[{}, {}]])[0])
     np.testing.assert_array_equal(without[0], model.predict_marginals([[], []], [2]))
@@ -270,7 +270,7 @@ def test_positions_without_words():
         model.predict([[], ["w"]])
 
 
-def test_words_that_are_there_twice_count_two():
+def test_repeated_words_are_counted():
     X, y = [[["w"], ["w", "w"]], [["w", "v", "v", "v"], ["v"]]], [["a", "b"], ["a", "b"]]
     model = SparseTagger(k=2).fit(X, y)
     counts = SparseTagger(k=2).fit([np.array([[1, 0], [2, 0]]), np.array([[1, 3], [0, 1]])], y)
@@ -308,7 +308,7 @@ def test_masked_arrays_without_masked_values(chains, fitted):
 
 
 @pytest.mark.parametrize("size", [0, 1, 2])
-def test_arrays_are_looked_at_whatever_the_model_needs(chains, fitted, size):
+def test_all_columns_of_arrays_are_checked(chains, fitted, size):
     X, model = chains[0], fitted["arrays"].at(size)
     with pytest.raises(ValueError, match="Sequence 1 has 3 columns; the model was fitted with 4"):
         model.predict([X[0], X[1][:, :3]])
@@ -322,7 +322,7 @@ def test_arrays_are_looked_at_whatever_the_model_needs(chains, fitted, size):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_a_model_without_sensors_looks_nothing_up(chains, fitted, frame):
+def test_a_model_without_sensors_reads_no_columns(chains, fitted, frame):
     X, model = chains[0], fitted["frames"].at(0)
     wanted = model.predict(frames(X))
     for one, two in zip(model.predict([frame({"other": [np.nan] * len(one)}) for one in X]), wanted, strict=True):
@@ -353,7 +353,7 @@ def test_frames_and_arrays_do_not_mix_in_a_fit():
         SparseTagger(k=1).fit([*frames[:2], X[2]], y)
 
 
-def test_what_holds_the_days_by_name_is_no_list():
+def test_a_dict_of_sequences_is_no_list():
     X, y = make_chains((20, 20), 3, 4)
     with pytest.raises(TypeError, match=r"got a dict\. Give list\(it\.values\(\)\)\.$"):
         SparseTagger(k=1).fit(dict(enumerate(X)), y)

@@ -1,4 +1,4 @@
-"""The conditional random field on chains, held against enumeration, differences, log space and another library."""
+"""The conditional random field on chains, compared with enumeration, differences, log space and another library."""
 
 import sys
 from itertools import pairwise, product
@@ -8,18 +8,18 @@ import pytest
 from chains import bounds_of, enumerated, in_log_space, make_chains, path_score, point_of
 from scipy import sparse
 
-from pauca.crf.objective import ChainField
+from pauca.crf.inference import ChainInference
+from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
-from pauca.crf.passes import Passes
 
 SHAPES = [((1,), 2, 1), ((1, 1, 1), 3, 2), ((2, 5, 1), 3, 2), ((4, 6), 4, 3), ((3,), 5, 2)]
 
 
-def make_field(lengths, n_labels, n_columns, *, seed=0, kind=np.asarray, gather=True, **options):
+def make_field(lengths, n_labels, n_columns, *, seed=0, kind=np.asarray, distinct=True, **options):
     X_list, y_list = make_chains(lengths, n_labels, n_columns, seed)
     X, bounds = kind(np.vstack(X_list)), bounds_of(X_list)
-    observations = Observations.gather(X, bounds) if gather else Observations.plain(X, bounds)
-    return ChainField(observations, np.concatenate(y_list), n_labels, **options)
+    observations = Observations.from_distinct_rows(X, bounds) if distinct else Observations.from_rows(X, bounds)
+    return ChainCRF(observations, np.concatenate(y_list), n_labels, **options)
 
 
 def random_point(field, seed=0, size=1.0):
@@ -32,7 +32,7 @@ def chains_of(field):
     rows = data.matrix.toarray() if sparse.issparse(data.matrix) else np.asarray(data.matrix, dtype=float)
 
     def scores(w):
-        weights, transitions, biases = field.weights(w)
+        weights, transitions, biases = field.parameters(w)
         every = rows[data.rows] @ weights + biases
         return [every[a:b] for a, b in pairwise(data.bounds)], transitions
 
@@ -46,12 +46,12 @@ def test_value_is_that_of_all_label_sequences(shape):
     labels = np.split(np.concatenate(make_chains(*shape)[1]), np.cumsum(lengths)[:-1])
     w = random_point(field)
     chains, transitions = chains_of(field)(w)
-    weights = field.weights(w)[0]
+    weights = field.parameters(w)[0]
     losses = [
         enumerated(scores, transitions)[0] - path_score(scores, transitions, y)
         for scores, y in zip(chains, labels, strict=True)
     ]
-    ridges = 0.05 * np.sum(weights**2) + 0.15 * np.sum(transitions**2)  # of the weights as they are told
+    ridges = 0.05 * np.sum(weights**2) + 0.15 * np.sum(transitions**2)  # of the weights of unscaled columns
     assert field.value(w) == pytest.approx(sum(losses) / sum(lengths) + ridges, abs=1e-12)
     assert field.value_and_gradient(w)[0] == pytest.approx(field.value(w), abs=1e-13)
 
@@ -62,14 +62,14 @@ def test_marginals_and_labels_are_those_of_all_label_sequences(shape, size):
     field = make_field(*shape)
     w = random_point(field, 1, size)  # the larger points are beyond what can be scaled
     chains, transitions = chains_of(field)(w)
-    passes, weights = Passes(field.observations, shape[1]), field.weights(w)
+    inference, weights = ChainInference(field.observations, shape[1]), field.parameters(w)
     scores = field.observations.scores(weights[0]) + weights[2]
-    sums = passes.sums(scores, transitions, by_position=True)
+    expected = inference.expectations(scores, transitions, by_position=True)
     found = [enumerated(scores, transitions) for scores in chains]
-    np.testing.assert_allclose(sums.log_normalisers, [one[0] for one in found], rtol=1e-12)
-    np.testing.assert_allclose(sums.marginals, np.vstack([one[1] for one in found]), atol=1e-11)
-    np.testing.assert_allclose(sums.transitions, sum(one[2] for one in found), atol=1e-11)
-    labels = passes.best_labels(scores, transitions)
+    np.testing.assert_allclose(expected.log_partitions, [one[0] for one in found], rtol=1e-12)
+    np.testing.assert_allclose(expected.marginals, np.vstack([one[1] for one in found]), atol=1e-11)
+    np.testing.assert_allclose(expected.transitions, sum(one[2] for one in found), atol=1e-11)
+    labels = inference.viterbi(scores, transitions)
     best = [path_score(*one) for one in zip(chains, [transitions] * len(chains), _cut(labels, chains), strict=True)]
     assert best == pytest.approx([path_score(s, transitions, one[3]) for s, one in zip(chains, found, strict=True)])
 
@@ -84,7 +84,7 @@ def test_ties_go_to_the_lowest_label(seed):
     paths = list(product(range(3), repeat=5))
     values = [path_score(scores, transitions, np.array(path)) for path in paths]
     best = [path for path, value in zip(paths, values, strict=True) if value == max(values)]
-    found = Passes(Observations.plain(np.zeros((5, 1)), np.array([0, 5])), 3).best_labels(scores, transitions)
+    found = ChainInference(Observations.from_rows(np.zeros((5, 1)), np.array([0, 5])), 3).viterbi(scores, transitions)
     assert tuple(found) == min(best, key=lambda path: path[::-1])
 
 
@@ -146,17 +146,17 @@ def test_scaled_equals_logarithms_on_long_chains(spread, apart):
     n, bounds = sum(lengths), np.concatenate([[0], np.cumsum(lengths)])
     scores = spread * rng.uniform(-1, 1, (n, n_labels))
     transitions = apart * rng.uniform(-0.5, 0.5, (n_labels, n_labels))
-    passes = Passes(Observations.plain(np.zeros((n, 1)), bounds), n_labels)
-    sums = passes.sums(scores, transitions, by_position=True)
+    inference = ChainInference(Observations.from_rows(np.zeros((n, 1)), bounds), n_labels)
+    expected = inference.expectations(scores, transitions, by_position=True)
     wanted = [in_log_space(scores[a:b], transitions) for a, b in pairwise(bounds)]
-    np.testing.assert_allclose(sums.log_normalisers, [one[0] for one in wanted], rtol=1e-13)
-    np.testing.assert_allclose(sums.marginals, np.vstack([one[1] for one in wanted]), atol=1e-9)
-    np.testing.assert_allclose(sums.transitions, sum(one[2] for one in wanted), rtol=1e-9, atol=1e-9)
-    squares = passes.sums(scores, transitions, by_position=True, squared=True)
-    np.testing.assert_allclose(squares.marginals, sums.marginals**2, atol=1e-14)
+    np.testing.assert_allclose(expected.log_partitions, [one[0] for one in wanted], rtol=1e-13)
+    np.testing.assert_allclose(expected.marginals, np.vstack([one[1] for one in wanted]), atol=1e-9)
+    np.testing.assert_allclose(expected.transitions, sum(one[2] for one in wanted), rtol=1e-9, atol=1e-9)
+    squares = inference.expectations(scores, transitions, by_position=True, squared=True)
+    np.testing.assert_allclose(squares.marginals, expected.marginals**2, atol=1e-14)
     alone = [
-        Passes(Observations.plain(np.zeros((b - a, 1)), np.array([0, b - a])), n_labels)
-        .sums(scores[a:b], transitions, squared=True)
+        ChainInference(Observations.from_rows(np.zeros((b - a, 1)), np.array([0, b - a])), n_labels)
+        .expectations(scores[a:b], transitions, squared=True)
         .transitions
         for a, b in pairwise(bounds)
     ]
@@ -174,13 +174,13 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("gather", [True, False])
+@pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_kinds_of_data_agree(kind, gather):
+def test_kinds_of_data_agree(kind, distinct):
     shape = (40, 1, 200), 4, 5
-    wanted = make_field(*shape, gather=False, kind=KINDS["float64"])
-    field = make_field(*shape, gather=gather, kind=KINDS[kind])
-    assert field.observations.gathered == gather
+    wanted = make_field(*shape, distinct=False, kind=KINDS["float64"])
+    field = make_field(*shape, distinct=distinct, kind=KINDS[kind])
+    assert field.observations.rows_repeat == distinct
     w = random_point(wanted)
     w[wanted.n_coords // 2 : wanted.n_weights] = 0.0  # columns without weight
     np.testing.assert_allclose(field.value(w), wanted.value(w), rtol=1e-13)
@@ -189,22 +189,22 @@ def test_kinds_of_data_agree(kind, gather):
     np.testing.assert_array_equal(field.start, wanted.start)
 
 
-def test_rows_are_gathered_only_where_that_pays():
+def test_equal_rows_are_stored_once_only_where_that_pays():
     rng = np.random.default_rng(0)
     few, many = rng.random((500, 3)) < 0.5, rng.normal(size=(500, 3))
     bounds = np.array([0, 500])
-    gathered = Observations.gather(few, bounds)
-    assert gathered.matrix.shape == (8, 3)
-    np.testing.assert_array_equal(gathered.matrix[gathered.rows], few)
-    plain = Observations.gather(many, bounds)
+    repeated = Observations.from_distinct_rows(few, bounds)
+    assert repeated.matrix.shape == (8, 3)
+    np.testing.assert_array_equal(repeated.matrix[repeated.rows], few)
+    plain = Observations.from_distinct_rows(many, bounds)
     assert plain.matrix is many
-    assert not plain.gathered
+    assert not plain.rows_repeat
 
 
-@pytest.mark.parametrize("gather", [True, False])
-def test_threads_change_nothing(gather):
+@pytest.mark.parametrize("distinct", [True, False])
+def test_threads_change_nothing(distinct):
     field, other = (
-        make_field((700,) * 9 + (3000, 5), 14, 6, gather=gather, threads=threads, ridge=0.01) for threads in (1, 3)
+        make_field((700,) * 9 + (3000, 5), 14, 6, distinct=distinct, threads=threads, ridge=0.01) for threads in (1, 3)
     )
     w = random_point(field)
     assert field.value(w) == other.value(w)
@@ -217,12 +217,12 @@ def test_coordinates_do_not_depend_on_units_of_columns():
     X_list, y_list = make_chains((50, 20), 3, 4)
     X, y, bounds = np.vstack(X_list).astype(float), np.concatenate(y_list), bounds_of(X_list)
     scale, shift = np.array([1e-6, 1.0, 300.0, 1e6]), np.array([0.0, -5.0, 1e3, 1e6])
-    field, other = (ChainField(Observations.plain(x, bounds), y, 3, ridge=0.1) for x in (X, X * scale + shift))
+    field, other = (ChainCRF(Observations.from_rows(x, bounds), y, 3, ridge=0.1) for x in (X, X * scale + shift))
     w = random_point(field)
     assert other.value(w) == pytest.approx(field.value(w), rel=1e-12)
     np.testing.assert_allclose(other.gradient(w), field.gradient(w), atol=1e-11)
-    np.testing.assert_allclose(other.weights(w)[0] * scale[:, None], field.weights(w)[0], rtol=1e-11)
-    assert other.value(point_of(other, *other.weights(w))) == pytest.approx(other.value(w), rel=1e-9)
+    np.testing.assert_allclose(other.parameters(w)[0] * scale[:, None], field.parameters(w)[0], rtol=1e-11)
+    assert other.value(point_of(other, *other.parameters(w))) == pytest.approx(other.value(w), rel=1e-9)
 
 
 def test_scores_of_first_and_last_labels_matter_at_the_ends_only():
@@ -238,14 +238,14 @@ def test_scores_of_first_and_last_labels_matter_at_the_ends_only():
         assert difference == pytest.approx(first[y[0]] + last[y[-1]])
 
 
-@pytest.mark.parametrize("make", [Observations.gather, Observations.plain])
+@pytest.mark.parametrize("make", [Observations.from_distinct_rows, Observations.from_rows])
 @pytest.mark.parametrize("chosen", [[3, 0], [0, 0, 3, 2, 3, 3], [1] * 9])
 def test_some_of_the_sequences(chosen, make):
     X_list, y_list = make_chains((5, 30, 1, 40), 3, 4)
     whole = make(np.vstack(X_list), bounds_of(X_list))
     some = [X_list[i] for i in chosen], [y_list[i] for i in chosen]
-    taken = ChainField(whole.take(np.array(chosen)), np.concatenate(some[1]), 3)
-    apart = ChainField(Observations.plain(np.vstack(some[0]), bounds_of(some[0])), np.concatenate(some[1]), 3)
+    taken = ChainCRF(whole.take(np.array(chosen)), np.concatenate(some[1]), 3)
+    apart = ChainCRF(Observations.from_rows(np.vstack(some[0]), bounds_of(some[0])), np.concatenate(some[1]), 3)
     w = random_point(taken)
     assert taken.value(w) == pytest.approx(apart.value(w), rel=1e-13)
     np.testing.assert_allclose(taken.gradient(w), apart.gradient(w), atol=1e-13)
@@ -284,7 +284,7 @@ def test_objective_of_crfsuite_at_its_weights(tmp_path):
     weights = np.array([[state.get((f"s{j}", str(c)), 0.0) for c in range(4)] for j in range(5)])
     transitions = np.array([[steps.get((str(a), str(b)), 0.0) for b in range(4)] for a in range(4)])
     biases = np.array([state.get(("bias", str(c)), 0.0) for c in range(4)])
-    field = ChainField(Observations.gather(np.vstack(X_list), bounds_of(X_list)), np.concatenate(y_list), 4)
+    field = ChainCRF(Observations.from_distinct_rows(np.vstack(X_list), bounds_of(X_list)), np.concatenate(y_list), 4)
     ridge = 0.5 * (np.sum(weights**2) + np.sum(transitions**2) + np.sum(biases**2))
     assert 181 * field.value(point_of(field, weights, transitions, biases)) + ridge == pytest.approx(loss, rel=1e-6)
 
@@ -299,15 +299,15 @@ def test_without_numba(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("gather", [True, False])
-def test_columns_move_by_departures_from_rest_or_twice_their_deviation(kind, gather):
+@pytest.mark.parametrize("distinct", [True, False])
+def test_columns_move_by_departures_from_rest_or_twice_their_deviation(kind, distinct):
     rng = np.random.default_rng(0)
     rare, usual, half = (share > rng.random((1, 400)).T for share in (0.05, 0.95, 0.5))
     counts = rng.poisson(0.2, (400, 1)) * 3.0
     normal = rng.normal(7.0, 2.0, (400, 1))
     X = np.hstack([rare, 5.0 * usual - 2.0, half, counts, np.round(normal), np.full((400, 1), 4.0)])
-    make = Observations.gather if gather else Observations.plain
-    found = make(kind(X), np.array([0, 100, 400])).spreads()
+    make = Observations.from_distinct_rows if distinct else Observations.from_rows
+    found = make(kind(X), np.array([0, 100, 400])).scales()
     assert found[0] == 1.0
     assert found[1] == pytest.approx(5.0, rel=1e-14)
     assert found[2] == pytest.approx(1.0, abs=0.01)

@@ -1,4 +1,4 @@
-"""SparseTagger: sensors against brute force, kinds of input against each other, and what is refused."""
+"""SparseTagger: sensors compared with brute force, forms of input with each other, and invalid input."""
 
 import itertools
 import warnings
@@ -17,7 +17,7 @@ from sklearn.model_selection import LeaveOneOut
 
 import pauca
 from pauca import PaucaWarning, SparseRegressor, SparseTagger, Stop
-from pauca.crf.objective import ChainField
+from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
 from pauca.methods import Exchange, FoBa, Forward
 
@@ -31,9 +31,9 @@ def problem(n_columns=7, n_labels=3, seed=0, lengths=LENGTHS, informative=3):
 def least(X_list, y_list, columns, ridge, ridge_transitions=None):
     """The least objective on some columns, by another library."""
     X, y = np.vstack(X_list)[:, columns], np.concatenate(y_list)
-    data = Observations.plain(X.astype(float), bounds_of(X_list))
+    data = Observations.from_rows(X.astype(float), bounds_of(X_list))
     ridges = {"ridge": ridge, "ridge_transitions": ridge if ridge_transitions is None else ridge_transitions}
-    field = ChainField(data, y, int(y.max()) + 1, **ridges)
+    field = ChainCRF(data, y, int(y.max()) + 1, **ridges)
     return minimize(field.value_and_gradient, field.start, jac=True, method="L-BFGS-B", tol=1e-12).fun
 
 
@@ -45,7 +45,7 @@ def test_sensors_against_all_sets_of_sensors(method):
     best = min(values, key=values.get)
     assert tuple(model.sensors_) == best
     assert model.objective_ == pytest.approx(values[best], rel=1e-5)
-    # The model that was asked for is fitted closely, those beside it less so.
+    # The model of the requested size is fitted closely, the others less so.
     alone = least(X, y, model.path_[1].support.tolist(), 0.01)
     assert alone - 1e-9 <= model.path_[1].objective <= 1.001 * alone
 
@@ -53,8 +53,8 @@ def test_sensors_against_all_sets_of_sensors(method):
 def test_weights_against_all_pairs_of_weights():
     X, y = problem(n_columns=2, n_labels=2, informative=2)
     model = SparseTagger(k=2, unit="weight", method="exchange", ridge=0.01, ridge_transitions=0.01).fit(X, y)
-    data = Observations.plain(np.vstack(X).astype(float), bounds_of(X))
-    field = ChainField(data, np.concatenate(y), 2, ridge=0.01, ridge_transitions=0.01)
+    data = Observations.from_rows(np.vstack(X).astype(float), bounds_of(X))
+    field = ChainCRF(data, np.concatenate(y), 2, ridge=0.01, ridge_transitions=0.01)
 
     def least_on(pair):
         coords = [*pair, *field.free]
@@ -72,7 +72,7 @@ def test_weights_against_all_pairs_of_weights():
     assert model.path_.counted == "weight"
 
 
-def test_attributes_hang_together():
+def test_fitted_attributes_are_consistent():
     X, y = problem()
     model = SparseTagger(k=3).fit(X, y)
     assert model.k_ == 3
@@ -88,9 +88,13 @@ def test_attributes_hang_together():
     right = sum(int(np.sum(a == b)) for a, b in zip(model.predict(X), y, strict=True))
     assert model.score(X, y) == pytest.approx(right / n)
     assert model.score(X, y) > model.at(0).score(X, y)
-    # The objective is the one that is told, on the weights that are told.
-    field = ChainField(
-        Observations.gather(np.vstack(X), bounds_of(X)), np.concatenate(y), 3, ridge=1 / n, ridge_transitions=1 / n
+    # The reported objective is that of the reported weights.
+    field = ChainCRF(
+        Observations.from_distinct_rows(np.vstack(X), bounds_of(X)),
+        np.concatenate(y),
+        3,
+        ridge=1 / n,
+        ridge_transitions=1 / n,
     )
     w = point_of(field, model.coef_.T, model.transitions_, model.intercept_)
     assert field.value(w) == pytest.approx(model.objective_, rel=1e-12)
@@ -209,7 +213,7 @@ def test_groups_of_columns_are_sensors():
     assert model.path_.groups(1) == [sensor]
 
 
-def test_wishes():
+def test_constraints():
     X, y = problem()
     model = SparseTagger(k=2, always=[5], never=[0]).fit(X, y)
     assert 5 in model.sensors_
@@ -246,7 +250,7 @@ def test_choice_of_size_on_sequences_held_out():
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_a_sequence_that_a_split_names_several_times_occurs_so_often(binary):
+def test_a_sequence_named_several_times_by_a_split_is_repeated(binary):
     X, y = make_chains((30, 9, 45, 20, 38, 27), 3, 5, informative=3)
     if not binary:
         X = [one + 0.2 * np.random.default_rng(len(one)).normal(size=one.shape) for one in X]
@@ -275,7 +279,7 @@ def test_a_sequence_that_a_split_names_several_times_occurs_so_often(binary):
     ],
 )
 @pytest.mark.parametrize("kind", [SparseTagger, SparseRegressor])
-def test_splits_that_cannot_be_meant(kind, split, message):
+def test_invalid_splits(kind, split, message):
     X, y = problem()
     if kind is SparseRegressor:
         X, y = X[2][:6], y[2][:6]
@@ -288,14 +292,14 @@ def test_more_labels_than_memory_holds(monkeypatch):
     X, y = problem()
     assert SparseTagger(k=1).fit(X, y).k_ == 1
     many = [np.arange(len(one)) % 12 for one in y]
-    monkeypatch.setattr(Observations, "gather", None)  # before any work
+    monkeypatch.setattr(Observations, "from_distinct_rows", None)  # before any work
     with pytest.raises(MemoryError, match=r"A model of 12 labels, .* 144 transitions, takes about .* Merge rare"):
         SparseTagger(k=1).fit(X, many)
 
 
 def test_fold_without_a_label():
     X, y = problem(lengths=(30,) * 4)
-    y[0][3] = 7  # seen once, and by no other fold
+    y[0][3] = 7  # occurs once, in one fold
     model = SparseTagger(k=[1, 2, 3], cv=4).fit(X, y)
     assert 7 in model.classes_
     assert np.all(np.isfinite(model.path_.choice.mean))
@@ -304,7 +308,7 @@ def test_fold_without_a_label():
 def test_threads_change_nothing(monkeypatch):
     pools = []
     monkeypatch.setattr(
-        "pauca.crf.passes.ThreadPoolExecutor",
+        "pauca.crf.inference.ThreadPoolExecutor",
         lambda workers: pools.append(workers) or ThreadPoolExecutor(workers),
     )
     X, y = make_chains((700,) * 16, 14, 6)
@@ -318,10 +322,10 @@ def test_threads_change_nothing(monkeypatch):
 
 def test_callback_and_time_limit():
     X, y = problem()
-    seen = []
-    model = SparseTagger(k=5, callback=lambda progress: seen.append(progress.size) or progress.size == 2)
+    sizes = []
+    model = SparseTagger(k=5, callback=lambda progress: sizes.append(progress.size) or progress.size == 2)
     assert model.fit(X, y).stop_ is Stop.CALLBACK
-    assert seen == [1, 2]
+    assert sizes == [1, 2]
     hurried = SparseTagger(k=7, time_limit=1e-9).fit(X, y)
     assert (hurried.k_, hurried.stop_) == (1, Stop.TIME)
 
@@ -340,9 +344,9 @@ def test_report_by_label():
             "f1": pytest.approx(2 * hits / (np.sum(found == label) + np.sum(truth == label))),
             "support": int(np.sum(truth == label)),
         }
-    strange = [["new"] * len(one) for one in y]
-    assert model.score(X, strange) == 0.0
-    assert model.label_table(X, strange)[-1]["label"] == "new"
+    unknown = [["new"] * len(one) for one in y]
+    assert model.score(X, unknown) == 0.0
+    assert model.label_table(X, unknown)[-1]["label"] == "new"
     text = model.label_report(X, y).splitlines()
     assert text[0].split() == ["label", "precision", "recall", "f1", "support"]
     assert text[-1].split() == ["(all)", f"{model.score(X, y):.3f}", str(len(truth))]
@@ -394,7 +398,7 @@ def test_labels_in_files(tmp_path):
         assert not (tmp_path / "other.json").exists()
 
 
-def test_a_large_ridge_leaves_positions_to_themselves():
+def test_a_large_ridge_makes_positions_independent():
     X, y = problem()
     model = SparseTagger(k=2, ridge=0.01, ridge_transitions=10).fit(X, y)
     assert model.objective_ == pytest.approx(least(X, y, model.support_, 0.01, 10.0), rel=1e-4)
@@ -402,7 +406,7 @@ def test_a_large_ridge_leaves_positions_to_themselves():
     assert 0.99 * apart.objective_ < model.objective_ < apart.objective_
 
 
-def test_frames_need_hold_no_more_than_the_chosen_columns():
+def test_frames_need_only_the_chosen_columns():
     X, y = problem()
     model = SparseTagger(k=2).fit(frames(X), y)
     few = [one[list(reversed(model.sensors_))].assign(other=np.nan) for one in frames(X)]
@@ -417,7 +421,7 @@ def test_settings_are_those_of_scikit_learn():
         model.predict([np.zeros((2, 2))])
 
 
-def spoiled(change):
+def corrupted(change):
     X, y = problem()
     X, y = [one.astype(float) for one in X], [one.tolist() for one in y]
     change(X, y)
@@ -446,7 +450,7 @@ BAD = {
 def test_bad_sequences(case):
     change, message = BAD[case]
     with pytest.raises((ValueError, TypeError), match=message):
-        SparseTagger(k=2).fit(*spoiled(change))
+        SparseTagger(k=2).fit(*corrupted(change))
 
 
 @pytest.mark.parametrize(
@@ -464,7 +468,7 @@ def test_bad_sequences(case):
         ({"k": 1, "always": [9]}, "names column 9"),
         ({"k": 1, "always": [1, 2]}, "'always' holds 2 sensors, more than k=1"),
         ({"k": range(2), "always": [1, 2]}, "'always' holds 2 sensors, more than k=1"),
-        ({"k": 1, "unit": "weight", "always": [1]}, "'always': about sensors"),
+        ({"k": 1, "unit": "weight", "always": [1]}, "'always': only for sensors"),
         ({"time_limit": 0}, "'time_limit' parameter"),
         ({"callback": 3}, "'callback' parameter"),
     ],
@@ -510,7 +514,7 @@ def test_bad_tables():
 
 
 def test_sequences_of_one_position():
-    """Without neighbours this is a classifier of positions, and transitions are never learned."""
+    """Without neighbours this is a classifier of positions, and transitions stay at zero."""
     X, y = make_chains((1,) * 80, 3, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -123,7 +123,7 @@ def test_text_in_a_used_column_is_named_and_elsewhere_ignored(table, regressor):
 def test_the_chosen_columns_without_names_are_refused(table):
     X, y = table[0].to_numpy(), table[1]
     model = SparseRegressor(k=2).fit(X, y)
-    words = r"X has 2 features, but SparseRegressor is expecting 6 features as input\..*told apart by name only"
+    words = r"X has 2 features, but SparseRegressor is expecting 6 features as input\..*can only be found by name"
     with pytest.raises(ValueError, match=words):
         model.predict(X[:, model.support_])
     with pytest.raises(ValueError, match=r"expecting 6 features as input\.$"):

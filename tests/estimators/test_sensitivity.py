@@ -67,7 +67,7 @@ def test_a_copy_can_take_the_place_of_its_original_for_nothing():
     assert first["x0"]["explained_lost"] == pytest.approx(0, abs=1e-9)
 
 
-def test_alternatives_keep_the_wishes():
+def test_alternatives_keep_the_constraints():
     X, y = table()
     model = SparseRegressor(k=3, always=[6], never=[5]).fit(X, y)
     records = model.alternatives(count=10)
@@ -132,7 +132,7 @@ def test_what_needs_data_says_so():
             call()
     with pytest.raises(ValueError, match=r"call stability\(\) first"):
         model.plot_stability()
-    with pytest.raises(ValueError, match="count must be an integer of at least 1"):
+    with pytest.raises(ValueError, match=r"'count' parameter of alternatives must be an int in the range \[1, inf\)"):
         model.alternatives(0)
 
 

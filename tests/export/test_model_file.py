@@ -1,4 +1,4 @@
-"""Model files: what is loaded is what was saved, and what is not a sound model is refused by place."""
+"""Model files: what is loaded is what was saved, and an invalid file raises an error that names the location."""
 
 import json
 import os
@@ -20,10 +20,10 @@ from sklearn.exceptions import NotFittedError
 
 import pauca
 from pauca import ModelFileError, SparseClassifier, SparseRegressor
-from pauca.export import register_part
-from pauca.export.files import write_whole
+from pauca.export import register_class
+from pauca.export.files import write_atomically
 from pauca.export.model_file import read_document, write_document
-from pauca.export.registry import PARTS
+from pauca.export.values import CLASSES
 from pauca.losses import Huber, SquaredError
 
 VERBS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")
@@ -88,7 +88,7 @@ def test_what_is_loaded_is_what_was_saved(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_settings_come_back(name, tmp_path):
+def test_parameters_are_restored(name, tmp_path):
     model = fitted(name)
     again = reloaded(model, tmp_path)
     ours, theirs = model.get_params(), again.get_params()
@@ -103,7 +103,7 @@ def test_settings_come_back(name, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
-@pytest.mark.parametrize("name", ["squared_error", "groups", "wishes", "words", "multinomial"])
+@pytest.mark.parametrize("name", ["squared_error", "groups", "constraints", "words", "multinomial"])
 def test_a_loaded_model_can_be_fitted_again(name, tmp_path):
     model = fitted(name)
     again = reloaded(model, tmp_path)
@@ -143,7 +143,7 @@ def test_the_file_is_plain_json_that_says_what_it_is(tmp_path):
     fitted("squared_error").save(tmp_path / "model.json")
     text = (tmp_path / "model.json").read_text(encoding="utf-8")
     document = json.loads(text)
-    assert (document["format"], document["version"], document["pauca"]) == ("pauca model", 2, pauca.__version__)
+    assert (document["format"], document["version"], document["pauca_version"]) == ("pauca model", 2, pauca.__version__)
     assert document["features"]["names"] == NAMES
     assert "größe" in text
 
@@ -170,35 +170,37 @@ class OwnRegressor(SparseRegressor):
     pass
 
 
-def test_a_loss_of_ones_own_must_be_made_known(tmp_path, monkeypatch):
+def test_a_custom_loss_must_be_registered(tmp_path, monkeypatch):
     X, y = table()
     model = SparseRegressor(k=2, loss=Own(0.5)).fit(X, y)
-    with pytest.raises(ModelFileError, match=r"loss=Own\(width=0.5\) is of your own making.*register_part\(Own\)"):
+    with pytest.raises(ModelFileError, match=r"loss=Own\(width=0.5\) is a custom class.*register_class\(Own\)"):
         model.save(tmp_path / "model.json")
     assert not list(tmp_path.iterdir())
-    monkeypatch.setitem(PARTS, "Own", Own)
+    monkeypatch.setitem(CLASSES, "Own", Own)
     assert reloaded(model, tmp_path).loss == Own(0.5)
-    monkeypatch.delitem(PARTS, "Own")
-    with pytest.raises(ModelFileError, match=r"settings.loss.part: 'Own' is not known here"):
+    monkeypatch.delitem(CLASSES, "Own")
+    with pytest.raises(ModelFileError, match=r"parameters.loss.class: 'Own' is unknown"):
         pauca.load(tmp_path / "model.json")
 
 
-def test_a_name_of_a_part_is_taken_once(monkeypatch):
-    monkeypatch.setattr("pauca.export.registry.PARTS", dict(PARTS))
-    assert register_part(Own) is Own
-    assert register_part(Own) is Own
+def test_a_class_name_is_registered_once(monkeypatch):
+    monkeypatch.setattr("pauca.export.values.CLASSES", dict(CLASSES))
+    assert register_class(Own) is Own
+    assert register_class(Own) is Own
     taken = type("Huber", (SquaredError,), {})
-    with pytest.raises(ValueError, match=r"The name 'Huber' is taken by pauca\.losses\.regression\.Huber"):
-        register_part(taken)
+    with pytest.raises(
+        ValueError, match=r"The name 'Huber' is already registered for pauca\.losses\.regression\.Huber"
+    ):
+        register_class(taken)
 
 
-def test_an_estimator_of_ones_own_is_no_known_kind(tmp_path):
+def test_a_custom_estimator_cannot_be_saved(tmp_path):
     X, y = table()
-    with pytest.raises(ModelFileError, match="OwnRegressor is not a kind of model that can be saved"):
+    with pytest.raises(ModelFileError, match="OwnRegressor cannot be saved; classes that can be saved are"):
         OwnRegressor(k=2).fit(X, y).save(tmp_path / "model.json")
 
 
-def test_settings_that_cannot_be_said_are_refused(tmp_path):
+def test_parameters_that_cannot_be_saved(tmp_path):
     model = deepcopy(fitted("squared_error"))
     for always in (object(), np.ones((2, 2)), np.array([1j])):
         with pytest.raises(ModelFileError, match=r"always (holds a object|is an array of . dimensions?)"):
@@ -207,7 +209,7 @@ def test_settings_that_cannot_be_said_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("classes", [["2020-01-01", "2021-01-01"], [b"a", b"b"]], ids=["dates", "bytes"])
-def test_classes_that_cannot_be_said_are_refused(classes, tmp_path):
+def test_classes_that_cannot_be_saved(classes, tmp_path):
     kind = "datetime64[D]" if isinstance(classes[0], str) else "S1"
     model = deepcopy(fitted("bools"))
     model.classes_ = np.array(classes, dtype=kind)
@@ -257,29 +259,32 @@ def test_links_are_followed_and_others_may_read(tmp_path):
 
 
 def test_names_of_files_may_be_long(tmp_path):
-    write_whole(tmp_path / ("n" * 250), b"x")
+    write_atomically(tmp_path / ("n" * 250), b"x")
     assert (tmp_path / ("n" * 250)).read_bytes() == b"x"
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "not JSON, or it was cut short"),
+        (b"", "not valid JSON, or truncated"),
         (b"\x80\x04\x95", "not a text file in UTF-8"),
-        (b"[" * 100_000, "nested too deeply|not JSON"),
+        (b"[" * 100_000, "nested too deeply|not valid JSON"),
         (b"[1, 2]", "not a model file"),
         (b'{"format": "something else"}', "not a model file"),
-        (b'{"format": "pauca model"}', "version: a whole number is wanted; got None"),
-        (b'{"format": "pauca model", "version": 2}', "the field 'pauca' is missing"),
-        (b'{"format": "pauca model", "version": 3}', r"version: .*version 3, and this pauca .* up to 2; update pauca"),
+        (b'{"format": "pauca model"}', "version: expected an integer, got None"),
+        (b'{"format": "pauca model", "version": 2}', "the field 'pauca_version' is missing"),
+        (
+            b'{"format": "pauca model", "version": 3}',
+            r"version: .*version 3, but this pauca .* reads version 2; update pauca",
+        ),
         (
             b'{"format": "pauca model", "version": 1}',
             r"version: .*version 1, from before the first release.* save the model again",
         ),
-        (b'{"format": "pauca model", "format": 1}', "two fields of one name"),
+        (b'{"format": "pauca model", "format": 1}', "the same field twice"),
         (b'{"format": NaN}', "NaN is not a finite number"),
         (b'{"format": 1e999}', "1e999 is not a finite number"),
-        (b'{"format": ' + b"1" * 5000 + b"}", "not JSON|not a model file"),
+        (b'{"format": ' + b"1" * 5000 + b"}", "not valid JSON|not a model file"),
     ],
 )
 def test_files_that_are_no_models(content, words, tmp_path):
@@ -302,7 +307,7 @@ def test_a_changed_file_is_noticed(tmp_path):
     document = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
     document["models"][1]["coef"][0] *= 2
     (tmp_path / "model.json").write_text(json.dumps(document))
-    with pytest.raises(ModelFileError, match=r"checksum: the file was changed.*delete this field if that was meant"):
+    with pytest.raises(ModelFileError, match=r"checksum: the file was changed.*delete the field 'checksum'"):
         pauca.load(tmp_path / "model.json")
     del document["checksum"]
     (tmp_path / "model.json").write_text(json.dumps(document))
@@ -310,7 +315,7 @@ def test_a_changed_file_is_noticed(tmp_path):
     assert edited.at(1).coef_[1] == 2 * fitted("squared_error").at(1).coef_[1]
 
 
-# What a file says, item by item.
+# The fields of a file.
 
 
 def _put(*path_and_value):
@@ -336,108 +341,132 @@ def _drop(*path):
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
-        ("squared_error", _put("surprise", 1), "there is a field 'surprise' that does not belong here"),
-        ("squared_error", _put("models", 2, "extra", 1), r"models\[2\]: there is a field 'extra'"),
+        ("squared_error", _put("surprise", 1), "unknown field 'surprise'"),
+        ("squared_error", _put("models", 2, "extra", 1), r"models\[2\]: unknown field 'extra'"),
         ("squared_error", _drop("models", 2, "coef"), r"models\[2\]: the field 'coef' is missing"),
-        ("squared_error", _put("models", 3, "coef", 0, "1"), r"models\[3\]\.coef\[0\]: a number is wanted; got '1'"),
-        ("squared_error", _put("models", 3, "coef", 0, None), r"models\[3\]\.coef\[0\]: a number is wanted"),
-        ("squared_error", _put("models", 3, "coef", 0, True), r"models\[3\]\.coef\[0\]: a number is wanted; got True"),
+        ("squared_error", _put("models", 3, "coef", 0, "1"), r"models\[3\]\.coef\[0\]: expected a number, got '1'"),
+        ("squared_error", _put("models", 3, "coef", 0, None), r"models\[3\]\.coef\[0\]: expected a number"),
+        ("squared_error", _put("models", 3, "coef", 0, True), r"models\[3\]\.coef\[0\]: expected a number, got True"),
         (
             "squared_error",
             _put("models", 3, "coef", 0, np.nan),
-            r"models\[3\]\.coef\[0\]: a finite number is wanted; got nan",
+            r"models\[3\]\.coef\[0\]: expected a finite number, got nan",
         ),
         (
             "squared_error",
             _put("models", 3, "coef", 0, 10**400),
-            r"a finite number is wanted; got a number of very many",
+            r"expected a finite number, got a number of very many",
         ),
-        ("squared_error", _put("models", 3, "intercept", np.inf), r"models\[3\]\.intercept: a finite number is wanted"),
-        ("squared_error", _put("models", 3, "objective", np.nan), r"models\[3\]\.objective: a finite number"),
+        ("squared_error", _put("models", 3, "intercept", np.inf), r"models\[3\]\.intercept: expected a finite number"),
+        ("squared_error", _put("models", 3, "objective", np.nan), r"models\[3\]\.objective: expected a finite number"),
         (
             "squared_error",
             _put("models", 3, "coef", [1.0]),
-            r"models\[3\]\.coef: a list of length 3 is wanted; .* length 1",
+            r"models\[3\]\.coef: expected a list of length 3, got length 1",
         ),
         (
             "squared_error",
             _put("models", 3, "importance", [1.0]),
-            r"models\[3\]\.importance: a list of length 3 is wanted",
+            r"models\[3\]\.importance: expected a list of length 3",
         ),
         (
             "squared_error",
             _put("models", 3, "support", [1, 2, 6]),
-            r"models\[3\]\.support\[2\]: .* from 0 to 5 is wanted; got 6",
+            r"models\[3\]\.support\[2\]: expected an integer from 0 to 5, got 6",
         ),
         (
             "squared_error",
             _put("models", 3, "support", [-1, 2, 5]),
-            r"models\[3\]\.support\[0\]: .* from 0 to 5 is wanted; got -1",
+            r"models\[3\]\.support\[0\]: expected an integer from 0 to 5, got -1",
         ),
-        ("squared_error", _put("models", 3, "support", [2, 1, 4]), r"models\[3\]\.support: the numbers must ascend"),
+        (
+            "squared_error",
+            _put("models", 3, "support", [2, 1, 4]),
+            r"models\[3\]\.support: the numbers must be strictly increasing",
+        ),
         (
             "squared_error",
             _put("models", 3, "support", [0, 1, 3]),
-            r"models\[3\]\.support: .* unit that was not chosen",
+            r"models\[3\]\.support: .* unit that was not selected",
         ),
         (
             "squared_error",
             _put("models", 3, "units", [1.0, 2, 3]),
-            r"models\[3\]\.units\[0\]: a whole number is wanted",
+            r"models\[3\]\.units\[0\]: expected an integer",
         ),
-        ("squared_error", _put("models", 3, "diverged", 0), r"models\[3\]\.diverged: true or false is wanted; got 0"),
-        ("squared_error", _put("models", {}), "models: a list is wanted; got an object"),
+        ("squared_error", _put("models", 3, "diverged", 0), r"models\[3\]\.diverged: expected true or false, got 0"),
+        ("squared_error", _put("models", {}), "models: expected a list, got an object"),
         ("squared_error", _put("models", []), "models: the model of size 0 is missing"),
         ("squared_error", _drop("models", 0), "models: the model of size 0 is missing"),
         ("squared_error", _put("size", 5), "size: there is no model of size 5"),
-        ("squared_error", _put("size", "3"), "size: a whole number is wanted"),
-        ("squared_error", _put("stop", "tired"), "stop: 'tired' is not known here; known are 'callback'"),
-        ("squared_error", _put("kind", "Pickle"), "kind: 'Pickle' is not known here; known are .*'SparseClassifier'"),
+        ("squared_error", _put("size", "3"), "size: expected an integer"),
+        ("squared_error", _put("stop", "tired"), "stop: 'tired' is unknown; expected one of 'callback'"),
+        ("squared_error", _put("kind", "Pickle"), "kind: 'Pickle' is unknown; expected one of .*'SparseClassifier'"),
         ("squared_error", _put("moves", 0, ["add"]), r"moves\[0\]: a move is"),
         ("squared_error", _put("moves", 0, []), r"moves\[0\]: a move is"),
         (
             "squared_error",
             _put("moves", 0, ["add", 6]),
-            r"moves\[0\]\[1\]: a whole number from 0 to 5 is wanted; got 6",
+            r"moves\[0\]\[1\]: expected an integer from 0 to 5, got 6",
         ),
-        ("squared_error", _put("features", "names", ["a"]), r"features\.names: a list of length 6 is wanted"),
-        ("squared_error", _put("features", "names", 0, 3), r"features\.names\[0\]: a string is wanted; got 3"),
-        ("squared_error", _put("features", "count", 0), r"features\.count: a whole number from 1 to"),
-        ("squared_error", _put("outputs", []), "outputs: the list is empty"),
-        ("outputs", _put("outputs", None), r"models\[0\]\.coef: a list of length 0 is wanted"),
-        ("outputs", _put("models", 1, "intercept", 1.0), r"models\[1\]\.intercept: a list is wanted"),
-        ("groups", _put("groups", "owner", 0, 3), r"groups\.owner\[0\]: a whole number from 0 to 2"),
+        ("squared_error", _put("features", "names", ["a"]), r"features\.names: expected a list of length 6"),
+        ("squared_error", _put("features", "names", 0, 3), r"features\.names\[0\]: expected a string, got 3"),
+        ("squared_error", _put("features", "count", 0), r"features\.count: expected an integer from 1 to"),
+        ("squared_error", _put("output_names", []), "output_names: the list is empty"),
+        ("outputs", _put("output_names", None), r"models\[0\]\.coef: expected a list of length 0"),
+        ("outputs", _put("models", 1, "intercept", 1.0), r"models\[1\]\.intercept: expected a list"),
         (
             "groups",
-            _put("groups", "labels", "dtype", "datetime64"),
-            r"groups\.labels\.dtype: 'datetime64' is not known",
+            _put("feature_groups", "group_of_feature", 0, 3),
+            r"feature_groups\.group_of_feature\[0\]: expected an integer from 0 to 2",
         ),
-        ("groups", _put("groups", "labels", "array", 1, 5), r"groups\.labels\.array\[1\]: a string is wanted; got 5"),
-        ("squared_error", _drop("settings", "ridge"), "settings: the field 'ridge' is missing"),
-        ("squared_error", _put("settings", "lasso", 1), "settings: there is a field 'lasso'"),
-        ("squared_error", _put("settings", "ridge", -1), "do not go together: The 'ridge' parameter"),
+        (
+            "groups",
+            _put("feature_groups", "labels", "dtype", "datetime64"),
+            r"feature_groups\.labels\.dtype: 'datetime64' is unknown",
+        ),
+        (
+            "groups",
+            _put("feature_groups", "labels", "array", 1, 5),
+            r"feature_groups\.labels\.array\[1\]: expected a string, got 5",
+        ),
+        ("squared_error", _drop("parameters", "ridge"), "parameters: the field 'ridge' is missing"),
+        ("squared_error", _put("parameters", "lasso", 1), "parameters: unknown field 'lasso'"),
+        ("squared_error", _put("parameters", "ridge", -1), "the file is inconsistent: The 'ridge' parameter"),
         (
             "squared_error",
-            _put("settings", "loss", "log_loss"),
-            "do not go together: loss='log_loss' is for .* classes",
+            _put("parameters", "loss", "log_loss"),
+            "the file is inconsistent: loss='log_loss' is for .* classes",
         ),
-        ("squared_error", _put("settings", "loss", {"module": "os"}), "settings.loss: an object here has one of"),
-        ("huber", _put("settings", "loss", "part", "os.system"), r"settings\.loss\.part: 'os.system' is not known"),
-        ("huber", _put("settings", "loss", "options", {"threshold": -1}), r"settings\.loss\.options: The threshold"),
-        ("huber", _put("settings", "loss", "options", {"x": 1}), r"settings\.loss\.options: .*unexpected keyword"),
-        ("huber", _put("settings", "loss", "options", {}), r"settings\.loss\.options: the options of Huber are"),
-        ("huber", _put("settings", "loss", "options", 3), r"settings\.loss\.options: an object is wanted; got 3"),
-        ("words", _put("labels", "classes_", "array", ["x"]), "the classes must be two or more"),
-        ("words", _put("labels", "classes_", "array", ["x", "x"]), "the classes must be two or more"),
-        ("multinomial", _put("labels", "classes_", "array", ["x", "y"]), "the classes must be two or more"),
-        ("words", _put("labels", {}), "labels: the field 'classes_' is missing"),
-        ("hinge", _put("labels", "classes_", "array", 0, 300), r"labels\.classes_\.array\[0\]: .* from -128 to 127"),
-        ("wishes", _put("settings", "costs", "dict", [["a", 1], ["a", 2]]), r"settings\.costs: a key is there twice"),
-        ("wishes", _put("settings", "costs", "dict", [["a"]]), r"settings\.costs\.dict\[0\]: a list of length 2"),
-        ("wishes", _put("settings", "costs", "dict", [[["a"], 1]]), r"a single value is wanted; got a list"),
+        (
+            "squared_error",
+            _put("parameters", "loss", {"module": "os"}),
+            "parameters.loss: expected an object with one of",
+        ),
+        ("huber", _put("parameters", "loss", "class", "os.system"), r"parameters\.loss\.class: 'os.system' is unknown"),
+        (
+            "huber",
+            _put("parameters", "loss", "options", {"threshold": -1}),
+            r"parameters\.loss\.options: The threshold",
+        ),
+        ("huber", _put("parameters", "loss", "options", {"x": 1}), r"parameters\.loss\.options: .*unexpected keyword"),
+        ("huber", _put("parameters", "loss", "options", {}), r"parameters\.loss\.options: the options of Huber are"),
+        ("huber", _put("parameters", "loss", "options", 3), r"parameters\.loss\.options: expected an object, got 3"),
+        ("words", _put("arrays", "classes_", "array", ["x"]), "the classes must be two or more"),
+        ("words", _put("arrays", "classes_", "array", ["x", "x"]), "the classes must be two or more"),
+        ("multinomial", _put("arrays", "classes_", "array", ["x", "y"]), "the classes must be two or more"),
+        ("words", _put("arrays", {}), "arrays: the field 'classes_' is missing"),
+        ("hinge", _put("arrays", "classes_", "array", 0, 300), r"arrays\.classes_\.array\[0\]: .* from -128 to 127"),
+        ("constraints", _put("parameters", "costs", "dict", [["a", 1], ["a", 2]]), r"parameters\.costs: duplicate key"),
+        (
+            "constraints",
+            _put("parameters", "costs", "dict", [["a"]]),
+            r"parameters\.costs\.dict\[0\]: expected a list of length 2",
+        ),
+        ("constraints", _put("parameters", "costs", "dict", [[["a"], 1]]), r"expected a single value, got a list"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(name, change, words):
+def test_errors_name_the_location(name, change, words):
     document = json.loads(json.dumps(write_document(fitted(name))))
     change(document)
     with pytest.raises(ModelFileError, match=words):
@@ -445,7 +474,7 @@ def test_what_is_wrong_is_said_with_its_place(name, change, words):
 
 
 ODD = [None, True, -1, 0, 1, 3, 2**40, 10**500, 0.5, -0.0, 1e308, "", "squared_error", "0", [], [[]], [1, 2], {}]
-ODD += [{"float": "inf"}, {"float": 1}, {"tuple": [1]}, {"part": "FoBa", "options": {}}, {"dict": [[None, 1]]}]
+ODD += [{"float": "inf"}, {"float": 1}, {"tuple": [1]}, {"class": "FoBa", "options": {}}, {"dict": [[None, 1]]}]
 ODD += [{"array": ["a"], "dtype": "str"}, {"array": [True, 2], "dtype": "object"}, {"set": [{"float": "nan"}]}]
 
 
@@ -482,7 +511,7 @@ def _mutated(document, data):
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_file_changed_anywhere_loads_or_is_refused(checked, tmp_path, data):
-    name = data.draw(st.sampled_from(["huber", "outputs", "groups", "wishes", "multinomial", "words"]))
+    name = data.draw(st.sampled_from(["huber", "outputs", "groups", "constraints", "multinomial", "words"]))
     model, document = fitted(name), json.loads(file_of(name))
     if not checked:
         del document["checksum"]
@@ -523,13 +552,13 @@ def test_a_file_with_other_bytes_anywhere_loads_or_is_refused(tmp_path, data):
 def test_floats_come_back_to_the_last_bit(coef, threshold):
     document = write_document(fitted("huber"))
     document["models"][2]["coef"] = coef
-    document["settings"]["loss"]["options"]["threshold"] = threshold
+    document["parameters"]["loss"]["options"]["threshold"] = threshold
     again = read_document(json.loads(json.dumps(document)))
     assert np.array(coef).tobytes() == again.path_[2].coef.tobytes()
     assert again.loss == Huber(threshold)
 
 
-def test_worth_that_is_not_finite_can_be_said():
+def test_infinite_importance():
     document = write_document(fitted("separable"))
     document["models"][1]["importance"] = [{"float": "inf"}]
     assert read_document(document).path_[1].importance.tolist() == [np.inf]

@@ -526,7 +526,7 @@ def test_files_that_do_not_go_together_are_refused(tmp_path, field, value, messa
     elif field == "features":
         document["features"] = value
     else:
-        document["labels"][field] = {"array": value, "dtype": "str" if field == "_nodes" else "float64"}
+        document["arrays"][field] = {"array": value, "dtype": "str" if field == "_nodes" else "float64"}
     (tmp_path / "graph.json").write_text(json.dumps(document))
     with pytest.raises(ModelFileError, match=message):
         pauca.load(tmp_path / "graph.json")

@@ -1,4 +1,4 @@
-"""Chains for the tests, and slow answers that the compiled passes are held against."""
+"""Chains for the tests, and slow reference results for the compiled kernels."""
 
 from itertools import pairwise, product
 
@@ -28,10 +28,10 @@ def bounds_of(X_list):
 
 
 def point_of(field, weights, transitions, biases):
-    """The coordinates of a field that stand for weights of the columns as they are."""
-    seen = field.observations
-    biases = biases + seen.pull(seen.often[:, None])[:, 0] @ weights
-    scaled = weights * seen.spreads()[:, None]
+    """The coordinates of a field for given weights of unscaled columns."""
+    data = field.observations
+    biases = biases + data.transpose_dot(data.row_shares[:, None])[:, 0] @ weights
+    scaled = weights * data.scales()[:, None]
     return np.concatenate([scaled.ravel(), transitions.ravel(), biases, np.zeros(2 * field.n_labels)])
 
 
@@ -41,7 +41,7 @@ def path_score(scores, transitions, labels):
 
 
 def enumerated(scores, transitions):
-    """Log normaliser, marginals, counts of transitions and best labels of one chain, over all label sequences."""
+    """Log partition, marginals, counts of transitions and best labels of one chain, over all label sequences."""
     length, n = scores.shape
     paths = list(product(range(n), repeat=length))
     values = np.array([path_score(scores, transitions, np.array(path)) for path in paths])
@@ -55,7 +55,7 @@ def enumerated(scores, transitions):
 
 
 def in_log_space(scores, transitions):
-    """Log normaliser, marginals and counts of transitions of one chain, in logarithms throughout.
+    """Log partition, marginals and counts of transitions of one chain, in logarithms throughout.
 
     Messages sum to one at every step: large numbers would lose digits.
     """

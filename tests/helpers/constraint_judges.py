@@ -1,4 +1,4 @@
-"""Judges of models with wishes: objectives from their definitions, minimised by SciPy on one support or on all."""
+"""Judges of models with constraints: objectives from their definitions, minimised by SciPy on one support or on all."""
 
 import itertools
 

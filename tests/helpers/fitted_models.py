@@ -47,7 +47,7 @@ MAKERS = {
     "one column": lambda X, s: SparseRegressor(k=3).fit(X, s[:, None]),
     "poisson outputs": lambda X, s: SparseRegressor(k=2, loss="poisson").fit(X, np.floor(np.exp(np.c_[s, -s]))),
     "groups": lambda X, s: SparseRegressor(k=2, feature_groups=list("aabbcc"), always=["c"], never=("a",)).fit(X, s),
-    "wishes": lambda X, s: SparseRegressor(
+    "constraints": lambda X, s: SparseRegressor(
         k=3,
         feature_groups=np.array([1, 1, 1, 2, 2, 2]),
         max_per_group=2,
@@ -77,9 +77,9 @@ MAKERS = {
     "ball hinge": lambda X, s: L1Classifier(bound=2, loss="hinge").fit(X, s > 0),
     "ball classes": lambda X, s: L1Classifier(bound=5, class_weight="balanced").fit(X, _words(_thirds(s))),
     "class groups": lambda X, s: SparseClassifier(k=1, feature_groups=[7, 7, 7, 9, 9, 9]).fit(X, _thirds(s)),
-    "stream": lambda X, s: StreamRegressor(k=3, bound=5.0).fit(X, s),
+    "stream": lambda X, s: StreamRegressor(k=3, radius=5.0).fit(X, s),
     "stream as learnt": lambda X, s: StreamRegressor(k=None, loss=Huber(0.5), passes=1).fit(X.to_numpy(), s),
-    "stream of classes": lambda X, s: StreamClassifier(k=2, method="systematic").fit(X, _words(_thirds(s))),
+    "stream of classes": lambda X, s: StreamClassifier(k=2, truncation="systematic").fit(X, _words(_thirds(s))),
 }
 
 

@@ -15,7 +15,7 @@ from browser import Browser, find_browser
 
 pytestmark = pytest.mark.skipif(find_browser() is None, reason="no Chromium here; Debian's package is called chromium")
 
-TABLE = "document.querySelector('#here-table').innerText"
+TABLE = "document.querySelector('#current-table').innerText"
 NOW = "document.querySelector('#size-now').textContent"
 MARK = "document.querySelector('#chart-accuracy').layout.shapes[0].x0"
 
@@ -64,7 +64,7 @@ def test_the_keyboard_moves_the_slider_and_the_table_follows(browser, report):
     assert browser.run(NOW) == "4 features"
     assert browser.run(TABLE) != before
     assert "s1" in browser.run(TABLE)
-    assert "fewer than chosen" in browser.run("document.querySelector('#here-compared').textContent")
+    assert "fewer than chosen" in browser.run("document.querySelector('#current-compared').textContent")
     assert browser.run("document.querySelector('#size').getAttribute('aria-valuetext')") == "4 features"
     assert browser.run(MARK) == 4
     browser.press("Home", 36)

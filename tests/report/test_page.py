@@ -1,4 +1,4 @@
-"""The report: what it says, that it is one whole file, and that no name in it is ever more than a name."""
+"""The report: what the page says, that it is one complete file, and that no name in it is ever parsed as HTML."""
 
 import dataclasses
 import html.parser
@@ -18,7 +18,7 @@ import pauca
 from pauca import SparseClassifier, SparseRegressor
 from pauca.report import sizes
 from pauca.report.figures import plotly_script
-from pauca.report.formatting import count, listed, number, percent
+from pauca.report.formatting import count, enumerate_names, number, percent
 from pauca.report.model_data import model_data_of
 from pauca.report.page import page
 from pauca.results.plots import COLOURS, INK
@@ -69,9 +69,9 @@ class Reader(html.parser.HTMLParser):
         found = json.loads(self.blocks["data"])
         for record in found["sizes"]:  # names are numbers there
             for key in ("entered", "left"):
-                record[key] = [found["words"][place] for place in record[key]]
+                record[key] = [found["names"][index] for index in record[key]]
             for cells in record["rows"]:
-                cells[: found["names"]] = [found["words"][place] for place in cells[: found["names"]]]
+                cells[: found["nameColumns"]] = [found["names"][index] for index in cells[: found["nameColumns"]]]
         return found
 
 
@@ -98,7 +98,7 @@ def test_every_kind_of_model_has_a_report(name):
     assert [record["size"] for record in records] == model.path_.sizes
     assert records[found.data["start"]]["size"] == model.k_
     for record in records:
-        features = [cells[found.data["names"] - 1] for cells in record["rows"][:-1]]
+        features = [cells[found.data["nameColumns"] - 1] for cells in record["rows"][:-1]]
         assert sorted(features) == sorted(model.path_.names(record["size"]))
         assert all(len(cells) == len(found.data["heads"]) for cells in record["rows"])
     headings = [tag for tag, _ in found.elements if re.fullmatch("h[1-6]", tag)]
@@ -121,15 +121,15 @@ def test_the_page_says_what_the_model_says(chosen, diabetes):
     assert found.data["sizes"][5]["left"] == ["s1"]
 
 
-def test_what_a_size_gains_and_costs(chosen):
-    said = {record["size"]: record["compared"] for record in read(chosen).data["sizes"]}
-    assert said[5] == "This is the chosen size."
+def test_sizes_are_compared_with_the_chosen_one(chosen):
+    texts = {record["size"]: record["compared"] for record in read(chosen).data["sizes"]}
+    assert texts[5] == "This is the chosen size."
     mean, error = 100 * chosen.path_.choice.mean, 100 * chosen.path_.choice.standard_error
-    assert said[1] == (
+    assert texts[1] == (
         f"4 features fewer than chosen: {mean[5] - mean[1]:.1f} percentage points less explained on held-out rows, "
         f"more than one standard error ({error[5]:.1f} percentage points)."
     )
-    assert said[8] == (
+    assert texts[8] == (
         f"3 features more than chosen: {mean[8] - mean[5]:.1f} percentage points more explained on held-out rows, "
         f"within one standard error ({error[5]:.1f} percentage points)."
     )
@@ -139,7 +139,7 @@ def test_what_a_size_gains_and_costs(chosen):
     ("options", "words"),
     [
         ({"criterion": "bic"}, "BIC {criterion:.1f} higher, which is worse."),
-        ({"k": 4}, "{explained:.1f} percentage points less explained on the data of the fit."),
+        ({"k": 4}, "{explained:.1f} percentage points less explained on the training data."),
         ({"scoring": "neg_mean_absolute_error"}, "neg_mean_absolute_error"),
         ({"k": 4, "costs": list(range(1, 11))}, "cheaper ("),
     ],
@@ -156,25 +156,25 @@ def test_sizes_are_compared_by_what_there_is(diabetes, options, words):
 
 
 def test_two_classes_and_many_and_what_is_known_of_the_target():
-    assert "Positive coefficients speak for it's high, negative ones for low." not in read(fitted("words")).text
-    assert "Positive coefficients speak for low, negative ones for it's high." in read(fitted("words")).text
-    assert read(fitted("words")).text.startswith("Telling low from it's high with 2 of 6 features")
-    assert read(fitted("multinomial")).text.startswith("Telling höher, it's high and low apart with 3 of 6 features")
+    assert "A positive coefficient makes it's high more likely, a negative one low." not in read(fitted("words")).text
+    assert "A positive coefficient makes low more likely, a negative one it's high." in read(fitted("words")).text
+    assert read(fitted("words")).text.startswith("Classifying low against it's high with 2 of 6 features")
+    assert read(fitted("multinomial")).text.startswith("Classifying höher, it's high and low with 3 of 6 features")
     assert read(fitted("outputs")).text.startswith('Predicting u and v "2" with 3 of 6 features')
-    assert "x3 is its fourth column" in read(fitted("arrays")).text
+    assert "x0 is the first column of the table, x3 the fourth" in read(fitted("arrays")).text
     assert read(fitted("size 0")).text.startswith("A model with no features")
-    assert "always predicts the same" in read(fitted("size 0")).text
+    assert "predicts a constant" in read(fitted("size 0")).text
     assert "a, b and c" not in read(fitted("groups")).text
     assert "2 of 3 groups" in read(fitted("groups")).text
 
 
-def test_only_unusual_settings_are_listed(diabetes):
+def test_only_parameters_that_differ_from_their_defaults_are_listed(diabetes):
     X, y = diabetes
     model = SparseRegressor(k=2, ridge=0.5, costs=np.ones(10), callback=lambda progress: None).fit(X, y)
-    listed = model_data_of(model).settings
-    assert set(listed) == {"k", "loss", "method", "ridge", "costs", "callback"}
-    assert listed["ridge"] == "0.5"
-    assert "0x" not in listed["callback"]
+    shown = model_data_of(model).parameters
+    assert set(shown) == {"k", "loss", "method", "ridge", "costs", "callback"}
+    assert shown["ridge"] == "0.5"
+    assert "0x" not in shown["callback"]
 
 
 @pytest.mark.parametrize("kind", ["columns", "classes", "two classes", "outputs", "groups", "title", "scorer"])
@@ -252,9 +252,9 @@ def test_sizes_with_gaps(chosen):
     assert records[0]["label"] == "no features"
 
 
-def test_another_size_than_the_chosen_one_is_said_to_be_so(chosen):
+def test_a_size_set_by_hand(chosen):
     found = read(chosen.at(3))
-    assert "This size was taken by hand" in found.text
+    assert "This size was set by hand" in found.text
     assert found.data["sizes"][found.data["start"]]["size"] == 3
 
 
@@ -268,7 +268,7 @@ def test_a_long_path_is_thinned_and_its_tables_are_cut(monkeypatch):
     assert {0, 37, 100} <= {record["size"] for record in found}
     assert len(found) <= 20
     assert 10 <= max(len(record["rows"]) - 1 for record in found) < 40
-    assert "are not" in found[-1]["hidden"]
+    assert "most important of 100 features are listed" in found[-1]["note"]
     inside = set()
     for record in found:
         assert inside >= set(record["left"])
@@ -287,12 +287,12 @@ def test_a_page_of_many_sizes_and_long_names_stays_small():
 
 
 def test_stability_and_alternatives_show_where_there_are_any(chosen):
-    assert "How sure" not in read(chosen).text
+    assert "Stability" not in read(chosen).text
     model = chosen.at(5)
     model.stability_ = SimpleNamespace(frequency={"bmi": 1.0, "s6": 0.25, "<i>": 0.1}, n_resamples=40, size=5)
     model.alternatives = lambda: [{"feature": "s3", "replacement": "<i>s1", "explained_lost": 0.0041}]
     found = read(model)
-    assert "repeated on 40 samples" in found.text
+    assert "repeated on 40 random subsamples" in found.text
     assert "s6 25 % no" in found.text
     assert "s3 <i>s1 0.41 %" in found.text
 
@@ -300,7 +300,7 @@ def test_stability_and_alternatives_show_where_there_are_any(chosen):
         raise ValueError("the rows are gone")
 
     model.alternatives = unable
-    assert "stand in" not in read(model).text
+    assert "Replacement" not in read(model).text
 
 
 def test_a_report_leaves_the_model_as_it_is(diabetes):
@@ -319,8 +319,8 @@ def test_prices_and_groups_have_columns():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     model = SparseClassifier(k=2, feature_groups=[name.split()[-1] for name in X], costs=np.arange(1.0, 31.0)).fit(X, y)
     found = read(model)
-    assert found.data["heads"] == ["Group", "Feature", "Coefficient", "Worth", "Price"]
-    assert "total price" in found.text
+    assert found.data["heads"] == ["Group", "Feature", "Coefficient", "Importance", "Cost"]
+    assert "total cost" in found.text
     assert len(found.data["sizes"][1]["rows"]) == len(model.path_[1].support) + 1
 
 
@@ -347,7 +347,7 @@ def test_numbers_and_lists_as_people_write_them():
         "\N{EN DASH}",
     ]
     assert percent(-0.00001) == "0.0\N{NO-BREAK SPACE}%"
-    assert [listed([]), listed(["a"]), listed(["a", "b"]), listed(list("abcd"), 2)] == [
+    assert [enumerate_names(names) for names in ([], ["a"], ["a", "b"])] + [enumerate_names(list("abcd"), 2)] == [
         "",
         "a",
         "a and b",

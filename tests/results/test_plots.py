@@ -12,8 +12,8 @@ from sklearn.datasets import load_diabetes
 
 import pauca
 from pauca import SparseRegressor
-from pauca.results.curves import by_worth, coefficient_curves, score_range
-from pauca.results.plots import NAMED_LINES, apart
+from pauca.results.curves import by_importance, coefficient_curves, score_range
+from pauca.results.plots import NAMED_LINES, spread_out
 
 mpl.use("Agg")
 
@@ -105,7 +105,7 @@ def test_curves_are_the_coefficients_in_parts_of_the_largest(diabetes):
 
 def test_what_is_worth_most_comes_first(diabetes):
     path = SparseRegressor(k=6).fit(*diabetes).path_
-    order = by_worth(path, 4)
+    order = by_importance(path, 4)
     assert order[:4] == path[4].support[np.argsort(-path[4].importance)].tolist()
     assert set(order) == {column for model in path for column in model.support.tolist()}
 
@@ -134,9 +134,9 @@ def test_a_fall_beyond_the_best_size_leaves_the_picture():
     assert 10 < top < 20
 
 
-@pytest.mark.parametrize("wished", [[0.0] * 5, [0, 0.05, 0.9, 0.95, 1.0], [0.5], [], [-1.0, 2.0]])
-def test_names_stand_apart_in_order(wished):
-    heights = apart(sorted(wished), 0.1, 0.0, 1.0)
-    assert len(heights) == len(wished)
+@pytest.mark.parametrize("desired", [[0.0] * 5, [0, 0.05, 0.9, 0.95, 1.0], [0.5], [], [-1.0, 2.0]])
+def test_names_stand_apart_in_order(desired):
+    heights = spread_out(sorted(desired), 0.1, 0.0, 1.0)
+    assert len(heights) == len(desired)
     assert all(b - a > 0.1 - 1e-9 for a, b in itertools.pairwise(heights))
     assert all(-1e-9 <= height <= 1 + 1e-9 for height in heights)

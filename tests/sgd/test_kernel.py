@@ -43,7 +43,7 @@ def stream():
 
 
 def options(**changes):
-    return {"bound": 1.0, "step": 0.3, "first_epoch": 37, "intercept": 0.2} | changes
+    return {"radius": 1.0, "learning_rate": 0.3, "first_epoch": 37, "intercept": 0.2} | changes
 
 
 def assert_equal(learner, other, tolerance):
@@ -51,16 +51,16 @@ def assert_equal(learner, other, tolerance):
         np.testing.assert_allclose(ours[0], theirs[0], rtol=0, atol=tolerance)
         assert ours[1] == pytest.approx(theirs[1], rel=0, abs=tolerance)
     assert learner.n_epochs == other.n_epochs
-    assert learner.n_seen == other.n_seen
+    assert learner.n_samples_seen == other.n_samples_seen
 
 
-# What bound and radius make of the balls: the least share of all steps in which each of them is active.
+# Radii of the two balls, and the least share of all steps in which each of them is active.
 BALLS = {
-    "l1 often": ({"bound": 2.0, "center_radius": 50.0}, 0.3, 0.0),
-    "l1 always": ({"bound": 0.1, "center_radius": 50.0, "step": 1.0}, 0.5, 0.0),
-    "neither": ({"bound": 1e3}, 0.0, 0.0),
-    "l2": ({"bound": 1e3, "center_radius": 0.1}, 0.0, 0.3),
-    "both": ({"bound": 0.4, "center_radius": 0.3, "step": 1.0}, 0.3, 0.1),
+    "l1 often": ({"radius": 2.0, "center_radius": 50.0}, 0.3, 0.0),
+    "l1 always": ({"radius": 0.1, "center_radius": 50.0, "learning_rate": 1.0}, 0.5, 0.0),
+    "neither": ({"radius": 1e3}, 0.0, 0.0),
+    "l2": ({"radius": 1e3, "center_radius": 0.1}, 0.0, 0.3),
+    "both": ({"radius": 0.4, "center_radius": 0.3, "learning_rate": 1.0}, 0.3, 0.1),
 }
 
 
@@ -86,7 +86,7 @@ def test_equal_to_whole_vectors(loss, balls, stream):
         assert_equal(learner, eager, 1e-10)
     assert eager.l1_active >= l1_share * n_rows
     assert eager.l2_active >= l2_share * n_rows
-    assert eager.n_epochs == int(np.log2(eager.n_seen / 37 + 1))
+    assert eager.n_epochs == int(np.log2(eager.n_samples_seen / 37 + 1))
     if not fit_intercept:
         assert learner.last[1] == learner.average[1] == 0.2
 
@@ -95,23 +95,23 @@ def test_equal_to_whole_vectors(loss, balls, stream):
 def test_iterates_lie_in_both_balls(balls, stream):
     settings = options(**BALLS[balls][0])
     learner = EpochSGD(N_FEATURES, SquaredError(), **settings)
-    radius = settings.get("center_radius", settings["bound"])
+    center_radius = settings.get("center_radius", settings["radius"])
     center = np.zeros(N_FEATURES)
     for i in range(1200):
         epochs = learner.n_epochs
         learner.learn(stream.X[i : i + 1], stream.y[i : i + 1])
         w, average = learner.last[0], learner.average[0]
         if learner.n_epochs > epochs:
-            radius /= np.sqrt(2)
+            center_radius /= np.sqrt(2)
             center = w
             np.testing.assert_array_equal(average, w)
-        assert np.abs(w).sum() <= settings["bound"] * (1 + 1e-11)
-        assert np.abs(average).sum() <= settings["bound"] * (1 + 1e-11)
-        assert np.linalg.norm(w - center) <= radius * (1 + 1e-12)
+        assert np.abs(w).sum() <= settings["radius"] * (1 + 1e-11)
+        assert np.abs(average).sum() <= settings["radius"] * (1 + 1e-11)
+        assert np.linalg.norm(w - center) <= center_radius * (1 + 1e-12)
 
 
 def test_the_judge_projects():
-    """The plain projection is itself held to a general solver: both balls active."""
+    """The plain projection is itself compared with a general solver: both balls active."""
     rng = np.random.default_rng(1)
     for _ in range(5):
         z, center = 2 * rng.normal(size=6), rng.normal(size=6)
@@ -157,12 +157,12 @@ def test_stored_in_mid_stream(balls, stream):
     changes, X = BALLS[balls][0], sparse.csr_array(stream.X)
     learner = learned(X[:1500], stream.y[:1500], **changes)
     copy, stored = learner.copy(), pickle.dumps(learner)
-    for going_on in (copy, pickle.loads(stored)):
-        assert_identical(going_on, learned(X[:1500], stream.y[:1500], **changes))
-        going_on.learn(X[1500:], stream.y[1500:])
-        assert_identical(going_on, learned(X, stream.y, **changes))
+    for continued in (copy, pickle.loads(stored)):
+        assert_identical(continued, learned(X[:1500], stream.y[:1500], **changes))
+        continued.learn(X[1500:], stream.y[1500:])
+        assert_identical(continued, learned(X, stream.y, **changes))
     # Neither has touched the one they were made from.
-    assert learner.n_seen == 1500
+    assert learner.n_samples_seen == 1500
     assert_identical(learner, pickle.loads(stored))
 
 
@@ -237,7 +237,7 @@ def test_order(make, stream):
 def test_moments(stream):
     learner = learned(stream.X, stream.y, stream.weights)
     np.testing.assert_allclose(learner.moments, stream.weights @ stream.X**2 / stream.weights.sum(), rtol=1e-12)
-    assert learner.n_seen == np.sum(stream.weights > 0)
+    assert learner.n_samples_seen == np.sum(stream.weights > 0)
     np.testing.assert_array_equal(EpochSGD(3, SquaredError(), **options()).moments, 0.0)
 
 
@@ -249,7 +249,7 @@ def test_nothing_learned():
     for coef, intercept in (learner.last, learner.average):
         np.testing.assert_array_equal(coef, np.zeros(3))
         assert intercept == 0.2
-    assert learner.n_seen == learner.n_epochs == 0
+    assert learner.n_samples_seen == learner.n_epochs == 0
 
 
 def test_rows_without_entries_move_the_intercept():
@@ -266,7 +266,7 @@ def test_many_features_that_leave_and_return():
     X = sparse.random_array((3000, 400), density=0.05, rng=rng, format="csr")
     X.data *= rng.choice([-1.0, 1.0], X.nnz) * 10.0 ** rng.uniform(-3, 0, X.nnz)
     y = rng.normal(size=3000)
-    settings = {"bound": 3.0, "step": 0.5, "first_epoch": 1500, "center_radius": 100.0}
+    settings = {"radius": 3.0, "learning_rate": 0.5, "first_epoch": 1500, "center_radius": 100.0}
     learner, eager = EpochSGD(400, SquaredError(), **settings), EagerSGD(400, SquaredError(), **settings)
     for first in range(0, 3000, 600):
         learner.learn(X[first : first + 600], y[first : first + 600])
@@ -281,7 +281,7 @@ def test_the_loss_is_that_of_the_library(loss):
     targets = (-1.0, 1.0) if loss.classifies else (-0.4, 0.0, 2.5)
     for y in targets:
         for score in (-800.0, -1.0, -0.4, 0.0, 0.3, 1.0, 2.5, 800.0):
-            learner = EpochSGD(1, loss, bound=1.0, step=1.0, first_epoch=5, intercept=score)
+            learner = EpochSGD(1, loss, radius=1.0, learning_rate=1.0, first_epoch=5, intercept=score)
             learner.learn(np.zeros((1, 1)), np.array([y]))
             slope = loss.derivative(np.array([y]), np.array([score]))[0]
             assert score - learner.last[1] == pytest.approx(slope, rel=1e-12, abs=1e-12)
@@ -296,21 +296,25 @@ def test_losses_that_are_not_compiled(loss):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"bound": 0.0}, "bound must be a positive number; got 0.0"),
-        ({"bound": np.nan}, "bound must be a positive number"),
-        ({"step": -1.0}, "step must be a positive number"),
-        ({"center_radius": np.inf}, "center_radius must be a positive number"),
-        ({"first_epoch": 0}, "first_epoch must be a whole number and at least 1; got 0"),
-        ({"first_epoch": 2.5}, "first_epoch must be a whole number"),
+        ({"radius": 0.0}, r"'radius' parameter of EpochSGD must be a float in the range \(0, inf\)"),
+        ({"radius": np.nan}, "'radius' parameter of EpochSGD"),
+        ({"learning_rate": -1.0}, "'learning_rate' parameter of EpochSGD"),
+        ({"center_radius": np.inf}, "'center_radius' parameter of EpochSGD"),
+        ({"first_epoch": 0}, r"'first_epoch' parameter of EpochSGD must be an int in the range \[1, inf\). Got 0"),
         ({"n_features": 2**31}, "at most 2147483647 features"),
-        ({"intercept": np.inf}, "intercept must be finite"),
+        ({"intercept": np.inf}, "'intercept' parameter of EpochSGD must be a finite float"),
         ({"loss": Huber()}, "no threshold yet"),
     ],
 )
-def test_settings_that_cannot_be(changes, message):
+def test_invalid_settings_raise_errors(changes, message):
     settings = {"n_features": 3, "loss": SquaredError()} | options() | changes
     with pytest.raises(ValueError, match=message):
-        EpochSGD(settings.pop("n_features"), settings.pop("loss"), settings.pop("bound"), **settings)
+        EpochSGD(settings.pop("n_features"), settings.pop("loss"), settings.pop("radius"), **settings)
+
+
+def test_an_epoch_has_a_whole_number_of_rows():
+    with pytest.raises(TypeError, match="'first_epoch' parameter of EpochSGD must be an int"):
+        EpochSGD(3, SquaredError(), **options(first_epoch=2.5))
 
 
 @pytest.mark.parametrize(
@@ -329,7 +333,7 @@ def test_settings_that_cannot_be(changes, message):
         ({"order": np.array([0.5])}, "row numbers from 0 to 3"),
     ],
 )
-def test_chunks_that_are_refused_change_nothing(changes, message):
+def test_invalid_chunks_change_nothing(changes, message):
     learner = EpochSGD(3, LogLoss(), **options())
     good = {"X": np.eye(4)[:, :3], "y": np.array([1, -1, 1, 1.0])}
     learner.learn(**good)
@@ -339,7 +343,7 @@ def test_chunks_that_are_refused_change_nothing(changes, message):
     assert pickle.dumps(learner) == before
 
 
-def test_numba_is_imported_when_needed_and_missed_with_a_sentence():
+def test_numba_is_imported_when_needed_and_its_absence_explained():
     code = """
 import sys
 from pauca.sgd.epoch_sgd import EpochSGD
@@ -347,7 +351,7 @@ from pauca.losses import SquaredError
 assert "numba" not in sys.modules
 sys.modules["numba"] = None
 try:
-    EpochSGD(2, SquaredError(), 1.0, step=1.0, first_epoch=1).learn([[1.0, 2.0]], [1.0])
+    EpochSGD(2, SquaredError(), 1.0, learning_rate=1.0, first_epoch=1).learn([[1.0, 2.0]], [1.0])
 except ImportError as error:
     print(error)
 """

@@ -15,16 +15,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pauca
 from pauca import PaucaWarning, StreamClassifier, StreamRegressor
 from pauca.losses import Huber, SquaredError
-from pauca.sgd.one_vs_rest import Learners, Settings
-from pauca.sgd.reservoir import Kept, Rows
-from pauca.sgd.tuning import Trials, Wanted, choose
+from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
+from pauca.sgd.reservoir import Reservoir, Samples
+from pauca.sgd.tuning import GivenSettings, SettingsSearch, choose_settings
 
 
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
 @parametrize_with_checks(
     [
         StreamRegressor(),
-        StreamRegressor(loss="huber", iterate="last", passes=1),
+        StreamRegressor(loss="huber", average=False, passes=1),
         StreamRegressor(fit_intercept=False, ridge=0.1, keep_rows=50),
         StreamClassifier(),
         StreamClassifier(loss="hinge", passes=2, ridge=1e-3),
@@ -66,9 +66,9 @@ def first_chunk(estimator, y):
 def assert_same(one, other):
     np.testing.assert_array_equal(one.coef_, other.coef_)
     np.testing.assert_array_equal(one.intercept_, other.intercept_)
-    np.testing.assert_array_equal(one.average_[0], other.average_[0])
-    np.testing.assert_array_equal(one.last_[0], other.last_[0])
-    assert one.n_seen_ == other.n_seen_
+    np.testing.assert_array_equal(one.average_iterate_[0], other.average_iterate_[0])
+    np.testing.assert_array_equal(one.last_iterate_[0], other.last_iterate_[0])
+    assert one.n_samples_seen_ == other.n_samples_seen_
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -89,7 +89,7 @@ def test_one_pass_in_order_is_the_same_by_fit(name):
     assert_same(estimator.fit(X, y), stream)
 
 
-def test_dense_and_sparse_rows_are_learnt_alike():
+def test_dense_and_sparse_rows_give_the_same():
     X, y = make_rows()
     dense = StreamRegressor(k=3).fit(X, y)
     for form in (sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array):
@@ -99,7 +99,7 @@ def test_dense_and_sparse_rows_are_learnt_alike():
 
 
 @pytest.mark.parametrize("at", [50, 350])
-def test_pickling_in_mid_stream_and_going_on_equals_not_stopping(at):
+def test_pickling_in_mid_stream_and_continuing_equals_not_stopping(at):
     estimator, X, y = kind("numbers")
     plain = feed(clone(estimator), X, y, 50).finish()
     part = pickle.loads(pickle.dumps(feed(clone(estimator), X[:at], y[:at], 50)))
@@ -107,26 +107,26 @@ def test_pickling_in_mid_stream_and_going_on_equals_not_stopping(at):
 
 
 @pytest.mark.parametrize("at", [50, 350])
-def test_looking_in_mid_stream_changes_nothing_of_what_follows(at):
+def test_predicting_in_mid_stream_changes_nothing_of_what_follows(at):
     estimator, X, y = kind("numbers")
     plain = feed(clone(estimator), X, y, 50).finish()
     curious = feed(clone(estimator), X[:at], y[:at], 50)
     curious.predict(X[:3])
-    assert curious.finish().n_seen_ == at
+    assert curious.finish().n_samples_seen_ == at
     assert_same(feed(curious, X[at:], y[at:], 50).finish(), plain)
 
 
-def test_out_of_date_conclusions_are_not_shown():
+def test_out_of_date_attributes_are_computed_again():
     estimator, X, y = kind("numbers")
     estimator.fit(X, y)
     before = estimator.coef_
     estimator.partial_fit(X[:0], y[:0])
     assert estimator.coef_ is before
     estimator.partial_fit(X[:50], -y[:50])
-    assert estimator.n_seen_ == len(y) + 50
+    assert estimator.n_samples_seen_ == len(y) + 50
     assert not np.array_equal(estimator.coef_, before)
-    twin = clone(estimator).fit(X, y).partial_fit(X[:50], -y[:50]).finish()
-    assert_same(estimator, twin)
+    copy = clone(estimator).fit(X, y).partial_fit(X[:50], -y[:50]).finish()
+    assert_same(estimator, copy)
     assert "3 features of 40" in clone(estimator).partial_fit(X, y).summary()
     with pytest.raises(AttributeError, match="no attribute 'coef_'"):
         _ = clone(estimator).partial_fit(X[:0], y[:0]).coef_
@@ -146,7 +146,7 @@ def test_a_refit_takes_features_that_occur_in_its_rows():
     assert model.stop_ == "exhausted"
 
 
-def test_fit_forgets_what_was_learnt_before():
+def test_fit_forgets_what_was_learned_before():
     estimator, X, y = kind("numbers")
     fresh = clone(estimator).fit(X, y)
     assert_same(feed(estimator, X, -y, 100).fit(X, y), fresh)
@@ -164,10 +164,10 @@ BAD_CHUNKS = {
 @pytest.mark.parametrize("bad", BAD_CHUNKS)
 @pytest.mark.parametrize("at", [0, 50, 350])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_a_chunk_that_is_refused_leaves_everything_as_it_was(bad, at, form):
+def test_an_invalid_chunk_changes_nothing(bad, at, form):
     if at == 0 and bad == "another width":
         pytest.skip("the first chunk says how wide the table is")
-    estimator, X, y = kind("numbers", bound=10.0, step=0.1, first_epoch=50)
+    estimator, X, y = kind("numbers", radius=10.0, learning_rate=0.1, first_epoch=50)
     plain = feed(clone(estimator), X, y, 50).finish()
     stream = feed(clone(estimator), X[:at], y[:at], 50) if at else clone(estimator)
     spoil, message = BAD_CHUNKS[bad]
@@ -182,7 +182,7 @@ def test_a_chunk_that_is_refused_leaves_everything_as_it_was(bad, at, form):
     assert_same(feed(stream, X[at:], y[at:], 50).finish(), plain)
 
 
-def test_a_table_that_is_refused_leaves_the_model_of_another_as_it_was():
+def test_an_invalid_table_keeps_the_model_of_another():
     X, y = make_rows()
     for model, target in ((StreamRegressor(k=3), y), (StreamClassifier(k=3), np.digitize(y, [-1, 1]))):
         before = model.fit(X, target).predict(X)
@@ -193,7 +193,7 @@ def test_a_table_that_is_refused_leaves_the_model_of_another_as_it_was():
         np.testing.assert_array_equal(model.predict(X), before)
 
 
-def test_weights_without_rows_are_refused():
+def test_weights_without_rows_raise_an_error():
     estimator, X, y = kind("numbers")
     with pytest.raises(ValueError, match="belong together"):
         estimator.fit(X, y).finish(sample_weight=np.ones(len(y)))
@@ -203,20 +203,26 @@ def test_an_empty_chunk_is_no_row():
     estimator, X, y = kind("numbers")
     plain = feed(clone(estimator), X, y, 100).finish()
     stream = clone(estimator).partial_fit(X[:0], y[:0])
-    with pytest.raises(ValueError, match="No row with weight has been seen yet"):
+    with pytest.raises(ValueError, match="No row with weight has been learned yet"):
         stream.finish()
     assert_same(feed(stream, X, y, 100).partial_fit(sparse.csr_matrix((0, 40)), []).finish(), plain)
     words, X, y = kind("two classes")
-    assert feed(words.partial_fit(X[:0], y[:0], classes=["no", "yes"]), X, y, 100).finish().n_seen_ == len(y)
+    assert feed(words.partial_fit(X[:0], y[:0], classes=["no", "yes"]), X, y, 100).finish().n_samples_seen_ == len(y)
     with pytest.raises(ValueError, match="0 sample"):
         StreamRegressor().fit(X[:0], [])
 
 
 def test_before_any_chunk():
     for estimator in (StreamRegressor(), StreamClassifier()):
-        for asked in (lambda e: e.predict([[1.0]]), lambda e: e.finish(), lambda e: e.average_, lambda e: e.summary()):
+        calls = (
+            lambda e: e.predict([[1.0]]),
+            lambda e: e.finish(),
+            lambda e: e.average_iterate_,
+            lambda e: e.summary(),
+        )
+        for call in calls:
             with pytest.raises(NotFittedError):
-                asked(estimator)
+                call(estimator)
 
 
 def test_classes_that_come_late():
@@ -235,7 +241,7 @@ def test_classes_that_come_late():
         StreamClassifier().partial_fit(X, y)
     with pytest.raises(ValueError, match="not the same as on last call"):
         stream.partial_fit(X, labels, classes=["no", "never"])
-    assert stream.finish(X, labels).n_seen_ == len(y) + 60
+    assert stream.finish(X, labels).n_samples_seen_ == len(y) + 60
     assert list(stream.classes_) == ["no", "yes"]
     assert stream.score(X, labels) > 0.75
     with pytest.raises(ValueError, match="'balanced' needs all rows at once"):
@@ -256,14 +262,14 @@ def test_classes_that_are_all_one_until_the_end_are_no_trouble():
     [
         ({"k": 0}, "'k' parameter"),
         ({"k": 2.5}, "'k' parameter"),
-        ({"bound": 0.0}, "'bound' parameter"),
-        ({"bound": -1.0}, "'bound' parameter"),
-        ({"step": 0}, "'step' parameter"),
+        ({"radius": 0.0}, "'radius' parameter"),
+        ({"radius": -1.0}, "'radius' parameter"),
+        ({"learning_rate": 0}, "'learning_rate' parameter"),
         ({"first_epoch": 0}, "'first_epoch' parameter"),
         ({"passes": 0}, "'passes' parameter"),
         ({"keep_rows": 0}, "'keep_rows' parameter"),
-        ({"method": "best"}, "'method' parameter"),
-        ({"iterate": "first"}, "'iterate' parameter"),
+        ({"truncation": "best"}, "'truncation' parameter"),
+        ({"average": "last"}, "'average' parameter"),
         ({"refit": 1}, "'refit' parameter"),
         ({"ridge": -1.0}, "'ridge' parameter"),
         ({"loss": "poisson"}, "Poisson"),
@@ -272,83 +278,83 @@ def test_classes_that_are_all_one_until_the_end_are_no_trouble():
         ({"callback": 3}, "'callback' parameter"),
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(options, message):
+def test_invalid_options_raise_errors(options, message):
     _, X, y = kind("numbers")
-    for ask in ("fit", "partial_fit"):
+    for name in ("fit", "partial_fit"):
         with pytest.raises((ValueError, TypeError), match=message):
-            getattr(StreamRegressor(**options), ask)(X, y)
+            getattr(StreamRegressor(**options), name)(X, y)
 
 
-@pytest.mark.parametrize("ask", ["fit", "partial_fit"])
-def test_losses_that_cannot_be_learnt_are_refused_before_any_row(ask):
+@pytest.mark.parametrize("name", ["fit", "partial_fit"])
+def test_losses_without_a_compiled_form_raise_errors_before_any_row(name):
     X, y = make_rows()
     for estimator, target in (
         (StreamRegressor(loss="poisson"), np.abs(y)),
         (StreamClassifier(loss="squared_hinge"), y > 0),
     ):
         with pytest.raises(ValueError, match="no compiled form"):
-            getattr(estimator, ask)(X, target)
+            getattr(estimator, name)(X, target)
 
 
-def test_rows_are_kept_fairly():
+def test_the_reservoir_is_a_uniform_sample():
     n, most, runs = 60, 12, 2000
-    rows = Rows(np.arange(1.0, n + 1)[:, None], np.arange(n, dtype=float), np.ones(n))
+    rows = Samples(np.arange(1.0, n + 1)[:, None], np.arange(n, dtype=float), np.ones(n))
     counts = np.zeros(n)
     for seed in range(runs):
-        kept = Kept(most, 1, seed)
+        reservoir = Reservoir(most, 1, seed)
         for start in range(0, n, 7):
-            kept.add(rows, np.arange(start, min(start + 7, n)))
-        held = kept.rows()
+            reservoir.add(rows, np.arange(start, min(start + 7, n)))
+        held = reservoir.samples()
         np.testing.assert_array_equal(held.X.toarray()[:, 0], held.y + 1)
         counts[held.y.astype(int)] += 1
     share = most / n
     assert np.all(np.abs(counts / runs - share) < 4.5 * np.sqrt(share * (1 - share) / runs))
 
 
-def test_settings_that_are_found_are_the_best_that_were_tried():
+def test_chosen_settings_are_the_best_that_were_tried():
     X, y = make_rows()
-    rows = Rows(sparse.csr_matrix(X), y, np.ones(len(y)))
+    rows = Samples(sparse.csr_matrix(X), y, np.ones(len(y)))
 
     def make(settings):
         zero = np.zeros(1)
-        return Learners(
-            40, SquaredError(), settings, lambda t: t[None], "average", zero, fit_intercept=True, intercept_scale=1.0
-        )
+        options = {"average": True, "fit_intercept": True, "intercept_scale": 1.0}
+        return OneVsRestSGD(40, SquaredError(), settings, lambda t: t[None], zero, **options)
 
-    trials = Trials(rows, make, SquaredError(), 2)
-    found = choose(trials, Wanted(), 0.01)
-    assert found.bound < 1e6
-    scores = {settings: trials.score(settings) for settings in trials._known}
+    search = SettingsSearch(rows, make, SquaredError(), 2)
+    found = choose_settings(search, GivenSettings(), 0.01)
+    assert found.radius < 1e6
+    scores = {settings: search.loss(settings) for settings in search._first_stage}
     assert len(scores) > 6
-    within = {s: v for s, v in scores.items() if s.bound < 1e6}
+    within = {s: v for s, v in scores.items() if s.radius < 1e6}
     assert scores[found] == min(within.values())
-    given = Wanted(bound=4.0, step=0.05)
-    assert choose(trials, given, 0.01) == Settings(4.0, 0.05, choose(trials, given, 0.01).first_epoch)
+    given = GivenSettings(radius=4.0, learning_rate=0.05)
+    first_epoch = choose_settings(search, given, 0.01).first_epoch
+    assert choose_settings(search, given, 0.01) == SGDSettings(4.0, 0.05, first_epoch)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_units_of_the_table_do_not_matter(name):
     estimator, X, y = kind(name)
-    coef, intercept = clone(estimator).fit(X, y).average_
+    coef, intercept = clone(estimator).fit(X, y).average_iterate_
     for factor in (2.0**-12, 2.0**10):
         model = clone(estimator).fit(factor * X, y)
-        np.testing.assert_allclose(factor * model.average_[0], coef, rtol=1e-7, atol=1e-9)
-        np.testing.assert_allclose(model.average_[1], intercept, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(factor * model.average_iterate_[0], coef, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(model.average_iterate_[1], intercept, rtol=1e-7, atol=1e-9)
 
 
-def test_settings_that_are_given_are_kept_and_the_ball_holds():
+def test_given_settings_are_used_and_the_ball_holds():
     X, y = make_rows()
-    model = StreamRegressor(k=3, bound=2.5, step=0.05, first_epoch=64).fit(X, y)
-    assert (model.bound_, model.step_, model.first_epoch_) == (2.5, 0.05, 64)
-    for coef, _ in (model.average_, model.last_):
+    model = StreamRegressor(k=3, radius=2.5, learning_rate=0.05, first_epoch=64).fit(X, y)
+    assert (model.radius_, model.learning_rate_, model.first_epoch_) == (2.5, 0.05, 64)
+    for coef, _ in (model.average_iterate_, model.last_iterate_):
         assert np.abs(coef).sum() <= 2.5 * (1 + 1e-9)
-    assert np.abs(model.last_[0]).sum() == pytest.approx(2.5)
+    assert np.abs(model.last_iterate_[0]).sum() == pytest.approx(2.5)
 
 
-@pytest.mark.parametrize("method", ["truncate", "systematic", "moments", "magnitude"])
-def test_the_second_stage_refits_what_it_has_chosen(method):
+@pytest.mark.parametrize("truncation", ["truncate", "systematic", "moments", "magnitude"])
+def test_the_second_stage_refits_what_it_has_chosen(truncation):
     X, y = make_rows()
-    model = StreamRegressor(k=6, method=method).fit(X, y)
+    model = StreamRegressor(k=6, truncation=truncation).fit(X, y)
     assert 3 <= model.k_ <= 6
     columns = X[:, model.support_]
     ideal = LinearRegression().fit(columns, y)
@@ -364,26 +370,26 @@ def test_the_second_stage_of_classes_is_a_likelihood_over_all_of_them():
     np.testing.assert_allclose(model.predict_proba(X), ideal.predict_proba(X[:, model.support_]), atol=1e-4)
 
 
-def test_without_a_refit_the_coefficients_are_those_that_were_learnt():
+def test_without_a_refit_the_coefficients_are_those_that_were_learned():
     X, y = make_rows()
     model = StreamRegressor(k=5, refit=False).fit(X, y)
-    coef, intercept = model.average_
+    coef, intercept = model.average_iterate_
     np.testing.assert_array_equal(model.coef_[model.support_], coef[model.support_])
     assert model.intercept_ == intercept
     strength = np.abs(coef) * np.sqrt(np.mean(X**2, axis=0))
     assert set(model.support_) == set(np.argsort(-strength)[:5])
     assert model.objective_ == pytest.approx(0.5 * np.mean((y - model.predict(X)) ** 2))
     huber = StreamRegressor(k=5, refit=False, loss="huber").fit(X, y)
-    np.testing.assert_array_equal(huber.coef_[huber.support_], huber.average_[0][huber.support_])
+    np.testing.assert_array_equal(huber.coef_[huber.support_], huber.average_iterate_[0][huber.support_])
     everything = StreamRegressor(k=None).fit(X, y)
-    np.testing.assert_array_equal(everything.coef_, everything.average_[0])
-    last = StreamRegressor(k=None, iterate="last").fit(X, y)
-    np.testing.assert_array_equal(last.coef_, last.last_[0])
+    np.testing.assert_array_equal(everything.coef_, everything.average_iterate_[0])
+    last = StreamRegressor(k=None, average=False).fit(X, y)
+    np.testing.assert_array_equal(last.coef_, last.last_iterate_[0])
 
 
 def test_draws_depend_on_the_seed_alone():
     X, y = make_rows(n=200)
-    settings = {"bound": 20.0, "step": 0.05, "first_epoch": 50, "shuffle": False, "method": "systematic"}
+    settings = {"radius": 20.0, "learning_rate": 0.05, "first_epoch": 50, "shuffle": False, "truncation": "systematic"}
     models = [StreamRegressor(k=4, random_state=seed % 10, **settings).fit(X, y) for seed in range(20)]
     assert [model.support_.tolist() for model in models[:10]] == [model.support_.tolist() for model in models[10:]]
     assert len({tuple(model.support_) for model in models}) > 1
@@ -411,29 +417,29 @@ def test_weights_of_classes_move_the_border():
 
 def test_a_callback_ends_learning_and_a_limit_too():
     X, y = make_rows(n=20_000)
-    told = []
-    model = StreamRegressor(k=2, passes=3, callback=told.append).fit(X, y)
-    assert [told[-1].n_learnt, told[-1].n_rows] == [60_000, 60_000]
+    reports = []
+    model = StreamRegressor(k=2, passes=3, callback=reports.append).fit(X, y)
+    assert [reports[-1].n_samples_seen, reports[-1].n_samples_total] == [60_000, 60_000]
     assert model.stop_ == "size"
-    stopped = StreamRegressor(k=2, passes=3, callback=lambda progress: progress.n_learnt > 12_000).fit(X, y)
-    assert (stopped.stop_, stopped.n_seen_) == ("callback", 12_288)
+    stopped = StreamRegressor(k=2, passes=3, callback=lambda progress: progress.n_samples_seen > 12_000).fit(X, y)
+    assert (stopped.stop_, stopped.n_samples_seen_) == ("callback", 12_288)
     assert StreamRegressor(k=2, time_limit=1e-9).fit(X, y).stop_ == "time"
 
 
-def test_an_interrupt_keeps_what_was_learnt():
+def test_an_interrupt_keeps_what_was_learned():
     X, y = make_rows(n=20_000)
 
     def press(progress):
-        if progress.n_learnt > 12_000:
+        if progress.n_samples_seen > 12_000:
             raise KeyboardInterrupt
 
-    with pytest.warns(PaucaWarning, match="interrupted; what was learnt from 12288 rows"):
+    with pytest.warns(PaucaWarning, match="interrupted; what was learned from 12288 rows"):
         model = StreamRegressor(k=2, callback=press).fit(X, y)
     assert model.stop_ == "interrupted"
     assert model.k_ == 2
 
 
-def test_an_interrupt_while_settings_are_found_takes_nothing_and_leaves_nothing(monkeypatch):
+def test_an_interrupt_while_settings_are_chosen_changes_nothing(monkeypatch):
     estimator, X, y = kind("numbers")
     plain = feed(clone(estimator), X, y, 150).finish()
     stream = clone(estimator).partial_fit(X[:150], y[:150])
@@ -442,7 +448,7 @@ def test_an_interrupt_while_settings_are_found_takes_nothing_and_leaves_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Trials, "score", press)
+        patched.setattr(SettingsSearch, "loss", press)
         with pytest.raises(KeyboardInterrupt):
             stream.partial_fit(X[150:300], y[150:300])
         with pytest.raises(KeyboardInterrupt):
@@ -452,7 +458,7 @@ def test_an_interrupt_while_settings_are_found_takes_nothing_and_leaves_nothing(
 
 def test_what_a_callback_raises_comes_out_at_once(monkeypatch):
     estimator, X, y = kind("numbers", callback=lambda progress: 1 / 0)
-    monkeypatch.setattr(Trials, "score", lambda *_: pytest.fail("settings were looked for"))
+    monkeypatch.setattr(SettingsSearch, "loss", lambda *_: pytest.fail("settings were searched"))
     with pytest.raises(ZeroDivisionError):
         estimator.set_params(keep_rows=10_000).fit(X, y)
 
@@ -461,28 +467,29 @@ def test_random_numbers_are_used_once(monkeypatch):
     X, y = make_rows(n=100)
     seeds, real = [], np.random.default_rng
     monkeypatch.setattr(np.random, "default_rng", lambda seed: seeds.append(seed) or real(seed))
-    StreamRegressor(k=2, passes=3, method="systematic", bound=9.0, step=0.1, first_epoch=20).fit(X, y)
-    assert len({real(seed).random() for seed in seeds}) == 5  # rows that are kept, three orders, one draw
+    StreamRegressor(k=2, passes=3, truncation="systematic", radius=9.0, learning_rate=0.1, first_epoch=20).fit(X, y)
+    assert len({real(seed).random() for seed in seeds}) == 5  # the reservoir, three orders, one draw
 
 
-def test_a_long_table_is_learnt_in_few_blocks(monkeypatch):
-    monkeypatch.setattr("pauca.sgd.passes.BLOCK", 2)
+def test_a_long_table_is_learned_in_few_blocks(monkeypatch):
+    monkeypatch.setattr("pauca.sgd.stream.BLOCK", 2)
     X, y = make_rows(n=501)
-    told = []
-    settings = {"bound": 9.0, "step": 0.1, "first_epoch": 20}
-    StreamRegressor(k=2, passes=1, callback=told.append, **settings).fit(X, y)
-    assert len(told) <= 100
-    assert told[-1].n_learnt == told[-1].n_rows == 501
+    reports = []
+    settings = {"radius": 9.0, "learning_rate": 0.1, "first_epoch": 20}
+    StreamRegressor(k=2, passes=1, callback=reports.append, **settings).fit(X, y)
+    assert len(reports) <= 100
+    assert reports[-1].n_samples_seen == reports[-1].n_samples_total == 501
 
 
-def test_files_hold_the_conclusion(tmp_path):
+def test_files_hold_the_fitted_model(tmp_path):
     X, y = make_rows()
     frame = pd.DataFrame(X, columns=[f"word {j}" for j in range(40)])
     for model, target in ((StreamRegressor(k=3), y), (StreamClassifier(k=3), np.where(y > 0, "a", "b"))):
         model.fit(frame, target).save(tmp_path / "model.json")
         again = pauca.load(tmp_path / "model.json")
         np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
-        assert (again.bound_, again.first_epoch_, again.n_seen_) == (model.bound_, model.first_epoch_, model.n_seen_)
+        assert (again.radius_, again.first_epoch_) == (model.radius_, model.first_epoch_)
+        assert (again.learning_rate_, again.n_samples_seen_) == (model.learning_rate_, model.n_samples_seen_)
         assert '"word 30"' in again.to_sql("t")
         assert model.at(0).k_ == 0
         with pytest.raises(ValueError, match="hold its coefficients but not the stream"):

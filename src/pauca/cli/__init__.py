@@ -1,4 +1,4 @@
-"""The command line: tables in, models and predictions out. Nothing heavy is imported before a command needs it."""
+"""The command line: tables in, models and predictions out. Libraries are imported when a command needs them."""
 
 from pauca.cli.command import main
 

@@ -1,17 +1,18 @@
-"""From the arguments of a shell to an exit code."""
+"""From the arguments of a shell to an exit code. Commands are imported when they run, so that --help is fast."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import traceback
 from argparse import Namespace
 from collections.abc import Sequence
 
-from pauca.cli.messages import Aborted, CommandError, Voice, one_line
+from pauca.cli.console import INTERRUPTED, Aborted, CommandError, Console, DataError, one_line
 from pauca.cli.options import parser
 
-INTERRUPTED = 130
+TRAINING_ROWS_OF_DEMO = 342
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 if all went well, 1 for bad data, 2 for wrong usage, 130 if interrupted.
+        The exit code: 0 on success, 1 for invalid data, 2 for invalid usage, 130 if interrupted.
 
     Examples
     --------
@@ -35,24 +36,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         options = parser().parse_args(argv)
-    except SystemExit as end:  # argparse has said what is wrong, or what was asked
+    except SystemExit as end:  # argparse has printed the error, or the help
         return end.code if isinstance(end.code, int) else 2
     try:
         code = _run(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read our answer has seen enough
+    except BrokenPipeError:  # the reader of stdout, such as head, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (KeyboardInterrupt, Aborted):
         print("pauca: interrupted", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
-        return _failed(error, debug=options.debug)
+        if options.debug:
+            traceback.print_exc()
+        print(f"pauca: error: {_error_message(error)}", file=sys.stderr)
+        return error.code if isinstance(error, CommandError) else 1
     return code
 
 
 def _run(options: Namespace) -> int:
-    voice = Voice(quiet=options.quiet)
+    console = Console(quiet=options.quiet)
     match options.command:
         case "fit":
             from pauca.cli.fit import fit as run
@@ -63,24 +67,62 @@ def _run(options: Namespace) -> int:
         case "explain":
             from pauca.cli.show import explain as run
         case _:
-            from pauca.cli.demo import demo as run
-    return run(options, voice)
+            run = demo
+    return run(options, console)
 
 
-def _failed(error: Exception, *, debug: bool) -> int:
-    if debug:
-        traceback.print_exc()
-    print(f"pauca: error: {_told(error)}", file=sys.stderr)
-    return error.code if isinstance(error, CommandError) else 1
-
-
-def _told(error: Exception) -> str:
-    """An error in one line. The library's own are sentences; others come with their kind."""
-    said = one_line(str(error))
+def _error_message(error: Exception) -> str:
+    """An error in one line; an unexpected one with its type."""
+    text = one_line(str(error))
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
-        return f"there is not enough memory{f' ({said})' if said else ''}"
+        return f"not enough memory{f' ({text})' if text else ''}"
     if isinstance(error, CommandError | ValueError | ImportError):
-        return said
-    return f"{type(error).__name__}: {said}; pauca was not prepared for this, --debug shows where it came from"
+        return text
+    return f"unexpected {type(error).__name__}: {text}; run the command again with --debug to see where it was raised"
+
+
+def demo(options: Namespace, console: Console) -> int:
+    """Write example tables, then fit, explain and predict with them as a user would."""
+    folder = options.into
+    try:
+        os.makedirs(folder, exist_ok=True)
+        patients, new_patients = _write_demo_tables(folder)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
+    model, predictions = os.path.join(folder, "model.json"), os.path.join(folder, "predictions.csv")
+    print(
+        f"442 patients with ten measurements, and the progression of their diabetes after one year.\n{patients} holds "
+        f"the rows to fit a model to, {new_patients} the rows to predict."
+    )
+    for command in (
+        ["fit", patients, "--target", "progression", "--k", "1-8", "--task", "regression", "--out", model],
+        ["path", model],
+        ["explain", model],
+        ["predict", model, new_patients, "--keep", "progression", "--out", predictions],
+    ):
+        print(f"\n$ pauca {shlex.join(command)}\n", flush=True)
+        code = main([*command, *(["--quiet"] if options.quiet else [])])
+        if code:
+            return code
+    print("\nFiles written: " + ", ".join([patients, new_patients, model, predictions]))
+    return 0
+
+
+def _write_demo_tables(folder: str) -> list[str]:
+    """The diabetes data in two files: rows to fit, and rows to predict."""
+    from sklearn.datasets import load_diabetes
+
+    from pauca.cli.files import polars
+    from pauca.export.files import write_atomically
+
+    data = load_diabetes(scaled=False)
+    frame = polars().DataFrame(data.data, schema=data.feature_names)
+    # The data set codes sex as 1 and 2 and does not say which is which.
+    sex = polars().Series("sex", ["one" if value == 1 else "two" for value in frame["sex"].to_list()])
+    frame = frame.with_columns(sex, polars().Series("progression", data.target))
+    paths = [os.path.join(folder, name) for name in ("patients.csv", "new_patients.csv")]
+    for path, part in zip(paths, (frame[:TRAINING_ROWS_OF_DEMO], frame[TRAINING_ROWS_OF_DEMO:]), strict=True):
+        write_atomically(path, part.write_csv().encode())
+    return paths

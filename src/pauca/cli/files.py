@@ -1,4 +1,4 @@
-"""Tables as files: what kind they are, which columns they have, and the rows of those that are wanted."""
+"""Table files: their format, their columns, and reading the rows of some columns."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from pauca.cli.messages import BadData, did_you_mean
+from pauca.cli.console import DataError, did_you_mean
 from pauca.wording import quoted
 
 if TYPE_CHECKING:
     import polars as pl
 
-KINDS = {
+FORMATS = {
     **dict.fromkeys((".csv", ".txt", ".dat", ".tsv", ".tab"), "csv"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "libsvm"),
@@ -28,12 +28,14 @@ DELIMITERS = (",", "\t", ";", "|")
 SAMPLED_LINES = 20
 LONGEST_HEADER = 2**24
 
-# What stands for a value that is not there. "None" and "?" do not: they may well be values of a column of text.
+# "None" and "?" are not among them: they may be values of a column of text.
 MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 
-# Types are guessed from so many rows first; if one further down is of another type, from all. More rows here take
-# longer to guess from than all rows take to read.
-ROWS_TO_GUESS_FROM = 500
+# Types are inferred from so many rows, and if a later row does not fit, from all. Inferring from more rows takes longer
+# than reading all of them.
+ROWS_TO_INFER_FROM = 500
+
+NOT_UTF8 = "is not UTF-8 text; convert it first, for example with: iconv -f LATIN1 -t UTF-8"
 
 LIBSVM_LINE = re.compile(rb"\s*[-+0-9.eE]+(\s+(qid:)?\d+:[-+0-9.eE]+)+\s*(#.*)?$")
 
@@ -43,85 +45,85 @@ class TableFile:
     """A table on disk. ``header`` is as polars reads it, ``columns`` are the names without spaces around them."""
 
     path: str
-    kind: str
+    format: str
     header: list[str]
     columns: list[str]
     delimiter: str = ","
-    numbered: bool = False
-    """Whether there is a first column without a name, which is left out."""
+    has_index: bool = False
+    """Whether there is a first column without a name, which is ignored."""
 
-    def require(self, name: str, what: str) -> None:
-        """Refuse a column that is not there."""
+    def require(self, name: str, option: str) -> None:
+        """Raise an error if there is no such column."""
         if name not in self.columns:
             hint = self.one_column_hint() or did_you_mean(name, self.columns)
-            raise BadData(f"{self.path} has no column {name!r} {what}{hint}")
+            raise DataError(f"{option}: {self.path} has no column {name!r}{hint}")
 
     def one_column_hint(self) -> str:
-        """What to say of a table of one column, which as a rule has another delimiter; empty for others."""
-        if self.kind != "csv" or len(self.columns) != 1:
+        """The end of a message on a table of one column, which probably has another delimiter; empty for others."""
+        if self.format != "csv" or len(self.columns) != 1:
             return ""
         return (
-            f"; it has one column only, {self.columns[0][:80]!r}: none of comma, tab, semicolon and | stands between "
-            "its columns. If another character does, name it with --delimiter"
+            f"; it has only one column, {self.columns[0][:80]!r}, with the delimiters comma, tab, semicolon and |. If "
+            "it has another delimiter, give it with --delimiter"
         )
 
 
-def look_at(path: str, delimiter: str | None = None) -> TableFile:
-    """What kind of table a file holds, and its columns."""
+def inspect_table(path: str, delimiter: str | None = None) -> TableFile:
+    """The format of a table file and its columns."""
     _check_file(path)
-    kind = KINDS.get(os.path.splitext(path.removesuffix(".gz"))[1].lower()) or _kind_by_content(path)
-    if kind == "libsvm":
-        return TableFile(path, kind, [], [])
-    if kind == "parquet":
-        with _polars_words(path):
-            header = list(polars().read_parquet_schema(_plain(path)))
+    format = FORMATS.get(os.path.splitext(path.removesuffix(".gz"))[1].lower()) or _detect_format(path)
+    if format == "libsvm":
+        return TableFile(path, format, [], [])
+    if format == "parquet":
+        with _polars_errors(path):
+            header = list(polars().read_parquet_schema(_path_or_content(path)))
     else:
         tabs = path.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
-        delimiter = delimiter or ("\t" if tabs else _sniffed(path))
+        delimiter = delimiter or ("\t" if tabs else _detect_delimiter(path))
         header = _csv_header(path, delimiter)
     names = header
-    if kind == "csv" and any('"' in name for name in header):  # polars leaves quotes within names as they are written
-        with _polars_words(path):
+    if format == "csv" and any('"' in name for name in header):  # polars keeps quotes within names
+        with _polars_errors(path):
             header = polars().read_csv(path, separator=delimiter, n_rows=0).columns
-    # Data frames are often written with their row numbers before, under no name.
-    numbered = kind == "csv" and len(names) > 1 and not names[0].strip()
-    return TableFile(path, kind, header[numbered:], _checked_names(path, names[numbered:]), delimiter or ",", numbered)
+    # pandas writes the index as a first column without a name.
+    first = int(format == "csv" and len(names) > 1 and not names[0].strip())
+    return TableFile(path, format, header[first:], _check_names(path, names[first:]), delimiter or ",", bool(first))
 
 
 def read_frame(table: TableFile, columns: Sequence[str] | None = None, texts: Sequence[str] = ()) -> pl.DataFrame:
-    """The rows of a CSV or Parquet file: some columns or all; those in ``texts`` as text, whatever they look like."""
+    """The rows of a CSV or Parquet file: some columns or all, those in ``texts`` as text even if they hold numbers."""
     pl = polars()
     wanted = table.columns if columns is None else list(dict.fromkeys(columns))
-    as_written = dict(zip(table.columns, table.header, strict=True))
-    places = [as_written[name] for name in wanted]
-    found = {name: place for place, name in enumerate(table.header, int(table.numbered))}
-    numbers = sorted(found[name] for name in places)
-    with _polars_words(table.path):
-        if table.kind == "parquet":
-            frame = pl.read_parquet(_plain(table.path), columns=numbers)
+    raw_name = dict(zip(table.columns, table.header, strict=True))
+    raw_names = [raw_name[name] for name in wanted]
+    index_of = {name: index for index, name in enumerate(table.header, int(table.has_index))}
+    indices = sorted(index_of[name] for name in raw_names)
+    with _polars_errors(table.path):
+        if table.format == "parquet":
+            frame = pl.read_parquet(_path_or_content(table.path), columns=indices)
         else:
-            frame = _read_csv(table, numbers, [as_written[name] for name in texts])
-    frame = selected(frame, places).rename(dict(zip(places, wanted, strict=True)))
+            frame = _read_csv(table, indices, [raw_name[name] for name in texts])
+    frame = select_columns(frame, raw_names).rename(dict(zip(raw_names, wanted, strict=True)))
     if frame.height == 0:
-        raise BadData(f"{table.path} has a header and no rows")
+        raise DataError(f"{table.path} has a header but no rows")
     return frame
 
 
-def selected(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Columns by their names, whatever these are: polars takes "*" and "^...$" for patterns elsewhere."""
+def select_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Columns by name; elsewhere polars reads names such as "*" and "^...$" as patterns."""
     return frame[list(names)] if names else polars().DataFrame()
 
 
-def nameless(column: pl.Series) -> pl.Series:
-    """A column under a name that is no pattern: polars looks columns up by name for most of what is done to them."""
+def with_safe_name(column: pl.Series) -> pl.Series:
+    """A column with a name that is no pattern: most methods of polars look the column up by its name."""
     return column.alias("column")
 
 
 def read_libsvm(table: TableFile, first_index: int | None = None) -> tuple[Any, Any, int]:
     """The matrix, the labels, and whether columns are counted from 0 or 1.
 
-    Files do not say from where they count: a column 0 tells, and where none is seen it is 1, as the format has it. For
-    predictions ``first_index`` says what the file of the fit had.
+    Files do not say which: it is 0 if the file has a column 0, and otherwise 1, as the format prescribes. For
+    predictions, ``first_index`` is that of the training file.
     """
     from scipy import sparse
     from sklearn.datasets import load_svmlight_file
@@ -129,12 +131,12 @@ def read_libsvm(table: TableFile, first_index: int | None = None) -> tuple[Any, 
     try:
         X, y = load_svmlight_file(table.path, zero_based=True)
     except (ValueError, OverflowError) as error:
-        raise BadData(f"{table.path} cannot be read as LIBSVM: {error}") from error
+        raise DataError(f"{table.path} cannot be read as LIBSVM: {error}") from error
     if X.shape[0] == 0:
-        raise BadData(f"{table.path} has no rows")
+        raise DataError(f"{table.path} has no rows")
     has_zero = bool((X.indices == 0).any())
     if has_zero and first_index == 1:
-        raise BadData(f"{table.path} counts its columns from 0, and the table of the fit from 1")
+        raise DataError(f"{table.path} counts its columns from 0, but the training table from 1; renumber its columns")
     first = first_index if first_index is not None else 0 if has_zero else 1
     if first == 1:
         X = sparse.csr_matrix((X.data, X.indices - 1, X.indptr), shape=(X.shape[0], max(1, X.shape[1] - 1)))
@@ -142,29 +144,29 @@ def read_libsvm(table: TableFile, first_index: int | None = None) -> tuple[Any, 
 
 
 def polars() -> Any:
-    """The library that reads tables."""
+    """The module polars, which reads tables."""
     try:
         import polars
     except ImportError as error:
-        raise BadData('tables are read by polars, which is not here: pip install "pauca[cli]"') from error
+        raise DataError('reading tables needs polars; install it with: pip install "pauca[cli]"') from error
     return polars
 
 
-def _read_csv(table: TableFile, numbers: list[int], texts: list[str]) -> pl.DataFrame:
+def _read_csv(table: TableFile, indices: list[int], texts: list[str]) -> pl.DataFrame:
     pl = polars()
 
-    def read(rows_to_guess_from: int | None) -> Any:
+    def read(rows_to_infer_from: int | None) -> Any:
         return pl.read_csv(
             table.path,
-            columns=numbers,
+            columns=indices,
             separator=table.delimiter,
             null_values=MISSING,
-            infer_schema_length=rows_to_guess_from,
+            infer_schema_length=rows_to_infer_from,
             schema_overrides=dict.fromkeys(texts, pl.String),
         )
 
     try:
-        return read(ROWS_TO_GUESS_FROM)
+        return read(ROWS_TO_INFER_FROM)
     except pl.exceptions.ComputeError as error:
         if "could not parse" not in str(error):
             raise
@@ -173,36 +175,36 @@ def _read_csv(table: TableFile, numbers: list[int], texts: list[str]) -> pl.Data
 
 def _check_file(path: str) -> None:
     if os.path.isdir(path):
-        raise BadData(f"{path} is a folder, not a table")
+        raise DataError(f"{path} is a folder, not a table")
     try:
-        with _opened(path) as file:
+        with _open(path) as file:
             empty = not file.read(1)
     except FileNotFoundError:
         near = os.listdir(os.path.dirname(path) or ".") if os.path.isdir(os.path.dirname(path) or ".") else []
-        guess = did_you_mean(os.path.basename(path), near)
-        raise BadData(f"there is no file {path}{guess if 'mean' in guess else ''}") from None
+        hint = did_you_mean(os.path.basename(path), near)
+        raise DataError(f"there is no file {path}{hint if 'mean' in hint else ''}") from None
     except OSError as error:
-        raise BadData(f"{path} cannot be read: {error.strerror or error}") from None
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
     except EOFError:
-        raise BadData(f"{path} is cut short") from None
+        raise DataError(f"{path} is truncated") from None
     if empty:
-        raise BadData(f"{path} is empty")
+        raise DataError(f"{path} is empty")
 
 
-def _opened(path: str) -> IO[bytes]:
+def _open(path: str) -> IO[bytes]:
     return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")  # type: ignore[return-value]
 
 
-def _plain(path: str) -> Any:
+def _path_or_content(path: str) -> Any:
     """A path, or the content of a compressed file."""
     if not path.endswith(".gz"):
         return path
-    with _opened(path) as file:
+    with _open(path) as file:
         return io.BytesIO(file.read())
 
 
-def _kind_by_content(path: str) -> str:
-    with _opened(path) as file:
+def _detect_format(path: str) -> str:
+    with _open(path) as file:
         first = file.readline(LONGEST_HEADER)
     if first.startswith(b"PAR1"):
         return "parquet"
@@ -212,18 +214,16 @@ def _kind_by_content(path: str) -> str:
 @contextmanager
 def _lines(path: str) -> Iterator[IO[str]]:
     try:
-        with _opened(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+        with _open(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError:
-        raise BadData(
-            f"{path} is not text in UTF-8; turn it into that first, such as by: iconv -f LATIN1 -t UTF-8"
-        ) from None
+        raise DataError(f"{path} {NOT_UTF8}") from None
     except (EOFError, gzip.BadGzipFile) as error:
-        raise BadData(f"{path} cannot be unpacked: {error}") from None
+        raise DataError(f"{path} cannot be unpacked: {error}") from None
 
 
-def _sniffed(path: str) -> str:
-    """The delimiter that splits the first lines into the most columns, as many in each; else in the header alone."""
+def _detect_delimiter(path: str) -> str:
+    """The delimiter that splits the first lines into the most columns, the same number in each, or else the header."""
     with _lines(path) as file:
         sample = [line for _ in range(SAMPLED_LINES) if (line := file.readline(LONGEST_HEADER))]
 
@@ -231,8 +231,8 @@ def _sniffed(path: str) -> str:
         return [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
 
     def rank(delimiter: str) -> tuple[bool, int]:
-        found = widths(delimiter)
-        return (bool(found) and min(found) == max(found) > 1, found[0] if found else 0)
+        lengths = widths(delimiter)
+        return (bool(lengths) and min(lengths) == max(lengths) > 1, lengths[0] if lengths else 0)
 
     return max(DELIMITERS, key=rank)
 
@@ -242,31 +242,31 @@ def _csv_header(path: str, delimiter: str) -> list[str]:
         try:
             return next(row for row in csv.reader(file, delimiter=delimiter) if row)
         except StopIteration:
-            raise BadData(f"{path} is empty") from None
+            raise DataError(f"{path} is empty") from None
         except csv.Error as error:
-            raise BadData(f"{path}: the header cannot be read: {error}") from None
+            raise DataError(f"{path}: the header cannot be read: {error}") from None
 
 
-def _checked_names(path: str, header: list[str]) -> list[str]:
+def _check_names(path: str, header: list[str]) -> list[str]:
     names = [name.strip() for name in header]
     if "" in names:
-        raise BadData(f"{path}: column {names.index('') + 1} has no name in the header; give it one")
+        raise DataError(f"{path}: column {names.index('') + 1} has no name in the header; give it one")
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1] if len(set(names)) < len(names) else []
     if twice:
-        raise BadData(f"{path} has several columns of one name: {quoted(twice)}; rename or remove all but one")
+        raise DataError(f"{path} has several columns with the same name: {quoted(twice)}; rename or remove all but one")
     return names
 
 
 @contextmanager
-def _polars_words(path: str) -> Iterator[None]:
-    """What polars says of a bad file, in one line."""
+def _polars_errors(path: str) -> Iterator[None]:
+    """Errors of polars in one line."""
     errors: Any = polars().exceptions.PolarsError
     try:
         yield
     except (errors, OSError, ValueError) as error:
-        said = str(error).strip().split("\n")[0]
-        if "utf-8" in said.lower():
-            said = "it is not text in UTF-8; turn it into that first, such as by: iconv -f LATIN1 -t UTF-8"
-        elif "more fields than defined" in said:
-            said = "a row has more fields than the header has names"
-        raise BadData(f"{path} cannot be read: {said}") from error
+        message = str(error).strip().split("\n")[0]
+        if "utf-8" in message.lower():
+            message = f"it {NOT_UTF8}"
+        elif "more fields than defined" in message:
+            message = "a row has more fields than the header has names"
+        raise DataError(f"{path} cannot be read: {message}") from error

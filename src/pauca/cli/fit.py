@@ -1,4 +1,4 @@
-"""``pauca fit``: from a table to a model, its summary and its file."""
+"""``pauca fit``: from a table to a model, its summary and its files."""
 
 from __future__ import annotations
 
@@ -10,148 +10,134 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pauca.cli.messages import BadData, Voice
+from pauca.cli.console import INTERRUPTED, Console, DataError, ProgressBar
 from pauca.cli.problem import Problem, make_problem
-from pauca.cli.progress import Watcher
-from pauca.cli.show import path_records, plain
+from pauca.cli.show import plain
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
+from pauca.export.model_file import RawTable
+from pauca.results.path import Path
 
-INTERRUPTED = 130
 
-
-def fit(options: Namespace, voice: Voice) -> int:
+def fit(options: Namespace, console: Console) -> int:
     """Read, fit, write, and print the summary."""
     for path in (options.out, options.report):
         check_writable(path)
-    problem = make_problem(options, voice)
+    problem = make_problem(options, console)
     model = _estimator(options, problem)
-    watcher = Watcher(draws=not (options.quiet or options.json), time_limit=options.time_limit)
-    model.set_params(callback=watcher)
-    began = time.perf_counter()
-    with voice.over_warnings(), watcher.watching():
-        model.fit(problem.X, problem.target.y, problem.weights, groups=problem.rows)
-    seconds = time.perf_counter() - began
+    progress = ProgressBar(visible=not (options.quiet or options.json), time_limit=options.time_limit)
+    model.set_params(callback=progress)
+    started = time.perf_counter()
+    with console.warnings_as_notes(), progress.handling_interrupts():
+        model.fit(problem.X, problem.target.y, problem.sample_weight, groups=problem.row_groups)
+    seconds = {"reading": problem.read_seconds, "fitting": time.perf_counter() - started}
     model.set_params(callback=None)
-    model.raw_table_ = _remembered(problem, model)
-    if watcher.interrupted:
-        voice.note("interrupted: what was found until then is kept")
-    _questioned(options, model, watcher.interrupted)
-    written, failed = _written(options, model)
+    model.raw_table_ = _raw_table_for(problem.raw_table, model.path_)
+    if progress.interrupted:
+        console.note("interrupted; the models found so far are kept")
+    elif options.report is not None and options.stability and model.k_:
+        model.stability(n_resamples=options.stability, n_jobs=options.n_jobs)
+    written, failure = _write_files(options, model)
     if options.json:
-        document = _document(problem, model, seconds)
-        told = {"table": options.table, **document, "interrupted": watcher.interrupted, "written": written}
-        print(json.dumps({**told, "notes": voice.notes}, allow_nan=False))
+        status = {"interrupted": progress.interrupted, "written": written, "notes": console.notes}
+        record = {"table": options.table, **_record(problem, model), "seconds": seconds, **status}
+        print(json.dumps(plain(record), allow_nan=False))
     else:
         print(model.summary())
-    if failed is not None:  # the answer of a long fit is told all the same
-        raise failed
+    if failure is not None:  # only now, so that the result of a long fit is printed
+        raise failure
     for path in written:
-        voice.note(f"wrote {path}")
-    return INTERRUPTED if watcher.interrupted else 0
+        console.note(f"wrote {path}")
+    return INTERRUPTED if progress.interrupted else 0
 
 
 def check_writable(path: str | None) -> None:
-    """Refuse a file that could not be written, before any work."""
+    """Raise an error before any work if a file could not be written."""
     if path is None:
         return
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
-        raise BadData(f"{path} is a folder and cannot be written to")
+        raise DataError(f"{path} cannot be written: it is a folder")
     if not os.path.isdir(folder):
-        raise BadData(f"{path} cannot be written: there is no folder {os.path.dirname(path) or folder}")
+        raise DataError(f"{path} cannot be written: there is no folder {os.path.dirname(path) or folder}")
     if not os.access(folder, os.W_OK):
-        raise BadData(f"{path} cannot be written: its folder is read-only")
+        raise DataError(f"{path} cannot be written: its folder is read-only")
 
 
-def _estimator(options: Namespace, problem: Problem) -> Any:
-    settings: dict[str, Any] = {
+def _estimator(options: Namespace, problem: Problem) -> SparseRegressor | SparseClassifier:
+    parameters: dict[str, Any] = {
         "method": options.method,
         "cv": options.cv,
         "scoring": options.scoring,
         "selection_rule": options.selection_rule,
         "criterion": options.criterion,
-        "n_jobs": options.jobs,
+        "n_jobs": options.n_jobs,
         "ridge": options.ridge,
         "fit_intercept": not options.no_intercept,
         "time_limit": options.time_limit,
-        **problem.settings,
+        **problem.parameters,
     }
     if options.loss is not None:
-        settings["loss"] = options.loss
-    if problem.target.classifies:
-        return SparseClassifier(options.k, class_weight="balanced" if options.balanced else None, **settings)
+        parameters["loss"] = options.loss
+    if problem.target.is_class:
+        return SparseClassifier(options.k, class_weight="balanced" if options.balanced else None, **parameters)
     if options.balanced:
-        raise BadData(f"--balanced is for classes, and the target {problem.target.name!r} holds numbers")
-    return SparseRegressor(options.k, **settings)
+        raise DataError(f"--balanced is for classes, but the target {problem.target.name!r} holds numbers")
+    return SparseRegressor(options.k, **parameters)
 
 
-def _remembered(problem: Problem, model: Any) -> Any:
-    """What predictions need to know of the raw table: of medians those of columns that some model uses."""
-    raw = problem.raw
-    if raw.medians is None:
-        return raw
-    used = {name for size in model.path_.sizes for name in model.path_.names(size)}
-    return replace(raw, medians={name: value for name, value in raw.medians.items() if name in used})
+def _raw_table_for(raw_table: RawTable, path: Path) -> RawTable:
+    """The encoding with only the medians of columns that some model uses."""
+    if raw_table.medians is None:
+        return raw_table
+    used = {name for size in path.sizes for name in path.names(size)}
+    return replace(raw_table, medians={name: value for name, value in raw_table.medians.items() if name in used})
 
 
-def _questioned(options: Namespace, model: Any, interrupted: bool) -> None:
-    """Find out how sure the choice is, for those who read the report."""
-    if options.report is not None and options.stability and model.k_ and not interrupted:
-        model.stability(n_resamples=options.stability, n_jobs=options.jobs)
-
-
-def _written(options: Namespace, model: Any) -> tuple[list[str], Exception | None]:
-    """Write the model and the report; which files were written, and what went wrong, if anything."""
+def _write_files(options: Namespace, model: Any) -> tuple[list[str], Exception | None]:
+    """Write the model and the report; return the files written, and the first error."""
     written: list[str] = []
-    title = None if options.target is None else f"What foretells {options.target}"
+    title = None if options.target is None else f"Predicting {options.target}"
     for path, write in ((options.out, model.save), (options.report, partial(model.report, title=title))):
         if path is None:
             continue
         try:
             write(path)
         except OSError as error:
-            return written, BadData(f"{path} cannot be written: {error.strerror or error}")
+            return written, DataError(f"{path} cannot be written: {error.strerror or error}")
         except (ValueError, ImportError, AttributeError) as error:
-            return written, BadData(f"{path} was not written: {error}")
+            return written, DataError(f"{path} cannot be written: {error}")
         written.append(path)
     return written, None
 
 
-def _document(problem: Problem, model: Any, seconds: float) -> Any:
-    """All that a program may want to know of a fitted model."""
+def _record(problem: Problem, model: Any) -> dict[str, Any]:
+    """The fitted model for programs."""
     path, size = model.path_, model.k_
-    fitted = path[size]
-    names = path.names(size)
-    coef = fitted.coef.tolist()
-    outputs = path.output_names
-    coefficients: Any
-    intercept: Any
-    if outputs is None:
-        coefficients, intercept = dict(zip(names, coef, strict=True)), fitted.intercept
-    else:
-        coefficients = {out: dict(zip(names, row, strict=True)) for out, row in zip(outputs, coef, strict=True)}
-        intercept = dict(zip(outputs, fitted.intercept, strict=True))
-    return plain(
-        {
-            "target": problem.target.name,
-            "task": "classification" if problem.target.classifies else "regression",
-            "rows": problem.X.shape[0],
-            "rows_left_out": problem.n_dropped,
-            "columns": problem.X.shape[1],
-            "size": size,
-            "features": names,
-            "groups": None if path.group_labels is None else [str(label) for label in path.groups(size)],
-            "classes": model.classes_.tolist() if problem.target.classifies else None,
-            "coefficients": coefficients,
-            "intercept": intercept,
-            "objective": fitted.objective,
-            "explained": path.explained(size),
-            "cost": None if path.prices is None else path.cost(size),
-            "baselines": problem.raw.baselines,
-            "choice": None if path.choice is None else path.choice.message,
-            "stop": path.stop.value,
-            "path": path_records(path),
-            "seconds": {"reading": problem.read_seconds, "fitting": seconds},
-        }
-    )
+    chosen, names, outputs = path[size], path.names(size), path.output_names
+    coefficients: Any = dict(zip(names, chosen.coef.tolist(), strict=True)) if outputs is None else {}
+    intercept: Any = chosen.intercept
+    if outputs is not None:
+        rows = zip(outputs, chosen.coef.tolist(), strict=True)
+        coefficients = {output: dict(zip(names, row, strict=True)) for output, row in rows}
+        intercept = dict(zip(outputs, chosen.intercept, strict=True))
+    return {
+        "target": problem.target.name,
+        "task": "classification" if problem.target.is_class else "regression",
+        "rows": problem.X.shape[0],
+        "rows_dropped": problem.n_dropped,
+        "columns": problem.X.shape[1],
+        "size": size,
+        "features": names,
+        "feature_groups": None if path.group_labels is None else [str(label) for label in path.groups(size)],
+        "classes": model.classes_.tolist() if problem.target.is_class else None,
+        "coefficients": coefficients,
+        "intercept": intercept,
+        "objective": chosen.objective,
+        "explained": path.explained(size),
+        "cost": None if path.prices is None else path.cost(size),
+        "baselines": problem.raw_table.baselines,
+        "choice": None if path.choice is None else path.choice.message,
+        "stop": path.stop.value,
+        "path": path.table(),
+    }

@@ -1,234 +1,290 @@
-"""From a table and the options to what an estimator is fitted with."""
+"""From a table and the options to the arguments of an estimator: columns, target, weights and constraints."""
 
 from __future__ import annotations
 
 import time
 from argparse import Namespace
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.cli.constraints import ColumnConstraints, split_names
-from pauca.cli.files import TableFile, look_at, nameless, polars, read_frame, read_libsvm, selected
-from pauca.cli.messages import BadData, BadUsage, Voice, counted
-from pauca.cli.tables import Part, built, parts_of, split_text, tidied
-from pauca.cli.target import Target, make_target
-from pauca.export.raw_table import RawTable
+from pauca.cli.console import Console, DataError, UsageError, count
+from pauca.cli.constraints import ConstraintOptions, split_names
+from pauca.cli.files import TableFile, inspect_table, polars, read_frame, read_libsvm, select_columns, with_safe_name
+from pauca.cli.options import LOSSES_FOR_CLASSES
+from pauca.cli.tables import EncodedColumn, build_columns, clean_columns, encoded_columns, text_levels
+from pauca.export.model_file import RawTable
 from pauca.wording import quoted
 
 if TYPE_CHECKING:
     import polars as pl
 
-# Columns that merely count the rows are pointed out from so many rows on.
-ROWS_TO_BE_COUNTED = 20
+# In tables of at least so many rows, a column of consecutive integers is noted as row numbers.
+LEAST_ROWS_TO_NUMBER = 20
+
+# A target of at most so many different integers, each in a few rows, is taken for classes.
+MOST_CLASSES = 10
+ROWS_PER_CLASS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The values to predict, and whether they are classes."""
+
+    name: str
+    y: np.ndarray
+    is_class: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is fitted: columns, target, row weights, rows that belong together, and wishes."""
+    """The arguments of a fit: columns, target, parameters of constraints, row weights and row groups."""
 
     X: Any
     target: Target
-    settings: dict[str, Any]
-    raw: RawTable
-    weights: Any = None
-    rows: Any = None
+    parameters: dict[str, Any]
+    raw_table: RawTable
+    sample_weight: np.ndarray | None = None
+    row_groups: np.ndarray | None = None
     n_dropped: int = 0
     read_seconds: float = 0.0
-    parts: list[Part] = field(default_factory=list)
 
 
-def make_problem(options: Namespace, voice: Voice) -> Problem:
-    """Read the table and make of it what the options ask for."""
+def make_problem(options: Namespace, console: Console) -> Problem:
+    """Read the table and apply the options to it."""
     if options.budget is not None and options.costs is None:
-        raise BadUsage("--budget needs --costs, a file with the price of every column")
+        raise UsageError("--budget needs --costs, a file with the cost of every column")
     if options.criterion is not None and (options.cv is not None or options.scoring is not None):
-        raise BadUsage("--criterion needs no folds: leave out --cv and --scoring, or --criterion")
-    if options.jobs == 0:
-        raise BadUsage("--jobs must be a number of folds at a time, or -1 for one on each core")
-    table = look_at(options.table, options.delimiter)
-    return _from_libsvm(table, options, voice) if table.kind == "libsvm" else _from_frame(table, options, voice)
+        raise UsageError("--criterion uses no cross-validation; remove --cv and --scoring, or --criterion")
+    if options.n_jobs == 0:
+        raise UsageError("--n-jobs must be a number of parallel folds, or -1 for one on each core")
+    table = inspect_table(options.table, options.delimiter)
+    return _from_libsvm(table, options, console) if table.format == "libsvm" else _from_frame(table, options, console)
 
 
-def _from_libsvm(table: TableFile, options: Namespace, voice: Voice) -> Problem:
-    for option in ("target", "drop", "categories", "missing", "weights", "rows_of", "delimiter"):
+def _from_libsvm(table: TableFile, options: Namespace, console: Console) -> Problem:
+    for option in ("target", "drop", "categories", "missing", "sample_weight", "row_groups", "delimiter"):
         if getattr(options, option) is not None:
-            word = option.replace("_", "-")
-            raise BadUsage(f"--{word} does not go with a LIBSVM file, whose target is its label and which has no names")
-    began = time.perf_counter()
+            raise UsageError(
+                f"--{option.replace('_', '-')} does not work with a LIBSVM file: its target is the label, and its "
+                "columns have no names"
+            )
+    started = time.perf_counter()
     X, y, first = read_libsvm(table)
-    seconds = time.perf_counter() - began
-    voice.note(f"column {first} of the file is called x0, as in any table without names")
-    target = make_target(polars().Series("label", y), options, voice)
+    seconds = time.perf_counter() - started
+    console.note(f"columns are called x0, x1, ...; x0 is column {first} of the file")
+    target = make_target(polars().Series("label", y), options, console)
     names = [f"x{j}" for j in range(X.shape[1])]
-    wishes = ColumnConstraints(options, [Part(name, name) for name in names], names, named=False)
-    return Problem(X, target, wishes.settings(), RawTable(first_index=first), read_seconds=seconds)
+    constraints = ConstraintOptions(options, [EncodedColumn(name, name) for name in names], names, by_name=False)
+    return Problem(X, target, constraints.parameters(), RawTable(first_index=first), read_seconds=seconds)
 
 
-def _from_frame(table: TableFile, options: Namespace, voice: Voice) -> Problem:
+def _from_frame(table: TableFile, options: Namespace, console: Console) -> Problem:
     if options.target is None:
-        raise BadUsage("--target must say which column is to be foretold")
-    table.require(options.target, "to foretell")
-    if table.numbered:
-        voice.note("the first column has no name and was left out")
-    extra = {option: getattr(options, option) for option in ("weights", "rows_of") if getattr(options, option)}
-    features = _features(table, options, extra)
+        raise UsageError("--target is missing; give it the name of the column to predict")
+    table.require(options.target, "--target")
+    if table.has_index:
+        console.note("the first column has no name and is ignored")
+    row_options = {name: getattr(options, name) for name in ("sample_weight", "row_groups") if getattr(options, name)}
+    features = _candidates(table, options, row_options)
     codes = split_names(options.categories, table.columns)
     for name in codes:
-        table.require(name, "for --categories")
-    polars()
-    began = time.perf_counter()
-    wanted = [*features, options.target, *extra.values()]
-    frame = read_frame(table, wanted, [name for name in codes if name in features])
+        table.require(name, "--categories")
+    polars()  # a missing library is reported before the clock starts
+    started = time.perf_counter()
+    others = [options.target, *row_options.values()]
+    frame = read_frame(table, [*features, *others], [name for name in codes if name in features])
     height = frame.height
-    given = selected(frame, [options.target, *extra.values()])
-    frame = tidied(selected(frame, features), table.path, codes)
-    frame, given, medians = _without_missing(frame, given, options, voice)
-    levels = split_text(frame, table.path)
-    _tell_levels(levels, voice)
-    _tell_row_numbers(frame, voice)
-    parts = parts_of(frame.columns, levels)
-    if not parts:
-        raise BadData(f"{table.path} has no column to choose from beside the target")
-    target = make_target(given[options.target], options, voice)
-    settings = ColumnConstraints(options, parts, table.columns).settings()
-    X = built(frame, parts)
+    given = select_columns(frame, others)
+    frame = clean_columns(select_columns(frame, features), table.path, codes)
+    frame, given, medians = _without_missing(frame, given, options, console)
+    levels = text_levels(frame, table.path)
+    _note_levels(levels, console)
+    _note_row_numbers(frame, console)
+    encoded = encoded_columns(frame.columns, levels)
+    if not encoded:
+        raise DataError(f"{table.path} has no candidate columns besides the target")
     return Problem(
-        X,
-        target,
-        settings,
-        RawTable({column: found[0] for column, found in levels.items()}, medians),
-        _weights(given, extra.get("weights")),
-        _rows(given, extra.get("rows_of")),
-        height - frame.height,
-        time.perf_counter() - began,
-        parts,
+        X=build_columns(frame, encoded),
+        target=make_target(given[options.target], options, console),
+        parameters=ConstraintOptions(options, encoded, table.columns).parameters(),
+        raw_table=RawTable({column: values[0] for column, values in levels.items()}, medians),
+        sample_weight=_sample_weight(given, row_options.get("sample_weight")),
+        row_groups=_row_groups(given, row_options.get("row_groups")),
+        n_dropped=height - frame.height,
+        read_seconds=time.perf_counter() - started,
     )
 
 
-def _features(table: TableFile, options: Namespace, extra: dict[str, str]) -> list[str]:
-    """Columns to choose from."""
-    taken = {options.target: "--target"}
-    for option, column in extra.items():
-        word = f"--{option.replace('_', '-')}"
-        table.require(column, f"for {word}")
-        if column in taken:
-            raise BadUsage(f"{column!r} cannot be both {taken[column]} and {word}")
-        taken[column] = word
+def _candidates(table: TableFile, options: Namespace, row_options: dict[str, str]) -> list[str]:
+    """The columns to select from."""
+    used = {options.target: "--target"}
+    for name, column in row_options.items():
+        option = f"--{name.replace('_', '-')}"
+        table.require(column, option)
+        if column in used:
+            raise UsageError(f"{column!r} is given as both {used[column]} and {option}")
+        used[column] = option
     dropped = split_names(options.drop, table.columns)
     for name in dropped:
-        table.require(name, "to drop")
-        if name in taken:
-            raise BadUsage(f"{name!r} cannot be both {taken[name]} and --drop")
+        table.require(name, "--drop")
+        if name in used:
+            raise UsageError(f"{name!r} is given as both {used[name]} and --drop")
     always = split_names(options.always, table.columns)
     never = split_names(options.never, table.columns)
     for name in always:
-        if name in never or name in dropped or name in taken:
-            other = "--never" if name in never else "--drop" if name in dropped else taken[name]
-            raise BadUsage(f"{name!r} cannot be both --always and {other}")
-    if options.groups is None:  # with groups, what is never in may be a group
+        if name in never or name in dropped or name in used:
+            other = "--never" if name in never else "--drop" if name in dropped else used[name]
+            raise UsageError(f"{name!r} is given as both --always and {other}")
+    if options.feature_groups is None:  # otherwise the name may be that of a group
         for name in never:
             if "=" not in name:
-                table.require(name, "for --never")
-    # What is never chosen need not be read, and may then hold anything.
-    return [name for name in table.columns if name not in taken and name not in dropped and name not in never]
+                table.require(name, "--never")
+    # Columns that are never used are not read, so they may hold anything.
+    return [name for name in table.columns if name not in used and name not in dropped and name not in never]
+
+
+def make_target(column: pl.Series, options: Namespace, console: Console) -> Target:
+    """The target of a fit; an inferred task is noted."""
+    pl = polars()
+    if column.dtype.is_temporal():
+        raise DataError(f"the target {column.name!r} holds dates or times; convert them to numbers first")
+    column = clean_columns(column.to_frame(), "the target")[column.name]
+    values = with_safe_name(column).unique().sort()
+    if values.len() < 2:
+        raise DataError(f"the target {column.name!r} is constant: {values[0]!r} in every row")
+    if not _is_classification(column, values, options, console):
+        return Target(column.name, column.cast(pl.Float64).to_numpy(), is_class=False)
+    if column.dtype.is_float():
+        if not _are_integers(values):
+            raise DataError(f"the target {column.name!r} holds numbers with fractions; use --task regression")
+        column = column.cast(pl.Int64)
+    return Target(column.name, np.array(column.to_list()), is_class=True)
+
+
+def _is_classification(column: pl.Series, values: pl.Series, options: Namespace, console: Console) -> bool:
+    """Whether to classify: by --task or --loss if given, otherwise inferred from the values."""
+    pl = polars()
+    is_text = column.dtype == pl.String
+    by_loss = None if options.loss is None else options.loss in LOSSES_FOR_CLASSES
+    by_task = None if options.task is None else options.task == "classification"
+    if by_task is not None and by_loss is not None and by_loss != by_task:
+        raise UsageError(f"--loss {options.loss} is for {'classes' if by_loss else 'numbers'}, not for {options.task}")
+    given = by_loss if by_task is None else by_task
+    if given is False and is_text:
+        raise DataError(f"the target {column.name!r} holds text, such as {values[0]!r}; regression needs numbers")
+    if given is not None:
+        return given
+    if is_text or column.dtype == pl.Boolean:
+        console.note(f"classification, since {column.name!r} holds {'text' if is_text else 'true and false'}")
+        return True
+    few = values.len() <= MOST_CLASSES and values.len() * ROWS_PER_CLASS <= column.len() and _are_integers(values)
+    if few:
+        console.note(
+            f"classification, since {column.name!r} holds {values.len()} different integers; use --task regression to "
+            "predict them as numbers"
+        )
+    else:
+        console.note(f"regression, since {column.name!r} holds numbers")
+    return few
+
+
+def _are_integers(values: pl.Series) -> bool:
+    return values.dtype.is_integer() or bool((values == values.round()).all())
 
 
 def _without_missing(
-    frame: pl.DataFrame, given: pl.DataFrame, options: Namespace, voice: Voice
+    frame: pl.DataFrame, given: pl.DataFrame, options: Namespace, console: Console
 ) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, float] | None]:
-    """The table without missing values, and the medians they were filled with, if they were."""
+    """Features, and target and row columns, without missing values, and the medians that replaced them, if any."""
     pl = polars()
     given = given.with_columns(pl.selectors.float().fill_nan(None))
     if options.missing == "drop-rows":
-        whole = (
-            pl.concat([frame, given], how="horizontal").select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-        )
-        lost = int((~whole).sum())
-        if lost == frame.height:
-            raise BadData("every row has a missing value; try --missing median, or --drop the columns that lack most")
-        if lost:
-            voice.note(f"{counted(lost, 'row')} of {frame.height:,} with missing values left out")
-        return frame.filter(whole), given.filter(whole), None
+        both = pl.concat([frame, given], how="horizontal")
+        complete = both.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+        n_dropped = int((~complete).sum())
+        if n_dropped == frame.height:
+            raise DataError("every row has a missing value; use --missing median, or --drop the columns that lack most")
+        if n_dropped:
+            console.note(f"dropped {count(n_dropped, 'row')} of {frame.height:,} with missing values")
+        return frame.filter(complete), given.filter(complete), None
     for column in given.columns:
-        count = given[column].null_count()
-        if count:
+        n_missing = given[column].null_count()
+        if n_missing:
             role = "the target" if column == options.target else "the column"
-            raise BadData(
-                f"{role} {column!r} has {counted(count, 'missing value')} in {counted(frame.height, 'row')}; "
-                "--missing drop-rows leaves out those rows"
+            raise DataError(
+                f"{role} {column!r} has {count(n_missing, 'missing value')} in {count(frame.height, 'row')}; "
+                "--missing drop-rows drops these rows"
             )
-    lacking = {column.name: count for column in frame.get_columns() if (count := column.null_count())}
+    lacking = {column.name: number for column in frame.get_columns() if (number := column.null_count())}
     if options.missing == "median":
-        filled, medians = _filled(frame)
+        filled, medians = _fill_with_medians(frame)
         if lacking:
-            total = counted(sum(lacking.values()), "missing value")
-            voice.note(f"{total} filled with medians (text: the most frequent value): {quoted(list(lacking))}")
+            total = count(sum(lacking.values()), "missing value")
+            console.note(f"replaced {total} by medians (text: the most frequent value): {quoted(list(lacking))}")
         return filled, given, medians
     if lacking:
-        told = ", ".join(f"{column!r} ({count:,})" for column, count in list(lacking.items())[:5])
+        listed = ", ".join(f"{column!r} ({number:,})" for column, number in list(lacking.items())[:5])
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-        raise BadData(
-            f"missing values in {told}{more}, of {counted(frame.height, 'row')}; --missing drop-rows leaves out rows, "
-            "--missing median fills them in, --drop leaves out columns"
+        raise DataError(
+            f"missing values in {listed}{more}, of {count(frame.height, 'row')}; --missing drop-rows drops these rows, "
+            "--missing median replaces the values, --drop ignores columns"
         )
     return frame, given, None
 
 
-def _filled(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, float]]:
+def _fill_with_medians(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, float]]:
     pl = polars()
     empty = [column.name for column in frame.get_columns() if column.null_count() == frame.height]
     if empty:
-        raise BadData(
-            f"columns without any value have no median: {quoted(empty)}; leave them out: --drop {','.join(empty)}"
-        )
+        raise DataError(f"columns without any value have no median: {quoted(empty)}; use --drop {','.join(empty)}")
     medians, columns = {}, []
     for column in frame.get_columns():
         if column.dtype == pl.String:
-            text = nameless(column)
+            text = with_safe_name(column)
             columns.append(text.fill_null(text.drop_nulls().mode().sort()[0]).alias(column.name))
             continue
-        numbers = nameless(column).cast(pl.Float64)
-        medians[column.name] = _float(numbers.median())
+        numbers = with_safe_name(column).cast(pl.Float64)
+        medians[column.name] = _as_float(numbers.median())
         columns.append(numbers.fill_null(medians[column.name]).alias(column.name))
     return pl.DataFrame(columns), medians
 
 
-def _tell_levels(levels: dict[str, list[str]], voice: Voice) -> None:
-    for column, found in levels.items():
-        if len(found) < 2:
-            voice.note(f"column {column!r} holds the one value {found[0]!r} and was left out")
-    told = [f"{column} ({found[0]!r})" for column, found in levels.items() if len(found) > 1]
-    if told:
-        more = f" and {len(told) - 5} more" if len(told) > 5 else ""
-        voice.note(f"columns of text became categories, each compared with its baseline: {', '.join(told[:5])}{more}")
+def _note_levels(levels: dict[str, list[str]], console: Console) -> None:
+    for column, values in levels.items():
+        if len(values) < 2:
+            console.note(f"column {column!r} is constant ({values[0]!r}) and is ignored")
+    listed = [f"{column} ({values[0]!r})" for column, values in levels.items() if len(values) > 1]
+    if listed:
+        more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
+        console.note(f"text columns are encoded as categories (baselines): {', '.join(listed[:5])}{more}")
 
 
-def _tell_row_numbers(frame: pl.DataFrame, voice: Voice) -> None:
+def _note_row_numbers(frame: pl.DataFrame, console: Console) -> None:
     for column in frame.get_columns():
         if (
             column.dtype.is_integer()
-            and column.len() >= ROWS_TO_BE_COUNTED
-            and _float(column.max()) - _float(column.min()) == column.len() - 1
+            and column.len() >= LEAST_ROWS_TO_NUMBER
+            and _as_float(column.max()) - _as_float(column.min()) == column.len() - 1
             and column.n_unique() == column.len()
         ):
-            voice.note(f"column {column.name!r} merely numbers the rows; --drop {column.name} leaves it out")
+            console.note(f"column {column.name!r} looks like row numbers; --drop {column.name} ignores it")
 
 
-def _float(value: Any) -> float:
-    """A figure of a column; the types of polars allow for columns of anything."""
+def _as_float(value: Any) -> float:
+    """A statistic of a column, which polars types as any value that a column may hold."""
     return float(value)
 
 
-def _weights(given: pl.DataFrame, column: str | None) -> np.ndarray | None:
+def _sample_weight(given: pl.DataFrame, column: str | None) -> np.ndarray | None:
     if column is None:
         return None
     if not given[column].dtype.is_numeric():
-        raise BadData(f"the weights {column!r} are not numbers")
+        raise DataError(f"--sample-weight: the column {column!r} does not hold numbers")
     return given[column].cast(polars().Float64).to_numpy()
 
 
-def _rows(given: pl.DataFrame, column: str | None) -> np.ndarray | None:
-    """Numbers that are alike where the column is."""
-    return None if column is None else nameless(given[column]).rank("dense").to_numpy()
+def _row_groups(given: pl.DataFrame, column: str | None) -> np.ndarray | None:
+    """The values of the column as integers."""
+    return None if column is None else with_safe_name(given[column]).rank("dense").to_numpy()

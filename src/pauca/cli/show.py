@@ -1,4 +1,4 @@
-"""``pauca path`` and ``pauca explain``: a saved model for people, databases and programs."""
+"""``pauca path`` and ``pauca explain``: a saved model as a table of sizes, text, SQL or Python."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import json
 import math
 import os
 from argparse import Namespace
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from pauca.cli.messages import BadData, Voice
-from pauca.cli.tables import Part, needed_parts
-from pauca.export.formula import formula_of
+from pauca.cli.console import Console, DataError
+from pauca.cli.tables import EncodedColumn, required_columns
+from pauca.export.formula import Formula, formula_of
 from pauca.export.sql import identifier, literal
 from pauca.loading import load
 from pauca.results.path import Path
 
-# In the table of sizes, so many names that came or went are shown.
+# How many added and removed names are listed for each size.
 NAMES_SHOWN = 6
 
 
-def path(options: Namespace, voice: Voice) -> int:
+def path(options: Namespace, console: Console) -> int:
     """Print the models of all sizes, or of one."""
     model = load_model(options.model, options.size)
-    records = path_records(model.path_)
+    records = model.path_.table()
     if options.size is not None:
         records = [record for record in records if record["size"] == options.size]
     if options.json:
@@ -36,49 +37,46 @@ def path(options: Namespace, voice: Voice) -> int:
     return 0
 
 
-def explain(options: Namespace, voice: Voice) -> int:
-    """Print one model in words, SQL or Python."""
+def explain(options: Namespace, console: Console) -> int:
+    """Print one model as text, SQL or Python."""
     model = load_model(options.model, options.size)
-    parts = [part for part in needed_parts(model) if part.level is not None]
+    columns = required_columns(model)
+    indicators = [column for column in columns if column.level is not None]
     if options.sql is not None:
         table = options.sql.split(".")
         name = "encoded" if table != ["encoded"] else "encoded_rows"
-        print(_encoding_sql(parts, table, name) + model.to_sql(name if parts else table))
+        print(_encoding_sql(indicators, table, name) + model.to_sql(name if indicators else table))
     elif options.python:
-        print(model.to_python() + _encoding_python(parts), end="")
+        print(model.to_python() + _encoding_python(indicators), end="")
     else:
         print(model.summary())
-        sentences = list(_sentences(model))
-        if sentences:
-            print("\nIn words:\n" + "\n".join(f"- {sentence}" for sentence in sentences))
+        raw_table = getattr(model, "raw_table_", None)
+        effects = list(_effects(formula_of(model), columns, {} if raw_table is None else raw_table.baselines))
+        if effects:
+            print("\nEffects:\n" + "\n".join(f"- {effect}" for effect in effects))
     return 0
 
 
 def load_model(path: str, size: int | None = None) -> Any:
-    """A model from its file, of another size if one is asked for."""
+    """A model from its file, at another size if one is given."""
     if os.path.isdir(path):
-        raise BadData(f"{path} is a folder, not a model file")
+        raise DataError(f"{path} is a folder, not a model file")
     try:
         model = load(path)
     except FileNotFoundError:
-        raise BadData(f"there is no file {path}") from None
+        raise DataError(f"there is no file {path}") from None
     if isinstance(model, Path):
-        raise BadData(f"{path} holds a path of pauca.select, which has no columns to read; see it with pauca.load")
+        raise DataError(f"{path} holds a path of pauca.select, which has no columns; open it in Python with pauca.load")
     if size is None:
         return model
     try:
         return model.at(size)
     except KeyError as error:
-        raise BadData(f"{path}: {error.args[0]}") from None
-
-
-def path_records(path: Any) -> list[dict[str, Any]]:
-    """The table of sizes as plain records."""
-    return [dict(record) for record in path.table()]
+        raise DataError(f"{path}: {error.args[0]}") from None
 
 
 def plain(value: Any) -> Any:
-    """Values as JSON has them; what is not a finite number becomes null."""
+    """A value as JSON has it; numbers that are not finite become null."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -89,19 +87,19 @@ def plain(value: Any) -> Any:
 
 
 def _table(records: list[dict[str, Any]], chosen: int) -> list[str]:
-    """Sizes as aligned lines, the chosen one marked."""
+    """Aligned lines, one for each size, with a star at the chosen one."""
     figures = [key for key in records[0] if key not in {"entered", "left", "features"}]
-    rows = [[*figures, "what came in (+) and went out (-)"]]
+    rows = [[*figures, "added (+) and removed (-)"]]
     for record in records:
         changes = [f"+{name}" for name in record["entered"]] + [f"-{name}" for name in record["left"]]
         rows.append([*(_cell(record[key]) for key in figures), _cell(changes)])
-    widths = [max(len(row[place]) for row in rows) for place in range(len(figures))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(figures))]
     lines = []
     for number, row in enumerate(rows):
         mark = "*" if number and records[number - 1]["size"] == chosen else " "
         cells = [f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False)]
         lines.append(f"{mark} {'  '.join([*cells, row[-1]])}".rstrip())
-    return [*lines, "", f"* the model's own size, {chosen}"]
+    return [*lines, "", f"* the chosen size, {chosen}"]
 
 
 def _cell(value: Any, most: int = NAMES_SHOWN) -> str:
@@ -113,74 +111,68 @@ def _cell(value: Any, most: int = NAMES_SHOWN) -> str:
     return str(value)
 
 
-def _sentences(model: Any) -> Any:
-    """What each coefficient does, for those who read no formulas; for one output only."""
-    form = formula_of(model)
-    if len(form.coef) > 1:
+def _effects(formula: Formula, columns: list[EncodedColumn], baselines: dict[str, str]) -> Iterator[str]:
+    """The effect of the intercept and of each coefficient, for models with a single output."""
+    if len(formula.coef) > 1:
         return
-    notes = getattr(model, "raw_table_", None)
-    baselines = {} if notes is None else notes.baselines
-    yield _start(form)
-    for part, weight in zip(needed_parts(model), form.coef[0].tolist(), strict=True):
-        if part.level is None:
-            when = f"for each unit more of {part.column}"
+    yield _intercept_effect(formula)
+    for column, coefficient in zip(columns, formula.coef[0].tolist(), strict=True):
+        if column.level is None:
+            change = f"one unit more of {column.raw}"
         else:
-            than = f" rather than {baselines[part.column]}" if part.column in baselines else ""
-            when = f"if {part.column} is {part.level}{than}"
-        yield f"{when}, {_effect(form, weight)}"
+            than = f" instead of {baselines[column.raw]}" if column.raw in baselines else ""
+            change = f"{column.raw} {column.level}{than}"
+        yield f"{change}: {_effect(formula, coefficient)}"
 
 
-def _start(form: Any) -> str:
-    start = float(form.intercept[0])
-    if form.classes is not None:
-        odds = f" (odds of {math.exp(start):.4g})" if form.link == "log_loss" and abs(start) < 700 else ""
-        return f"where all columns are 0 (or baselines), the score of {form.classes[1]!r} is {start:.6g}{odds}"
-    if form.link == "exp":
-        return f"where all columns are 0 (or baselines), the prediction is {_exponential(start)}"
-    return f"the prediction starts at {start:.6g}, where all columns are 0 (or baselines)"
+def _intercept_effect(formula: Formula) -> str:
+    value = float(formula.intercept[0])
+    start = "all columns 0 (text: the baselines): the"
+    if formula.classes is not None:
+        odds = f" (odds of {math.exp(value):.4g})" if formula.link == "log_loss" and abs(value) < 700 else ""
+        return f"{start} score of {formula.classes[1]!r} is {value:.6g}{odds}"
+    return f"{start} prediction is {_exponential(value) if formula.link == 'exp' else f'{value:.6g}'}"
 
 
-def _effect(form: Any, weight: float) -> str:
-    if form.link == "log_loss":
-        return f"the odds of {form.classes[1]!r} are multiplied by {_exponential(weight)}"
-    if form.link == "exp":
-        return f"it is multiplied by {_exponential(weight)}"
-    what = "it" if form.classes is None else f"the score of {form.classes[1]!r}"
-    return f"{what} {'rises' if weight >= 0 else 'falls'} by {abs(weight):.6g}"
+def _effect(formula: Formula, coefficient: float) -> str:
+    if formula.link == "log_loss" and formula.classes is not None:
+        return f"the odds of {formula.classes[1]!r} are multiplied by {_exponential(coefficient)}"
+    if formula.link == "exp":
+        return f"the prediction is multiplied by {_exponential(coefficient)}"
+    what = "prediction" if formula.classes is None else f"score of {formula.classes[1]!r}"
+    return f"the {what} {'rises' if coefficient >= 0 else 'falls'} by {abs(coefficient):.6g}"
 
 
 def _exponential(score: float) -> str:
     return f"{math.exp(score):.6g}" if score < 700 else f"exp({score:.6g})"
 
 
-def _encoding_sql(parts: list[Part], table: list[str], name: str) -> str:
-    """A table with the columns of text split as the model wants them; NULL stays NULL."""
-    if not parts:
+def _encoding_sql(indicators: list[EncodedColumn], table: list[str], name: str) -> str:
+    """A common table expression that encodes the text columns; NULL stays NULL."""
+    if not indicators:
         return ""
-    made = [
-        f"CASE WHEN r.{identifier(part.column)} = {literal(part.level)} THEN 1e0 "
-        f"WHEN r.{identifier(part.column)} IS NOT NULL THEN 0e0 END AS {identifier(part.name)}"
-        for part in parts
+    cases = [
+        f"CASE WHEN r.{identifier(column.raw)} = {literal(column.level)} THEN 1e0 "
+        f"WHEN r.{identifier(column.raw)} IS NOT NULL THEN 0e0 END AS {identifier(column.name)}"
+        for column in indicators
     ]
-    columns = ",\n    ".join(["r.*", *made])
+    columns = ",\n    ".join(["r.*", *cases])
     source = ".".join(map(identifier, table))
     return f"WITH {identifier(name)} AS (\n  SELECT\n    {columns}\n  FROM {source} r\n)\n"
 
 
-def _encoding_python(parts: list[Part]) -> str:
-    if not parts:
-        return ""
-    recipe = {part.name: (part.column, part.level) for part in parts}
-    return ENCODING.format(recipe=recipe)
+def _encoding_python(indicators: list[EncodedColumn]) -> str:
+    categories = {column.name: (column.raw, column.level) for column in indicators}
+    return ENCODING.format(categories=categories) if categories else ""
 
 
 ENCODING = '''
 
-CATEGORIES = {recipe!r}
+CATEGORIES = {categories!r}
 
 
 def encoded(row):
-    """A raw row with the columns that stand for values of text: predict(encoded(row))."""
+    """A raw row with its text columns encoded: predict(encoded(row))."""
     for column, _ in CATEGORIES.values():
         if row[column] is None or row[column] != row[column]:
             raise ValueError(f"{{column!r}} is missing")

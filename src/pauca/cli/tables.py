@@ -1,21 +1,21 @@
-"""Columns of a raw table as columns of numbers, and by what names a model finds them again.
+"""Encoding a raw table as columns of numbers.
 
-A column of numbers keeps its name. A column of text, such as ``city``, becomes a column of zeros and ones for each of
-its values but the most frequent one, the baseline: ``city=Lyon``, ``city=Nice``. Whoever has the names of a model can
-build its columns from a raw table by that rule; ``encode`` does.
+A column of numbers keeps its name. A column of text, such as ``city``, becomes a 0/1 column for each of its values
+except the most frequent one, the baseline: ``city=Lyon``, ``city=Nice``. The names of a model therefore say how to
+build its columns from a raw table; ``encode`` does.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pauca.cli.files import nameless, polars
-from pauca.cli.messages import BadData, counted
-from pauca.export.raw_table import RawTable
+from pauca.cli.console import DataError, count
+from pauca.cli.files import polars, with_safe_name
+from pauca.export.model_file import RawTable
 from pauca.wording import quoted
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_LEVELS = 50
 
-# A column with more values than this, and more than half as many as there are rows, is taken for names of rows.
+# A column with more levels than this, and with more than half as many as there are rows, is taken for identifiers.
 FEW_LEVELS = 10
 
 DATE = re.compile(
@@ -31,23 +31,33 @@ DATE = re.compile(
     r"|\d{4}/\d\d?/\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}( \d\d?:\d\d.*)?"  # 2024/02/29, 29.02.2024 10:30
     r"|\d\d?:\d\d(:\d\d(\.\d+)?)?"  # 10:30:00
 )
-DATES_LOOKED_AT = 20
+ROWS_CHECKED_FOR_DATES = 20
 
 
 @dataclass(frozen=True)
-class Part:
-    """Where a column of a model comes from: a raw column, and which of its values if it holds text."""
+class EncodedColumn:
+    """A column of a model: its name, the raw column it comes from, and the level it indicates, if that holds text."""
 
     name: str
-    column: str
+    raw: str
     level: str | None = None
 
 
-def tidied(frame: pl.DataFrame, where: str, texts: Iterable[str] = ()) -> pl.DataFrame:
-    """The columns as numbers, truth values or text; missing values as nulls; what is neither is refused by name."""
+def raw_columns(encoded: Iterable[EncodedColumn]) -> list[str]:
+    """The raw columns that encoded columns are built from."""
+    return list(dict.fromkeys(column.raw for column in encoded))
+
+
+def text_columns(encoded: Iterable[EncodedColumn]) -> list[str]:
+    """Those of the raw columns that hold text."""
+    return raw_columns(column for column in encoded if column.level is not None)
+
+
+def clean_columns(frame: pl.DataFrame, table_name: str, texts: Iterable[str] = ()) -> pl.DataFrame:
+    """The columns as numbers, booleans or text with nulls for missing values; other types are an error."""
     pl = polars()
     texts = set(texts)
-    changed, dates, strange = [], [], []
+    changed, dates, others = [], [], []
     for column in frame.get_columns():
         dtype = column.dtype
         if column.name in texts or dtype in (pl.Categorical, pl.Enum):
@@ -55,122 +65,113 @@ def tidied(frame: pl.DataFrame, where: str, texts: Iterable[str] = ()) -> pl.Dat
         elif dtype.is_temporal() or (dtype == pl.String and _holds_dates(column)):
             dates.append(column.name)
         elif dtype == pl.String:
-            changed.append(_as_numbers(nameless(column)).alias(column.name))
+            changed.append(_as_numbers(with_safe_name(column)).alias(column.name))
         elif not dtype.is_numeric() and dtype not in (pl.Boolean, pl.Null):
-            strange.append(column.name)
-    for names, what in ((dates, "dates or times"), (strange, "neither numbers nor text")):
+            others.append(column.name)
+    for names, what in ((dates, "dates or times"), (others, "a type that is neither numbers nor text")):
         if names:
-            raise BadData(
-                f"{where} has columns of {what}: {quoted(names)}. Turn them into numbers first (days since a date, "
-                f"hour of the day), or leave them out: --drop {','.join(names[:5])}"
+            raise DataError(
+                f"{table_name} has columns of {what}: {quoted(names)}. Convert them to numbers first (days since a "
+                f"date, hour of the day), or ignore them: --drop {','.join(names[:5])}"
             )
-    # In one step for all columns: there may be many thousands. By type, as names may be patterns to polars.
+    # In one step, as there may be thousands of columns. By type, as polars may read names as patterns.
     floats = pl.selectors.float() | pl.selectors.decimal() | pl.selectors.by_dtype(pl.Null)
     return frame.with_columns(changed).with_columns(floats.cast(pl.Float64).fill_nan(None))
 
 
-def split_text(frame: pl.DataFrame, where: str) -> dict[str, list[str]]:
-    """The values of every column of text, the most frequent one first and the others in order."""
+def text_levels(frame: pl.DataFrame, table_name: str) -> dict[str, list[str]]:
+    """The values of every column of text, the most frequent one first and the others sorted."""
     pl = polars()
-    found, crowded = {}, []
+    levels, crowded = {}, []
     for column in frame.get_columns():
         if column.dtype != pl.String:
             continue
-        counts = nameless(column).drop_nulls().value_counts(sort=True)
+        counts = with_safe_name(column).drop_nulls().value_counts(sort=True)
         n_levels = counts.height
         if n_levels > MOST_LEVELS or (n_levels > FEW_LEVELS and n_levels * 2 > frame.height):
             crowded.append((column.name, n_levels))
             continue
         if "=" in column.name:
-            raise BadData(
-                f"{where}: the name of the column of text {column.name!r} holds '=', which stands between a column "
-                f"and its value; rename it, or leave it out: --drop"
+            raise DataError(
+                f"{table_name}: the name of the text column {column.name!r} contains '=', which separates a column "
+                f"from its value; rename it, or ignore it: --drop {column.name}"
             )
         top = counts.filter(pl.col("count") == pl.col("count").max())["column"].sort()
         baseline = top[0] if n_levels else ""
-        levels = [level for level in counts["column"].sort().to_list() if level != baseline]
-        found[column.name] = [baseline, *levels]
+        others = [level for level in counts["column"].sort().to_list() if level != baseline]
+        levels[column.name] = [baseline, *others]
     if crowded:
-        told = "; ".join(f"{name!r} has {counted(count, 'different value')}" for name, count in crowded[:3])
+        listed = "; ".join(f"{name!r} has {count(number, 'different value')}" for name, number in crowded[:3])
         names = [name for name, _ in crowded]
-        raise BadData(
-            f"{where} has columns of text with too many values to be categories: {told}. "
-            f"Leave them out, --drop {','.join(names[:5])}, or sum their values up into fewer than {MOST_LEVELS} first"
+        raise DataError(
+            f"{table_name} has text columns with too many values to be categories: {listed}. "
+            f"Ignore them, --drop {','.join(names[:5])}, or combine their values into at most {MOST_LEVELS} first"
         )
-    return found
+    return levels
 
 
-def parts_of(columns: Iterable[str], levels: dict[str, list[str]]) -> list[Part]:
+def encoded_columns(columns: Iterable[str], levels: dict[str, list[str]]) -> list[EncodedColumn]:
     """The columns of the model, in the order of the raw ones."""
-    parts: list[Part] = []
+    encoded: list[EncodedColumn] = []
     for column in columns:
         if column in levels:
-            parts += [Part(f"{column}={level}", column, level) for level in levels[column][1:]]
+            encoded += [EncodedColumn(f"{column}={level}", column, level) for level in levels[column][1:]]
         else:
-            parts.append(Part(column, column))
-    names = [part.name for part in parts]
+            encoded.append(EncodedColumn(column, column))
+    names = [column.name for column in encoded]
     if len(set(names)) < len(names):
         twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-        raise BadData(
-            f"a column is called as the value of a column of text is to be called: {quoted(twice)}; rename it"
-        )
-    return parts
+        raise DataError(f"columns have the name of an encoded value of a text column: {quoted(twice)}; rename them")
+    return encoded
 
 
-def built(frame: pl.DataFrame, parts: Iterable[Part]) -> pl.DataFrame:
-    """Columns of numbers by their recipe."""
+def build_columns(frame: pl.DataFrame, encoded: Sequence[EncodedColumn]) -> pl.DataFrame:
+    """The columns of the model as numbers."""
     pl = polars()
-    parts = list(parts)
-    if [part.name for part in parts] == frame.columns and all(dtype == pl.Float64 for dtype in frame.dtypes):
+    if [column.name for column in encoded] == frame.columns and all(dtype == pl.Float64 for dtype in frame.dtypes):
         return frame
-    columns = {column.name: column for column in frame.get_columns()}
-    made = [
-        (columns[part.column] if part.level is None else columns[part.column] == part.level)
-        .cast(pl.Float64)
-        .alias(part.name)
-        for part in parts
-    ]
-    return pl.DataFrame(made)
+    raw = {column.name: column for column in frame.get_columns()}
+    columns = [raw[one.raw] if one.level is None else raw[one.raw] == one.level for one in encoded]
+    return pl.DataFrame([column.cast(pl.Float64).alias(one.name) for column, one in zip(columns, encoded, strict=True)])
 
 
-def needed_parts(model: Any, columns: Iterable[str] | None = None) -> list[Part]:
-    """What a fitted model is built from. Without a note of its raw table, ``columns`` say what there is.
+def required_columns(model: Any, columns: Iterable[str] = ()) -> list[EncodedColumn]:
+    """The columns that a fitted model uses, of its own size.
 
-    A name that is a column of the table stands for it. Any other name with a ``=`` in it is split there, at the first.
+    A model of the command line knows which of its raw columns held text. For any other model, a name with a ``=`` is
+    split at the first one if the table has the column before it, and no column of the whole name.
     """
-    known = set(columns or ())
-    notes: RawTable | None = getattr(model, "raw_table_", None)
-    parts = []
+    raw_table: RawTable | None = getattr(model, "raw_table_", None)
+    known = set(columns)
+    encoded = []
     for name in model.path_.names(model.k_):
         column, equals, level = name.partition("=")
-        split = column in notes.baselines if notes is not None else name not in known and column in known
-        parts.append(Part(name, column, level) if equals and split else Part(name, name))
-    return parts
+        is_text = name not in known and column in known if raw_table is None else column in raw_table.baselines
+        encoded.append(EncodedColumn(name, column, level) if equals and is_text else EncodedColumn(name, name))
+    return encoded
 
 
-def known_levels(model: Any, column: str) -> set[str]:
-    """All values of a column of text that the fit has seen, as far as the model tells."""
-    names = model.path_.column_names
+def known_levels(column: str, names: Iterable[str], raw_table: RawTable) -> set[str]:
+    """All values of a text column in the training data, from the names of all columns of the model."""
     levels = {str(name).partition("=")[2] for name in names if str(name).startswith(f"{column}=")}
-    notes: RawTable | None = getattr(model, "raw_table_", None)
-    return levels | ({notes.baselines[column]} if notes is not None and column in notes.baselines else set())
+    return levels | {raw_table.baselines[column]}
 
 
 def encode(table: Any, model: Any) -> pl.DataFrame:
-    """The columns that a model needs, built from a raw table with its text.
+    """Encode a raw table with text as the columns that a model uses.
 
     Parameters
     ----------
     table : polars or pandas frame
-        With the raw columns the model needs, in any order, and any others.
+        With the raw columns the model uses, in any order; other columns are ignored.
     model : estimator
-        A fitted model whose columns are named by the rule of the command line: ``city=Paris`` is 1 where the column
-        ``city`` holds ``Paris``, and 0 elsewhere.
+        A fitted model whose columns are named as by the command line: ``city=Paris`` is 1 where the column ``city``
+        holds ``Paris``, and 0 elsewhere.
 
     Returns
     -------
     polars.DataFrame
-        With numbers for ``model.predict``. Missing values stay missing.
+        Numbers for ``model.predict``. Missing values stay missing.
 
     Examples
     --------
@@ -185,29 +186,28 @@ def encode(table: Any, model: Any) -> pl.DataFrame:
     """
     pl = polars()
     columns = [str(name) for name in table.columns]
-    parts = needed_parts(model, columns)
-    wanted = list(dict.fromkeys(part.column for part in parts))
-    missing = [name for name in wanted if name not in columns]
+    encoded = required_columns(model, columns)
+    required = raw_columns(encoded)
+    missing = [name for name in required if name not in columns]
     if missing:
-        raise ValueError(f"The model needs columns that the table does not have: {quoted(missing)}.")
-    texts = {part.column for part in parts if part.level is not None}
-    frame = pl.DataFrame({name: pl.Series(name, _values(table[name]), strict=False) for name in wanted})
-    return built(tidied(frame, "the table", texts), parts)
+        raise ValueError(f"The table lacks columns that the model uses: {quoted(missing)}.")
+    frame = pl.DataFrame({name: pl.Series(name, _values(table[name]), strict=False) for name in required})
+    return build_columns(clean_columns(frame, "the table", text_columns(encoded)), encoded)
 
 
 def _values(column: Any) -> list[Any]:
-    """The values of a column of any frame; pandas has NaN for missing text."""
+    """The values of a column of any frame; in pandas missing text is NaN."""
     return [None if isinstance(value, float) and math.isnan(value) else value for value in column.to_list()]
 
 
 def _as_numbers(column: pl.Series) -> pl.Series:
-    """Text that is numbers all the same: where the first of many rows were empty, or with a comma for a point."""
+    """A column of text as numbers if it holds nothing else: with a decimal comma, or after many empty rows."""
     pl = polars()
-    given = column.drop_nulls()
-    if given.len() == 0:
+    present = column.drop_nulls()
+    if present.len() == 0:
         return column.cast(pl.Float64)
     for point in (".", ","):
-        head = given.head(100).str.strip_chars().str.replace(point, ".", literal=True).cast(pl.Float64, strict=False)
+        head = present.head(100).str.strip_chars().str.replace(point, ".", literal=True).cast(pl.Float64, strict=False)
         if head.null_count():
             continue
         numbers = column.str.strip_chars().str.replace(point, ".", literal=True).cast(pl.Float64, strict=False)
@@ -217,5 +217,5 @@ def _as_numbers(column: pl.Series) -> pl.Series:
 
 
 def _holds_dates(column: pl.Series) -> bool:
-    some = nameless(column).drop_nulls().head(DATES_LOOKED_AT).to_list()
-    return bool(some) and all(DATE.fullmatch(value.strip()) for value in some)
+    values = with_safe_name(column).drop_nulls().head(ROWS_CHECKED_FOR_DATES).to_list()
+    return bool(values) and all(DATE.fullmatch(value.strip()) for value in values)

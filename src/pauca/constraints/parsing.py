@@ -1,9 +1,9 @@
-"""Columns as users name them: by name where there are names, by index always."""
+"""Constraints as users write them: feature groups, always, never, costs, budget and bounds, checked and made arrays."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,14 @@ from pauca.wording import closest_name, plain, quoted_columns
 
 
 class Columns:
-    """The columns of X, looked up for a wish such as ``always``; what is not there is refused with a sentence."""
+    """The columns of X, looked up by name or index; an unknown one raises an error that names the parameter.
+
+    Subclasses look up other things that can be chosen: coordinates of an objective, edges of a graph.
+    """
+
+    noun = "column"
+    table = "X"
+    listing = "column names or indices"
 
     def __init__(self, n_features: int, names: np.ndarray | None) -> None:
         self.n_features = n_features
@@ -31,152 +38,151 @@ class Columns:
         """Whether keys name every column once, all by name or all by index, and nothing else."""
         return set(keys) in (set(self._index), set(range(self.n_features)))
 
-    def _like(self, name: str) -> str:
-        """The name that was meant, perhaps."""
-        near = closest_name(name, self._index)
-        return f" Did you mean {near!r}?" if near else ""
-
-    def index(self, column: Any, wish: str) -> int:
+    def index(self, column: Any, parameter: str) -> int:
         """Index of a column given by name or index."""
         if isinstance(column, str):
-            if column in self._index:
-                return self._index[column]
-            if self.names is None:
-                raise ValueError(f"{wish!r} names the column {column!r}, but X has no column names; give its index.")
-            raise ValueError(f"{wish!r} names the column {column!r}, which X does not have.{self._like(column)}")
+            return self._index_of_name(column, parameter)
         if isinstance(column, bool | np.bool_) or not isinstance(column, numbers.Integral):
-            raise TypeError(f"{wish!r} must name columns by name or index; got {plain(column)!r}.")
+            raise TypeError(f"{parameter!r} must name {self.noun}s by name or index; got {plain(column)!r}.")
         if not 0 <= int(column) < self.n_features:
-            raise ValueError(f"{wish!r} names column {column}; X has columns 0 to {self.n_features - 1}.")
+            raise ValueError(
+                f"{parameter!r} names {self.noun} {column}; {self.table} has {self.noun}s 0 to {self.n_features - 1}."
+            )
         return int(column)
 
-    def by_index(self, wanted: Mapping[Any, Any], wish: str) -> dict[int, Any]:
-        """What a dict says of columns, by index; a column must not be named twice."""
+    def by_index(self, values: Mapping[Any, Any], parameter: str) -> dict[int, Any]:
+        """The values of a dict by index of their column; no column may be named twice."""
         found: dict[int, Any] = {}
-        for column, value in wanted.items():
-            j = self.index(column, wish)
+        for column, value in values.items():
+            j = self.index(column, parameter)
             if j in found:
-                raise ValueError(
-                    f"{wish!r} names the column {quoted_columns(self.names, [j])} twice, by name and by index."
-                )
+                raise ValueError(f"{parameter!r} names the {self.noun} {self.quoted([j])} twice, by name and by index.")
             found[j] = value
         return found
 
-    def quoted(self, columns: Iterable[int]) -> str:
+    def quoted(self, columns: Sequence[int] | np.ndarray) -> str:
         """Names of the first few of some columns."""
-        return quoted_columns(self.names, list(columns))
+        return quoted_columns(self.names, columns)
 
-
-def is_number(value: Any) -> bool:
-    """Whether something is a real number; True and False are not."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    def _index_of_name(self, name: str, parameter: str) -> int:
+        if name in self._index:
+            return self._index[name]
+        named = f"{parameter!r} names the {self.noun} {name!r}"
+        if self.names is None:
+            raise ValueError(f"{named}, but {self.table} has no {self.noun} names; give its index.")
+        near = closest_name(name, self._index)
+        hint = f" Did you mean {near!r}?" if near else ""
+        raise ValueError(f"{named}, which {self.table} does not have.{hint}")
 
 
 class ConstraintParser:
-    """Parameters such as ``feature_groups`` or ``costs``, read against the columns there are.
+    """Constraints on the choice, read as arrays over the columns there are; invalid ones raise an error.
 
-    Everything that cannot be meant is refused with a sentence that names it. ``noun`` is what ``k`` counts, where that
-    is neither features nor groups.
+    Parameters
+    ----------
+    columns : Columns
+        What can be chosen.
+    feature_groups, max_per_group, always, never, costs, budget, bounds
+        As given to an estimator.
+    noun : str or None
+        What ``k`` counts, where that is neither features nor groups.
+    units : Units or None
+        The units of choice where they are known already; ``feature_groups`` is not read then.
+    free : ndarray of bool or None
+        Columns that are in every model and never counted; they cannot be constrained.
     """
 
-    def __init__(self, estimator: Any, n_features: int, names: np.ndarray | None, noun: str | None = None) -> None:
-        self._estimator = estimator
-        self._noun = noun
-        self._columns = Columns(n_features, names)
-        self._labels = self._group_labels()
-        if self._labels is not None and estimator.max_per_group is None:
+    def __init__(
+        self,
+        columns: Columns,
+        *,
+        feature_groups: Any = None,
+        max_per_group: Any = None,
+        always: Any = None,
+        never: Any = None,
+        costs: Any = None,
+        budget: Any = None,
+        bounds: Any = None,
+        noun: str | None = None,
+        units: Units | None = None,
+        free: np.ndarray | None = None,
+    ) -> None:
+        self._columns = columns
+        self._labels = None if feature_groups is None else parse_groups(feature_groups, columns)
+        if max_per_group is not None and self._labels is None:
+            raise ValueError("'max_per_group' needs 'feature_groups', which says the group of every column.")
+        if units is not None:
+            self.units = units
+        elif self._labels is not None and max_per_group is None:
             self.units = Units.groups(self._labels)
         else:
-            self.units = Units.columns(n_features)
-
-    @property
-    def noun(self) -> str:
-        """What ``k`` counts."""
-        return self._noun or ("features" if self.units.single else "groups")
+            self.units = Units.columns(columns.n_features)
+        self.noun = noun or (f"{columns.noun}s".replace("column", "feature") if self.units.single else "groups")
+        self._max_per_group = max_per_group
+        self._always, self._never = always, never
+        self._costs, self._budget, self._bounds = costs, budget, bounds
+        self._free = np.zeros(columns.n_features, dtype=bool) if free is None else free
 
     def limits(self, k: int | None, usable: np.ndarray) -> Limits:
-        """Limits on the choice of units; ``usable`` says which columns vary at all."""
-        always, never = self._wanted("always"), self._wanted("never")
+        """Limits on the choice of units; ``usable`` marks the columns that are not constant."""
+        always, never = self._units_named(self._always, "always"), self._units_named(self._never, "never")
         both = sorted(set(always) & set(never))
         if both:
-            raise ValueError(f"'always' and 'never' overlap: {self._named(both)} cannot be both.")
-        idle = [unit for unit in always if not self.units.any(usable)[unit]]
-        if idle:
-            raise ValueError(f"'always' holds constant columns, which cannot be fitted: {self._named(idle)}.")
+            raise ValueError(f"'always' and 'never' overlap: {self._quoted(both)} cannot be both.")
+        can_be_chosen = self.units.any(usable)
+        constant = [unit for unit in always if not can_be_chosen[unit]]
+        if constant:
+            raise ValueError(f"'always' holds constant columns, which cannot be fitted: {self._quoted(constant)}.")
         if k is not None and len(always) > k:
             raise ValueError(f"'always' holds {len(always)} {self.noun}, more than k={k}.")
-        price, budget = self._price(), self._budget()
+        price, budget = self._parse_costs(), self._parse_budget()
         if price is not None and budget is not None:
-            self._check_budget(price, budget, always, never)
-        kind, most = self._kinds(always)
+            open_to_choice = np.setdiff1d(np.flatnonzero(can_be_chosen), never)
+            self._check_budget(price, budget, always, open_to_choice)
+        kind, most = self._parse_max_per_group(always)
         return Limits(tuple(always), tuple(never), price, budget, kind, most)
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Lower and upper bounds of every coefficient, in the user's units."""
-        bounds = self._estimator.bounds
+        bounds = self._bounds
         if bounds is None:
             return None
         lower, upper = np.full(self._columns.n_features, -np.inf), np.full(self._columns.n_features, np.inf)
         if isinstance(bounds, Mapping):
             for j, pair in self._columns.by_index(bounds, "bounds").items():
-                lower[j], upper[j] = _pair(pair, f"bounds[{self._columns.quoted([j])}]")
+                lower[j], upper[j] = _parse_bound(pair, f"bounds[{self._columns.quoted([j])}]")
         else:
-            lower[:], upper[:] = _pair(bounds, "bounds")
+            lower[:], upper[:] = _parse_bound(bounds, "bounds")
         return None if np.all(np.isinf(lower) & np.isinf(upper)) else (lower, upper)
 
-    def _group_labels(self) -> np.ndarray | None:
-        groups, most, columns = self._estimator.feature_groups, self._estimator.max_per_group, self._columns
-        if groups is None:
-            if most is not None:
-                raise ValueError("'max_per_group' needs 'feature_groups', which says the group of every column.")
-            return None
-        if isinstance(groups, Mapping):
-            found = columns.by_index(groups, "feature_groups")
-            missing = [j for j in range(columns.n_features) if j not in found]
-            if missing:
-                raise ValueError(
-                    f"'feature_groups' must name the group of every column; missing: {columns.quoted(missing)}."
-                )
-            groups = [found[j] for j in range(columns.n_features)]
-        if isinstance(groups, set | frozenset):
-            raise TypeError(
-                f"'feature_groups' must be a list of labels, one for each column, or a dict; got {groups!r}."
-            )
-        labels = np.asarray(groups)
-        if labels.shape != (columns.n_features,):
-            raise ValueError(
-                f"'feature_groups' must hold one label for each of the {columns.n_features} columns; got shape "
-                f"{labels.shape}."
-            )
-        missing = [j for j, label in enumerate(groups) if _is_missing(label)]
-        if missing:
-            raise ValueError(f"'feature_groups' holds no label for some columns: {columns.quoted(missing)}.")
-        return labels if labels.dtype != object else np.array([str(label) for label in labels])
-
-    def _wanted(self, wish: str) -> list[int]:
-        """Units of the columns, or groups, that a wish names; ascending."""
-        wanted = getattr(self._estimator, wish)
-        if wanted is None:
+    def _units_named(self, listed: Any, parameter: str) -> list[int]:
+        """The units that ``always`` or ``never`` lists; ascending."""
+        if listed is None:
             return []
-        if isinstance(wanted, str | Mapping) or not isinstance(wanted, Iterable) or _is_scalar(wanted):
-            hint = f" Write [{plain(wanted)!r}]." if isinstance(wanted, str | numbers.Integral) else ""
-            raise TypeError(f"{wish!r} must be a list of column names or indices; got {plain(wanted)!r}.{hint}")
-        return sorted({self._unit(one, wish) for one in wanted})
+        if isinstance(listed, str | Mapping) or not isinstance(listed, Iterable) or _is_scalar(listed):
+            hint = f" Write [{plain(listed)!r}]." if isinstance(listed, str | numbers.Integral) else ""
+            raise TypeError(f"{parameter!r} must be a list of {self._columns.listing}; got {plain(listed)!r}.{hint}")
+        return sorted({self._unit(one, parameter) for one in listed})
 
-    def _unit(self, one: Any, wish: str) -> int:
-        """The unit that a label of a group, or a name or index of a column, stands for."""
-        labels = self.units.labels
-        if labels is None:
-            return self._columns.index(one, wish)
+    def _unit(self, one: Any, parameter: str) -> int:
+        """The unit of a group's label, or of a column's name or index."""
+        if self.units.labels is None:
+            column = self._columns.index(one, parameter)
+            if self._free[column]:
+                raise ValueError(
+                    f"{parameter!r} names {self._columns.quoted([column])}, which is free: always in, never counted."
+                )
+            return column
         if isinstance(one, bool | np.bool_):
-            raise TypeError(f"{wish!r} must name groups by label; got {plain(one)!r}.")
-        place = self._group(one)
-        if place is not None:
-            return place
-        if self._columns.has(one):
-            return int(self.units.owner[self._columns.index(one, wish)])
+            raise TypeError(f"{parameter!r} must name groups by label; got {plain(one)!r}.")
+        group = self._group(one)
+        if group is not None:
+            return group
+        if self._columns.has(one) and not self._free[self._columns.index(one, parameter)]:
+            return int(self.units.owner[self._columns.index(one, parameter)])
         raise ValueError(
-            f"{wish!r} names {plain(one)!r}, which is no group; give labels of groups or names of columns."
+            f"{parameter!r} names {plain(one)!r}, which is no group; give labels of groups or names of "
+            f"{self._columns.noun}s."
         )
 
     def _group(self, label: Any) -> int | None:
@@ -187,91 +193,90 @@ class ConstraintParser:
         same = np.asarray(labels == label)
         return int(np.argmax(same)) if same.any() else None
 
-    def _price(self) -> np.ndarray | None:
-        costs = self._estimator.costs
+    def _parse_costs(self) -> np.ndarray | None:
+        costs, columns = self._costs, self._columns
         if costs is None:
             return None
         if isinstance(costs, Mapping):
             groups = {unit: one for one in costs if (unit := self._group(one)) is not None}
             if groups:
-                return self._price_by_group(costs, groups)
-            costs = self._prices_by_name(costs)
+                return self._costs_by_group(costs, groups)
+            costs = self._costs_by_column(costs)
         if isinstance(costs, str) or not isinstance(costs, Iterable) or _is_scalar(costs):
-            raise TypeError(f"'costs' must hold a number for every column; got {costs!r}.")
+            raise TypeError(f"'costs' must hold a number for every {columns.noun}; got {costs!r}.")
         values = list(costs)
-        if len(values) != self._columns.n_features:
+        if len(values) != columns.n_features:
             raise ValueError(
-                f"'costs' must hold one number for each of the {self._columns.n_features} columns; got {len(values)}."
+                f"'costs' must hold one number for each of the {columns.n_features} {columns.noun}s; got {len(values)}."
             )
-        strange = [j for j, value in enumerate(values) if not is_number(value)]
-        if strange:
-            raise TypeError(f"'costs' must hold numbers; those of {self._columns.quoted(strange)} are not.")
+        no_number = [j for j, value in enumerate(values) if not is_number(value)]
+        if no_number:
+            raise TypeError(f"'costs' must hold numbers; those of {columns.quoted(no_number)} are not.")
         price = np.array(values, dtype=np.float64)
         bad = np.flatnonzero(~(np.isfinite(price) & (price >= 0)))
         if len(bad):
             raise ValueError(
-                f"'costs' must be finite and not negative; those of {self._columns.quoted(bad.tolist())} are not."
+                f"'costs' must be finite and not negative; those of {columns.quoted(bad.tolist())} are not."
             )
         return self.units.totals(price)
 
-    def _prices_by_name(self, costs: Mapping[Any, Any]) -> list[Any]:
+    def _costs_by_column(self, costs: Mapping[Any, Any]) -> list[Any]:
         found = self._columns.by_index(costs, "costs")
-        missing = [j for j in range(self._columns.n_features) if j not in found]
+        missing = [int(j) for j in np.flatnonzero(~self._free) if j not in found]
         if missing:
-            raise ValueError(f"'costs' must hold a price for every column; missing: {self._columns.quoted(missing)}.")
-        return [found[j] for j in range(self._columns.n_features)]
+            noun = self._columns.noun
+            raise ValueError(f"'costs' must hold a price for every {noun}; missing: {self._columns.quoted(missing)}.")
+        return [found.get(j, 0.0) for j in range(self._columns.n_features)]
 
-    def _price_by_group(self, costs: Mapping[Any, Any], groups: dict[int, Any]) -> np.ndarray:
+    def _costs_by_group(self, costs: Mapping[Any, Any], groups: dict[int, Any]) -> np.ndarray:
         """Prices from a dict with a key that is the label of a group: then all its keys must be."""
         if len(groups) < len(costs):
-            stranger = next(one for one in costs if one not in groups.values())
+            other = next(one for one in costs if one not in groups.values())
             raise ValueError(
-                f"'costs' names {plain(stranger)!r}, which is not the label of a group as the others are. "
-                "To give the price of every column, write a list."
+                f"'costs' names {plain(other)!r}, which is not the label of a group as the others are. "
+                f"To give the price of every {self._columns.noun}, write a list."
             )
         missing = [unit for unit in range(len(self.units)) if unit not in groups]
         if missing:
-            raise ValueError(f"'costs' must hold a price for all groups; missing: {self._named(missing)}.")
+            raise ValueError(f"'costs' must hold a price for all groups; missing: {self._quoted(missing)}.")
         values = [costs[groups[unit]] for unit in range(len(self.units))]
         bad = [unit for unit, value in enumerate(values) if not (is_number(value) and 0 <= float(value) < np.inf)]
         if bad:
-            raise ValueError(f"'costs' must be finite and not negative; those of {self._named(bad)} are not.")
+            raise ValueError(f"'costs' must be finite and not negative; those of {self._quoted(bad)} are not.")
         price = np.array(values, dtype=np.float64)
-        if self._columns.covered_by(costs) and not np.array_equal(price, self._totals_by_column(costs)):
-            raise ValueError(
-                "'costs' can be read in two ways: its keys are labels of groups, and columns too. "
-                "Write a list with the price of every column, or give the groups other labels."
-            )
+        if self._columns.covered_by(costs):
+            by_column = np.array(self._costs_by_column(costs), dtype=np.float64)
+            if not np.array_equal(price, self.units.totals(by_column)):
+                raise ValueError(
+                    "'costs' can be read in two ways: its keys are labels of groups, and columns too. "
+                    "Write a list with the price of every column, or give the groups other labels."
+                )
         return price
 
-    def _totals_by_column(self, costs: Mapping[Any, Any]) -> np.ndarray:
-        """What every group costs if keys are columns."""
-        return self.units.totals(np.array(self._prices_by_name(costs), dtype=np.float64))
-
-    def _budget(self) -> float | None:
-        budget = self._estimator.budget
+    def _parse_budget(self) -> float | None:
+        budget = self._budget
         if budget is None:
             return None
         if not is_number(budget):
             raise TypeError(f"'budget' must be a number or None; got {plain(budget)!r}.")
         if not 0 <= float(budget) < np.inf:
             raise ValueError(f"'budget' must be finite and not negative; got {plain(budget)!r}.")
-        if self._estimator.costs is None:
-            raise ValueError("'budget' needs 'costs', which says what every column costs.")
+        if self._costs is None:
+            raise ValueError(f"'budget' needs 'costs', which says what every {self._columns.noun} costs.")
         return float(budget)
 
-    def _check_budget(self, price: np.ndarray, budget: float, always: list[int], never: list[int]) -> None:
+    def _check_budget(self, price: np.ndarray, budget: float, always: list[int], open_to_choice: np.ndarray) -> None:
         alone = Limits(price=price, budget=budget)
         if not alone.allows(always):
             raise ValueError(f"'always' alone costs {price[always].sum():g}, more than the budget of {budget:g}.")
-        open_to_choice = np.setdiff1d(np.arange(len(price)), never)
         if len(open_to_choice) and not alone.allows([int(open_to_choice[np.argmin(price[open_to_choice])])]):
             cheapest = price[open_to_choice].min()
-            noun = "columns" if self.units.single else "groups"
+            noun = f"{self._columns.noun}s" if self.units.single else "groups"
             raise ValueError(f"The budget of {budget:g} is below the cheapest of the {noun}, which costs {cheapest:g}.")
 
-    def _kinds(self, always: list[int]) -> tuple[np.ndarray | None, int | None]:
-        most = self._estimator.max_per_group
+    def _parse_max_per_group(self, always: list[int]) -> tuple[np.ndarray | None, int | None]:
+        """The group of every column as a number, and how many of each may be chosen."""
+        most = self._max_per_group
         if most is None or self._labels is None:
             return None, None
         if isinstance(most, bool | np.bool_) or not isinstance(most, numbers.Integral) or int(most) < 1:
@@ -285,22 +290,73 @@ class ConstraintParser:
             )
         return kind, int(most)
 
-    def _named(self, units: Iterable[int]) -> str:
+    def _quoted(self, units: Sequence[int]) -> str:
         """Names of the first few of some units."""
-        return self._columns.quoted(units) if self.units.single else quoted_columns(self.units.labels, list(units))
+        return self._columns.quoted(units) if self.units.single else quoted_columns(self.units.labels, units)
+
+
+def parse_groups(
+    groups: Any, columns: Columns, parameter: str = "feature_groups", free: np.ndarray | None = None
+) -> np.ndarray:
+    """The label of every column's group, from a list or a dict; those of ``free`` columns may be missing."""
+    if isinstance(groups, Mapping):
+        found = columns.by_index(groups, parameter)
+        missing = [j for j in range(columns.n_features) if j not in found]
+        if missing:
+            raise ValueError(
+                f"{parameter!r} must name the group of every {columns.noun}; missing: {columns.quoted(missing)}."
+            )
+        groups = [found[j] for j in range(columns.n_features)]
+    if isinstance(groups, set | frozenset):
+        raise TypeError(
+            f"{parameter!r} must be a list of labels, one for each {columns.noun}, or a dict; got {groups!r}."
+        )
+    try:
+        labels = np.asarray(groups)
+    except ValueError:  # lists of different lengths
+        labels = np.empty((len(list(groups)), 0))
+    if labels.shape != (columns.n_features,):
+        raise ValueError(
+            f"{parameter!r} must hold one label for each of the {columns.n_features} {columns.noun}s; got shape "
+            f"{labels.shape}."
+        )
+    required = np.ones(columns.n_features, dtype=bool) if free is None else ~free
+    missing = [j for j, label in enumerate(groups) if required[j] and _is_missing(label)]
+    if missing:
+        raise ValueError(f"{parameter!r} holds no label for some {columns.noun}s: {columns.quoted(missing)}.")
+    return labels if labels.dtype != object else np.array([str(label) for label in labels])
+
+
+def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | None) -> None:
+    """Raise an error if one of the columns that are always in depends linearly on those before it."""
+    z = design.columns(columns) * np.sqrt(design.weights)
+    triangle: np.ndarray = np.linalg.qr(z.T, mode="r")  # type: ignore[assignment]
+    left = np.zeros(len(columns))
+    left[: len(triangle)] = np.diag(triangle) ** 2
+    dependent = columns[left < DEPENDENT_BELOW]
+    if len(dependent):
+        raise ValueError(
+            f"'always' holds columns that are linear combinations of others in it: {quoted_columns(names, dependent)}. "
+            "Leave them out, or add a ridge."
+        )
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number; True and False are not."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label is None, not a number, or another library's word for a missing value."""
+    """Whether a label is None, not a number, or another library's missing value."""
     return label is None or (not isinstance(label, str) and str(label) in {"nan", "<NA>", "NaT", "inf", "-inf"})
 
 
 def _is_scalar(value: Any) -> bool:
-    """Whether an array that can be iterated over by its type has no dimension to iterate over."""
+    """Whether an array, iterable by its type, has no dimension to iterate over."""
     return isinstance(value, np.ndarray) and value.ndim == 0
 
 
-def _pair(pair: Any, name: str) -> tuple[float, float]:
+def _parse_bound(pair: Any, name: str) -> tuple[float, float]:
     """A lower and an upper bound; None stands for no bound."""
     ends = list(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else []
     if len(ends) != 2 or not all(end is None or is_number(end) for end in ends):
@@ -312,19 +368,5 @@ def _pair(pair: Any, name: str) -> tuple[float, float]:
     if low > high:
         raise ValueError(f"{name} is crossed: the lower bound {low:g} is above the upper bound {high:g}.")
     if low > 0 or high < 0:
-        raise ValueError(f"{name} must leave room for 0, the coefficient of a column that is not chosen; got {pair!r}.")
+        raise ValueError(f"{name} must include 0, the coefficient of a column that is not chosen; got {pair!r}.")
     return low, high
-
-
-def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | None) -> None:
-    """Refuse columns that are wanted together although one depends linearly on those before it."""
-    z = design.columns(columns) * np.sqrt(design.weights)
-    triangle: np.ndarray = np.linalg.qr(z.T, mode="r")  # type: ignore[assignment]
-    left = np.zeros(len(columns))
-    left[: len(triangle)] = np.diag(triangle) ** 2
-    dependent = columns[left < DEPENDENT_BELOW]
-    if len(dependent):
-        raise ValueError(
-            f"'always' holds columns that are linear combinations of others in it: {quoted_columns(names, dependent)}. "
-            "Leave them out, or add a ridge."
-        )

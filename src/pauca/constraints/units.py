@@ -69,7 +69,7 @@ class Units:
         if self.single:
             return per_column
         if per_column.ndim == 1:
-            return np.bincount(self.owner, weights=per_column, minlength=len(self))
+            return np.bincount(self.owner, weights=per_column, minlength=len(self))[: len(self)]
         return np.stack([self.totals(row) for row in per_column])
 
     def any(self, per_column: np.ndarray) -> np.ndarray:
@@ -77,5 +77,5 @@ class Units:
         return self.totals(per_column.astype(np.float64)) > 0
 
     def key(self) -> tuple[Any, ...]:
-        """What tells these units from others."""
+        """Identifies these units."""
         return (self.single, self.owner.tobytes())

@@ -1,73 +1,97 @@
-"""Labels of sequences from few sensors, as an estimator."""
+"""SparseTagger: labels of sequences from few sensors."""
 
 from __future__ import annotations
 
+import numbers
+import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
-from pauca.crf.fitted import FittedTagger
-from pauca.crf.fitting import check_options, fit_tagger, tag_remarks
-from pauca.crf.input import read_sequences
-from pauca.crf.labels import make_classes, read_labels
-from pauca.crf.tables import Wanted
-from pauca.export import register_kind
-from pauca.search.driver import Method, Progress
+from pauca.checks import ParameterChecks
+from pauca.crf.feature_groups import RedundantSensors
+from pauca.crf.inference import ChainInference
+from pauca.crf.input import FittedColumns, Sequences, read_sequences
+from pauca.crf.labels import encode_labels, label_report, label_table, read_labels
+from pauca.crf.observations import Observations, check_magnitudes
+from pauca.crf.problem import SENSOR, WEIGHT, TaggerSettings, fit_tagger
+from pauca.estimators.fit_warnings import too_few, unusual_end
+from pauca.estimators.fitted import PathMixin
+from pauca.export import register_kind, save
+from pauca.methods import FoBa, Forward, resolve
+from pauca.model_selection.sizes import check_cross_validation, parse_sizes
+from pauca.search.driver import Budget, Method, Progress
 from pauca.warnings import PaucaWarning
+from pauca.wording import quoted_columns
+
+# Scores of first and last labels are balanced by transitions. Where these can hardly move, refits stop too early: with
+# a ridge of 100 they ended 2e-5 above the optimum, with 10,000 no sensor came in. At 10 transitions are near zero.
+LARGEST_RIDGE = 10.0
+
+# Parameters that apply to sensors, and not to single weights.
+FOR_SENSORS = ("feature_groups", "always", "never", "costs", "budget")
+
+# Ranking by the size of the gradient is the only rule that needs no passes over the data of its own.
+METHODS: dict[str, Method] = {"foba": FoBa(rule="gradient"), "forward": Forward(rule="gradient")}
 
 
-@register_kind("SparseTagger", labels=("classes_", "names_"))
-class SparseTagger(FittedTagger):
-    """Labels for every position of a sequence, from few sensors: a conditional random field on a chain.
+@register_kind("SparseTagger", arrays=("classes_", "names_"))
+class SparseTagger(PathMixin, BaseEstimator):
+    """A label for every position of a sequence, from few sensors: a linear-chain conditional random field.
 
     Minimises the mean negative log-likelihood of the labels per position,
     ``Q = (1/N) sum -log p(y | x) + (ridge/2) |W|^2 + (ridge_transitions/2) |T|^2``, over models of at most ``k``
     sensors, where ``p(y | x)`` is proportional to ``exp(sum_t (W x_t + b)[y_t] + sum_t T[y_(t-1), y_t])``. Transitions
-    T between labels and biases b are in every model and are not counted. The fit keeps the model of every size on the
-    way: see ``path_`` and ``at``. Needs the extra [compiled].
+    T between labels and biases b are in every model and are not counted. The fit keeps the best model of every size it
+    passes: see ``path_`` and ``at``. Needs the extra [compiled].
 
     Parameters
     ----------
     k : int, "auto", iterable of int or None, default="auto"
-        Number of sensors. "auto" finds it on sequences held out, from 0 up to as many as it takes; a range or list
-        names the sizes to choose from. None: as many as lower the objective by at least ``tol``.
+        Number of sensors. "auto" chooses it by cross-validation, from 0 up to as many as needed; a range or list gives
+        the sizes to choose from. None: as many as lower the objective by at least ``tol``.
     unit : {"sensor", "weight"}, default="sensor"
-        What is chosen and counted: a sensor with its weights for all labels, since a sensor that is bought serves every
-        label; or single weights, each of one sensor for one label.
+        What is selected and counted: sensors, each with its weights for all labels; or single weights, each of one
+        sensor for one label.
     method : str or object, default="foba"
         "foba", "forward", "exchange" or "backward", or an object from ``pauca.methods``. "foba" and "forward" rank
         sensors by the size of their gradient: FoBa-gdt of Liu, Fujimaki and Ye (2014). "exchange" lowers the objective
-        further and takes several times as long; what it gains there seldom shows on sequences held out.
+        further and takes several times as long; the gain is seldom visible on sequences held out.
     cv : int, splitter, iterable or None, default=None
         Folds of sequences for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
-        A sequence that a split names several times, as bootstraps do, is fitted as if it occurred so often.
+        A sequence that a split names several times, as in a bootstrap, is fitted as if it occurred so often.
     selection_rule : {"1se", "best"}, default="1se"
         The smallest size within one standard error of the best accuracy on sequences held out, or the best itself.
     n_jobs : int or None, default=None
-        Number of threads: over sequences, or over folds where ``k`` is chosen. They do not change the result.
+        Number of threads: over sequences, or over folds where ``k`` is chosen. The result does not depend on it.
     ridge, ridge_transitions : float or None, default=None
-        Weights of the squares of observation weights, those of columns divided by how much they move (binary ones stay
-        as they are, others move by twice their standard deviation or, from where they rest, by their departures), and
-        of transitions. None is one over the number of positions: a standard normal prior. With 0, transitions that
-        never occur go to minus infinity; with 10, the most there may be, they are all near zero.
+        Penalties on the squares of observation weights and of transitions. Weights are those of columns divided by
+        their scale: the range of a binary column; the root mean square of departures from its usual value, if a column
+        has one value at half of the positions or more; twice the standard deviation of any other. None is one over the
+        number of positions: a standard normal prior. With ``ridge_transitions=0``, transitions that never occur go to
+        minus infinity; with 10, the largest value allowed, all transitions are near zero.
     tol : float, default=0.0
-        The least decrease of Q that is worth a further sensor.
+        The least decrease of Q for which a further sensor is added.
     feature_groups : array-like of shape (n_columns,), dict or callable, default=None
-        Label of every column's sensor, where a sensor has several columns; they are chosen together. A function is
-        given the name of a column (its index, where there are no names) and returns the label. A dict has labels by
-        name or index; the name of an attribute, such as "word", stands for all its columns "word=..". Columns that the
-        dict does not have, or for which the function returns None, are sensors of their own. The squares of the
-        gradients of a sensor's columns are summed to rank it, so that those with many columns are ahead.
+        The sensor of every column, where sensors have several columns; they are selected together. A function is given
+        the name of a column (its index, where there are no names) and returns a label. A dict maps names or indices to
+        labels; the name of an attribute, such as "word", stands for all its columns "word=..". Columns that the dict
+        does not have, or for which the function returns None, are sensors of their own. The squared gradients of a
+        sensor's columns are summed to rank it, which favours sensors with many columns.
     always, never : list of column names or indices, default=None
         Sensors that are in every model (and counted), or in none; with ``feature_groups``, labels of groups.
     costs : array-like of shape (n_columns,) or dict, default=None
-        Price of every column, or group. Sensors are ranked by gain per price.
+        Cost of every column, or group. Sensors are ranked by gain per cost.
     budget : float or None, default=None
-        The largest total price.
+        The largest total cost.
     time_limit : float or None, default=None
-        Seconds after which the search stops and the best found so far is kept.
+        Seconds after which the search stops and the best models so far are kept.
     callback : callable or None, default=None
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
 
@@ -76,17 +100,17 @@ class SparseTagger(FittedTagger):
     sensors_ : ndarray
         The chosen sensors: labels of groups, names of columns, or indices where there are no names.
     classes_ : ndarray of shape (C,)
-        The labels, in order where they have one.
+        The labels, sorted where they have an order.
     coef_ : ndarray of shape (C, n_columns)
         Weights; zero for sensors that were not chosen.
     intercept_ : ndarray of shape (C,)
         Biases of the labels.
     transitions_ : ndarray of shape (C, C)
-        Weight of the step from the label of the row to that of the column.
+        Weights of transitions from the label of the row to that of the column.
     support_ : ndarray
         Indices of the columns of chosen sensors, ascending.
     cost_ : float
-        What the chosen sensors, or weights, cost in all, where there are ``costs``.
+        Total cost of the chosen sensors; only if ``costs`` is given.
     k_ : int
         Number of sensors, or weights, of the model.
     objective_ : float
@@ -94,32 +118,33 @@ class SparseTagger(FittedTagger):
     stop_ : Stop
         Why the search ended.
     path_ : Path
-        The model of every size, and every move. Where the size was chosen, ``path_.to_frame()`` has the columns score
-        and error, the accuracy of every size on sequences held out and one less it, and standard_error.
+        The model of every size, and every move of the search. If the size was chosen by cross-validation,
+        ``path_.to_frame()`` has the columns score (accuracy on sequences held out), error (one minus the score) and
+        standard_error.
     n_features_in_ : int
     names_ : ndarray
         Names of the columns; empty where they have none.
 
     Notes
     -----
-    Sequences are read once into one matrix: arrays of truth values, integers or floats, CSR matrices, frames, or dicts
-    of attributes as users of CRFsuite have them. Dicts give columns such as ``word=the`` for strings, ``length`` for
-    numbers and ``next:length`` for a dict within; each column is a sensor unless ``feature_groups`` says otherwise.
+    Sequences are read once into one matrix: arrays of truth values, integers or floats, CSR matrices, frames, or lists
+    of dicts of attributes as in CRFsuite. Dicts give columns such as ``word=the`` for strings, ``length`` for numbers
+    and ``next:length`` for nested dicts; each column is a sensor unless ``feature_groups`` says otherwise.
 
-    Tens of labels are fine. Refits hold a square matrix over all pairs of labels: a hundred of them take minutes and
-    gigabytes, and where memory would not hold it, the fit is refused.
+    Tens of labels are fine. Refits hold a square matrix over all pairs of labels: a hundred labels take minutes and
+    gigabytes. A fit that would exceed the memory raises a MemoryError before any work.
 
-    Sensors that do not vary, and copies of chosen ones, are never chosen, and a warning names them. Where there are
-    fewer sensors than ``k``, the model has all that can be used, and a warning says so.
+    Constant sensors, and copies of chosen ones, are never chosen, and a warning names them. If there are fewer sensors
+    than ``k``, the model has all that can be used, and a warning says so.
 
-    A label that a prediction meets and the fit has not seen counts as wrong in ``score``.
+    Labels that do not occur in the fit count as wrong in ``score``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from pauca import SparseTagger
     >>> rng = np.random.default_rng(0)
-    >>> y = [np.repeat(rng.integers(0, 3, 12), 5) for _ in range(8)]            # labels stay for five steps
+    >>> y = [np.repeat(rng.integers(0, 3, 12), 5) for _ in range(8)]            # each label lasts five steps
     >>> X = [np.c_[np.eye(3)[one], np.zeros((60, 5))] > 0 for one in y]         # three sensors fire with them
     >>> X = [one ^ (rng.random(one.shape) < 0.1) for one in X]                  # now and then by mistake
     >>> model = SparseTagger(k=3).fit(X[:6], y[:6])
@@ -167,32 +192,258 @@ class SparseTagger(FittedTagger):
         self.callback = callback
 
     def fit(self, X: Any, y: Any, lengths: Any = None) -> Self:
-        """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
+        """Search for the best models of every size up to ``k``, or up to the sizes compared, and choose one.
 
         Parameters
         ----------
         X : list of tables, or one table with ``lengths``
             A table has a row for every position: an array, a CSR matrix, a frame, or a list of dicts.
         y : list of sequences of labels, or one with ``lengths``
-            Any hashable labels; None and NaN of any kind are none.
+            Any hashable labels but None and NaN.
         lengths : list of int, default=None
-            How many positions each sequence has, where X and y hold all of them one after the other.
+            Number of positions of each sequence, if X and y hold all of them one after the other.
 
         Returns
         -------
         self
         """
-        check_options(self)
-        read = read_sequences(X, lengths, Wanted(None, None, None))
-        classes, codes = make_classes(read_labels(y, read.bounds, lengths))
-        found = fit_tagger(self, read, classes, codes)
+        settings = self._check_options()
+        sequences = read_sequences(X, lengths)
+        classes, codes = encode_labels(read_labels(y, sequences.bounds, lengths))
+        fit = fit_tagger(settings, sequences, classes, codes)
         self.classes_ = classes
-        self.names_ = np.zeros(0, dtype=object) if read.names is None else read.names
-        self.n_features_in_ = read.matrix.shape[1]
-        self.path_ = found.path
-        self._name_columns()
-        self._choose(found.answer)
-        noteworthy = " ".join(tag_remarks(self, found.idle))
-        if noteworthy:
-            warnings.warn(noteworthy, PaucaWarning, stacklevel=2)
+        self.names_ = np.zeros(0, dtype=object) if sequences.names is None else sequences.names
+        self.n_features_in_ = sequences.matrix.shape[1]
+        self.path_ = fit.path
+        self._set_feature_names()
+        self._choose(fit.size)
+        message = " ".join(self._fit_warnings(fit.redundant))
+        if message:
+            warnings.warn(message, PaucaWarning, stacklevel=2)
         return self
+
+    def predict(self, X: Any, lengths: Any = None) -> Any:
+        """The most probable labels of every sequence as a whole (Viterbi's algorithm).
+
+        Parameters
+        ----------
+        X : list of tables, or one table with ``lengths``
+            All columns of the fit; of frames and dicts, those of the chosen sensors are enough.
+        lengths : list of int, default=None
+
+        Returns
+        -------
+        list of ndarray, or ndarray with ``lengths``
+            A label for every position.
+        """
+        sequences, inference, scores = self._scores(X, lengths)
+        labels = self.classes_[inference.viterbi(scores, self.transitions_)]
+        return labels if lengths is not None else sequences.split(labels)
+
+    def predict_marginals(self, X: Any, lengths: Any = None) -> Any:
+        """The probability of every label at every position.
+
+        Parameters
+        ----------
+        X : list of tables, or one table with ``lengths``
+        lengths : list of int, default=None
+
+        Returns
+        -------
+        list of ndarray of shape (length, C), or ndarray of shape (n, C) with ``lengths``
+            Columns in the order of ``classes_``.
+        """
+        sequences, inference, scores = self._scores(X, lengths)
+        marginals = inference.expectations(scores, self.transitions_, by_position=True).marginals
+        return marginals if lengths is not None else sequences.split(marginals)
+
+    def score(self, X: Any, y: Any, lengths: Any = None) -> float:
+        """The share of positions whose label is predicted correctly.
+
+        Parameters
+        ----------
+        X : list of tables, or one table with ``lengths``
+        y : list of sequences of labels, or one with ``lengths``
+        lengths : list of int, default=None
+
+        Returns
+        -------
+        float
+        """
+        truth, predicted = self._true_and_predicted(X, y, lengths)
+        return float(np.mean([a == b for a, b in zip(truth, predicted, strict=True)]))
+
+    def label_table(self, X: Any, y: Any, lengths: Any = None) -> list[dict[str, Any]]:
+        """How well each label is predicted.
+
+        Parameters
+        ----------
+        X : list of tables, or one table with ``lengths``
+        y : list of sequences of labels, or one with ``lengths``
+        lengths : list of int, default=None
+
+        Returns
+        -------
+        list of dict
+            With the keys label, precision, recall, f1 and support (the number of positions with that label); NaN where
+            a ratio is undefined.
+        """
+        return label_table(self.classes_, *self._true_and_predicted(X, y, lengths))
+
+    def label_report(self, X: Any, y: Any, lengths: Any = None) -> str:
+        """How well each label is predicted, as text.
+
+        Parameters
+        ----------
+        X : list of tables, or one table with ``lengths``
+        y : list of sequences of labels, or one with ``lengths``
+        lengths : list of int, default=None
+
+        Returns
+        -------
+        str
+        """
+        return label_report(self.label_table(X, y, lengths))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file of plain JSON, for ``pauca.load``; it holds no code.
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    def _check_options(self) -> TaggerSettings:
+        """Check the parameters before any data are read."""
+        check = ParameterChecks(type(self).__name__)
+        sizes = parse_sizes(check, self.k)
+        check.one_of("unit", self.unit, (SENSOR, WEIGHT))
+        check_cross_validation(check, self.cv, self.selection_rule, self.n_jobs)
+        named = METHODS.get(self.method) if isinstance(self.method, str) else None
+        method = named or resolve(self.method)
+        ridge, ridge_transitions = (
+            None if value is None else check.number(name, value)
+            for name, value in (("ridge", self.ridge), ("ridge_transitions", self.ridge_transitions))
+        )
+        if ridge_transitions is not None and ridge_transitions > LARGEST_RIDGE:
+            wanted = f"a float in the range [0, {LARGEST_RIDGE:g}] or None"
+            message = check.message("ridge_transitions", wanted, self.ridge_transitions)
+            raise ValueError(f"{message} To fit without transitions, make every position a sequence.")
+        tol = check.number("tol", self.tol)
+        check.optional_callable("callback", self.callback)
+        budget = Budget(check.time_limit(self.time_limit), self.callback)
+        given = [name for name in FOR_SENSORS if getattr(self, name) is not None]
+        if self.unit == WEIGHT and given:
+            names = ", ".join(map(repr, given))
+            raise ValueError(f"{names}: only for sensors, and unit='weight' selects single weights; leave it out.")
+        return TaggerSettings(
+            sizes=sizes,
+            by_weight=self.unit == WEIGHT,
+            method=method,
+            cv=self.cv,
+            selection_rule=self.selection_rule,
+            n_jobs=effective_n_jobs(self.n_jobs),
+            ridge=ridge,
+            ridge_transitions=ridge_transitions,
+            tol=tol,
+            budget=budget,
+            feature_groups=self.feature_groups,
+            constraints={"always": self.always, "never": self.never, "costs": self.costs, "budget": self.budget},
+        )
+
+    def _scores(self, X: Any, lengths: Any) -> tuple[Sequences, ChainInference, np.ndarray]:
+        """The sequences, and the score of every label at every position."""
+        check_is_fitted(self)
+        names = self.names_ if len(self.names_) else None
+        sequences = read_sequences(X, lengths, FittedColumns(self.n_features_in_, names, self.support_))
+        # Columns go by position where names are missing on one side: scikit-learn's warnings.
+        name = type(self).__name__
+        if sequences.named is False and names is not None:
+            message = f"X does not have valid feature names, but {name} was fitted with feature names"
+            warnings.warn(message, UserWarning, stacklevel=3)
+        elif sequences.named and names is None:
+            message = f"X has feature names, but {name} was fitted without feature names"
+            warnings.warn(message, UserWarning, stacklevel=3)
+        data = Observations.from_rows(sequences.matrix, sequences.bounds)
+        check_magnitudes(data, self.support_, names)
+        scores = data.scores(self.coef_[:, self.support_].T.copy()) + self.intercept_
+        return sequences, ChainInference(data, len(self.classes_), effective_n_jobs(self.n_jobs)), scores
+
+    def _true_and_predicted(self, X: Any, y: Any, lengths: Any) -> tuple[list[Hashable], list[Hashable]]:
+        """The labels of all positions in y, and those predicted."""
+        sequences, inference, scores = self._scores(X, lengths)
+        truth = read_labels(y, sequences.bounds, lengths)
+        return truth, self.classes_[inference.viterbi(scores, self.transitions_)].tolist()
+
+    def _choose(self, size: int) -> None:
+        """Set the fitted attributes to the model of ``size``."""
+        path, model, n = self.path_, self.path_[size], len(self.classes_)
+        assert model.free is not None
+        self.transitions_ = model.free[: n * n].reshape(n, n)
+        if self.unit == WEIGHT:
+            weights = np.zeros(self.n_features_in_ * n)
+            weights[model.support] = model.coef
+            self.coef_ = weights.reshape(-1, n).T.copy()
+            self.intercept_ = model.free[n * n :]
+            self.support_ = np.unique(model.support // n)
+        else:
+            self.coef_ = np.zeros((n, self.n_features_in_))
+            self.coef_[:, model.support] = model.coef
+            self.intercept_ = np.asarray(model.intercept)
+            self.support_ = model.support
+        self.__dict__.pop("cost_", None)
+        if path.prices is not None:
+            self.cost_ = path.cost(size)
+        if path.group_labels is not None:
+            self.sensors_ = path.group_labels[model.units]
+        else:
+            self.sensors_ = self.names_[self.support_] if len(self.names_) else self.support_
+        self.k_ = size
+        self.objective_ = model.objective
+        self.stop_ = path.stop
+
+    def _set_feature_names(self) -> None:
+        self.__dict__.pop("feature_names_in_", None)
+        if len(self.names_):
+            self.feature_names_in_ = self.names_
+
+    def _fit_warnings(self, redundant: RedundantSensors) -> Iterator[str]:
+        """What the user should know of a fit and cannot see from its numbers."""
+        path, model = self.path_, self.path_[self.k_]
+        by_weight, n_labels = self.unit == WEIGHT, len(self.classes_)
+        names = (self.names_ if len(self.names_) else None) if path.group_labels is None else path.group_labels
+        chosen = set((model.units // n_labels if by_weight else model.units).tolist())
+        copies = sorted(copy for copy, sensor in redundant.copies.items() if sensor in chosen)
+        if redundant.constant:
+            yield f"Constant sensors were left out: {quoted_columns(names, redundant.constant)}."
+        if copies:
+            yield f"Sensors that are copies of chosen ones were left out: {quoted_columns(names, copies)}."
+        n_units = path.n_features if path.group_labels is None else len(path.group_labels)
+        if isinstance(self.k, numbers.Integral) and self.k_ < int(self.k):
+            constraints = {name: getattr(self, name) for name in FOR_SENSORS}
+            yield from too_few(int(self.k), self.k_, path.stop, f"{self.unit}s", n_units, constraints)
+        if path.choice is not None and path.choice.chosen == 0:
+            yield "No sensor helps on sequences held out: transitions alone predict as well."
+        n_redundant = (len(redundant.constant) + len(redundant.copies)) * (n_labels if by_weight else 1)
+        yield from unusual_end(path, n_units - n_redundant)
+        if not model.converged:
+            yield "The solver did not converge: the weights may be inaccurate. Set a larger ridge."
+
+    def _restored(self) -> None:
+        """Check a model read from a file, and set what the path does not hold."""
+        self._recheck_options()
+        n, path = len(self.classes_), replace(self.path_, noun=self.unit)
+        self.path_ = path
+        if self.feature_groups is None and path.group_labels is not None:
+            self.feature_groups = path.group_labels[path.owner]  # the labels that a function returned
+        if self.unit == WEIGHT:
+            self.n_features_in_ = path.n_features // n
+        wanted = n * n + (n if self.unit == WEIGHT else 0)
+        for model in path:
+            if model.free is None or len(model.free) != wanted:
+                raise ValueError(f"the model of size {model.size} must hold {wanted} free parameters")
+        if len(self.names_) not in {0, self.n_features_in_}:
+            raise ValueError(f"there are {len(self.names_)} names and {self.n_features_in_} columns")
+        self._set_feature_names()

@@ -1,4 +1,4 @@
-"""Sensors: which columns each of them has, and which of them tell nothing that another does not."""
+"""Sensors: which columns belong to each of them, and which sensors are redundant."""
 
 from __future__ import annotations
 
@@ -14,78 +14,78 @@ from pauca.constraints.units import Units
 from pauca.crf.observations import Observations
 from pauca.wording import column_names
 
-# What stands in a column's name between an attribute and what it holds.
+# Characters between an attribute and its value, or its inner attribute, in the name of a column.
 SEPARATORS = "=:"
 
 
-def sensor_labels(groups: Any, n_columns: int, names: np.ndarray | None) -> Any:
-    """The label of every column's sensor, where they are given by a function or a dict; all else goes through as it is.
+def column_sensors(feature_groups: Any, columns: Columns) -> Any:
+    """The sensor of every column, where they are given by a function or a dict; anything else is returned unchanged.
 
     A function is given the name of a column, or its index where it has none. A dict may name columns, and attributes:
-    "word" stands for "word=the" and "word:length" too, and of several that fit the longest counts. Columns of which
-    nothing is said, or for which the function returns None, are sensors of their own.
+    "word" stands for "word=the" and "word:length" too, and of several that match the longest counts. Columns that the
+    dict does not have, or for which the function returns None, are sensors of their own.
     """
-    own = column_names(names, range(n_columns))
-    if isinstance(groups, Mapping):
-        return _by_key(groups, Columns(n_columns, names), own)
-    if not callable(groups):
-        return groups
-    said = [groups(j if names is None else own[j]) for j in range(n_columns)]
-    return [own[j] if label is None else label for j, label in enumerate(said)]
+    own_names = column_names(columns.names, range(columns.n_features))
+    if isinstance(feature_groups, Mapping):
+        return _sensors_from_dict(feature_groups, columns, own_names)
+    if not callable(feature_groups):
+        return feature_groups
+    sensors = [feature_groups(j if columns.names is None else name) for j, name in enumerate(own_names)]
+    return [name if sensor is None else sensor for name, sensor in zip(own_names, sensors, strict=True)]
 
 
 @dataclass(frozen=True)
-class Idle:
-    """Sensors that are left out because they tell nothing new."""
+class RedundantSensors:
+    """Sensors that are left out because they carry no information beyond the others."""
 
     constant: list[int]
-    """Those none of whose columns varies."""
+    """Sensors none of whose columns varies."""
     copies: dict[int, int]
-    """Those that have the columns of another, and which that is."""
+    """Sensors that have the columns of another one, with the index of that one."""
 
-    def left_out(self, limits: Limits) -> Limits:
-        """Limits that leave them out."""
+    def excluded(self, limits: Limits) -> Limits:
+        """Limits that leave them out as well."""
         return replace(limits, never=tuple(sorted({*limits.never, *self.constant, *self.copies})))
 
-    def weights(self, n_labels: int) -> Limits:
+    def excluded_weights(self, n_labels: int) -> Limits:
         """Limits on single weights, ``n_labels`` to a sensor, that leave theirs out."""
         sensors = np.array([*self.constant, *self.copies], dtype=np.intp)
         return Limits(never=tuple(sorted((sensors[:, None] * n_labels + np.arange(n_labels)).ravel().tolist())))
 
 
-def idle_sensors(observations: Observations, units: Units, limits: Limits, varies: np.ndarray) -> Idle:
-    """Constant sensors, and copies; of those that are the same, the cheapest stays, and what is always in."""
+def find_redundant(observations: Observations, units: Units, limits: Limits, varies: np.ndarray) -> RedundantSensors:
+    """Constant sensors, and copies; of equal sensors the cheapest stays, and those that are always in."""
     constant = np.flatnonzero(~units.any(varies)).tolist()
-    first = observations.twins()
+    first = observations.first_copies()
     price = np.zeros(len(units)) if limits.price is None else limits.price
-    alike: dict[tuple[int, ...], list[int]] = {}
+    by_content: dict[tuple[int, ...], list[int]] = {}
     for unit in np.setdiff1d(np.arange(len(units)), [*constant, *limits.never]).tolist():
         columns = units.of([unit])
-        alike.setdefault(tuple(sorted(set(first[columns[varies[columns]]].tolist()))), []).append(unit)
+        by_content.setdefault(tuple(sorted(set(first[columns[varies[columns]]].tolist()))), []).append(unit)
     copies: dict[int, int] = {}
-    for same in alike.values():
-        if len(same) > 1:
-            kept = min(same, key=lambda unit: (unit not in limits.always, price[unit], unit))
-            copies |= {unit: kept for unit in same if unit != kept and unit not in limits.always}
-    return Idle(constant, copies)
+    for equal in by_content.values():
+        if len(equal) > 1:
+            kept = min(equal, key=lambda unit: (unit not in limits.always, price[unit], unit))
+            copies |= {unit: kept for unit in equal if unit != kept and unit not in limits.always}
+    return RedundantSensors(constant, copies)
 
 
-def _by_key(groups: Mapping[Any, Any], columns: Columns, own: list[str]) -> list[Any]:
-    exact = {key: label for key, label in groups.items() if not isinstance(key, str) or columns.has(key)}
-    said = columns.by_index(exact, "feature_groups")
-    labels, known = [], set(exact)
-    for j, name in enumerate(own):
-        attributes = list(_attributes(name))
+def _sensors_from_dict(groups: Mapping[Any, Any], columns: Columns, own_names: list[str]) -> list[Any]:
+    exact = {key: sensor for key, sensor in groups.items() if not isinstance(key, str) or columns.has(key)}
+    by_column = columns.by_index(exact, "feature_groups")
+    sensors, known = [], set(exact)
+    for j, name in enumerate(own_names):
+        attributes = list(_possible_attributes(name))
         known.update(attributes)
         longest = next((one for one in attributes if one in groups), None)
-        labels.append(said[j] if j in said else name if longest is None else groups[longest])
+        sensors.append(by_column[j] if j in by_column else name if longest is None else groups[longest])
     for key in groups:
         if key not in known:
-            columns.index(key, "feature_groups")  # says which column is meant, perhaps
-    return labels
+            columns.index(key, "feature_groups")  # raises an error that suggests a column
+    return sensors
 
 
-def _attributes(name: str) -> Iterator[str]:
+def _possible_attributes(name: str) -> Iterator[str]:
     """The attributes that a column of this name may come from, the longest first."""
     for end in range(len(name) - 1, 0, -1):
         if name[end] in SEPARATORS:

@@ -1,17 +1,18 @@
-"""Compiled passes over chains. Imported only when they are first needed: Numba takes a while to load.
+"""Compiled forward-backward and Viterbi passes over chains. Imported on first use: Numba takes a while to load.
 
 Conventions
 -----------
 Labels are padded with zeros to a ``width`` that is a multiple of four, so that sums over them go four at a time without
-a remainder. ``strength[r]`` is ``exp(score - largest score)`` of row r, so that its largest entry is one;
-``forth[u, s]`` is ``exp`` of the transition from u to s less the largest transition, and ``back`` its transpose.
+a remainder. ``emission[r]`` is ``exp(score - largest score)`` of row r, so that its largest entry is one;
+``transition[u, s]`` is ``exp`` of the transition from u to s less the largest transition; ``transposed`` its transpose.
 
 With both scaled like that, the sum over labels of a forward message shrinks in a step by no more than
-``exp(-(range of the transitions))`` and grows by no more than the number of labels. That tells beforehand how many
-steps may go by until messages must be scaled back to one (``every``), and no step needs to look for underflow.
+``exp(-(range of the transitions))`` and grows by no more than the number of labels. That bounds in advance how many
+steps may pass until messages must be normalized (``interval``), and no step needs to check for underflow.
 
-Chains go in teams of four, longest first: ``messages[i, t]`` and ``factors[i, t]`` are those of member i at step t, and
-``starts[i]`` is the position of its first step.
+Chains go in batches of four, longest first: ``messages[i, t]`` and ``factors[i, t]`` are the forward message and its
+normalizing factor of chain i at step t, and ``starts[i]`` is the position of its first step. ``rows[position]`` is the
+row of the scores, ``outputs[position]`` the row of ``marginals`` that a position adds to.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ import numpy as np
 from numba import njit
 
 # Sums may be taken in any order and fused with products; nothing here relies on signed zeros, infinities or NaN.
-FAST = {"contract", "reassoc", "nsz"}
+FAST_MATH = {"contract", "reassoc", "nsz"}
 
-# Steps of the way back that are held until they are counted by one matrix product.
+# Steps of the backward pass that are held until one matrix product counts their transitions.
 BLOCK = 128
 
-# Chains that go together, so that each row of the transitions is read once for all.
-TEAM = 4
+# Chains that are worked on together, so that each row of the transitions is read once for all.
+BATCH = 4
 
-compiled = njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-exactly = njit(cache=True, nogil=True, error_model="numpy")
+fast_math = njit(cache=True, nogil=True, fastmath=FAST_MATH, error_model="numpy")
+strict_math = njit(cache=True, nogil=True, error_model="numpy")
 
 
-@compiled
-def times(out: np.ndarray, matrix: np.ndarray, vector: np.ndarray, by: np.ndarray) -> None:
+@fast_math
+def weighted_product(out: np.ndarray, matrix: np.ndarray, vector: np.ndarray, by: np.ndarray) -> None:
     """``out = (matrix @ vector) * by``."""
     for u in range(vector.shape[0]):
         row, total = matrix[u], 0.0
@@ -42,11 +43,11 @@ def times(out: np.ndarray, matrix: np.ndarray, vector: np.ndarray, by: np.ndarra
         out[u] = total * by[u]
 
 
-@compiled
-def times_four(
+@fast_math
+def weighted_products(
     out: tuple[np.ndarray, ...], matrix: np.ndarray, vectors: tuple[np.ndarray, ...], by: tuple[np.ndarray, ...]
 ) -> None:
-    """``times`` for four vectors: half as long as one by one, as each row of the matrix is read but once."""
+    """``weighted_product`` for four vectors: takes half as long, since each row of the matrix is read once."""
     a, b, c, d = vectors
     for u in range(matrix.shape[0]):
         row, of_a, of_b, of_c, of_d = matrix[u], 0.0, 0.0, 0.0, 0.0
@@ -61,9 +62,9 @@ def times_four(
         out[3][u] = of_d * by[3][u]
 
 
-@compiled
-def scaled(vector: np.ndarray) -> float:
-    """Scale a message to a sum of one, in place; what it summed to."""
+@fast_math
+def normalize(vector: np.ndarray) -> float:
+    """Scale a message to a sum of one, in place; returns the sum."""
     total = 0.0
     for s in range(vector.shape[0]):
         total += vector[s]
@@ -73,172 +74,170 @@ def scaled(vector: np.ndarray) -> float:
     return total
 
 
-@compiled
-def go_forth(
+@fast_math
+def forward_pass(
     messages: np.ndarray,
     factors: np.ndarray,
-    strength: np.ndarray,
-    back: np.ndarray,
+    emission: np.ndarray,
+    transposed: np.ndarray,
     rows: np.ndarray,
     starts: np.ndarray,
     lengths: np.ndarray,
-    every: int,
+    interval: int,
     begin: int,
     end: int,
-    totals: np.ndarray,
+    log_partitions: np.ndarray,
 ) -> None:
-    """Forward messages of a team from step ``begin`` to ``end``; ``totals`` adds the logarithms of their sums."""
-    team, width = starts.shape[0], strength.shape[1]
+    """Forward messages of a batch, steps ``begin`` to ``end``; adds logarithms of their sums to ``log_partitions``."""
+    batch, width = starts.shape[0], emission.shape[1]
     for t in range(begin, end):
         if t == 0:
-            for i in range(team):
-                first, here = messages[i, 0], strength[rows[starts[i]]]
+            for i in range(batch):
+                first, here = messages[i, 0], emission[rows[starts[i]]]
                 for s in range(width):
                     first[s] = here[s]
-        elif team == TEAM:
+        elif batch == BATCH:
             a, b, c, d = starts
-            times_four(
+            weighted_products(
                 (messages[0, t], messages[1, t], messages[2, t], messages[3, t]),
-                back,
+                transposed,
                 (messages[0, t - 1], messages[1, t - 1], messages[2, t - 1], messages[3, t - 1]),
-                (strength[rows[a + t]], strength[rows[b + t]], strength[rows[c + t]], strength[rows[d + t]]),
+                (emission[rows[a + t]], emission[rows[b + t]], emission[rows[c + t]], emission[rows[d + t]]),
             )
         else:
-            for i in range(team):
-                times(messages[i, t], back, messages[i, t - 1], strength[rows[starts[i] + t]])
-        for i in range(team):
+            for i in range(batch):
+                weighted_product(messages[i, t], transposed, messages[i, t - 1], emission[rows[starts[i] + t]])
+        for i in range(batch):
             factors[i, t] = 1.0
-            if t % every == 0 or t == lengths[i] - 1:
-                total = scaled(messages[i, t])
+            if t % interval == 0 or t == lengths[i] - 1:
+                total = normalize(messages[i, t])
                 factors[i, t] = 1.0 / total
-                totals[i] += np.log(total)
+                log_partitions[i] += np.log(total)
 
 
-@compiled
-def add_up(
+@fast_math
+def accumulate(
     messages: np.ndarray,
-    sent: np.ndarray,
-    shares: np.ndarray,
-    places: np.ndarray,
+    weighted: np.ndarray,
+    posteriors: np.ndarray,
+    outputs: np.ndarray,
     first: int,
     end: int,
     marginals: np.ndarray,
-    counts: np.ndarray,
+    pairs: np.ndarray,
     squared: bool,
 ) -> None:
-    """Sums over the steps from ``first`` to ``end`` of one chain, for which ``sent`` and ``shares`` are held."""
+    """Add the steps ``first`` to ``end`` of one chain to ``marginals`` and ``pairs``."""
     if squared:
-        shares *= shares
+        posteriors *= posteriors
     for t in range(first, end):
-        mass, share = marginals[places[t]], shares[t - first]
-        for s in range(share.shape[0]):
-            mass[s] += share[s]
+        mass, posterior = marginals[outputs[t]], posteriors[t - first]
+        for s in range(posterior.shape[0]):
+            mass[s] += posterior[s]
     begin = max(first, 1)
     if end > begin:
-        ahead, onward = messages[begin - 1 : end - 1], sent[begin - first : end - first]
+        forward, weight = messages[begin - 1 : end - 1], weighted[begin - first : end - first]
         if squared:
-            ahead, onward = ahead * ahead, onward * onward
-        counts += np.dot(ahead.T, onward)
+            forward, weight = forward * forward, weight * weight
+        pairs += np.dot(forward.T, weight)
 
 
-@compiled
-def go_back(
+@fast_math
+def backward_pass(
     messages: np.ndarray,
     factors: np.ndarray,
-    strength: np.ndarray,
-    forth: np.ndarray,
+    emission: np.ndarray,
+    transition: np.ndarray,
     rows: np.ndarray,
-    places: np.ndarray,
+    outputs: np.ndarray,
     starts: np.ndarray,
     begin: int,
     end: int,
-    returned: np.ndarray,
-    sent: np.ndarray,
-    shares: np.ndarray,
+    backward: np.ndarray,
+    weighted: np.ndarray,
+    posteriors: np.ndarray,
     marginals: np.ndarray,
-    counts: np.ndarray,
+    pairs: np.ndarray,
     squared: bool,
 ) -> None:
-    """Add what a team has from step ``end`` back to ``begin`` to ``marginals``, by row of ``places``, and ``counts``.
+    """Backward messages of a batch, steps ``end`` to ``begin``; adds its probabilities to ``marginals`` and ``pairs``.
 
-    Backward messages take over the factors of the forward ones, so that the products of the two sum to one at every
-    step as they stand. Those of the last step are ``returned``. Transitions are counted short of the factor ``forth``.
+    Backward messages reuse the factors of the forward ones, so that the products of the two sum to one at every step.
+    ``backward`` holds those of step ``end`` and is overwritten. ``pairs`` still lacks the factor ``transition``.
     ``squared`` sums squares of probabilities instead.
     """
-    team, width, ones = starts.shape[0], strength.shape[1], np.ones(strength.shape[1])
+    batch, width, ones = starts.shape[0], emission.shape[1], np.ones(emission.shape[1])
     while end > begin:
         first = max(end - BLOCK, begin)
         for t in range(end - 1, first - 1, -1):
             step = t - first
-            for i in range(team):
-                ahead, here, message, factor = messages[i, t], strength[rows[starts[i] + t]], returned[i], factors[i, t]
-                share, onward = shares[i, step], sent[i, step]
+            for i in range(batch):
+                forward, message, factor = messages[i, t], backward[i], factors[i, t]
+                here, posterior, weight = emission[rows[starts[i] + t]], posteriors[i, step], weighted[i, step]
                 for s in range(width):
-                    share[s] = ahead[s] * message[s]
+                    posterior[s] = forward[s] * message[s]
                 for s in range(width):
-                    onward[s] = here[s] * message[s] * factor
+                    weight[s] = here[s] * message[s] * factor
             if t == 0:
                 break
-            if team == TEAM:
-                times_four(
-                    (returned[0], returned[1], returned[2], returned[3]),
-                    forth,
-                    (sent[0, step], sent[1, step], sent[2, step], sent[3, step]),
+            if batch == BATCH:
+                weighted_products(
+                    (backward[0], backward[1], backward[2], backward[3]),
+                    transition,
+                    (weighted[0, step], weighted[1, step], weighted[2, step], weighted[3, step]),
                     (ones, ones, ones, ones),
                 )
             else:
-                for i in range(team):
-                    times(returned[i], forth, sent[i, step], ones)
-        for i in range(team):
-            add_up(messages[i], sent[i], shares[i], places[starts[i] :], first, end, marginals, counts, squared)
+                for i in range(batch):
+                    weighted_product(backward[i], transition, weighted[i, step], ones)
+        for i in range(batch):
+            steps = (messages[i], weighted[i], posteriors[i], outputs[starts[i] :])
+            accumulate(*steps, first, end, marginals, pairs, squared)
         end = first
 
 
-@compiled
-def both_ways(
-    strength: np.ndarray,
-    forth: np.ndarray,
-    back: np.ndarray,
+@fast_math
+def forward_backward(
+    emission: np.ndarray,
+    transition: np.ndarray,
+    transposed: np.ndarray,
     rows: np.ndarray,
-    places: np.ndarray,
+    outputs: np.ndarray,
     starts: np.ndarray,
     lengths: np.ndarray,
-    every: int,
-    totals: np.ndarray,
+    interval: int,
+    log_partitions: np.ndarray,
     marginals: np.ndarray,
-    counts: np.ndarray,
+    pairs: np.ndarray,
     squared: bool,
 ) -> None:
-    """There and back over several chains, longest first: together as far as all of a team go, and alone from there."""
-    n, width = starts.shape[0], strength.shape[1]
-    messages, factors = np.empty((TEAM, lengths[0], width)), np.empty((TEAM, lengths[0]))
-    returned, sent, shares = np.empty((TEAM, width)), np.empty((TEAM, BLOCK, width)), np.empty((TEAM, BLOCK, width))
-    totals[:] = 0.0
+    """Forward-backward over several chains, longest first: a batch goes together as far as its shortest chain."""
+    n, width = starts.shape[0], emission.shape[1]
+    messages, factors = np.empty((BATCH, lengths[0], width)), np.empty((BATCH, lengths[0]))
+    backward, weighted = np.empty((BATCH, width)), np.empty((BATCH, BLOCK, width))
+    posteriors, sums = np.empty((BATCH, BLOCK, width)), (marginals, pairs, squared)
+    log_partitions[:] = 0.0
     first = 0
     while first < n:
-        team = TEAM if first + TEAM <= n else 1
-        mine = slice(first, first + team)
-        begins, ends, found, together = starts[mine], lengths[mine], totals[mine], lengths[first + team - 1]
-        go_forth(messages, factors, strength, back, rows, begins, ends, every, 0, together, found)
-        returned[:] = 1.0
-        for i in range(team):
+        batch = BATCH if first + BATCH <= n else 1
+        members, shortest = slice(first, first + batch), lengths[first + batch - 1]
+        begins, ends, logs = starts[members], lengths[members], log_partitions[members]
+        forward_pass(messages, factors, emission, transposed, rows, begins, ends, interval, 0, shortest, logs)
+        backward[:] = 1.0
+        for i in range(batch):
             one, end = slice(i, i + 1), ends[i]
-            ahead, scales, begin = messages[one], factors[one], begins[one]
-            go_forth(ahead, scales, strength, back, rows, begin, ends[one], every, together, end, found[one])
-            work = (returned[one], sent[one], shares[one])
-            go_back(
-                ahead, scales, strength, forth, rows, places, begin, together, end, *work, marginals, counts, squared
-            )
-        work = (returned, sent, shares)
-        go_back(
-            messages, factors, strength, forth, rows, places, begins, 0, together, *work, marginals, counts, squared
-        )
-        first += team
+            ahead, scales, begin, log = messages[one], factors[one], begins[one], logs[one]
+            forward_pass(ahead, scales, emission, transposed, rows, begin, ends[one], interval, shortest, end, log)
+            work = (backward[one], weighted[one], posteriors[one])
+            backward_pass(ahead, scales, emission, transition, rows, outputs, begin, shortest, end, *work, *sums)
+        work = (backward, weighted, posteriors)
+        backward_pass(messages, factors, emission, transition, rows, outputs, begins, 0, shortest, *work, *sums)
+        first += batch
 
 
-@exactly
-def log_sum(values: np.ndarray) -> float:
-    """``log sum exp``."""
+@strict_math
+def log_sum_exp(values: np.ndarray) -> float:
+    """``log(sum(exp(values)))``."""
     largest = values.max()
     total = 0.0
     for s in range(values.shape[0]):
@@ -246,58 +245,58 @@ def log_sum(values: np.ndarray) -> float:
     return largest + np.log(total)
 
 
-@exactly
-def in_logarithms(
+@strict_math
+def forward_backward_log(
     scores: np.ndarray,
     transitions: np.ndarray,
     rows: np.ndarray,
-    places: np.ndarray,
+    outputs: np.ndarray,
     starts: np.ndarray,
     lengths: np.ndarray,
-    totals: np.ndarray,
+    log_partitions: np.ndarray,
     marginals: np.ndarray,
-    counts: np.ndarray,
+    pairs: np.ndarray,
     squared: bool,
 ) -> None:
-    """There and back in logarithms, many times slower: for transitions so far apart that messages cannot be scaled.
+    """Forward-backward in logarithms, many times slower: for transitions too far apart for scaled messages.
 
-    Messages are shifted to sums of one at every step all the same: small numbers keep more digits.
+    Messages are still shifted to sums of one at every step: small numbers keep more digits.
     """
     n = scores.shape[1]
-    messages, message, sent, work = np.empty((lengths[0], n)), np.empty(n), np.empty(n), np.empty(n)
+    messages, message, weighted, work = np.empty((lengths[0], n)), np.empty(n), np.empty(n), np.empty(n)
     for i in range(starts.shape[0]):
         first, length = starts[i], lengths[i]
-        totals[i] = 0.0
+        log_partitions[i] = 0.0
         for t in range(length):
             for s in range(n):
                 messages[t, s] = scores[rows[first + t], s]
                 if t > 0:
-                    messages[t, s] += log_sum(messages[t - 1] + transitions[:, s])
-            total = log_sum(messages[t])
+                    messages[t, s] += log_sum_exp(messages[t - 1] + transitions[:, s])
+            total = log_sum_exp(messages[t])
             messages[t] -= total
-            totals[i] += total
+            log_partitions[i] += total
         message[:] = 0.0
         for t in range(length - 1, -1, -1):
             work[:] = messages[t] + message
-            message -= log_sum(work)
-            mass = marginals[places[first + t]]
+            message -= log_sum_exp(work)
+            mass = marginals[outputs[first + t]]
             for s in range(n):
                 probability = np.exp(messages[t, s] + message[s])
                 mass[s] += probability * probability if squared else probability
             if t == 0:
                 break
-            sent[:] = scores[rows[first + t]] + message
+            weighted[:] = scores[rows[first + t]] + message
             for u in range(n):
-                message[u] = log_sum(transitions[u] + sent)
-            total = log_sum(messages[t - 1] + message)
+                message[u] = log_sum_exp(transitions[u] + weighted)
+            total = log_sum_exp(messages[t - 1] + message)
             for u in range(n):
                 for s in range(n):
-                    probability = np.exp(messages[t - 1, u] + transitions[u, s] + sent[s] - total)
-                    counts[u, s] += probability * probability if squared else probability
+                    probability = np.exp(messages[t - 1, u] + transitions[u, s] + weighted[s] - total)
+                    pairs[u, s] += probability * probability if squared else probability
 
 
-@exactly
-def best_labels(
+@strict_math
+def viterbi(
     scores: np.ndarray,
     transitions: np.ndarray,
     rows: np.ndarray,
@@ -305,20 +304,20 @@ def best_labels(
     lengths: np.ndarray,
     labels: np.ndarray,
 ) -> None:
-    """Viterbi's algorithm over several chains; ties go to the lowest label."""
+    """The most probable labels of several chains (Viterbi's algorithm); ties go to the lowest label."""
     n = scores.shape[1]
-    came_from = np.empty((lengths[0], n), dtype=np.int32)
+    backpointers = np.empty((lengths[0], n), dtype=np.int32)
     best, following = np.empty(n), np.empty(n)
     for i in range(starts.shape[0]):
         first, length = starts[i], lengths[i]
         best[:] = scores[rows[first]]
         for t in range(1, length):
             for s in range(n):
-                before, value = 0, best[0] + transitions[0, s]
+                previous, value = 0, best[0] + transitions[0, s]
                 for u in range(1, n):
                     if best[u] + transitions[u, s] > value:
-                        before, value = u, best[u] + transitions[u, s]
-                came_from[t, s] = before
+                        previous, value = u, best[u] + transitions[u, s]
+                backpointers[t, s] = previous
                 following[s] = value + scores[rows[first + t], s]
             best[:] = following
         label = 0
@@ -327,5 +326,5 @@ def best_labels(
                 label = s
         labels[first + length - 1] = label
         for t in range(length - 1, 0, -1):
-            label = came_from[t, label]
+            label = backpointers[t, label]
             labels[first + t - 1] = label

@@ -1,14 +1,14 @@
-"""The conditional random field on chains, as a function of its weights."""
+"""The objective of a conditional random field on chains, as a function of its parameters."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from pauca.crf.inference import ChainInference
 from pauca.crf.observations import Observations
-from pauca.crf.passes import Passes
 
 
-class ChainField:
+class ChainCRF:
     """The mean negative log-likelihood of label sequences, and its ridges.
 
     With scores ``E_t = W x_t + b`` of the C labels at position t and transitions ``T``, the labels y of a sequence have
@@ -16,19 +16,19 @@ class ChainField:
 
         Q = (1/N) sum (log Z - sum_t E_t[y_t] - sum_t T[y_(t-1), y_t]) + (ridge/2) |W|^2 + (ridge_transitions/2) |T|^2,
 
-    where W are the weights of columns divided by how much they move (``Observations.spreads``).
+    where W are the weights of columns divided by their scales (``Observations.scales``).
 
     Lafferty, McCallum and Pereira (2001); Liu, Fujimaki and Ye (2014), section 5 and D.2, who take the sum for the
     mean. It is convex. No transition leads from one sequence to the next.
 
-    Coordinates are weights of columns that are centred and so divided. So gradients and ridges compare whatever units
-    columns are in, and binary columns stay as they are. A standard deviation would favour sensors that hardly ever
-    fire: their first derivatives promise far more than they keep. A range would put back those that seldom go to their
-    extremes. Nothing is copied: ``(x - mean) / spread`` is a matter of weights and biases.
+    Coordinates are weights of columns that are centred and divided by their scale. So gradients and ridges do not
+    depend on the units of columns, and binary columns stay as they are. Dividing by the standard deviation would favour
+    sensors that rarely fire, whose gradients overstate what they gain; dividing by the range would disfavour those that
+    rarely take their extreme values. Nothing is copied: ``(x - mean) / scale`` is absorbed by weights and biases.
 
-    A score of the first label is a bias that all transitions to the label take back, one of the last a bias that all
-    transitions from it do. So these say nothing new: they are directions in which Q is all but flat, since it changes
-    at the ends of sequences only. As coordinates with a curvature of their own they halve the steps that a fit takes.
+    A score of the first label equals a bias of that label less all transitions to it, a score of the last label a bias
+    less all transitions from it. So they add no new parameters: they are directions in which Q is nearly flat, since it
+    changes at the ends of sequences only. As coordinates of their own they halve the steps that a fit takes.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class ChainField:
     n_labels : int
     ridge, ridge_transitions : float
     owner : ndarray of int, shape (n_columns,), default=None
-        The sensor that each column belongs to. None: every column is one.
+        The sensor that each column belongs to. None: every column is a sensor.
     by_weight : bool, default=False
-        Whether single weights are chosen, and not all weights of a sensor.
+        Whether single weights are selected instead of all weights of a sensor.
     threads : int, default=1
 
     Attributes
@@ -51,13 +51,13 @@ class ChainField:
     free : ndarray
         Coordinates that are always in and never counted: transitions and biases.
     groups : ndarray of shape (n_coords,) or None
-        What is chosen together, by sensor, -1 for what is free; None where single weights are chosen.
+        The sensor of every coordinate, -1 for free ones; None if single weights are selected.
     start : ndarray of shape (n_coords,)
         The logarithms of smoothed frequencies for transitions, and zeros.
     floor : float
         Zero: Q is never below it.
     costly : bool
-        True: a value takes a pass over all sequences.
+        True: each value takes a pass over all sequences.
     """
 
     floor = 0.0
@@ -84,24 +84,24 @@ class ChainField:
         by_sensor = np.full(self.n_coords, -1, dtype=np.intp)
         by_sensor[: self.n_weights] = np.repeat(sensors, n_labels)
         self.groups = None if by_weight else by_sensor
-        self._mean = observations.pull(observations.often[:, None])[:, 0]
-        self._spread = observations.spreads()
-        self._passes = Passes(observations, n_labels, threads)
+        self._mean = observations.transpose_dot(observations.row_shares[:, None])[:, 0]
+        self._scale = observations.scales()
+        self._inference = ChainInference(observations, n_labels, threads)
         self._ridge = ridge
         self._ridge_transitions = ridge_transitions
-        places = observations.rows.astype(np.intp) * n_labels + labels
-        self._seen_by_row = _counted(places, (observations.matrix.shape[0], n_labels))
-        goes_on = np.ones(len(labels), dtype=bool)
-        goes_on[observations.bounds[1:] - 1] = False
-        steps = np.flatnonzero(goes_on)
-        self._seen_steps = _counted(labels[steps] * n_labels + labels[steps + 1], (n_labels, n_labels))
+        cells = observations.rows.astype(np.intp) * n_labels + labels
+        self._label_counts = _count(cells, (observations.matrix.shape[0], n_labels))
+        has_next = np.ones(len(labels), dtype=bool)
+        has_next[observations.bounds[1:] - 1] = False
+        steps = np.flatnonzero(has_next)
+        self._transition_counts = _count(labels[steps] * n_labels + labels[steps + 1], (n_labels, n_labels))
         self.start = np.zeros(self.n_coords)
-        self.start[self.n_weights :][: n_labels**2] = _log_frequencies(self._seen_steps).ravel()
+        self.start[self.n_weights :][: n_labels**2] = _log_frequencies(self._transition_counts).ravel()
 
-    def weights(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights of the columns as they are (n_columns, C), transitions (C, C) from row to column, and biases (C,)."""
+    def parameters(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights of unscaled columns (n_columns, C), transitions (C, C) from row to column, and biases (C,)."""
         n = self.n_labels
-        weights = w[: self.n_weights].reshape(-1, n) / self._spread[:, None]
+        weights = w[: self.n_weights].reshape(-1, n) / self._scale[:, None]
         transitions, rest = np.split(w[self.n_weights :], [n * n])
         biases, first, last = rest.reshape(3, n)
         steps = transitions.reshape(n, n) - first - last[:, None]
@@ -119,32 +119,35 @@ class ChainField:
         """Q and its gradient."""
         scores, transitions = self._scores(w)
         n = self.observations.n_positions
-        sums = self._passes.sums(scores, transitions - transitions.max())
-        excess = sums.marginals - self._seen_by_row
+        expected = self._inference.expectations(scores, transitions - transitions.max())
+        excess = expected.marginals - self._label_counts
         by_label = excess.sum(axis=0)
-        pulled = (self.observations.pull(excess) - np.outer(self._mean, by_label)) / (n * self._spread[:, None])
-        steps = (sums.transitions - self._seen_steps) / n + self._ridge_transitions * transitions
+        by_column = self.observations.transpose_dot(excess) - np.outer(self._mean, by_label)
+        steps = (expected.transitions - self._transition_counts) / n + self._ridge_transitions * transitions
         biases = by_label / n
         ends = biases - steps.sum(axis=0), biases - steps.sum(axis=1)
-        gradient = np.concatenate([pulled.ravel(), steps.ravel(), biases, *ends])
+        gradient = np.concatenate([(by_column / (n * self._scale[:, None])).ravel(), steps.ravel(), biases, *ends])
         gradient[: self.n_weights] += self._ridge * w[: self.n_weights]
-        return self._value(w, scores, transitions, sums.log_normalisers), gradient
+        return self._value(w, scores, transitions, expected.log_partitions), gradient
 
     def curvature(self, w: np.ndarray) -> np.ndarray:
-        """About the second derivatives of Q along each coordinate: variances, as if positions were independent.
+        """Approximate second derivatives of Q along each coordinate: variances, as if positions were independent.
 
-        ``sum_t P_t(s) (1 - P_t(s)) x_tj^2 / N`` for a weight, of columns so scaled; for a transition the same with the
-        probability of the pair. Positions near each other do depend on each other: this ranks, it bounds nothing.
+        ``sum_t P_t(s) (1 - P_t(s)) x_tj^2 / N`` for a weight of a scaled column; for a transition the same with the
+        probability of the pair. Since nearby positions are dependent, this is a ranking and not a bound.
         """
         scores, transitions = self._scores(w)
-        once = self._passes.sums(scores, transitions)
-        twice = self._passes.sums(scores, transitions, squared=True)
+        once = self._inference.expectations(scores, transitions)
+        twice = self._inference.expectations(scores, transitions, squared=True)
         n = self.observations.n_positions
-        mass = np.maximum(once.marginals - twice.marginals, 0.0)
-        by_label, pulled = mass.sum(axis=0) / n, self.observations.pull_squares(mass, self._mean) / n
-        weights = pulled / self._spread[:, None] ** 2 + self._ridge
+        variances = np.maximum(once.marginals - twice.marginals, 0.0)
+        by_label, by_column = (
+            variances.sum(axis=0) / n,
+            self.observations.squared_transpose_dot(variances, self._mean) / n,
+        )
+        weights = by_column / self._scale[:, None] ** 2 + self._ridge
         steps = np.maximum(once.transitions - twice.transitions, 0.0) / n + self._ridge_transitions
-        # The first and last positions are taken to be like all others.
+        # The first and last positions are assumed to be like all others.
         share = (len(self.observations.bounds) - 1) / n
         ends = np.tile(share * by_label + self.n_labels * self._ridge_transitions, 2)
         return np.concatenate([weights.ravel(), steps.ravel(), by_label, ends])
@@ -152,28 +155,28 @@ class ChainField:
     def _scores(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Scores of labels shifted to be at most zero, and transitions.
 
-        A shift of scores or transitions does not change Q. With both at most zero, the logarithms of normalisers and
-        the scores of the labels that were seen are near zero wherever labels fit: the difference of the two keeps its
-        last digits, on which line searches depend.
+        A shift of scores or transitions does not change Q. With both at most zero, log partitions and the scores of
+        the observed labels are near zero where the model fits well: their difference keeps its last digits, which line
+        searches need.
         """
-        weights, transitions, biases = self.weights(w)
+        weights, transitions, biases = self.parameters(w)
         scores = self.observations.scores(weights)
         scores += biases
         scores -= scores.max(axis=1, keepdims=True)
         return scores, transitions
 
-    def _value(self, w: np.ndarray, scores: np.ndarray, transitions: np.ndarray, log_normalisers: np.ndarray) -> float:
-        """Q; the normalisers are those of transitions shifted to be at most zero."""
+    def _value(self, w: np.ndarray, scores: np.ndarray, transitions: np.ndarray, log_partitions: np.ndarray) -> float:
+        """Q; the log partitions are those of transitions shifted to be at most zero."""
         steps = transitions - transitions.max()
-        seen = float(np.vdot(self._seen_by_row, scores)) + float(np.vdot(self._seen_steps, steps))
+        observed = float(np.vdot(self._label_counts, scores)) + float(np.vdot(self._transition_counts, steps))
         weights = w[: self.n_weights]
         squares = self._ridge * float(weights @ weights) + self._ridge_transitions * float(np.sum(transitions**2))
-        return (float(log_normalisers.sum()) - seen) / self.observations.n_positions + 0.5 * squares
+        return (float(log_partitions.sum()) - observed) / self.observations.n_positions + 0.5 * squares
 
 
-def _counted(places: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """How often each place of a table occurs."""
-    return np.bincount(places, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
+def _count(cells: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """How often each cell of a table occurs."""
+    return np.bincount(cells, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
 
 
 def _log_frequencies(steps: np.ndarray) -> np.ndarray:

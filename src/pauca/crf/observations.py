@@ -1,4 +1,4 @@
-"""What was observed: sequences as one matrix, and which of its rows are alike."""
+"""Observed sequences as one matrix, with equal rows stored once where that pays."""
 
 from __future__ import annotations
 
@@ -11,76 +11,85 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-# Rows are gathered into patterns where that leaves at most this share of them; a sample of rows tells whether to try.
-WORTH_GATHERING = 0.5
-SAMPLE = 2048
+from pauca.wording import quoted_columns
 
-# Rows that are not in double precision are brought there so many numbers at a time, not as a whole.
-NUMBERS_AT_A_TIME = 1 << 20
+# Equal rows are stored once if that leaves at most this share of them; a sample of rows shows whether to try.
+MOST_DISTINCT = 0.5
+SAMPLE_SIZE = 2048
 
-# A column is at rest while it shows one value at all positions but this share; so many rows at least tell which.
-AT_REST = 0.5
-LEAST_SAMPLE = 64
+# Rows of other types are converted to double precision so many numbers at a time, not as a whole.
+BLOCK_SIZE = 1 << 20
 
-# A column whose values differ by no more than this is constant: the square would be zero. So is one whose values differ
-# by no more than this share of them, which is next to nothing but rounding.
-DOES_NOT_VARY = 1e-150
-ROUNDING = 1e-13
+# A column has a usual value if at most this share of its positions depart from it; at least so many rows show which.
+USUAL_SHARE = 0.5
+LEAST_SAMPLE_SIZE = 64
 
-# Columns are compared in so many parts: a sparse matrix is turned around part by part, not as a whole.
-PARTS = 16
+# A column is constant if its range is at most this, since the square would be zero, or at most this share of its
+# values: that is the rounding of a few operations on a constant.
+LEAST_RANGE = 1e-150
+LEAST_RELATIVE_RANGE = 1e-13
+
+# Larger values overflow when they are squared and summed.
+LARGEST = 1e150
+
+# Scores are products with columns as they are, less the contribution of their means. Where values are so many times
+# larger than the range of their column, too few digits are left for a fit.
+MOST_OFFSET = 1e8
+
+# Columns are compared in so many parts: a sparse matrix is transposed part by part, not as a whole.
+COLUMN_PARTS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
     """Positions of several sequences, one after the other.
 
-    Binary sensors show the same few patterns again and again. Scores are then computed once for every pattern, and what
-    flows back is summed by pattern before it meets the matrix: both become small products.
+    Binary sensors show the same few rows again and again. Scores are then computed once for every distinct row, and
+    probabilities are summed by row before they are multiplied by the matrix: both products become small.
 
     Attributes
     ----------
     matrix : ndarray or CSR matrix of shape (m, n_columns)
-        Distinct patterns in the order in which they first occur, or all rows as they are.
+        Distinct rows in the order in which they first occur, or all rows as they are.
     rows : ndarray of int32, shape (n,)
-        The row of the matrix that each position shows.
+        The row of the matrix of each position.
     bounds : ndarray of int64, shape (n_sequences + 1,)
         Sequence i has the positions from ``bounds[i]`` up to but without ``bounds[i + 1]``.
-    gathered : bool
-        Whether rows stand for patterns: several positions may show the same one.
+    rows_repeat : bool
+        Whether several positions may have the same row of the matrix.
     """
 
     matrix: Any
     rows: np.ndarray
     bounds: np.ndarray
-    gathered: bool
+    rows_repeat: bool
 
     @classmethod
-    def plain(cls, matrix: Any, bounds: np.ndarray) -> Observations:
+    def from_rows(cls, matrix: Any, bounds: np.ndarray) -> Observations:
         """Every position with a row of its own."""
         return cls(matrix, np.arange(matrix.shape[0], dtype=np.int32), bounds.astype(np.int64), False)
 
     @classmethod
-    def gather(cls, matrix: Any, bounds: np.ndarray) -> Observations:
-        """Positions gathered into patterns where that pays."""
+    def from_distinct_rows(cls, matrix: Any, bounds: np.ndarray) -> Observations:
+        """Equal rows stored once, where that pays."""
         n = matrix.shape[0]
-        sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
-        # A sample meets few rows twice even where the whole does; what has next to none there has few anywhere.
-        if len(_first_seen(matrix[sample])[1]) > (1 + WORTH_GATHERING) / 2 * len(sample):
-            return cls.plain(matrix, bounds)
-        rows, first = _first_seen(matrix)
-        if len(first) > WORTH_GATHERING * n:
-            return cls.plain(matrix, bounds)
-        patterns = matrix[first]
-        patterns = patterns.astype(np.float64) if sparse.issparse(patterns) else np.asarray(patterns, dtype=np.float64)
-        return cls(patterns, rows, bounds.astype(np.int64), True)
+        sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLE_SIZE)).astype(np.intp))
+        # A sample repeats fewer rows than the whole does; where it repeats next to none, the whole repeats few.
+        if len(_distinct_rows(matrix[sample])[1]) > (1 + MOST_DISTINCT) / 2 * len(sample):
+            return cls.from_rows(matrix, bounds)
+        rows, first = _distinct_rows(matrix)
+        if len(first) > MOST_DISTINCT * n:
+            return cls.from_rows(matrix, bounds)
+        distinct = matrix[first]
+        distinct = distinct.astype(np.float64) if sparse.issparse(distinct) else np.asarray(distinct, dtype=np.float64)
+        return cls(distinct, rows, bounds.astype(np.int64), True)
 
     def take(self, sequences: np.ndarray) -> Observations:
-        """Some of the sequences, on the same matrix; one that is named several times occurs so often."""
+        """Some of the sequences, on the same matrix; an index may occur several times."""
         positions = self.positions(sequences)
         bounds = np.concatenate([[0], np.cumsum(np.diff(self.bounds)[sequences])])
-        gathered = self.gathered or len(np.unique(sequences)) < len(sequences)
-        return Observations(self.matrix, self.rows[positions], bounds, gathered)
+        rows_repeat = self.rows_repeat or len(np.unique(sequences)) < len(sequences)
+        return Observations(self.matrix, self.rows[positions], bounds, rows_repeat)
 
     def positions(self, sequences: np.ndarray) -> np.ndarray:
         """The positions of some sequences, one after the other."""
@@ -97,7 +106,7 @@ class Observations:
         return int(self.matrix.shape[1])
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
-        """``matrix @ weights`` for weights of shape (n_columns, C); columns without weight are not read."""
+        """``matrix @ weights`` for weights of shape (n_columns, C); columns of zero weight are not read."""
         used = np.flatnonzero(np.any(weights, axis=1))
         if len(used) == 0:
             return np.zeros((self.matrix.shape[0], weights.shape[1]))
@@ -111,35 +120,35 @@ class Observations:
             np.matmul(block.astype(np.float64, copy=False), weights[used], out=out[here])
         return out
 
-    def pull(self, mass: np.ndarray) -> np.ndarray:
-        """``matrix.T @ mass`` for mass of shape (m, C)."""
+    def transpose_dot(self, values: np.ndarray) -> np.ndarray:
+        """``matrix.T @ values`` for values of shape (m, C)."""
         if sparse.issparse(self.matrix):
-            return np.asarray(self.matrix.T @ mass)
-        total = np.zeros((self.n_columns, mass.shape[1]))
+            return np.asarray(self.matrix.T @ values)
+        total = np.zeros((self.n_columns, values.shape[1]))
         for here in self._blocks():
-            total += self.matrix[here].astype(np.float64, copy=False).T @ mass[here]
+            total += self.matrix[here].astype(np.float64, copy=False).T @ values[here]
         return total
 
-    def pull_squares(self, mass: np.ndarray, centre: np.ndarray) -> np.ndarray:
-        """``((matrix - centre) ** 2).T @ mass`` for mass of shape (m, C) and a centre of every column.
+    def squared_transpose_dot(self, values: np.ndarray, centre: np.ndarray) -> np.ndarray:
+        """``((matrix - centre) ** 2).T @ values`` for values of shape (m, C) and a centre of every column.
 
-        Centred first and squared then: of columns far from zero, squares less squares would leave nothing but rounding.
+        Columns are centred before they are squared: for columns far from zero, a difference of squares is rounding.
         """
         if not sparse.issparse(self.matrix):
-            total = np.zeros((self.n_columns, mass.shape[1]))
+            total = np.zeros((self.n_columns, values.shape[1]))
             for here in self._blocks():
-                away = self.matrix[here] - centre
-                away *= away
-                total += away.T @ mass[here]
+                departure = self.matrix[here] - centre
+                departure *= departure
+                total += departure.T @ values[here]
             return total
         squares = self.matrix.astype(np.float64)
         squares.data = (squares.data - centre[squares.indices]) ** 2
         stored = np.bincount(squares.indices, minlength=self.n_columns)
-        pulled = np.asarray(squares.T @ mass)
+        product = np.asarray(squares.T @ values)
         squares.data = np.ones_like(squares.data)
-        zeros = np.maximum(mass.sum(axis=0) - squares.T @ mass, 0.0)
+        zeros = np.maximum(values.sum(axis=0) - squares.T @ values, 0.0)
         zeros[stored == self.matrix.shape[0]] = 0.0
-        return pulled + centre[:, None] ** 2 * zeros
+        return product + centre[:, None] ** 2 * zeros
 
     @cached_property
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -157,70 +166,69 @@ class Observations:
         return np.where(_differ(lowest, highest), highest - lowest, 1.0)
 
     @cached_property
-    def often(self) -> np.ndarray:
-        """The share of positions that show each row of the matrix."""
+    def row_shares(self) -> np.ndarray:
+        """The share of positions that have each row of the matrix."""
         return np.bincount(self.rows, minlength=self.matrix.shape[0]) / self.n_positions
 
-    def spreads(self) -> np.ndarray:
-        """By how much each column moves; one for columns that do not vary.
+    def scales(self) -> np.ndarray:
+        """The scale of each column; one for columns that do not vary.
 
-        A sensor that rests at one value at half of the positions or more moves by the root mean square of its
-        departures from it: of a binary one that is the range. Any other moves by twice the standard deviation, as a
-        binary one does that is on half of the time; a few values far out then matter little.
+        A column with one value at half of the positions or more has the root mean square of its departures from that
+        value: the range, if it is binary. Any other column has twice its standard deviation, which agrees for a binary
+        column that is on half of the time; outliers then have little effect.
         """
         if not sparse.issparse(self.matrix):
-            found = self._moves(self.matrix)
+            scales = self._dense_scales(self.matrix)
         else:
-            lively = self.often @ (self.matrix != 0).astype(np.float64)
-            squares = self.often @ self.matrix.astype(np.float64).power(2)
-            found = np.sqrt(squares / np.where(lively > 0, lively, 1.0))
-            # At most half of their values are zero, so that there is room for the others.
-            full = np.flatnonzero(lively > AT_REST)
-            found[full] = self._moves(self.matrix[:, full].toarray())
-        return np.where(self.varies() & (found > 0), found, 1.0)
+            departing = self.row_shares @ (self.matrix != 0).astype(np.float64)
+            squares = self.row_shares @ self.matrix.astype(np.float64).power(2)
+            scales = np.sqrt(squares / np.where(departing > 0, departing, 1.0))
+            # At most half of their values are zero, so a dense copy at most doubles their memory.
+            full = np.flatnonzero(departing > USUAL_SHARE)
+            scales[full] = self._dense_scales(self.matrix[:, full].toarray())
+        return np.where(self.varies() & (scales > 0), scales, 1.0)
 
-    def _moves(self, matrix: np.ndarray) -> np.ndarray:
-        """By how much columns of a dense matrix with the same rows move."""
+    def _dense_scales(self, matrix: np.ndarray) -> np.ndarray:
+        """Scales of the columns of a dense matrix that has the same rows."""
         n_columns = matrix.shape[1]
-        step = max(LEAST_SAMPLE, NUMBERS_AT_A_TIME // max(1, n_columns))
-        some = np.linspace(0, self.n_positions - 1, min(self.n_positions, SAMPLE, step)).astype(np.intp)
-        # A value that is there half of the time is the median.
-        rest = np.percentile(matrix[self.rows[some]].astype(np.float64), 50, axis=0, method="lower")
-        lively, mean, squares = np.zeros((3, n_columns))
+        step = max(LEAST_SAMPLE_SIZE, BLOCK_SIZE // max(1, n_columns))
+        some = np.linspace(0, self.n_positions - 1, min(self.n_positions, SAMPLE_SIZE, step)).astype(np.intp)
+        # A value that occurs half of the time is the median.
+        usual = np.percentile(matrix[self.rows[some]].astype(np.float64), 50, axis=0, method="lower")
+        departing, mean, squares = np.zeros((3, n_columns))
         for start in range(0, matrix.shape[0], step):
             here = slice(start, start + step)
-            away = matrix[here] - rest
-            lively += self.often[here] @ (away != 0)
-            mean += self.often[here] @ away
-            squares += self.often[here] @ away**2
-        rests = lively <= AT_REST
-        return np.sqrt(
-            np.where(rests, squares / np.where(lively > 0, lively, 1.0), 4.0 * np.maximum(squares - mean**2, 0.0))
-        )
+            departure = matrix[here] - usual
+            departing += self.row_shares[here] @ (departure != 0)
+            mean += self.row_shares[here] @ departure
+            squares += self.row_shares[here] @ departure**2
+        deviations = 4.0 * np.maximum(squares - mean**2, 0.0)
+        departures = squares / np.where(departing > 0, departing, 1.0)
+        return np.sqrt(np.where(departing <= USUAL_SHARE, departures, deviations))
 
     def varies(self) -> np.ndarray:
-        """Whether the values of each column differ by as much as can be squared, and by more than rounding."""
+        """Whether each column varies by more than rounding, and by enough for its square not to be zero."""
         return _differ(*self.extremes)
 
     def magnitudes(self) -> np.ndarray:
         """The largest absolute value of every column."""
         return _magnitudes(*self.extremes)
 
-    def twins(self) -> np.ndarray:
-        """For every column the first that is the same."""
-        seen: dict[bytes, int] = {}
+    def first_copies(self) -> np.ndarray:
+        """For every column the first column that equals it."""
+        numbers: dict[bytes, int] = {}
         first: list[int] = []
-        step = -(-self.n_columns // PARTS)
+        step = -(-self.n_columns // COLUMN_PARTS)
         for start in range(0, self.n_columns, step):
             columns = self.matrix[:, start : start + step].T
-            for key in _keys(columns.tocsr() if sparse.issparse(columns) else columns):
-                first.append(seen.setdefault(blake2b(key, digest_size=16).digest(), len(first)))
+            for key in _row_bytes(columns.tocsr() if sparse.issparse(columns) else columns):
+                first.append(numbers.setdefault(blake2b(key, digest_size=16).digest(), len(first)))
         return np.array(first, dtype=np.intp)
 
     def _blocks(self) -> Iterator[slice]:
-        """The rows, a number at a time; all at once where nothing need be copied."""
+        """Blocks of rows; all rows at once where no conversion is needed."""
         n = self.matrix.shape[0]
-        step = n if self.matrix.dtype == np.float64 else max(1, NUMBERS_AT_A_TIME // max(1, self.n_columns))
+        step = n if self.matrix.dtype == np.float64 else max(1, BLOCK_SIZE // max(1, self.n_columns))
         return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
@@ -229,22 +237,42 @@ def _magnitudes(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
 
 
 def _differ(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    return highest - lowest > np.maximum(DOES_NOT_VARY, ROUNDING * _magnitudes(lowest, highest))
+    return highest - lowest > np.maximum(LEAST_RANGE, LEAST_RELATIVE_RANGE * _magnitudes(lowest, highest))
 
 
-def _first_seen(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
-    """For every row the number of its pattern, and for every pattern the row that showed it first."""
-    seen: dict[bytes, int] = {}
-    rows = np.array([seen.setdefault(key, len(seen)) for key in _keys(matrix)], dtype=np.int32)
-    first = np.empty(len(seen), dtype=np.intp)
+def _distinct_rows(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+    """For every row the number of its distinct row, and for every distinct row its first index."""
+    numbers: dict[bytes, int] = {}
+    rows = np.array([numbers.setdefault(key, len(numbers)) for key in _row_bytes(matrix)], dtype=np.int32)
+    first = np.empty(len(numbers), dtype=np.intp)
     first[rows[::-1]] = np.arange(len(rows) - 1, -1, -1)
     return rows, first
 
 
-def _keys(matrix: Any) -> Iterator[bytes]:
+def _row_bytes(matrix: Any) -> Iterator[bytes]:
     """The bytes of every row."""
     if sparse.issparse(matrix):
         data, indices, ends = matrix.data, matrix.indices, matrix.indptr
         pairs = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
         return (indices[a:b].tobytes() + data[a:b].tobytes() for a, b in pairs)
     return (row.tobytes() for row in (np.packbits(matrix, axis=1) if matrix.dtype == bool else matrix))
+
+
+def check_magnitudes(observations: Observations, columns: np.ndarray, names: np.ndarray | None) -> None:
+    """Refuse values that cannot be squared; ``columns`` are the indices of the matrix's columns in the fit."""
+    large = columns[observations.magnitudes() > LARGEST]
+    if len(large):
+        raise ValueError(
+            f"X holds values too large to be squared (beyond about {LARGEST:g}). Found in: "
+            f"{quoted_columns(names, large)}. Rescale them."
+        )
+
+
+def check_offsets(observations: Observations, varies: np.ndarray, names: np.ndarray | None) -> None:
+    """Refuse columns whose range is tiny compared with their values."""
+    far = np.flatnonzero(varies & (observations.magnitudes() > MOST_OFFSET * observations.ranges()))
+    if len(far):
+        raise ValueError(
+            f"Columns of X vary by less than {1 / MOST_OFFSET:g} of their values, too little for double precision: "
+            f"{quoted_columns(names, far)}. Subtract a number near their mean, the same one in every sequence."
+        )

@@ -1,4 +1,4 @@
-"""The search for sensors on some of the sequences, and what its models say in the user's units."""
+"""The search for sensors: settings and data of a fit, searches on some of the sequences, and the path they lead to."""
 
 from __future__ import annotations
 
@@ -7,30 +7,112 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 
 from pauca.constraints.limits import Limits
+from pauca.constraints.parsing import Columns, ConstraintParser
 from pauca.constraints.units import Units
-from pauca.crf.objective import ChainField
-from pauca.crf.observations import Observations
-from pauca.crf.passes import Passes
+from pauca.crf.feature_groups import RedundantSensors, column_sensors, find_redundant
+from pauca.crf.inference import ChainInference, load_kernels
+from pauca.crf.input import Sequences
+from pauca.crf.objective import ChainCRF
+from pauca.crf.observations import Observations, check_magnitudes, check_offsets
 from pauca.custom.objective import CustomProblem
 from pauca.custom.subset import CustomSubset
 from pauca.model import Model
-from pauca.model_selection.folds import Fold
+from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.rules import choose_by_folds
-from pauca.model_selection.selection import Selection, Weigh
+from pauca.model_selection.selection import Selection, Weigh, choose_size
+from pauca.model_selection.sizes import size_range_for
 from pauca.results.choice import ACCURACY, Choice
-from pauca.search.driver import Method
+from pauca.results.path import Path
+from pauca.search.driver import Budget, Goal, Method
+from pauca.search.parallel import Watch
 from pauca.search.problem import SearchRun
+from pauca.subsets.base import require_memory
+from pauca.wording import column_names
+
+# Refits hold an inverse Hessian and copies of it.
+SQUARE_ARRAYS = 6
+
+SENSOR, WEIGHT = "sensor", "weight"
+
+
+@dataclass(frozen=True, eq=False)
+class TaggerSettings:
+    """Parameters of a tagger, checked."""
+
+    sizes: int | tuple[int, ...] | str | None
+    """A size, sizes to compare, "auto", or None for as many sensors as help."""
+    by_weight: bool
+    """Whether single weights are selected instead of sensors."""
+    method: Method
+    cv: Any
+    selection_rule: str
+    n_jobs: int
+    ridge: float | None
+    ridge_transitions: float | None
+    tol: float
+    budget: Budget
+    """Time limit and callback."""
+    feature_groups: Any
+    constraints: dict[str, Any]
+    """The parameters always, never, costs and budget, as given."""
+
+    @property
+    def largest(self) -> int | None:
+        """The largest size that the user gave, if any."""
+        if isinstance(self.sizes, str) or self.sizes is None:
+            return None
+        return self.sizes if isinstance(self.sizes, int) else max(self.sizes)
+
+    @property
+    def compares_sizes(self) -> bool:
+        """Whether the size is chosen by cross-validation."""
+        return isinstance(self.sizes, tuple | str)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """The sequences of one search: their objective, and the labels that occur in them."""
+
+    crf: ChainCRF
+    present: np.ndarray
+    """Codes of the labels that occur."""
+
+    def parameters(self, model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights of columns, transitions and biases of a model of the search."""
+        w = np.zeros(self.crf.n_coords)
+        w[self.crf.free], w[model.support] = model.free, model.coef
+        return self.crf.parameters(w)
+
+    def predict(self, model: Model, sequences: Observations) -> np.ndarray:
+        """Codes of the most probable labels of some sequences."""
+        weights, transitions, biases = self.parameters(model)
+        scores = sequences.scores(weights) + biases
+        return self.present[ChainInference(sequences, len(biases)).viterbi(scores, transitions)]
+
+    def in_user_units(self, model: Model, *, by_weight: bool) -> Model:
+        """A model of the search for columns in the user's units.
+
+        By sensor: coefficients of shape (C, columns), an intercept for each label, and transitions as free parameters.
+        By weight: the chosen weights, and transitions and biases as free parameters.
+        """
+        weights, transitions, biases = self.parameters(model)
+        if by_weight:
+            free = np.concatenate([transitions.ravel(), biases])
+            return replace(model, coef=weights.ravel()[model.support], free=free)
+        columns, free = np.unique(model.support // len(biases)), transitions.ravel()
+        return replace(model, support=columns, coef=weights[columns].T.copy(), intercept=biases, free=free)
 
 
 @dataclass(frozen=True, eq=False)
 class TaggerProblem:
-    """Sequences, labels and wishes, all of them checked; any number of searches start from it."""
+    """Sequences, labels and constraints, checked; any number of searches start from it."""
 
     observations: Observations
     codes: np.ndarray
-    """Number of the label of every position."""
+    """Code of the label of every position."""
     method: Method
     units: Units
     limits: Limits
@@ -40,13 +122,13 @@ class TaggerProblem:
     threads: int
 
     def begin(self, weights: np.ndarray, design: Any = None) -> SearchRun:
-        """A search on the sequences that have weight, which is how often each of them occurs."""
-        chosen = np.repeat(np.arange(len(weights)), _times(weights))
+        """A search on the sequences of positive weight, which is proportional to how often each of them occurs."""
+        chosen = np.repeat(np.arange(len(weights)), _repetitions(weights))
         whole = np.array_equal(chosen, np.arange(len(weights)))
         data = self.observations if whole else self.observations.take(chosen)
-        # A label that these sequences do not have cannot be learned from them.
+        # A label that does not occur in these sequences cannot be learned from them.
         present, codes = np.unique(self.codes[self.observations.positions(chosen)], return_inverse=True)
-        field = ChainField(
+        crf = ChainCRF(
             data,
             codes,
             len(present),
@@ -56,71 +138,140 @@ class TaggerProblem:
             by_weight=self.by_weight,
             threads=self.threads,
         )
-        return SearchRun(self.method, Learned(field, present), CustomSubset.start(CustomProblem(field), self.limits))
+        return SearchRun(self.method, TrainingSet(crf, present), CustomSubset.start(CustomProblem(crf), self.limits))
+
+    def accuracies(self, fold: Fold, run: SearchRun, sizes: list[int]) -> list[float]:
+        """The share of positions of a fold's test sequences that models of some sizes label correctly."""
+        held_out = self.observations.take(fold.test)
+        truth = self.codes[self.observations.positions(fold.test)]
+        models = run.models(0)
+        # A search that ended early has nothing better than its largest model.
+        nearest = [max(one for one in models if one <= size) for size in sizes]
+        shares = {one: float(np.mean(run.design.predict(models[one], held_out) == truth)) for one in set(nearest)}
+        return [shares[one] for one in nearest]
 
 
-def _times(weights: np.ndarray) -> np.ndarray:
-    """The smallest whole numbers that are in proportion to some weights, which came of whole numbers."""
+@dataclass(frozen=True)
+class TaggerFit:
+    """The result of a search."""
+
+    path: Path
+    size: int
+    """The chosen size."""
+    redundant: RedundantSensors
+
+
+def fit_tagger(settings: TaggerSettings, sequences: Sequences, classes: np.ndarray, codes: np.ndarray) -> TaggerFit:
+    """Search for sensors on all sequences, and on those of every fold if the size is to be chosen."""
+    load_kernels()  # says what to install before any work
+    n_sequences = len(sequences.bounds) - 1
+    if settings.compares_sizes and n_sequences < 2:
+        raise ValueError("Choosing k needs at least two sequences, to hold some of them out; give k as a number.")
+    problem, redundant = _make_problem(settings, sequences, codes, len(classes))
+    weights = np.full(n_sequences, 1.0 / n_sequences)
+    if isinstance(settings.sizes, tuple | str):
+        folds = make_folds(settings.cv, np.zeros(n_sequences), None, weights, classifies=False)
+        selection = Selection(problem, weights, folds, settings.tol)
+        watch = Watch(settings.budget, settings.n_jobs, cpu_count())
+        sizes = size_range_for(settings.sizes, len(problem.units) - len(problem.limits.never))
+        choice = choose_size(selection, sizes, watch, None, _by_accuracy(settings.selection_rule, problem))
+        path = _make_path(selection.whole, problem, sequences, classes, choice.chosen, choice)
+        return TaggerFit(path, choice.chosen, redundant)
+    run, goal = problem.begin(weights), Goal(settings.sizes, settings.tol)
+    history = run.advance(goal, settings.budget)
+    size = problem.method.answer(history, goal)
+    return TaggerFit(_make_path(run, problem, sequences, classes, size, None), size, redundant)
+
+
+def _make_problem(
+    settings: TaggerSettings, sequences: Sequences, codes: np.ndarray, n_labels: int
+) -> tuple[TaggerProblem, RedundantSensors]:
+    n, n_columns, by_weight = len(codes), sequences.matrix.shape[1], settings.by_weight
+    columns = Columns(n_columns, sequences.names)
+    sensors = column_sensors(settings.feature_groups, columns)
+    parser = ConstraintParser(columns, feature_groups=sensors, noun=f"{SENSOR}s", **settings.constraints)
+    _require_memory(n_labels, settings.largest or 0, None if by_weight else parser.units)
+    observations = Observations.from_distinct_rows(sequences.matrix, sequences.bounds)
+    check_magnitudes(observations, np.arange(n_columns), sequences.names)
+    varies = observations.varies()
+    check_offsets(observations, varies, sequences.names)
+    limits = parser.limits(settings.largest, varies)
+    redundant = find_redundant(observations, parser.units, limits, varies)
+    problem = TaggerProblem(
+        observations,
+        codes,
+        settings.method,
+        Units.columns(n_columns * n_labels) if by_weight else parser.units,
+        redundant.excluded_weights(n_labels) if by_weight else redundant.excluded(limits),
+        by_weight,
+        1.0 / n if settings.ridge is None else settings.ridge,
+        1.0 / n if settings.ridge_transitions is None else settings.ridge_transitions,
+        # Folds run at the same time, each in a thread of its own.
+        1 if settings.compares_sizes else settings.n_jobs,
+    )
+    return problem, redundant
+
+
+def _require_memory(n_labels: int, size: int, sensors: Units | None) -> None:
+    """Refuse more labels than memory allows: refits hold an inverse Hessian over all transitions and weights.
+
+    Of sensors with several columns the smallest are counted, and none without a size: this is a lower bound.
+    """
+    columns = size if sensors is None else int(np.sort(sensors.sizes())[:size].sum()) * n_labels
+    n_coords = n_labels**2 + 3 * n_labels + columns
+    require_memory(
+        SQUARE_ARRAYS * 8 * n_coords**2,
+        f"A model of {n_labels} labels, with a weight for each of their {n_labels**2} transitions,",
+        "Merge rare labels, or leave them out: tens of labels are fine.",
+    )
+
+
+def _repetitions(weights: np.ndarray) -> np.ndarray:
+    """The smallest whole numbers in proportion to weights that are shares of whole numbers."""
     shares = weights / weights[weights > 0].min()
-    for often in itertools.count(1):
-        times = np.rint(shares * often)
-        if np.abs(times - shares * often).max() < 1e-6:
+    for factor in itertools.count(1):
+        repetitions = np.rint(shares * factor)
+        if np.abs(repetitions - shares * factor).max() < 1e-6:
             break
-    return times.astype(np.intp)
+    return repetitions.astype(np.intp)
 
 
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """What a search has learned from: the field on its sequences, and which labels these have."""
+def _by_accuracy(rule: str, problem: TaggerProblem) -> Weigh:
+    """A choice of size by the accuracy on sequences held out."""
 
-    field: ChainField
-    present: np.ndarray
-
-    def weights(self, model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights of columns, transitions and biases of a model of the search."""
-        w = np.zeros(self.field.n_coords)
-        w[self.field.free], w[model.support] = model.free, model.coef
-        return self.field.weights(w)
-
-    def labels(self, model: Model, sequences: Observations) -> np.ndarray:
-        """Numbers of the most probable labels of some sequences."""
-        weights, transitions, biases = self.weights(model)
-        scores = sequences.scores(weights) + biases
-        return self.present[Passes(sequences, len(biases)).best_labels(scores, transitions)]
-
-
-def by_accuracy(rule: str, problem: TaggerProblem) -> Weigh:
-    """A choice by the share of positions labelled rightly in sequences held out."""
-
-    def weigh(selection: Selection, sizes: list[int]) -> Choice:
-        found = selection.fold_runs()
-        if not found:
+    def choose(selection: Selection, sizes: list[int]) -> Choice:
+        runs = selection.fold_runs()
+        if not runs:
             return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, ACCURACY)
-        scores = np.array([_accuracies(problem, fold, run, sizes) for fold, run in found])
+        scores = np.array([problem.accuracies(fold, run, sizes) for fold, run in runs])
         return choose_by_folds(np.array(sizes), scores, rule, ACCURACY)
 
-    return weigh
+    return choose
 
 
-def _accuracies(problem: TaggerProblem, fold: Fold, run: SearchRun, sizes: list[int]) -> list[float]:
-    held_out = problem.observations.take(fold.test)
-    truth = problem.codes[problem.observations.positions(fold.test)]
-    models = run.models(0)
-    # A search that ended early has no better to offer than its largest model.
-    places = [max(one for one in models if one <= size) for size in sizes]
-    found = {one: float(np.mean(run.design.labels(models[one], held_out) == truth)) for one in set(places)}
-    return [found[one] for one in places]
-
-
-def told(learned: Learned, model: Model, *, by_weight: bool) -> Model:
-    """A model in the user's units.
-
-    By sensor: coefficients of shape (C, columns), an intercept for each label, and transitions as what is always in. By
-    weight: the chosen weights, and transitions and biases as what is always in.
-    """
-    weights, transitions, biases = learned.weights(model)
+def _make_path(
+    run: SearchRun, problem: TaggerProblem, sequences: Sequences, classes: np.ndarray, size: int, choice: Choice | None
+) -> Path:
+    history, training = run.history, run.design
+    assert history is not None
+    assert history.stop is not None
+    by_weight, n_columns = problem.by_weight, problem.observations.n_columns
+    models = {size: training.in_user_units(one, by_weight=by_weight) for size, one in run.models(size).items()}
+    labels = [str(label) for label in classes.tolist()]
     if by_weight:
-        free = np.concatenate([transitions.ravel(), biases])
-        return replace(model, coef=weights.ravel()[model.support], free=free)
-    columns = np.unique(model.support // len(biases))
-    return replace(model, support=columns, coef=weights[columns].T.copy(), intercept=biases, free=transitions.ravel())
+        sensors = column_names(sequences.names, range(n_columns))
+        names = np.array([f"{sensor} -> {label}" for sensor in sensors for label in labels], dtype=object)
+        return Path(models, history.moves, history.stop, len(names), names, choice=choice, noun=WEIGHT)
+    return Path(
+        models,
+        history.moves,
+        history.stop,
+        n_columns,
+        sequences.names,
+        problem.units.labels,
+        None if problem.units.single else problem.units.owner,
+        labels,
+        prices=problem.limits.price,
+        choice=choice,
+        noun=SENSOR,
+    )

@@ -1,168 +1,190 @@
-"""What the estimators share: from checked input to a path, and from the path to fitted attributes."""
+"""What SparseRegressor and SparseClassifier share: from checked input to a path, and from the path to attributes."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
 from sklearn.base import is_classifier
-from sklearn.metrics import check_scoring
+from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.constraints.parsing import ConstraintParser, check_independent
+from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.design import Design, make_design
-from pauca.estimators.fit_warnings import remarks
+from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
-from pauca.estimators.sensitivity import FitData, SensitivityMixin
+from pauca.estimators.sensitivity import FitData, find_alternatives, measure_stability
+from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
-from pauca.losses import Loss
 from pauca.losses.checks import check_loss
-from pauca.methods import resolve
 from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, by_folds, choose_size
-from pauca.model_selection.sizes import check_choice, parse_sizes, scorer_name, size_range_for
+from pauca.model_selection.sizes import largest_size, size_range_for
 from pauca.results.choice import Choice
 from pauca.results.path import Path
-from pauca.search.driver import Budget, Goal, Method, Progress
+from pauca.results.stability import Stability
+from pauca.search.driver import Goal
 from pauca.search.history import Move
 from pauca.search.parallel import Watch
 from pauca.search.problem import LinearProblem, SearchRun, Target
 from pauca.warnings import PaucaWarning
 
 
-class SparseModel(SensitivityMixin, FittedModel):
+class SparseModel(FittedModel):
     """A search for a linear model with few features: all that does not depend on what the target is."""
 
-    def __init__(
-        self,
-        k: int | str | Iterable[int] | None = "auto",
-        *,
-        loss: str | Loss,
-        method: str | Method = "exchange",
-        cv: Any = None,
-        scoring: Any = None,
-        selection_rule: str = "1se",
-        criterion: str | None = None,
-        n_jobs: int | None = None,
-        ridge: float = 0.0,
-        tol: float = 0.0,
-        fit_intercept: bool = True,
-        feature_groups: Any = None,
-        max_per_group: int | None = None,
-        always: Any = None,
-        never: Any = None,
-        costs: Any = None,
-        budget: float | None = None,
-        bounds: Any = None,
-        time_limit: float | None = None,
-        callback: Callable[[Progress], bool | None] | None = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.k = k
-        self.loss = loss
-        self.method = method
-        self.cv = cv
-        self.scoring = scoring
-        self.selection_rule = selection_rule
-        self.criterion = criterion
-        self.n_jobs = n_jobs
-        self.ridge = ridge
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.feature_groups = feature_groups
-        self.max_per_group = max_per_group
-        self.always = always
-        self.never = never
-        self.costs = costs
-        self.budget = budget
-        self.bounds = bounds
-        self.time_limit = time_limit
-        self.callback = callback
-        self.warm_start = warm_start
+    _fit_data: FitData | None
 
-    def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:
-        """Run the method on checked data and keep what came of it; ``rows`` are the groups of rows for folds."""
+    def alternatives(self, count: int = 3) -> list[dict[str, Any]]:
+        """For each chosen feature the best others in its place, and what each would cost.
+
+        Every swap is refitted on the data of the fit. A fitted model refers to these data (it never copies them) until
+        it is saved, pickled or fitted again.
+
+        Parameters
+        ----------
+        count : int, default=3
+            Number of replacements for each feature.
+
+        Returns
+        -------
+        list of dict
+            With the keys feature, replacement, objective (after the swap) and explained_lost, the share explained that
+            the swap would cost. The most important features come first. The list is kept as ``alternatives_``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> first = SparseRegressor(k=3).fit(X, y).alternatives(count=1)[0]
+        >>> first["feature"], first["replacement"], round(first["explained_lost"], 3)
+        ('bmi', 's3', 0.071)
+        """
+        check = ParameterChecks("alternatives")
+        self.alternatives_ = find_alternatives(
+            self._data("alternatives"), self.path_, self.k_, check.count("count", count)
+        )
+        return self.alternatives_
+
+    def stability(self, n_resamples: int = 50, *, random_state: int | None = 0, n_jobs: int | None = None) -> Stability:
+        """How often each feature is chosen when as many are chosen on random halves of the rows.
+
+        Halves come in pairs that make up the whole (Shah and Samworth 2013), and keep the shares of classes. A feature
+        that is chosen in nearly all of them does not depend on a few rows; where two are chosen about half of the time,
+        they carry the same information. The data of the fit are read once more, as by ``alternatives``.
+
+        Parameters
+        ----------
+        n_resamples : int, default=50
+        random_state : int or None, default=0
+            The same number gives the same halves.
+        n_jobs : int or None, default=None
+            Number of searches that run at a time, as in scikit-learn.
+
+        Returns
+        -------
+        Stability
+            Kept as ``stability_``; ``plot_stability()`` draws it.
+        """
+        count, data = ParameterChecks("stability").count("n_resamples", n_resamples), self._data("stability")
+        self.stability_ = measure_stability(
+            data, self.path_, self.k_, count, random_state, n_jobs, stratify=is_classifier(self)
+        )
+        return self.stability_
+
+    def plot_stability(self, ax: Any = None, most: int = 20) -> Any:
+        """Draw what ``stability`` has found.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+        most : int, default=20
+            No more than this many bars.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "stability_"):
+            raise ValueError("Nothing to draw yet: call stability() first.")
+        return self.stability_.plot(ax, most)
+
+    def _search(
+        self, settings: SearchSettings, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, row_groups: Any
+    ) -> None:
+        """Run the method on checked data and set the fitted attributes; ``row_groups`` are kept together by folds."""
         check_loss(target.loss, target.y, weights, target.n_outputs)
         names = getattr(self, "feature_names_in_", None)
-        wishes = ConstraintParser(self, X.shape[1], names)
+        constraints = ConstraintParser(Columns(X.shape[1], names), **settings.constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            design = make_design(X, weights, center=self.fit_intercept)
+            design = make_design(X, weights, center=settings.fit_intercept)
         check_moments(self, design, X, names)
-        problem = self._problem(X, target, weights, wishes, design)
-        if wishes.units.single and not self.ridge:
+        problem = _make_problem(settings, X, target, weights, constraints, design)
+        if problem.units.single and not settings.ridge:
             check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
-        asked = parse_sizes(self)
-        if asked is None or isinstance(asked, int):
-            run, answer, choice = *self._to_size(problem, weights, design, asked), None
+        sizes = settings.sizes
+        if sizes is None or isinstance(sizes, int):
+            run, answer, choice = *self._run_to_size(settings, problem, weights, design, sizes), None
         else:
-            run, choice = self._to_choice(problem, weights, design, asked, y, rows)
+            run, choice = self._run_and_choose(settings, problem, weights, design, sizes, y, row_groups)
             answer = choice.chosen
-        self._keep(run, answer, choice, problem, names)
+        self.path_ = self._make_path(run, answer, choice, problem, names)
+        self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
+        self._choose(answer)
         self._fit_data = FitData(problem, weights, y)
-        self._warn(run, wishes)
+        found = " ".join(fit_warnings(self.path_, self.k_, settings, run, constraints))
+        if found:
+            warnings.warn(found, PaucaWarning, stacklevel=3)
 
-    def _problem(
-        self, X: Any, target: Target, weights: np.ndarray, wishes: ConstraintParser, design: Design
-    ) -> LinearProblem:
-        asked = parse_sizes(self)
-        largest = max(asked) if isinstance(asked, tuple) else asked if isinstance(asked, int) else None
-        outputs = target.y if target.y.ndim == 2 else target.y[None]
-        return LinearProblem(
-            X,
-            target,
-            resolve(self.method),
-            wishes.units,
-            wishes.limits(largest, design.usable),
-            wishes.bounds(),
-            float(self.ridge),
-            self.fit_intercept,
-            target.loss.tuned(outputs, weights),
-        )
-
-    def _to_size(
-        self, problem: LinearProblem, weights: np.ndarray, design: Design, k: int | None
+    def _run_to_size(
+        self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design, k: int | None
     ) -> tuple[SearchRun, int]:
-        """The search for models up to a given size, taken up where the last fit left off if that is wanted."""
-        goal, run = Goal(k, float(self.tol)), problem.begin(weights, design)
+        """Models up to a given size; with ``warm_start`` the search goes on where the last fit ended."""
+        goal, run = settings.goal(k), problem.begin(weights, design)
         key = (problem.method, problem.target.loss, run.subset.data_key(), problem.units.key(), problem.limits.key())
-        history = run.advance(goal, self._budget(), self._moves_to_resume(key, goal))
+        resume = self._moves_to_resume(key, goal) if settings.warm_start else ()
+        history = run.advance(goal, settings.run_budget, resume)
         self._resume_key, self._resume_tol = key, goal.tol
         return run, problem.method.answer(history, goal)
 
-    def _to_choice(
+    def _run_and_choose(
         self,
+        settings: SearchSettings,
         problem: LinearProblem,
         weights: np.ndarray,
         design: Design,
-        asked: tuple[int, ...] | str,
+        sizes: tuple[int, ...] | str,
         y: np.ndarray,
-        rows: Any,
+        row_groups: Any,
     ) -> tuple[SearchRun, Choice]:
-        """The search for a size: paths on all rows and on those of every fold."""
+        """Paths on all rows and on those of every fold, and the size they lead to."""
         self.__dict__.pop("_resume_key", None)
         folds: list[Fold] = []
-        if self.criterion is None:
-            folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
-            scorer = None if self.scoring is None else check_scoring(self, self.scoring)
-            weigh = by_folds(self.selection_rule, scorer, scorer_name(self.scoring), self, y)
+        if settings.criterion is None:
+            folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
+            weigh = by_folds(settings.selection_rule, scorer_for(self, settings.scoring), y)
         else:
-            weigh = by_criterion(self.criterion)
-        reach = size_range_for(asked, int(np.count_nonzero(problem.units.any(design.usable))))
-        selection = Selection(problem, weights, folds, float(self.tol))
-        watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
-        choice = choose_size(selection, reach, watch, design, weigh)
+            weigh = by_criterion(settings.criterion)
+        size_range = size_range_for(sizes, int(np.count_nonzero(problem.units.any(design.usable))))
+        selection = Selection(problem, weights, folds, settings.tol)
+        runs = Watch(settings.run_budget, effective_n_jobs(settings.n_jobs), cpu_count())
+        choice = choose_size(selection, size_range, runs, design, weigh)
         return selection.whole, choice
 
-    def _keep(
+    def _make_path(
         self, run: SearchRun, answer: int, choice: Choice | None, problem: LinearProblem, names: np.ndarray | None
-    ) -> None:
+    ) -> Path:
         history, units = run.history, problem.units
         assert history is not None
         assert history.stop is not None
-        self.path_ = Path(
+        return Path(
             run.models(answer),
             history.moves,
             history.stop,
@@ -174,28 +196,30 @@ class SparseModel(SensitivityMixin, FittedModel):
             problem.limits.price,
             choice,
         )
-        self.__dict__.pop("raw_table_", None)  # what a table of an earlier fit was like
-        self._choose(answer)
+
+    def _settings(self) -> SearchSettings:
+        """The parameters, checked before any data are looked at."""
+        settings = SearchSettings.parse(type(self).__name__, self.get_params(deep=False))
+        if settings.scoring is not None:
+            scorer_for(self, settings.scoring)
+        return settings
 
     def _check_options(self) -> None:
-        """Refuse options that cannot be meant, before any data are looked at."""
-        parse_sizes(self)
-        check_choice(self)
-        ParameterChecks(type(self).__name__).number("tol", self.tol)
-        self._budget()
-        resolve(self.method)
-        ParameterChecks(type(self).__name__).number("ridge", self.ridge)
-        ParameterChecks(type(self).__name__).flag("fit_intercept", self.fit_intercept)
-        ParameterChecks(type(self).__name__).flag("warm_start", self.warm_start)
-        ParameterChecks(type(self).__name__).optional_callable("callback", self.callback)
+        self._settings()
 
-    def _budget(self) -> Budget:
-        limit = (
-            None
-            if self.time_limit is None
-            else ParameterChecks(type(self).__name__).number("time_limit", self.time_limit, positive=True)
-        )
-        return Budget(limit, self.callback)
+    def _data(self, caller: str) -> FitData:
+        check_is_fitted(self)
+        data = getattr(self, "_fit_data", None)
+        if data is None:
+            raise ValueError(
+                f"{caller}() needs the data of the fit, which are not kept in files or pickles: fit the model again."
+            )
+        return data
+
+    def __getstate__(self) -> Any:
+        # Data do not travel with a model.
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_fit_data"}
 
     def _twin(self) -> Self:
         other = super()._twin()
@@ -212,17 +236,32 @@ class SparseModel(SensitivityMixin, FittedModel):
             self.cost_ = self.path_.cost(size)
 
     def _moves_to_resume(self, key: tuple[Any, ...], goal: Goal) -> Sequence[Move]:
-        """The events of the last fit if this one may go on from them: same data and method, and no lesser goal."""
-        if not self.warm_start or getattr(self, "_resume_key", None) != key:
+        """The moves of the last fit if this one may go on from them: same data and method, and no lesser goal."""
+        if getattr(self, "_resume_key", None) != key:
             return ()
         # A run that grew beyond the size that is now wanted has passed it; one that shrinks has yet to come to it.
         grew = any(move[0] == "add" for move in self.path_.moves)
         went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
         return () if went_too_far else self.path_.moves
 
-    def _warn(self, run: SearchRun, wishes: ConstraintParser) -> None:
-        """One warning for all that was noteworthy."""
-        assert run.history is not None
-        noteworthy = " ".join(remarks(self, run.history, run.design, wishes))
-        if noteworthy:
-            warnings.warn(noteworthy, PaucaWarning, stacklevel=4)
+
+def _make_problem(
+    settings: SearchSettings,
+    X: Any,
+    target: Target,
+    weights: np.ndarray,
+    constraints: ConstraintParser,
+    design: Design,
+) -> LinearProblem:
+    outputs = target.y if target.y.ndim == 2 else target.y[None]
+    return LinearProblem(
+        X,
+        target,
+        settings.method,
+        constraints.units,
+        constraints.limits(largest_size(settings.sizes), design.usable),
+        constraints.bounds(),
+        settings.ridge,
+        settings.fit_intercept,
+        target.loss.tuned(outputs, weights),
+    )

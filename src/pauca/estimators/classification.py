@@ -1,4 +1,4 @@
-"""Methods that only some losses allow."""
+"""What all classifiers share: how their targets are checked, their predictions and probabilities."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pauca.wording import plain
 
 
 class WithProbabilities:
-    """A method that only estimators whose loss models probabilities have; to others its absence says why.
+    """A method of estimators whose loss models probabilities; for other losses the AttributeError says why.
 
     scikit-learn's ``available_if`` does the same, but keeps the reason out of the message.
     """

@@ -1,4 +1,4 @@
-"""Classes told apart by few features, as a scikit-learn estimator."""
+"""SparseClassifier: the best linear classifier with few features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pauca.losses import Loss
 from pauca.search.driver import Method, Progress
 
 
-@register_kind("SparseClassifier", labels=("classes_",))
+@register_kind("SparseClassifier", arrays=("classes_",))
 class SparseClassifier(ClassificationMixin, SparseModel):
     """The best linear classifier with few features.
 
@@ -47,7 +47,7 @@ class SparseClassifier(ClassificationMixin, SparseModel):
     ridge : float, default=0.0
         Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
     tol : float, default=0.0
-        The least decrease of the objective that is worth a further feature.
+        The least decrease of the objective for which a further feature is added.
     fit_intercept : bool, default=True
         Whether to fit an intercept; it is never penalised and never counted.
     class_weight : dict, "balanced" or None, default=None
@@ -65,7 +65,8 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         with ``feature_groups`` (and no ``max_per_group``) they are labels of groups if any is one, integers too.
         Candidates are ranked by gain per price.
     budget : float or None, default=None
-        The largest total price. What is found within it is the best that exchanges come to; it is not proved best.
+        The largest total price. Models within a budget are found by exchanges of features; they are not proved to be
+        best.
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. Zero must be
         allowed. With two classes they are about the coefficients of the second.
@@ -150,29 +151,27 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
     ) -> None:
-        super().__init__(
-            k,
-            loss=loss,
-            method=method,
-            cv=cv,
-            scoring=scoring,
-            selection_rule=selection_rule,
-            criterion=criterion,
-            n_jobs=n_jobs,
-            ridge=ridge,
-            tol=tol,
-            fit_intercept=fit_intercept,
-            feature_groups=feature_groups,
-            max_per_group=max_per_group,
-            always=always,
-            never=never,
-            costs=costs,
-            budget=budget,
-            bounds=bounds,
-            time_limit=time_limit,
-            callback=callback,
-            warm_start=warm_start,
-        )
+        self.k = k
+        self.loss = loss
+        self.method = method
+        self.cv = cv
+        self.scoring = scoring
+        self.selection_rule = selection_rule
+        self.criterion = criterion
+        self.n_jobs = n_jobs
+        self.ridge = ridge
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.feature_groups = feature_groups
+        self.max_per_group = max_per_group
+        self.always = always
+        self.never = never
+        self.costs = costs
+        self.budget = budget
+        self.bounds = bounds
+        self.time_limit = time_limit
+        self.callback = callback
+        self.warm_start = warm_start
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseClassifier:
@@ -192,7 +191,7 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         -------
         self
         """
-        self._check_options()
+        settings = self._settings()
         X, y, weights, target = self._checked(X, y, sample_weight)
-        self._search(X, y, weights, target, groups)
+        self._search(settings, X, y, weights, target, groups)
         return self

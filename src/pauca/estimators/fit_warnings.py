@@ -1,53 +1,55 @@
-"""What was noteworthy about a fit, in sentences for the one warning that tells of it."""
+"""What a user should know of a fit and cannot see from its numbers: the text of its one warning."""
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from pauca.constraints.parsing import ConstraintParser
-from pauca.design import Design
+from pauca.estimators.settings import SearchSettings
 from pauca.results.path import Path
-from pauca.search.history import History
+from pauca.search.problem import SearchRun
 from pauca.search.stop import Stop
 from pauca.wording import quoted_columns
 
+SEPARABLE = (
+    "The data are separable, at least in part, so some coefficients diverge. Predictions can be used, but the sizes of "
+    "coefficients, and probabilities near 0 or 1, mean little. For coefficients that can be read set a ridge, such as "
+    "ridge=1e-3 on standardised columns."
+)
+NOT_CONVERGED = (
+    "The solver did not converge: the coefficients may be inaccurate. Standardise the columns, leave out nearly "
+    "equal ones, or set a ridge."
+)
 
-def remarks(estimator: Any, history: History, design: Design, wishes: ConstraintParser) -> Iterator[str]:
-    """What the user should know of a fit and cannot see from its numbers; as a rule nothing."""
-    path = estimator.path_
-    names, constant = path.column_names, np.flatnonzero(~design.usable)
+
+def fit_warnings(
+    path: Path, size: int, settings: SearchSettings, run: SearchRun, constraints: ConstraintParser
+) -> Iterator[str]:
+    """Warnings about a fit, for the model of the chosen ``size``; as a rule none."""
+    history, usable, units = run.history, run.design.usable, constraints.units
+    assert history is not None
+    constant = np.flatnonzero(~usable)
     if len(constant):
-        yield f"Constant columns were left out: {quoted_columns(names, constant)}."
+        yield f"Constant columns were left out: {quoted_columns(path.column_names, constant)}."
     if history.dependent and history.stop is not Stop.PERFECT:
-        unit_names = names if wishes.units.single else wishes.units.labels
-        yield (
-            f"Columns that are linear combinations of chosen ones were left out: "
-            f"{quoted_columns(unit_names, history.dependent)}."
-        )
-    if isinstance(estimator.k, numbers.Integral) and estimator.k_ < estimator.k:
-        yield from fewer(estimator, wishes.noun, len(wishes.units))
+        dependent = quoted_columns(path.column_names if units.single else units.labels, history.dependent)
+        yield f"Columns that are linear combinations of chosen ones were left out: {dependent}."
+    if isinstance(settings.sizes, int) and size < settings.sizes:
+        yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
     if path.choice is not None and path.choice.chosen == 0:
         yield path.choice.message
-    yield from ended(path, int(wishes.units.any(design.usable).sum()))
-    if not path[estimator.k_].converged:
-        yield (
-            "The refit did not come to its end: the coefficients may be off. Standardise the columns, leave out those "
-            "that are nearly alike, or set a ridge."
-        )
-    if path[estimator.k_].diverged:
-        yield (
-            "Some coefficients have grown large and would grow on, as where some rows can be told apart without error. "
-            "Predictions can be used, but the sizes of coefficients, and probabilities near 0 or 1, say little. "
-            "For coefficients that can be read set a ridge, such as ridge=1e-3 on standardised columns."
-        )
+    yield from unusual_end(path, int(units.any(usable).sum()))
+    if not path[size].converged:
+        yield NOT_CONVERGED
+    if path[size].diverged:
+        yield SEPARABLE
 
 
-def ended(path: Path, n_usable: int) -> Iterator[str]:
-    """What is odd about where a search ended that could have gone on to ``n_usable``."""
+def unusual_end(path: Path, n_usable: int) -> Iterator[str]:
+    """Warnings about where a search ended that could have gone on to ``n_usable``."""
     if path.choice is not None and path.stop is Stop.SIZE:
         chosen, largest = path.choice.chosen, int(path.choice.sizes.max())
         if 0 < chosen == largest < n_usable and len(path.choice.sizes) > 1:
@@ -56,16 +58,20 @@ def ended(path: Path, n_usable: int) -> Iterator[str]:
         yield f"The search was interrupted; the models up to size {max(path.sizes)} were kept."
 
 
-def fewer(estimator: Any, noun: str, n_units: int) -> Iterator[str]:
-    """Why there are fewer than were asked for; nothing where the user has asked for that too."""
-    asked, stop = f"k={estimator.k} {noun} were asked for, but", estimator.path_.stop
-    limits = [name for name in ("budget", "max_per_group") if getattr(estimator, name, None) is not None]
+def too_few(k: int, found: int, stop: Stop, noun: str, n_units: int, constraints: Mapping[str, Any]) -> Iterator[str]:
+    """Why a model has fewer units than ``k``; nothing where the user has asked for that too."""
+    asked_for = f"k={k} {noun} were asked for, but"
+    limits = [
+        f"{name}={constraints[name]}" for name in ("budget", "max_per_group") if constraints.get(name) is not None
+    ]
     if stop is Stop.LIMITS and limits:
-        given = " and ".join(f"{name}={getattr(estimator, name)}" for name in limits)
-        yield f"{asked} the search ended at {estimator.k_}: no other fits in {given}. Allow more or ask for fewer."
+        yield (
+            f"{asked_for} the search ended at {found}: no other fits in {' and '.join(limits)}. "
+            "Allow more or ask for fewer."
+        )
     elif stop in {Stop.LIMITS, Stop.EXHAUSTED}:
-        left_out = "" if estimator.never is None else " 'never' leaves out the others."
-        yield f"{asked} only {estimator.k_} of {n_units} can be used together.{left_out}"
+        left_out = "" if constraints.get("never") is None else " 'never' leaves out the others."
+        yield f"{asked_for} only {found} of {n_units} can be used together.{left_out}"
     elif stop is Stop.NO_GAIN:
-        do = "Ask for fewer" if getattr(estimator, "bounds", None) is None else "Loosen the bounds or ask for fewer"
-        yield f"{asked} the search ended at {estimator.k_}: no other lowers the objective. {do}."
+        hint = "Ask for fewer" if constraints.get("bounds") is None else "Loosen the bounds or ask for fewer"
+        yield f"{asked_for} the search ended at {found}: no other lowers the objective. {hint}."

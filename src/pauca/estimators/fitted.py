@@ -1,4 +1,4 @@
-"""What follows from a path and a size on it, whatever is modelled: other sizes, words, settings read from a file."""
+"""What every fitted estimator can do: other sizes, summaries, files, exports and reports."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class PathMixin:
         Returns
         -------
         str
-            The chosen features with their coefficients and what each is worth: how much of the share explained would be
-            lost if it were left out and the others refitted. The most valuable come first.
+            The chosen features with their coefficients and importances: how much of the share explained would be
+            lost if it were left out and the others refitted. The most important come first.
         """
         check_is_fitted(self)
         return summarize(self.path_, self.k_)
@@ -78,7 +78,7 @@ class PathMixin:
         return copy.copy(self)
 
     def _recheck_options(self) -> None:
-        """Refuse settings from a file that no fit would take; ``at(0)`` has ``k=0``, which no fit may ask for."""
+        """Check the parameters from a file as ``fit`` would; ``at(0)`` has ``k=0``, which no fit may ask for."""
         size, self.k = self.k, None if isinstance(self.k, int) and self.k == 0 else self.k
         try:
             self._check_options()
@@ -86,14 +86,27 @@ class PathMixin:
             self.k = size
 
 
-class ExportMixin:
-    """A fitted model that can be written down: as a file for ``pauca.load``, and in languages that know no pauca."""
+class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
+    """What every estimator can do once it has a ``path_`` and a size on it.
+
+    A kind of estimator derives from this and from ``RegressionMixin`` or ``ClassificationMixin``. Its ``fit`` sets
+    ``path_`` and calls ``_choose(size)``, which sets ``coef_``, ``intercept_``, ``support_``, ``objective_``, ``k_``
+    and ``stop_``; files and ``at`` go the same way. It has the parameters ``k`` and ``loss``, and ``_check_options()``
+    raises an error if one is invalid.
+    """
+
+    k: Any
+    loss: Any
+    path_: Path
+    stop_: Stop
+    k_: int
+    n_features_in_: int
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file of plain JSON, for ``pauca.load``.
 
         The file holds the settings, the names and the whole path, and no code. ``callback`` is left out. A loss or
-        method of your own can be saved if its class was made known with ``pauca.export.register_part``. A file that is
+        method of your own can be saved if its class was made known with ``pauca.export.register_class``. A file that is
         there already is replaced in one step, once the new one is whole.
 
         Parameters
@@ -121,7 +134,8 @@ class ExportMixin:
         """The model as SQL, in the words that all databases share.
 
         Names are quoted as the standard has it, with double quotes (MySQL understands them in its mode ANSI_QUOTES), so
-        that any name is safe; the few that cannot be are refused. A row in which a used column is NULL gives NULL.
+        that any name is safe; a name that cannot be quoted raises an error.
+        A row in which a used column is NULL gives NULL.
 
         Parameters
         ----------
@@ -193,18 +207,10 @@ class ExportMixin:
         check_is_fitted(self)
         return to_onnx(self)
 
-    def _restored(self: Any) -> None:
-        """Called when a file has been read: refuse what does not go together, set what the path does not hold."""
-        self._recheck_options()
-
-
-class ReportMixin:
-    """A fitted model that can be shown."""
-
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write the fitted model as one HTML page, to be opened in any browser; needs the extra [report].
 
-        The page holds the chosen features with what each is worth, a slider over all sizes of the path with what every
+        The page holds the chosen features with their importances, a slider over all sizes of the path with what every
         size gains and costs, curves, and the settings. It is a single file that asks nothing of the network and can be
         read, sent and printed without Python. It holds no rows of the data. A file that is there already is replaced in
         one step, once the new one is whole.
@@ -230,23 +236,6 @@ class ReportMixin:
 
         check_is_fitted(self)
         write_report(self, path, title)
-
-
-class FittedModel(PathMixin, ExportMixin, ReportMixin, SelectorMixin, BaseEstimator):
-    """What every estimator can do once it has a ``path_`` and a size on it.
-
-    A kind of estimator derives from this and from ``RegressionMixin`` or ``ClassificationMixin``. Its ``fit`` sets
-    ``path_`` and calls ``_choose(size)``, which sets ``coef_``, ``intercept_``, ``support_``, ``objective_``, ``k_``
-    and ``stop_``; files and ``at`` go the same way. It has the parameters ``k`` and ``loss``, and ``_check_options()``
-    refuses parameters that cannot be meant.
-    """
-
-    k: Any
-    loss: Any
-    path_: Path
-    stop_: Stop
-    k_: int
-    n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -281,9 +270,13 @@ class FittedModel(PathMixin, ExportMixin, ReportMixin, SelectorMixin, BaseEstima
         self.k_ = model.size
 
     def _words(self) -> tuple[list[str] | None, list[str] | None]:
-        """Names of several outputs, and of two classes that a single one tells apart."""
+        """Names of several outputs, or of the two classes of a single one."""
         return None, None
 
     def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         """Coefficients and intercept in the shapes that users of scikit-learn expect."""
         return coef, intercept
+
+    def _restored(self) -> None:
+        """Called after a file was read: check that its parts agree, and set what the path does not hold."""
+        self._recheck_options()

@@ -1,4 +1,4 @@
-"""Estimators that foretell numbers: how their targets are checked, and what they answer."""
+"""What all regressors share: how their targets are checked, and their predictions."""
 
 from __future__ import annotations
 

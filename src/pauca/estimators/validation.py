@@ -1,4 +1,4 @@
-"""Parameters that cannot be meant are refused before any data are looked at, in scikit-learn's words."""
+"""Checks of X, y and sample weights before any work, following scikit-learn's conventions and wording."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pauca.design import Design
 from pauca.wording import column_names, quoted_columns
 
 
-def refuse_no_table(X: Any) -> None:
-    """Refuse lazy frames, and texts that nobody has turned into numbers."""
+def check_is_table(X: Any) -> None:
+    """Raise an error for lazy frames, and for texts that were not turned into numbers."""
     if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
         raise TypeError("X is a lazy frame; call its collect() first.")
     if len(getattr(X, "shape", (0,))) == 1 and isinstance(X, Iterable) and isinstance(next(iter(X), None), str):
@@ -31,7 +31,7 @@ def refuse_no_table(X: Any) -> None:
 LARGEST_TARGET = 1e150
 
 
-# Sparse and dense data of any numeric dtype go through as they are; whether they are finite is looked at here.
+# Sparse and dense data of any numeric dtype go through as they are; whether they are finite is checked here.
 AS_IT_IS: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
 
 
@@ -41,7 +41,7 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
     Whether X is finite shows in its moments, which are the first pass over it; ``check_moments`` looks there.
     ``how`` is for scikit-learn's ``validate_data``.
     """
-    _refuse_text(estimator, y)
+    _check_not_text(estimator, y)
     with _named_columns(X):
         X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=multi_output, **AS_IT_IS, **how)
         X = _as_numbers(X)
@@ -58,7 +58,7 @@ def check_table(estimator: Any, X: Any, **how: Any) -> Any:
 
 def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
-    _refuse_missing_classes(y)
+    _check_no_missing_classes(y)
     with _named_columns(X):
         X, y = validate_data(estimator, X, y, **AS_IT_IS, **how)
         X = _as_numbers(X)
@@ -68,9 +68,9 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
         # scikit-learn's own words come first: its checks look for them.
         name = type(estimator).__name__
         raise ValueError(
-            f"Unknown label type: continuous. {name} tells classes apart, and y holds numbers with fractions. To "
-            f"foretell numbers use {name.replace('Classifier', 'Regressor')}; to tell ranges of them apart, make "
-            "classes of y first."
+            f"Unknown label type: continuous. {name} predicts classes, and y holds numbers with fractions. To "
+            f"predict numbers use {name.replace('Classifier', 'Regressor')}; to predict ranges of them, make classes "
+            "of y first."
         )
     check_classification_targets(y)
     return X, y
@@ -83,7 +83,7 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     not matter. An array must hold all columns of the fit, since of fewer nobody could say which they are, and
     scikit-learn wants numbers in all of them.
     """
-    refuse_no_table(X)
+    check_is_table(X)
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and _can_be_named(X, names, used):
         chosen = _by_name(estimator, X, names, used)
@@ -92,22 +92,22 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     else:
         with _named_columns(X), _fewer_columns(X, used):
             X = _as_numbers(_all_columns(estimator, X))
-        refuse_not_finite(estimator, X, names)
+        check_finite(estimator, X, names)
         return X[:, used]
-    refuse_not_finite(estimator, rows, np.array(column_names(names, used), dtype=object))
+    check_finite(estimator, rows, np.array(column_names(names, used), dtype=object))
     return rows
 
 
-def refuse_not_finite(estimator: Any, rows: Any, names: np.ndarray | None) -> None:
-    """Refuse rows with values that are not finite, and name their columns."""
+def check_finite(estimator: Any, rows: Any, names: np.ndarray | None) -> None:
+    """Raise an error that names the columns with values that are not finite."""
     bad = ~np.isfinite(rows.data if sparse.issparse(rows) else rows)
     if bad.any():
         places = np.unique(rows.tocoo().col[bad] if sparse.issparse(rows) else np.nonzero(bad)[1])
-        _refuse_values(estimator, rows, places, names)
+        _raise_for_values(estimator, rows, places, names)
 
 
 def check_target(y: np.ndarray) -> None:
-    """Refuse a target whose squares leave the range of floating-point numbers."""
+    """Raise an error for a target whose squares leave the range of floating-point numbers."""
     largest = np.abs(y).max()
     if largest > LARGEST_TARGET or 0 < largest < 1 / LARGEST_TARGET:
         raise ValueError(f"Input y has values of magnitude {largest:.3g}, which cannot be squared. Rescale it.")
@@ -157,21 +157,21 @@ def check_class_weight(class_weight: Any) -> None:
 
 
 def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | None) -> None:
-    """Refuse values that are not finite, or too large to be squared, and name their columns."""
+    """Raise an error that names the columns with values that are not finite, or too large to be squared."""
     bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
     if len(bad):
-        _refuse_values(estimator, X, bad, names)
+        _raise_for_values(estimator, X, bad, names)
 
 
-def _refuse_missing_classes(y: Any) -> None:
-    """Refuse classes that are None; scikit-learn fails to sort them."""
+def _check_no_missing_classes(y: Any) -> None:
+    """Raise an error for classes that are None; scikit-learn fails to sort them."""
     column = None if y is None or sparse.issparse(y) else _as_column(y)
     if column is not None and column.dtype == object and any(value is None for value in column.ravel().tolist()):
         raise ValueError("Input y contains None, which is no class. Leave out those rows, or give them a class.")
 
 
-def _refuse_text(estimator: Any, y: Any) -> None:
-    """Refuse a target of words; digits in text are numbers all the same."""
+def _check_not_text(estimator: Any, y: Any) -> None:
+    """Raise an error for a target of words; digits in text are numbers all the same."""
     column = None if y is None or sparse.issparse(y) else _as_column(y)
     if column is None or column.dtype.kind in "biuf" or _holds_numbers(column.astype(object)):
         return
@@ -179,7 +179,7 @@ def _refuse_text(estimator: Any, y: Any) -> None:
         if isinstance(value, str | bytes) and not _holds_numbers(np.array([value], dtype=object)):
             name = type(estimator).__name__
             raise ValueError(
-                f"y holds text, such as {value!r}, and {name} foretells numbers. To tell classes apart use "
+                f"y holds text, such as {value!r}, and {name} predicts numbers. To predict classes use "
                 f"{name.replace('Regressor', 'Classifier')}; for numbers written as text, turn them into floats first."
             )
 
@@ -187,11 +187,11 @@ def _refuse_text(estimator: Any, y: Any) -> None:
 def _as_column(y: Any) -> np.ndarray | None:
     try:
         return np.asarray(y)
-    except ValueError:  # rows of different lengths, which scikit-learn refuses with a sentence of its own
+    except ValueError:  # rows of different lengths, for which scikit-learn has its own error
         return None
 
 
-def _refuse_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
+def _raise_for_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
     columns = X[:, bad]
     values = columns.data if sparse.issparse(columns) else columns
     found = f"Found in: {quoted_columns(names, bad)}."
@@ -233,7 +233,7 @@ def _by_name(estimator: Any, X: Any, names: np.ndarray, used: np.ndarray) -> Any
 
 
 def _all_columns(estimator: Any, X: Any) -> Any:
-    """Rows with all columns of the fit; a sparse matrix cannot have names, so nobody is told that it has none."""
+    """Rows with all columns of the fit; a sparse matrix cannot have names, so there is no warning that it has none."""
     if not sparse.issparse(X):
         return validate_data(estimator, X, reset=False, **AS_IT_IS)
     X, wanted = check_array(X, estimator=estimator, **AS_IT_IS), estimator.n_features_in_
@@ -254,15 +254,15 @@ def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
         if len(shape) != 2 or shape[1] != len(used) or "features" not in str(error):
             raise
         raise ValueError(
-            f"{error} The chosen columns alone can be told apart by name only: fit and predict with frames, or give "
+            f"{error} The chosen columns alone can only be found by name: fit and predict with frames, or give "
             "all columns."
         ) from error
 
 
 @contextmanager
 def _named_columns(X: Any) -> Iterator[None]:
-    """What goes wrong with the columns of a frame is said with their names."""
-    refuse_no_table(X)
+    """Errors about the columns of a frame name them."""
+    check_is_table(X)
     dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
     if dates:
         raise ValueError(

@@ -1,8 +1,8 @@
-"""Taking a model away: plain files that need pauca to be read, and SQL, Python and ONNX that do not."""
+"""Exporting a model: model files for ``pauca.load``, and SQL, Python and ONNX, which run without pauca."""
 
 from pauca.export import onnx
 from pauca.export.files import ModelFileError
-from pauca.export.model_file import save
-from pauca.export.registry import register_kind, register_part
+from pauca.export.model_file import register_kind, save
+from pauca.export.values import register_class
 
-__all__ = ["ModelFileError", "onnx", "register_kind", "register_part", "save"]
+__all__ = ["ModelFileError", "onnx", "register_class", "register_kind", "save"]

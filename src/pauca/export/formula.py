@@ -1,26 +1,35 @@
-"""A fitted model as a formula: what the writers of SQL, Python and ONNX need to know of it, and no more."""
+"""A fitted linear model as a formula: all that the writers of SQL, Python and ONNX need."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from pauca.losses import resolve
+from pauca.results.path import Path
+
+
+class FittedLinearModel(Protocol):
+    """The attributes of an estimator that a formula is made from; a classifier also has ``classes_``."""
+
+    loss: Any
+    path_: Path
+    k_: int
 
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """Scores ``coef @ x[columns] + intercept``, and what they stand for.
+    """Linear scores ``coef @ x[columns] + intercept``, and how they become predictions.
 
     Conventions
     -----------
-    columns, names : indices and names of the used columns; ``x3`` stands for column 3 of a table without names
+    columns, names : indices and names of the used columns; column 3 of a table without names is called ``x3``
     coef, intercept : shapes (C, m) and (C,)
-    outputs : C names of what is predicted, or None for a single number without a name
-    classes : labels as plain Python values, or None; C is 1 where there are two
-    link : "identity" or "exp" for numbers; "log_loss", "softmax" or None, if there are no probabilities, for classes
+    outputs : C names of the outputs, or None for a single output without a name
+    classes : labels as plain Python values, or None; with two classes C is 1
+    link : "identity" or "exp" for regressors; "log_loss", "softmax", or None without probabilities, for classifiers
     """
 
     columns: list[int]
@@ -32,42 +41,39 @@ class Formula:
     link: str | None
 
 
-def formula_of(estimator: Any) -> Formula:
-    """The formula of a fitted estimator with a ``path_``, a ``loss`` and perhaps ``classes_``."""
-    path, size = estimator.path_, estimator.k_
-    model = path[size]
-    classes = getattr(estimator, "classes_", None)
+def formula_of(model: FittedLinearModel) -> Formula:
+    """The formula of a fitted estimator at its chosen size."""
+    path, chosen = model.path_, model.path_[model.k_]
+    classes = getattr(model, "classes_", None)
     return Formula(
-        columns=model.support.tolist(),
-        names=path.names(size),
-        coef=np.atleast_2d(model.coef),
-        intercept=np.atleast_1d(model.intercept),
+        columns=chosen.support.tolist(),
+        names=path.names(model.k_),
+        coef=np.atleast_2d(chosen.coef),
+        intercept=np.atleast_1d(chosen.intercept),
         outputs=path.output_names,
-        classes=None if classes is None else [_plain(label) for label in classes.tolist()],
-        link=_link_to_numbers(estimator.loss) if classes is None else _link_to_classes(estimator.loss, len(classes)),
+        classes=None if classes is None else [_plain_label(label) for label in classes.tolist()],
+        link=_regression_link(model.loss) if classes is None else _class_link(model.loss, len(classes)),
     )
 
 
-def _link_to_numbers(given: Any) -> str:
-    loss = resolve(given, classes=False)
+def _regression_link(loss_setting: Any) -> str:
+    loss = resolve(loss_setting, classes=False)
     link = loss.link_of("prediction")
     if link not in {"identity", "exp"}:
         raise ValueError(
-            f"{loss!r} turns scores into predictions by a function of its own. To have it written in another language, "
-            f'say which beside its method "prediction": link = "identity" or link = "exp".'
+            f'{loss!r} has its own method "prediction", which cannot be exported. If it is one of the two known links, '
+            'declare it in the class of the loss: link = "identity" or link = "exp".'
         )
     return link
 
 
-def _link_to_classes(given: Any, n_classes: int) -> str | None:
-    """The link, if it is one that can be written; classes are told by the scores alone."""
-    link = resolve(given, classes=True).for_classes(n_classes).link_of("probabilities")
+def _class_link(loss_setting: Any, n_classes: int) -> str | None:
+    """The link to probabilities, or None if it cannot be exported: classes follow from the scores alone."""
+    link = resolve(loss_setting, classes=True).for_classes(n_classes).link_of("probabilities")
     return link if link == ("log_loss" if n_classes == 2 else "softmax") else None
 
 
-def _plain(label: Any) -> Any:
+def _plain_label(label: Any) -> Any:
     if isinstance(label, bool | int | float | str):
         return label
-    raise ValueError(
-        f"The class {label!r} is neither a number nor a string, and cannot be written in another language."
-    )
+    raise ValueError(f"The class {label!r} cannot be exported: classes must be numbers or strings.")

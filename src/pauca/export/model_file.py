@@ -5,49 +5,101 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
 
-from pauca.export.files import ModelFileError, write_whole
-from pauca.export.json_reader import JsonReader
+from pauca.export.files import JsonReader, ModelFileError, write_atomically
 from pauca.export.path_file import FIELDS, read_path, write_path
-from pauca.export.raw_table import read_raw_table, write_raw_table
-from pauca.export.registry import KINDS, Kind, kind_of
 from pauca.export.values import read_array, read_value, write_array, write_value
 from pauca.results.path import Path
 from pauca.version import __version__
 
 FORMAT = "pauca model"
 
-# Raised whenever files change. A reader knows its own version and all before it; a setting that is added later must be
-# filled in here with its default for files of an earlier version.
+# Raised whenever files change. A parameter that is added later must be filled in here with its default for files of an
+# earlier version.
 VERSION = 2
 
-# Code that only matters while fitting: it is left out of files and comes back as None.
-LEFT_OUT = ("callback",)
+# Parameters that only matter while fitting and are code: they are not saved and come back as None.
+NOT_SAVED = ("callback",)
 
-# The same where it is code, such as a splitter, and not a number or a name.
-LEFT_OUT_AS_CODE = ("cv", "scoring")
+# The same, unless they are a number or a string (cv=5, scoring="r2").
+NOT_SAVED_AS_OBJECT = ("cv", "scoring")
 
-# The same where it is a function; its answers are on the path.
-LEFT_OUT_AS_FUNCTION = ("feature_groups",)
+# The same where they are a function; its results are on the path.
+NOT_SAVED_AS_FUNCTION = ("feature_groups",)
+
+C = TypeVar("C", bound=type)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A class of estimators that can be saved, or a class of paths, which has neither arrays nor numbers.
+
+    An estimator has ``path_`` and ``k_``, and ``_choose(size)`` sets what follows from them. ``arrays`` are the fitted
+    attributes that are one-dimensional arrays, such as ``classes_``; ``numbers`` those that are finite numbers. After
+    loading, ``_restored()`` sets all other fitted attributes, and raises ValueError or TypeError if the file is
+    inconsistent.
+    """
+
+    name: str
+    estimator: type
+    arrays: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+
+
+KINDS: dict[str, Kind] = {}
+"""By name. Estimators register themselves when they are imported, and ``pauca.loading`` imports them all."""
+
+
+def register_kind(name: str, arrays: tuple[str, ...] = (), numbers: tuple[str, ...] = ()) -> Callable[[C], C]:
+    """A decorator for estimators: models of this class are saved and loaded under ``name``."""
+
+    def register(estimator: C) -> C:
+        KINDS[name] = Kind(name, estimator, arrays, numbers)
+        return estimator
+
+    return register
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """How the command line encoded a raw table with text and missing values.
+
+    A column of text becomes columns such as ``city=Paris``, one for each of its values except the baseline.
+
+    Attributes
+    ----------
+    baselines : dict of str to str
+        The baseline of every column of text.
+    medians : dict of str to float, or None
+        Replacements for missing numbers; missing text then counts as the baseline. None: missing values are errors.
+    first_index : int or None
+        Whether a LIBSVM file counted its columns from 0 or 1; None for other tables.
+    """
+
+    baselines: dict[str, str] = field(default_factory=dict)
+    medians: dict[str, float] | None = None
+    first_index: int | None = None
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator, or the path of ``select``, to a file.
 
-    What was there is replaced once the new file is whole.
+    An existing file is replaced once the new one is complete.
     """
     document = write_document(estimator)
     read_document(document)  # A file that could not be read again is never written.
-    write_whole(path, _bytes({**document, "checksum": _checksum(document)}))
+    write_atomically(path, _bytes({**document, "checksum": _checksum(document)}))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The fitted model that ``model.save(path)`` has written, or the path of ``select``.
+    """Load a fitted model that ``model.save(path)`` wrote, or a path of ``select``.
 
-    Nothing in the file is evaluated, whoever wrote it. Everything is checked: that nothing is missing, unknown or out
-    of range, that lengths agree, that numbers are finite, and the checksum, if there is one (delete that field to edit
-    a file by hand).
+    Nothing in the file is evaluated, so it may come from anyone. Every field is checked: nothing may be missing,
+    unknown or out of range, lengths must agree, numbers must be finite, and the checksum must match (delete the field
+    ``checksum`` to edit a file by hand).
 
     Parameters
     ----------
@@ -56,14 +108,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        Fitted: predictions, ``summary()``, ``path_`` and ``at(size)`` are those of the model that was saved. Only
-        ``callback`` is None, ``feature_groups`` that were a function are what it said, and with ``warm_start`` the
-        next fit starts afresh. Where a path of ``select`` was saved, that path.
+        Fitted: predictions, ``summary()``, ``path_`` and ``at(size)`` are those of the saved model. Parameters that
+        are code are None: ``callback``, a splitter in ``cv``, a function in ``scoring``. A function in
+        ``feature_groups`` comes back as the groups it returned. With ``warm_start`` the next fit starts from scratch.
+        If a path of ``select`` was saved, that path.
 
     Raises
     ------
     ModelFileError
-        If the file is not a whole and sound model; the message says what is wrong, and where.
+        If the file is not a complete and valid model; the message says what is wrong, and where.
 
     Examples
     --------
@@ -80,72 +133,75 @@ def load(path: str | os.PathLike[str]) -> Any:
     with open(path, "rb") as file:
         content = file.read()
     try:
-        return read_document(_parsed(content))
+        return read_document(_parse(content))
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
     except RecursionError:
-        raise ModelFileError(f"{os.fspath(path)}: lists and objects are nested too deeply") from None
+        raise ModelFileError(f"{os.fspath(path)}: invalid file: lists and objects are nested too deeply") from None
 
 
 def write_document(estimator: Any) -> dict[str, Any]:
     """A fitted estimator, or a path, as lists, dicts, strings and numbers."""
-    kind = kind_of(estimator)
+    kind = _kind_of(estimator)
+    document = {"format": FORMAT, "version": VERSION, "pauca_version": __version__, "kind": kind.name}
     if isinstance(estimator, Path):
-        head = {"format": FORMAT, "version": VERSION, "pauca": __version__, "kind": kind.name}
-        return {**head, **write_path(estimator)}
-    settings = {
-        name: write_value(None if _is_left_out(name, value) else value, name)
+        return {**document, **write_path(estimator)}
+    document["parameters"] = {
+        name: write_value(None if _is_code(name, value) else value, name)
         for name, value in estimator.get_params(deep=False).items()
-        if name not in LEFT_OUT
+        if name not in NOT_SAVED
     }
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "pauca": __version__,
-        "kind": kind.name,
-        "settings": settings,
-        "labels": {name: write_array(getattr(estimator, name), name) for name in kind.labels},
-        **({"numbers": {name: float(getattr(estimator, name)) for name in kind.numbers}} if kind.numbers else {}),
-        "size": int(estimator.k_),
-        **write_path(estimator.path_),
-        **({"raw_table": write_raw_table(estimator.raw_table_)} if hasattr(estimator, "raw_table_") else {}),
-    }
+    document["arrays"] = {name: write_array(getattr(estimator, name), name) for name in kind.arrays}
+    if kind.numbers:
+        document["numbers"] = {name: float(getattr(estimator, name)) for name in kind.numbers}
+    document |= {"size": int(estimator.k_), **write_path(estimator.path_)}
+    if hasattr(estimator, "raw_table_"):
+        document["raw_table"] = asdict(estimator.raw_table_)
+    return document
 
 
 def read_document(document: Any) -> Any:
-    """A fitted estimator, or a path, from what ``write_document`` made of it."""
+    """A fitted estimator, or a path, from what ``write_document`` returned."""
     top = JsonReader(document)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        top.refuse(f"this is not a model file: it does not begin with the format {FORMAT!r}")
+        top.fail(f"not a model file: the field 'format' must be {FORMAT!r}")
     _check_version(JsonReader(document.get("version"), "version"))
-    of_estimators = () if _is_path(document.get("kind")) else ("settings", "labels", "size")
+    holds_path = _is_path(document.get("kind"))
     fields = top.fields(
-        ["format", "version", "pauca", "kind", *of_estimators, *FIELDS],
-        optional=["own", "checksum", *(("numbers", "raw_table") if of_estimators else ())],
+        [
+            "format",
+            "version",
+            "pauca_version",
+            "kind",
+            *(() if holds_path else ("parameters", "arrays", "size")),
+            *FIELDS,
+        ],
+        optional=["custom", "checksum", *(() if holds_path else ("numbers", "raw_table"))],
     )
-    fields["pauca"].text()
+    fields["pauca_version"].string()
     if "checksum" in fields:
         _check_checksum(fields["checksum"], document)
-    kind = fields["kind"].one_of(KINDS)
-    if not of_estimators:
+    kind = fields["kind"].lookup(KINDS)
+    if holds_path:
         return kind.estimator(**vars(read_path(fields)))
-    estimator = _with_settings(kind, fields["settings"])
-    for name, place in fields["labels"].fields(kind.labels).items():
-        setattr(estimator, name, read_array(place))
-    numbers = fields.get("numbers", JsonReader({}, "numbers")).fields(kind.numbers)
-    for name, place in numbers.items():
-        setattr(estimator, name, place.number())
+    estimator = _unfitted(kind, fields["parameters"])
+    for name, reader in fields["arrays"].fields(kind.arrays).items():
+        setattr(estimator, name, read_array(reader))
+    for name, reader in fields.get("numbers", JsonReader({}, "numbers")).fields(kind.numbers).items():
+        setattr(estimator, name, reader.finite())
     estimator.path_ = read_path(fields)
     if "raw_table" in fields:
-        estimator.raw_table_ = read_raw_table(fields["raw_table"])
-    return _restored(estimator, fields["size"])
+        estimator.raw_table_ = _read_raw_table(fields["raw_table"])
+    return _restore(estimator, fields["size"])
 
 
-def _is_left_out(name: str, value: Any) -> bool:
-    """Whether a setting is code that no file holds."""
-    if name in LEFT_OUT_AS_FUNCTION:
-        return callable(value)
-    return name in LEFT_OUT_AS_CODE and not isinstance(value, int | str)
+def _kind_of(estimator: Any) -> Kind:
+    for kind in KINDS.values():
+        if kind.estimator is type(estimator):
+            return kind
+    raise ModelFileError(
+        f"{type(estimator).__name__} cannot be saved; classes that can be saved are {', '.join(sorted(KINDS))}."
+    )
 
 
 def _is_path(kind: Any) -> bool:
@@ -154,18 +210,34 @@ def _is_path(kind: Any) -> bool:
     return known is not None and issubclass(known.estimator, Path)
 
 
-def _with_settings(kind: Kind, place: JsonReader) -> Any:
-    """An estimator with the settings of a file, not fitted."""
+def _is_code(name: str, value: Any) -> bool:
+    """Whether the value of a parameter is code, which is not saved."""
+    if name in NOT_SAVED_AS_FUNCTION:
+        return callable(value)
+    return name in NOT_SAVED_AS_OBJECT and not isinstance(value, int | str)
+
+
+def _unfitted(kind: Kind, reader: JsonReader) -> Any:
+    """An estimator with the parameters of a file, not fitted."""
     estimator = kind.estimator()
-    names = [name for name in estimator.get_params(deep=False) if name not in LEFT_OUT]
-    return estimator.set_params(**{name: read_value(value) for name, value in place.fields(names).items()})
+    names = [name for name in estimator.get_params(deep=False) if name not in NOT_SAVED]
+    return estimator.set_params(**{name: read_value(value) for name, value in reader.fields(names).items()})
 
 
-def _restored(estimator: Any, size: JsonReader) -> Any:
+def _read_raw_table(reader: JsonReader) -> RawTable:
+    fields = reader.fields(["baselines", "medians", "first_index"])
+    return RawTable(
+        {name: item.string() for name, item in fields["baselines"].entries().items()},
+        fields["medians"].optional(lambda found: {name: item.finite() for name, item in found.entries().items()}),
+        fields["first_index"].optional(lambda found: found.integer(0, 1)),
+    )
+
+
+def _restore(estimator: Any, size: JsonReader) -> Any:
     """Set all fitted attributes that follow from the path."""
     path = estimator.path_
     if size.integer(0, path.n_features) not in path:
-        size.refuse(f"there is no model of size {size.value}")
+        size.fail(f"there is no model of size {size.value}")
     estimator.n_features_in_ = path.n_features
     if path.column_names is not None:
         estimator.feature_names_in_ = path.column_names
@@ -173,33 +245,33 @@ def _restored(estimator: Any, size: JsonReader) -> Any:
         estimator._restored()
         estimator._choose(size.value)
     except (ValueError, TypeError) as error:
-        raise ModelFileError(f"parts of the file do not go together: {error}") from error
+        raise ModelFileError(f"the file is inconsistent: {error}") from error
     except MemoryError:
-        raise ModelFileError(f"features.count: there is no memory for {path.n_features} coefficients") from None
+        raise ModelFileError(f"features.count: not enough memory for {path.n_features} coefficients") from None
     return estimator
 
 
-def _check_version(place: JsonReader) -> None:
-    version = place.integer(1, 2**53)
+def _check_version(reader: JsonReader) -> None:
+    version = reader.integer(1, 2**53)
     if version > VERSION:
-        place.refuse(
-            f"the file is of format version {version}, and this pauca ({__version__}) knows versions up to {VERSION}; "
+        reader.fail(
+            f"the file has format version {version}, but this pauca ({__version__}) reads version {VERSION}; "
             "update pauca"
         )
     if version < VERSION:
-        place.refuse(
-            f"the file is of format version {version}, from before the first release, and this pauca ({__version__}) "
+        reader.fail(
+            f"the file has format version {version}, from before the first release, but this pauca ({__version__}) "
             f"reads version {VERSION}; fit and save the model again"
         )
 
 
-def _check_checksum(place: JsonReader, document: dict[str, Any]) -> None:
-    if place.text() != _checksum({name: value for name, value in document.items() if name != "checksum"}):
-        place.refuse("the file was changed after it was written; delete this field if that was meant")
+def _check_checksum(reader: JsonReader, document: dict[str, Any]) -> None:
+    if reader.string() != _checksum({name: value for name, value in document.items() if name != "checksum"}):
+        reader.fail("the file was changed after it was saved; if you edited it on purpose, delete the field 'checksum'")
 
 
 def _checksum(document: dict[str, Any]) -> str:
-    """A checksum of what is said, however it is laid out."""
+    """A checksum of the content, independent of the order and layout of the fields."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
 
@@ -208,7 +280,7 @@ def _bytes(document: dict[str, Any]) -> bytes:
     """The text of a file: a line for every field, and for every model."""
     try:
         return _text(document, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:  # half of a surrogate pair in a name, which JSON can spell out and UTF-8 cannot
+    except UnicodeEncodeError:  # a lone surrogate in a name, which JSON can escape and UTF-8 cannot encode
         return _text(document, ensure_ascii=True).encode("ascii")
 
 
@@ -223,33 +295,33 @@ def _text(document: dict[str, Any], *, ensure_ascii: bool) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _parsed(content: bytes) -> Any:
+def _parse(content: bytes) -> Any:
     try:
         return json.loads(
             content.decode("utf-8"),
-            object_pairs_hook=_without_repetition,
-            parse_constant=_refuse_number,
-            parse_float=_finite,
+            object_pairs_hook=_unique_fields,
+            parse_constant=_not_finite,
+            parse_float=_finite_float,
         )
     except ModelFileError:
         raise
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"this is not a text file in UTF-8: {error.reason} at byte {error.start}") from None
+        raise ModelFileError(f"not a text file in UTF-8: {error.reason} at byte {error.start}") from None
     except ValueError as error:
-        raise ModelFileError(f"this is not JSON, or it was cut short: {error}") from None
+        raise ModelFileError(f"not valid JSON, or truncated: {error}") from None
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ModelFileError("an object has two fields of one name")
+        raise ModelFileError("an object has the same field twice")
     return found
 
 
-def _finite(digits: str) -> float:
+def _finite_float(digits: str) -> float:
     number = float(digits)
-    return number if abs(number) < float("inf") else _refuse_number(digits)
+    return number if abs(number) < float("inf") else _not_finite(digits)
 
 
-def _refuse_number(digits: str) -> Any:
+def _not_finite(digits: str) -> Any:
     raise ModelFileError(f"{digits[:40]} is not a finite number")

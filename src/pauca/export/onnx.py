@@ -1,4 +1,4 @@
-"""A model as ONNX, through skl2onnx, alone or inside a scikit-learn pipeline. All is reckoned in double precision."""
+"""A model as ONNX through skl2onnx, alone or in a scikit-learn pipeline. It computes in double precision."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from pauca.export.formula import Formula, formula_of
-from pauca.export.registry import KINDS
+from pauca.export.model_file import KINDS
 
 
 def register() -> None:
-    """Tell skl2onnx how to convert pauca's estimators, so that it can convert pipelines that hold them.
+    """Register the converters of pauca's estimators with skl2onnx, so that it can convert pipelines.
 
-    Call it once before ``skl2onnx.to_onnx(pipeline, ...)``. ``model.to_onnx()`` does so by itself.
+    Call it once before ``skl2onnx.to_onnx(pipeline, ...)``. ``model.to_onnx()`` calls it itself.
     """
     skl2onnx = _skl2onnx()
     for kind in KINDS.values():
@@ -29,7 +29,7 @@ def register() -> None:
 
 
 def to_onnx(estimator: Any) -> Any:
-    """The model as an ``onnx.ModelProto`` with one input, X, of double precision."""
+    """The model as an ``onnx.ModelProto`` with one input X in double precision."""
     register()
     skl2onnx = _skl2onnx()
     from skl2onnx.common.data_types import DoubleTensorType
@@ -43,12 +43,12 @@ def _skl2onnx() -> Any:
     try:
         import skl2onnx
     except ImportError as error:
-        raise ImportError("to_onnx needs skl2onnx: pip install skl2onnx, or pauca with its extra [onnx]") from error
+        raise ImportError('to_onnx needs skl2onnx; install it with: pip install "pauca[onnx]"') from error
     return skl2onnx
 
 
 class _Graph:
-    """Nodes put one after the other; each is told by its type, inputs and attributes, and answers its output's name."""
+    """Adds nodes and constants to the graph; each method returns the name of the new output."""
 
     def __init__(self, scope: Any, container: Any) -> None:
         self._scope = scope
@@ -87,31 +87,31 @@ def _declare_classes(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Put the formula into the graph."""
+    """Add the formula to the graph."""
     from onnx import TensorProto
     from skl2onnx.common.data_types import DoubleTensorType
 
     formula = formula_of(operator.raw_operator)
     graph = _Graph(scope, container)
     scores = _scores(graph, formula, operator.inputs[0].full_name)
-    made = scores
+    output_values = scores
     if formula.link == "exp":
-        made = graph.node("Exp", scores)
+        output_values = graph.node("Exp", scores)
     if formula.link == "softmax":
-        made = graph.node("Softmax", scores, axis=1)
+        output_values = graph.node("Softmax", scores, axis=1)
     if formula.link == "log_loss":
         upper = graph.node("Sigmoid", scores)
-        made = graph.node("Concat", graph.node("Sub", graph.constant(np.ones(1)), upper), upper, axis=1)
+        output_values = graph.node("Concat", graph.node("Sub", graph.constant(np.ones(1)), upper), upper, axis=1)
     if formula.classes is not None:
         labels = graph.constant(_labels(formula))
-        graph.node("Gather", labels, _places(graph, formula, scores), into=operator.outputs[0].full_name, axis=0)
+        graph.node("Gather", labels, _class_indices(graph, formula, scores), into=operator.outputs[0].full_name, axis=0)
     precise = isinstance(operator.inputs[0].type, DoubleTensorType)
     kind = TensorProto.DOUBLE if precise else TensorProto.FLOAT
-    graph.node("Cast", made, into=operator.outputs[-1].full_name, to=kind)
+    graph.node("Cast", output_values, into=operator.outputs[-1].full_name, to=kind)
 
 
 def _scores(graph: _Graph, formula: Formula, rows: str) -> str:
-    """The linear scores, shape (n, C); whatever the input's type, they are summed in double precision."""
+    """The linear scores, shape (n, C), in double precision whatever the type of the input."""
     from onnx import TensorProto
 
     chosen = graph.node("Gather", rows, graph.constant(np.array(formula.columns, dtype=np.int64)), axis=1)
@@ -120,8 +120,8 @@ def _scores(graph: _Graph, formula: Formula, rows: str) -> str:
     return graph.node("Add", products, graph.constant(formula.intercept.astype(np.float64)))
 
 
-def _places(graph: _Graph, formula: Formula, scores: str) -> str:
-    """Places of the predicted classes among all classes, shape (n,)."""
+def _class_indices(graph: _Graph, formula: Formula, scores: str) -> str:
+    """Indices of the predicted classes, shape (n,)."""
     from onnx import TensorProto
 
     if len(formula.intercept) > 1:
@@ -132,17 +132,17 @@ def _places(graph: _Graph, formula: Formula, scores: str) -> str:
 
 
 def _labels(formula: Formula) -> np.ndarray:
-    """The classes as ONNX knows them: strings, or whole numbers, as which truth values go too."""
+    """The classes as ONNX has them: strings or integers, which include booleans."""
     classes = formula.classes or []
     if all(isinstance(label, str) for label in classes):
         return np.array(classes, dtype=object)
     if all(not isinstance(label, str) and float(label).is_integer() for label in classes):
         return np.array(classes, dtype=np.int64)
-    raise ValueError(f"ONNX knows classes that are strings or whole numbers; these are {classes!r}.")
+    raise ValueError(f"ONNX only has classes that are strings or integers; got {classes!r}.")
 
 
 def _float_type(operator: Any) -> Any:
-    """The type of what comes out: that of the input, if it is one of floating-point numbers."""
+    """The type of the output: double for double inputs, otherwise float."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
 
     return DoubleTensorType if isinstance(operator.inputs[0].type, DoubleTensorType) else FloatTensorType

@@ -1,4 +1,4 @@
-"""A model as a Python module that needs nothing but Python."""
+"""A model as the source of a Python module that imports only ``math``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _number(row, name):
     return value
 '''
 
-# Beyond this the exponential is no longer a number, and math.exp fails where NumPy answers with infinity.
+# Beyond this math.exp raises OverflowError where NumPy returns infinity.
 EXPONENTIAL = """
 
 def _exp(score):
@@ -47,26 +47,26 @@ PREDICTIONS = {
 
 def predict(row):
     """The prediction for a row."""
-    return {made}
+    return {prediction}
 ''',
     "several": '''
 
 def predict(row):
     """The predictions for a row, in the order of OUTPUTS."""
-    return [{made} for score in scores(row)]
+    return [{prediction} for score in scores(row)]
 ''',
     "two classes": '''
 
 def predict(row):
-    """The likeliest class of a row."""
+    """The most probable class of a row."""
     return CLASSES[1 if scores(row)[0] > 0 else 0]
 ''',
     "many classes": '''
 
 def predict(row):
-    """The likeliest class of a row."""
-    found = scores(row)
-    return CLASSES[found.index(max(found))]
+    """The most probable class of a row."""
+    values = scores(row)
+    return CLASSES[values.index(max(values))]
 ''',
 }
 
@@ -83,9 +83,9 @@ def predict_proba(row):
 
 def predict_proba(row):
     """The probabilities of a row, in the order of CLASSES."""
-    found = scores(row)
-    largest = max(found)
-    powers = [math.exp(score - largest) for score in found]
+    values = scores(row)
+    largest = max(values)
+    powers = [math.exp(value - largest) for value in values]
     total = sum(powers)
     return [power / total for power in powers]
 ''',
@@ -93,7 +93,7 @@ def predict_proba(row):
 
 
 def to_python(formula: Formula) -> str:
-    """The source of the module. Whatever comes from data goes through ``repr``, and is never part of a comment."""
+    """The source of the module. Names and labels go through ``repr`` and never into comments: they cannot be code."""
     size = len(formula.names)
     parts = [
         HEAD.format(
@@ -117,5 +117,5 @@ def to_python(formula: Formula) -> str:
 
 def _prediction(formula: Formula) -> str:
     score = "scores(row)[0]" if formula.outputs is None else "score"
-    made = f"_exp({score})" if formula.link == "exp" else score
-    return PREDICTIONS["one" if formula.outputs is None else "several"].format(made=made)
+    prediction = f"_exp({score})" if formula.link == "exp" else score
+    return PREDICTIONS["one" if formula.outputs is None else "several"].format(prediction=prediction)

@@ -1,4 +1,4 @@
-"""A model as SQL that any database understands: no functions but EXP, standard quotes, no dialect."""
+"""A model as standard SQL for any database: quoted names, no function but EXP."""
 
 from __future__ import annotations
 
@@ -8,77 +8,77 @@ from typing import Any
 
 from pauca.export.formula import Formula
 
-# e^-700 is next to nothing and still a number; databases may refuse what is less.
-STEEPEST = 700.0
+# exp(-700) is still a normal number; some databases fail on an underflow.
+LARGEST_EXPONENT = 700.0
 
-# Some databases read a backslash before a quote as part of the text, which would let the text end elsewhere.
+# Some databases read a backslash before a quote as an escape, which would move the end of the string.
 UNSAFE = re.compile(r"""\\(["']|\Z)""")
 
 
 def to_sql(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[str]) -> str:
-    """A SELECT from ``table``, or without one the expressions alone."""
+    """A SELECT from ``table``, or only the expressions if there is none."""
     if keep and table is None:
-        raise ValueError("Columns to keep need a table: give to_sql(table=..., keep=...).")
+        raise ValueError("keep needs a table: call to_sql(table=..., keep=...).")
     keep = [keep] if isinstance(keep, str) else list(keep)
     if formula.classes is None:
         return _numbers(formula, table, keep)
     if table is None and len(formula.classes) > 2:
-        raise ValueError("More than two classes are told apart by a whole SELECT: give to_sql(table=...).")
+        raise ValueError("More than two classes need a complete SELECT: call to_sql(table=...).")
     return _two_classes(formula, table, keep) if len(formula.classes) == 2 else _many_classes(formula, table, keep)
 
 
 def _numbers(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[str]) -> str:
     scores = _scores(formula, table)
-    made = [f"EXP{score}" for score in scores] if formula.link == "exp" else scores
+    predictions = [f"EXP{score}" for score in scores] if formula.link == "exp" else scores
     if table is None and formula.outputs is None:
-        return made[0]
-    columns = _aliased(made, formula.outputs or ["prediction"], keep)
-    return _select([*_kept(keep, table), *columns], _source(table))
+        return predictions[0]
+    columns = _aliased(predictions, formula.outputs or ["prediction"], keep)
+    return _select([*_kept_columns(keep, table), *columns], _source(table))
 
 
 def _two_classes(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[str]) -> str:
     (score,) = _scores(formula, table)
     source = _source(table)
-    kept = _kept(keep, table)
+    kept = _kept_columns(keep, table)
     if table is not None:
-        source, kept, score = _nested([*kept, score], [*_inner(keep), "s0"], source), _handed_on(keep), "s0"
+        source, kept, score = _nested([*kept, score], [*_inner_names(keep), "s0"], source), _outer_kept(keep), "s0"
     lower, upper = map(literal, formula.classes or [])
-    # A missing value makes the score NULL, for which neither holds: the answer is NULL.
+    # A missing value makes the score NULL, so neither condition holds and the result is NULL.
     label = f"CASE WHEN {score} > 0 THEN {upper} WHEN {score} <= 0 THEN {lower} END"
     if formula.link == "log_loss":
-        held = f"CASE WHEN {score} < {_number(-STEEPEST)} THEN {_number(-STEEPEST)}"
-        held += f" WHEN {score} > {_number(STEEPEST)} THEN {_number(STEEPEST)} ELSE {score} END"
-        made, name = f"1e0 / (1e0 + EXP(-({held})))", "probability of"
+        clipped = f"CASE WHEN {score} < {_number(-LARGEST_EXPONENT)} THEN {_number(-LARGEST_EXPONENT)}"
+        clipped += f" WHEN {score} > {_number(LARGEST_EXPONENT)} THEN {_number(LARGEST_EXPONENT)} ELSE {score} END"
+        value, name = f"1e0 / (1e0 + EXP(-({clipped})))", "probability of"
     else:
-        made, name = score, "score of"
-    columns = _aliased([label, made], ["prediction", f"{name} {(formula.classes or [])[1]}"], keep)
+        value, name = score, "score of"
+    columns = _aliased([label, value], ["prediction", f"{name} {(formula.classes or [])[1]}"], keep)
     return _select([*kept, *columns], source)
 
 
 def _many_classes(formula: Formula, table: Any, keep: Sequence[str]) -> str:
-    """Scores in an inner SELECT, their largest around it, their exponentials around that, so that none is too large."""
+    """Nested SELECTs: the scores, then their maximum, then exponentials relative to it, so that none overflows."""
     classes = formula.classes or []
     every = range(len(classes))
-    inner, scores = _inner(keep), [f"s{c}" for c in every]
-    source = _nested([*_kept(keep, table), *_scores(formula, table)], [*inner, *scores], _source(table))
+    inner, scores = _inner_names(keep), [f"s{c}" for c in every]
+    source = _nested([*_kept_columns(keep, table), *_scores(formula, table)], [*inner, *scores], _source(table))
     label = _first_largest(scores, [literal(label) for label in classes])
     if formula.link != "softmax":
         columns = _aliased([label, *scores], ["prediction", *(f"score of {name}" for name in classes)], keep)
-        return _select([*_handed_on(keep), *columns], source)
+        return _select([*_outer_kept(keep), *columns], source)
     source = _nested(
         [*inner, *scores, label, _first_largest(scores, scores)], [*inner, *scores, "best", "largest"], source
     )
-    least = _number(-STEEPEST)
+    least = _number(-LARGEST_EXPONENT)
     powers = [f"EXP(CASE WHEN {s} - largest < {least} THEN {least} ELSE {s} - largest END)" for s in scores]
     source = _nested([*inner, "best", *powers], [*inner, "best", *(f"e{c}" for c in every)], source)
     total = " + ".join(f"e{c}" for c in every)
     shares = [f"e{c} / ({total})" for c in every]
     columns = _aliased(["best", *shares], ["prediction", *(f"probability of {name}" for name in classes)], keep)
-    return _select([*_handed_on(keep), *columns], source)
+    return _select([*_outer_kept(keep), *columns], source)
 
 
 def _scores(formula: Formula, table: Any) -> list[str]:
-    """The linear scores, each in parentheses, a line to a term."""
+    """The linear scores, each in parentheses, one term a line."""
     names = [_column(name, table) for name in formula.names]
     return [
         "(" + "\n    ".join([_number(b), *(_term(w, name) for w, name in zip(row, names, strict=True))]) + ")"
@@ -87,25 +87,25 @@ def _scores(formula: Formula, table: Any) -> list[str]:
 
 
 def _term(weight: float, column: str) -> str:
-    # Two minus signs in a row would begin a comment.
+    # Two minus signs in a row would start a comment.
     return f"{'-' if weight < 0 else '+'} {_number(abs(weight))} * {column}"
 
 
-def _first_largest(scores: list[str], answers: list[str]) -> str:
-    """The answer of the largest score, the first of several; NULL if there are no scores."""
+def _first_largest(scores: list[str], results: list[str]) -> str:
+    """The result that belongs to the largest score, the first in a tie; NULL if the scores are NULL."""
     cases = []
-    for place, (score, answer) in enumerate(zip(scores, answers, strict=True)):
-        # Whoever comes before has been ruled out by then.
-        holds = " AND ".join(f"{score} >= {other}" for other in scores[place + 1 :]) or f"{score} IS NOT NULL"
-        cases.append(f"WHEN {holds} THEN {answer}")
+    for index, (score, result) in enumerate(zip(scores, results, strict=True)):
+        # Earlier scores are smaller, or their case would have applied.
+        condition = " AND ".join(f"{score} >= {other}" for other in scores[index + 1 :]) or f"{score} IS NOT NULL"
+        cases.append(f"WHEN {condition} THEN {result}")
     return f"CASE {' '.join(cases)} END"
 
 
 def _aliased(expressions: Sequence[str], names: Sequence[str], keep: Sequence[str]) -> list[str]:
     both = sorted(set(names) & set(keep))
     if both:
-        raise ValueError(f"A column to keep has the name of a result: {', '.join(map(repr, both))}.")
-    return [f"{made} AS {identifier(name)}" for made, name in zip(expressions, names, strict=True)]
+        raise ValueError(f"keep holds a name of a result column: {', '.join(map(repr, both))}. Rename the column.")
+    return [f"{expression} AS {identifier(name)}" for expression, name in zip(expressions, names, strict=True)]
 
 
 def _select(columns: Sequence[str], source: str | None) -> str:
@@ -114,8 +114,9 @@ def _select(columns: Sequence[str], source: str | None) -> str:
 
 
 def _nested(expressions: Sequence[str], names: Sequence[str], source: str | None) -> str:
-    """A SELECT to select from. Its names are ours, so that none of the table's can clash with them."""
-    columns = [f"{made} AS {name}" if made != name else name for made, name in zip(expressions, names, strict=True)]
+    """A SELECT to select from. Its columns have generated names, which cannot clash with those of the table."""
+    pairs = zip(expressions, names, strict=True)
+    columns = [name if expression == name else f"{expression} AS {name}" for expression, name in pairs]
     return f"(\n{_select(columns, source)}\n) t"
 
 
@@ -127,29 +128,29 @@ def _source(table: str | Sequence[str] | None) -> str | None:
 
 
 def _column(name: str, table: Any) -> str:
-    # With the table before it, no database takes the name of a missing column for a text.
+    # With a prefix, no database takes the quoted name of a missing column for a string.
     return identifier(name) if table is None else f"t.{identifier(name)}"
 
 
-def _kept(keep: Sequence[str], table: Any) -> list[str]:
+def _kept_columns(keep: Sequence[str], table: Any) -> list[str]:
     return [_column(name, table) for name in keep]
 
 
-def _inner(keep: Sequence[str]) -> list[str]:
+def _inner_names(keep: Sequence[str]) -> list[str]:
     return [f"k{i}" for i in range(len(keep))]
 
 
-def _handed_on(keep: Sequence[str]) -> list[str]:
+def _outer_kept(keep: Sequence[str]) -> list[str]:
     return [f"k{i} AS {identifier(name)}" for i, name in enumerate(keep)]
 
 
 def identifier(name: str) -> str:
-    """A name in SQL."""
+    """A quoted name."""
     return _quoted(name, '"', "The name")
 
 
 def literal(label: Any) -> str:
-    """A class, or a value of text, in SQL."""
+    """A class label, or a string, as a literal."""
     if isinstance(label, bool):
         return "TRUE" if label else "FALSE"
     if isinstance(label, str):
@@ -158,7 +159,7 @@ def literal(label: Any) -> str:
 
 
 def _number(number: float) -> str:
-    """A number that comes back to the last bit; with an exponent it is of double precision, without it a decimal."""
+    """A number in full precision; the exponent makes it a double, without it databases read a decimal."""
     digits = repr(float(number))
     return digits if "e" in digits else f"{digits}e0"
 
@@ -166,8 +167,8 @@ def _number(number: float) -> str:
 def _quoted(text: str, mark: str, what: str) -> str:
     if "\0" in text or UNSAFE.search(text) or not _encodable(text):
         raise ValueError(
-            f"{what} {text!r} cannot be written safely in SQL: it holds a NUL, half of a surrogate pair, or a "
-            "backslash before a quote or at its end. Rename it before the fit."
+            f"{what} {text!r} cannot be written safely in SQL: it holds a NUL, a lone surrogate, or a backslash before "
+            "a quote or at the end. Rename it before fitting."
         )
     return mark + text.replace(mark, mark + mark) + mark
 

@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pauca.constraints.limits import Limits
-from pauca.constraints.parsing import Columns
+from pauca.constraints.parsing import Columns, ConstraintParser
 from pauca.graphical.edges import EdgeNames, Edges
+from pauca.model_selection.sizes import Sizes, largest_size
 
 
-def edge_limits(always: Any, never: Any, edges: Edges, names: np.ndarray | None, asked: Any) -> Limits:
-    """The edges that are in every graph, and those that are in none; ``asked`` is what k asks for."""
-    wanted, barred = _numbers(always, "always", edges, names), _numbers(never, "never", edges, names)
-    both = sorted(set(wanted) & set(barred))
-    if both:
-        raise ValueError(f"'always' and 'never' overlap: {EdgeNames(edges.n_nodes, names)[both[0]]} cannot be both.")
-    k = max(asked) if isinstance(asked, tuple) else asked
-    if isinstance(k, int) and len(wanted) > k:
-        raise ValueError(f"'always' holds {len(wanted)} edges, more than k={k}.")
-    return Limits(tuple(wanted), tuple(barred))
+class EdgeLookup(Columns):
+    """All edges of a graph, looked up by the two columns they join."""
 
+    noun = "edge"
+    listing = "pairs of columns"
 
-def _numbers(wanted: Any, wish: str, edges: Edges, names: np.ndarray | None) -> list[int]:
-    """Numbers of the edges that a wish names, ascending."""
-    if wanted is None:
-        return []
-    columns = Columns(edges.n_nodes, names)
-    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
-        raise TypeError(f"{wish!r} must be a list of pairs of columns; got {wanted!r}.")
-    found = set()
-    for pair in wanted:
+    def __init__(self, edges: Edges, names: np.ndarray | None) -> None:
+        super().__init__(len(edges), None)
+        self._edges = edges
+        self._nodes = Columns(edges.n_nodes, names)
+
+    def index(self, pair: Any, parameter: str) -> int:
+        """Number of the edge between two columns."""
         ends = [] if isinstance(pair, str) or not isinstance(pair, Iterable) else list(pair)
         if len(ends) != 2:
             raise TypeError(
-                f"{wish!r} must be a list of pairs of columns, such as [('bmi', 'sugar')]; it holds {pair!r}."
+                f"{parameter!r} must be a list of pairs of columns, such as [('bmi', 'sugar')]; it holds {pair!r}."
             )
-        one, other = (columns.index(end, wish) for end in ends)
+        one, other = (self._nodes.index(end, parameter) for end in ends)
         if one == other:
-            raise ValueError(f"{wish!r} names an edge from column {columns.quoted([one])} to itself.")
-        found.add(edges.number(one, other))
-    return sorted(found)
+            raise ValueError(f"{parameter!r} names an edge from column {self._nodes.quoted([one])} to itself.")
+        return self._edges.number(one, other)
+
+    def quoted(self, edges: Sequence[int] | np.ndarray) -> str:
+        """Names of some edges."""
+        names = EdgeNames(self._edges.n_nodes, self._nodes.names)
+        return ", ".join(names[int(edge)] for edge in edges)
+
+
+def edge_limits(always: Any, never: Any, edges: Edges, names: np.ndarray | None, sizes: Sizes) -> Limits:
+    """The edges that are in every graph, and those that are in none."""
+    parser = ConstraintParser(EdgeLookup(edges, names), always=always, never=never)
+    return parser.limits(largest_size(sizes), np.ones(len(edges), dtype=bool))

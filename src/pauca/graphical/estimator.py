@@ -28,7 +28,7 @@ from pauca.graphical.subset import GraphSubset
 from pauca.methods import Backward, resolve
 from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.selection import Selection, choose_size
-from pauca.model_selection.sizes import check_choice, parse_sizes
+from pauca.model_selection.sizes import Sizes, check_criterion, check_cross_validation, parse_sizes
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal, Method, Progress
 from pauca.search.parallel import Watch
@@ -37,7 +37,7 @@ from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 
 
-@register_kind("SparsePrecision", labels=LABELS)
+@register_kind("SparsePrecision", arrays=LABELS)
 class SparsePrecision(PathMixin, GraphFile, GraphScores):
     """The Gaussian graph with few edges that is most likely: a precision matrix with few entries.
 
@@ -181,7 +181,7 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
         X = np.asarray(check_table(self, X, accept_sparse=False, ensure_min_samples=2))
         weights = check_weights(sample_weight, len(X))
         names = getattr(self, "feature_names_in_", None)
-        limits = edge_limits(self.always, self.never, Edges(X.shape[1]), names, parse_sizes(self))
+        limits = edge_limits(self.always, self.never, Edges(X.shape[1]), names, self._sizes())
         problem = GraphProblem(X, names, resolve(self.method), limits, float(self.shrinkage), not self.assume_centered)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             design = problem.design(weights)
@@ -199,7 +199,7 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
                 f"dependent on the "
                 f"rows of the fit, or of a fold. {first}, leave out columns, or set shrinkage, such as shrinkage=0.1."
             ) from error
-        noteworthy = " ".join(graph_remarks(parse_sizes(self), self.path_, self.k_))
+        noteworthy = " ".join(graph_remarks(self._sizes(), self.path_, self.k_))
         if noteworthy:
             warnings.warn(noteworthy, PaucaWarning, stacklevel=2)
         return self
@@ -228,9 +228,14 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
         np.fill_diagonal(found, 1.0)
         return found
 
+    def _sizes(self) -> Sizes:
+        return parse_sizes(ParameterChecks(type(self).__name__), self.k)
+
     def _check_options(self) -> None:
-        parse_sizes(self)
-        check_choice(self)
+        check = ParameterChecks(type(self).__name__)
+        self._sizes()
+        check_cross_validation(check, self.cv, self.selection_rule, self.n_jobs)
+        check_criterion(check, self.criterion, cv=self.cv)
         ParameterChecks(type(self).__name__).number("tol", self.tol)
         ParameterChecks(type(self).__name__).number("shrinkage", self.shrinkage, below=1)
         self._budget()
@@ -250,7 +255,7 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
         self, problem: GraphProblem, weights: np.ndarray, design: Design
     ) -> tuple[SearchRun, int, Choice | None]:
         """Run the method; what it came to, the size that answers, and how it was chosen."""
-        asked = parse_sizes(self)
+        asked = self._sizes()
         folds: list[Fold] = []
         to_choose = not (asked is None or isinstance(asked, int))
         if to_choose and self.criterion is None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
 from sklearn.base import is_classifier
-from sklearn.metrics import check_scoring
 
 from pauca.checks import ParameterChecks
 from pauca.design import Design, make_design
@@ -22,7 +21,8 @@ from pauca.l1.search import METHODS, STEPS, Certificate, Search, Settings
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.model_selection.folds import make_folds
-from pauca.model_selection.sizes import AUTO, check_fold_choice, scorer_name
+from pauca.model_selection.scoring import scorer_for
+from pauca.model_selection.sizes import AUTO, check_cross_validation
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Progress
 from pauca.search.parallel import Watch
@@ -123,8 +123,7 @@ class L1Model(FittedModel):
     ) -> tuple[Search, Certificate, dict[int, tuple[float, Iterate]]]:
         """The search for a radius."""
         folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
-        scorer = None if self.scoring is None else check_scoring(self, self.scoring)
-        weigh = by_folds(self.selection_rule, scorer, scorer_name(self.scoring), self, y)
+        weigh = by_folds(self.selection_rule, scorer_for(self, self.scoring), y)
         radii = Radii(problem, weights, folds, design)
         watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
         choice = radii.choose(watch, weigh)
@@ -246,7 +245,8 @@ class L1Model(FittedModel):
                 f"step='closed' is a step towards a vertex of the ball and goes with method='forward'; "
                 f"got method={self.method!r}."
             )
-        check_fold_choice(self)
+        check_cross_validation(ParameterChecks(type(self).__name__), self.cv, self.selection_rule, self.n_jobs)
+        scorer_for(self, self.scoring)
         ParameterChecks(type(self).__name__).number("ridge", self.ridge)
         ParameterChecks(type(self).__name__).flag("fit_intercept", self.fit_intercept)
         ParameterChecks(type(self).__name__).count("max_iter", self.max_iter)

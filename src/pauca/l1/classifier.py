@@ -12,7 +12,7 @@ from pauca.losses import Loss
 from pauca.search.driver import Progress
 
 
-@register_kind("L1Classifier", labels=("classes_", *ARRAYS), numbers=NUMBERS)
+@register_kind("L1Classifier", arrays=("classes_", *ARRAYS), numbers=NUMBERS)
 class L1Classifier(ClassificationMixin, L1Model):
     """The best linear classifier in an l1 ball, with a proof of how good it is.
 

@@ -14,9 +14,8 @@ from pauca.l1.search import Certificate, Search, Settings
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.rules import choose_by_folds
-from pauca.model_selection.scoring import Models, explained, scored
-from pauca.results.choice import EXPLAINED, Choice
+from pauca.model_selection.scoring import Models, Scorer, weigh_folds
+from pauca.results.choice import Choice
 from pauca.search.driver import Budget
 from pauca.search.parallel import Watch
 from pauca.search.problem import Target
@@ -209,25 +208,16 @@ class Radii:
 
 def _has_turned(choice: Choice) -> bool:
     """Whether the scores have been lower than the best for a while, or are by more than a standard error."""
-    best, last = choice.place(choice.best), len(choice.sizes) - 1
+    best, last = choice.position(choice.best), len(choice.sizes) - 1
     if best is None or best == last or choice.standard_error is None:
         return False
     return bool(last - best >= PATIENCE or choice.mean[last] < choice.mean[best] - choice.standard_error[best])
 
 
-def by_folds(
-    rule: str, scorer: Callable[..., float] | None, name: str, estimator: Any, y: np.ndarray
-) -> Callable[[Radii, list[int]], Choice]:
-    """A choice by scores on rows held out: a scorer's, or the share of the loss that is gone."""
+def by_folds(rule: str, scorer: Scorer | None, y: np.ndarray) -> Callable[[Radii, list[int]], Choice]:
+    """A choice by scores on rows held out: a scorer's, or the share of the constant model's loss that is gone."""
 
     def weigh(radii: Radii, places: list[int]) -> Choice:
-        found = radii.fold_models()
-        if not found:
-            return choose_by_folds(np.array(places[-1:]), np.zeros((1, 1)), rule, name)
-        if scorer is None:
-            scores = explained(radii.problem, radii.weights, found, places)
-        else:
-            scores = np.array([scored(scorer, estimator, radii.problem.X, y, *one, places) for one in found])
-        return choose_by_folds(np.array(places), scores, rule, EXPLAINED if scorer is None else name)
+        return weigh_folds(rule, scorer, radii.problem, radii.weights, y, radii.fold_models(), places)
 
     return weigh

@@ -12,7 +12,7 @@ from pauca.losses import Loss
 from pauca.search.driver import Progress
 
 
-@register_kind("L1Regressor", labels=ARRAYS, numbers=NUMBERS)
+@register_kind("L1Regressor", arrays=ARRAYS, numbers=NUMBERS)
 class L1Regressor(RegressionMixin, L1Model):
     """The best linear model of numbers in an l1 ball, with a proof of how good it is.
 

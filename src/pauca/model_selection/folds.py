@@ -37,19 +37,8 @@ def make_folds(cv: Any, y: np.ndarray, groups: Any, weights: np.ndarray, *, clas
     return folds
 
 
-def check_folds(cv: Any) -> None:
-    """Refuse what is neither a number of folds, a splitter nor splits."""
-    if cv is None:
-        return
-    is_one = isinstance(cv, numbers.Integral) or hasattr(cv, "split") or hasattr(cv, "__iter__")
-    if isinstance(cv, bool | str) or not is_one:
-        raise TypeError(f"cv must be an integer, a splitter such as KFold, or an iterable of splits; got {cv!r}.")
-    if isinstance(cv, numbers.Integral) and cv < 2:
-        raise ValueError(f"cv must be at least 2 folds; got {cv!r}.")
-
-
 def _default(count: int, y: np.ndarray, groups: Any, classifies: bool) -> Any:
-    """So many folds, fewer if there are too few rows; rows are shuffled, always alike, as tables are often sorted."""
+    """A splitter of ``count`` folds, fewer if rows are few; shuffled with a fixed seed, as tables are often sorted."""
     if groups is not None:
         count = min(count, len(np.unique(groups)))
         return GroupKFold(_enough(count, "groups of rows"))

@@ -1,4 +1,4 @@
-"""Information criteria: what a size must gain in likelihood to be worth its coefficients."""
+"""Rules that choose a size: by scores of folds, or by an information criterion."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def choose_by_folds(sizes: np.ndarray, fold_scores: np.ndarray, rule: str, scori
     """The choice by scores of shape (folds, sizes), higher being better.
 
     "best" takes the highest mean. "1se" takes the smallest size whose mean is within one standard error of that: what
-    cannot be told apart from the best is as good, and smaller (Breiman, Friedman, Olshen and Stone, 1984).
+    cannot be distinguished from the best is as good, and smaller (Breiman, Friedman, Olshen and Stone, 1984).
     """
     mean = fold_scores.mean(axis=0)
     spread = fold_scores.std(axis=0, ddof=1) if len(fold_scores) > 1 else np.zeros(len(sizes))

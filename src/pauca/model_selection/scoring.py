@@ -1,24 +1,28 @@
-"""How models do on rows that they were not fitted on."""
+"""Scores of models on rows that they were not fitted on."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.metrics import check_scoring, get_scorer_names
 
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
+from pauca.model_selection.rules import choose_by_folds
+from pauca.results.choice import EXPLAINED, Choice
 from pauca.search.problem import Target
 
 Models = dict[int, Model]
-"""Models by size, or by their place among others; the empty one has number 0."""
+"""Models by size, or by their position among others; the empty one has number 0."""
 
 
-class Measured(Protocol):
-    """Data, a target, and the loss by which models are held against each other, with nothing left open."""
+class Scorable(Protocol):
+    """Data, a target, and the loss by which models are compared, with all its parameters set."""
 
     @property
     def X(self) -> Any: ...  # noqa: N802, D102 - X is X
@@ -31,7 +35,7 @@ class Measured(Protocol):
 
 
 def explained(
-    problem: Measured, weights: np.ndarray, found: Sequence[tuple[Fold, Models]], sizes: Sequence[int]
+    problem: Scorable, weights: np.ndarray, found: Sequence[tuple[Fold, Models]], sizes: Sequence[int]
 ) -> np.ndarray:
     """One minus the loss on rows held out over that of the constants, which all folds share as their measure.
 
@@ -53,25 +57,38 @@ def explained(
     return np.where(np.isfinite(scores), scores, -np.finfo(float).max / len(found))
 
 
-def scored(
-    scorer: Callable[..., float],
-    estimator: Any,
-    X: Any,
-    y: np.ndarray,
-    fold: Fold,
-    models: Models,
-    sizes: Sequence[int],
-) -> list[float]:
-    """What a scorer says of the models of some sizes on the rows held out."""
-    fitted = copy.copy(estimator)
-    # The rows of a fold are arrays, whatever the user's table was.
-    fitted.__dict__.pop("feature_names_in_", None)
-    rows, target = X[fold.test], y[fold.test]
-    scores = []
-    for size in sizes:
-        fitted._put(_at_most(models, size))
-        scores.append(float(scorer(fitted, rows, target)))
-    return scores
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """A scorer of scikit-learn, and the estimator whose predictions it scores."""
+
+    name: str
+    score: Callable[..., float]
+    estimator: Any
+
+    def scores(self, X: Any, y: np.ndarray, fold: Fold, models: Models, sizes: Sequence[int]) -> list[float]:
+        """Scores of the models of some sizes on the rows held out."""
+        fitted = copy.copy(self.estimator)
+        # The rows of a fold are arrays, whatever the user's table was.
+        fitted.__dict__.pop("feature_names_in_", None)
+        rows, target = X[fold.test], y[fold.test]
+        found = []
+        for size in sizes:
+            fitted._put(_at_most(models, size))
+            found.append(float(self.score(fitted, rows, target)))
+        return found
+
+
+def scorer_for(estimator: Any, scoring: Any) -> Scorer | None:
+    """The scorer that ``scoring`` names; None where models are compared by their loss."""
+    if scoring is None:
+        return None
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        raise ValueError(
+            f"scoring={scoring!r} is not a scorer that scikit-learn knows; "
+            "sklearn.metrics.get_scorer_names() lists them."
+        )
+    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", type(scoring).__name__)
+    return Scorer(name, check_scoring(estimator, scoring), estimator)
 
 
 def _at_most(models: Models, size: int) -> Model:
@@ -80,7 +97,7 @@ def _at_most(models: Models, size: int) -> Model:
 
 
 def mean_losses(
-    problem: Measured, models: Models, sizes: Sequence[int], rows: np.ndarray, weights: np.ndarray, *, held_out: bool
+    problem: Scorable, models: Models, sizes: Sequence[int], rows: np.ndarray, weights: np.ndarray, *, held_out: bool
 ) -> np.ndarray:
     """Weighted mean losses on some rows, shape (sizes, C), or (sizes, 1) where outputs share a loss."""
     chosen = [_at_most(models, size) for size in sizes]
@@ -103,3 +120,24 @@ def mean_losses(
 def _columns(X: Any, support: np.ndarray, rows: np.ndarray) -> np.ndarray:
     block = X[:, support][rows].toarray() if hasattr(X, "toarray") else X[np.ix_(rows, support)]
     return np.asarray(block, dtype=np.float64)
+
+
+def weigh_folds(
+    rule: str,
+    scorer: Scorer | None,
+    problem: Scorable,
+    weights: np.ndarray,
+    y: np.ndarray,
+    found: Sequence[tuple[Fold, Models]],
+    sizes: Sequence[int],
+) -> Choice:
+    """The choice among ``sizes`` by scores on the rows that each fold holds out."""
+    scoring = EXPLAINED if scorer is None else scorer.name
+    if not found:
+        # No fold has a model yet: the run was stopped, and keeps what it has.
+        return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, scoring)
+    if scorer is None:
+        scores = explained(problem, weights, found, sizes)
+    else:
+        scores = np.array([scorer.scores(problem.X, y, fold, models, sizes) for fold, models in found])
+    return choose_by_folds(np.array(sizes), scores, rule, scoring)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pauca.design import Design
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.rules import choose_by_criterion, choose_by_folds, criterion_values
-from pauca.model_selection.scoring import Models, explained, mean_losses, scored
+from pauca.model_selection.rules import choose_by_criterion, criterion_values
+from pauca.model_selection.scoring import Models, Scorer, mean_losses, weigh_folds
 from pauca.model_selection.sizes import SizeRange
-from pauca.results.choice import EXPLAINED, Choice
+from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal
 from pauca.search.parallel import Watch
 from pauca.search.problem import LinearProblem, Problem, SearchRun
@@ -37,23 +36,23 @@ class Selection:
         """The run on all rows."""
         return self._runs[0]
 
-    def advance(self, reach: SizeRange, design: Design | None, watch: Watch) -> None:
-        """Lead all runs on to the largest size in reach."""
-        goal = Goal(reach.largest, self.tol)
+    def advance(self, size_range: SizeRange, design: Design | None, runs: Watch) -> None:
+        """Continue all runs to the largest size in the range."""
+        goal = Goal(size_range.largest, self.tol)
 
-        def job(place: int) -> Callable[[Budget], None]:
+        def job(number: int) -> Callable[[Budget], None]:
             def work(budget: Budget) -> None:
-                if watch.ended and place:
+                if runs.ended and number:
                     return
-                if place not in self._runs:
-                    weights = self.folds[place - 1].weights if place else self.weights
-                    self._runs[place] = self.problem.begin(weights, None if place else design)
-                if self._runs[place].advance(goal, budget).stop is Stop.INTERRUPTED:
-                    watch.ended = True
+                if number not in self._runs:
+                    weights = self.folds[number - 1].weights if number else self.weights
+                    self._runs[number] = self.problem.begin(weights, None if number else design)
+                if self._runs[number].advance(goal, budget).stop is Stop.INTERRUPTED:
+                    runs.ended = True
 
             return work
 
-        watch.run([job(place) for place in range(1 + len(self.folds))])
+        runs.run([job(number) for number in range(1 + len(self.folds))])
 
     @property
     def stopped_early(self) -> bool:
@@ -61,38 +60,40 @@ class Selection:
         return any(run.stopped_early for run in self._runs.values())
 
     def fold_runs(self) -> list[tuple[Fold, SearchRun]]:
-        """The folds that have got anywhere, and their searches."""
-        places = [place for place in range(1, 1 + len(self.folds)) if place in self._runs]
-        found = [(self.folds[place - 1], self._runs[place]) for place in places]
+        """The folds that have models, and their runs."""
+        numbers = [number for number in range(1, 1 + len(self.folds)) if number in self._runs]
+        found = [(self.folds[number - 1], self._runs[number]) for number in numbers]
         return [(fold, run) for fold, run in found if run.history is not None]
 
     def fold_models(self) -> list[tuple[Fold, Models]]:
-        """The folds that have got anywhere, and their models."""
+        """The folds that have models, and these models."""
         return [(fold, run.models(0)) for fold, run in self.fold_runs()]
 
-    def comparable(self, reach: SizeRange) -> list[int]:
-        """Sizes that all runs have come to, as far as nothing ended them early."""
+    def comparable(self, size_range: SizeRange) -> list[int]:
+        """Sizes that all runs have reached; a run that was ended early limits them."""
         runs = list(self._runs.values())
         ends = [max(a.history.best) for a in runs if a.stopped_early and a.history is not None]
         if len(runs) <= len(self.folds):
             ends.append(0)
-        within = min(ends, default=reach.largest)
+        within = min(ends, default=size_range.largest)
         best = self.whole.history.best if self.whole.history is not None else {}
         least = len(self.whole.subset.limits.always)
         sizes = [size for size in sorted(best) if size >= least]
-        return [size for size in sizes if reach.compared(size) and size <= within] or sizes[-1:]
+        return [size for size in sizes if size_range.compared(size) and size <= within] or sizes[-1:]
 
 
-def choose_size(selection: Selection, reach: SizeRange, watch: Watch, design: Design | None, weigh: Weigh) -> Choice:
-    """Look at more and more sizes until the best is well within them."""
+def choose_size(
+    selection: Selection, size_range: SizeRange, runs: Watch, design: Design | None, weigh: Weigh
+) -> Choice:
+    """Compare more and more sizes until the best is well within them."""
     while True:
-        selection.advance(reach, design, watch)
-        choice = weigh(selection, selection.comparable(reach))
+        selection.advance(size_range, design, runs)
+        choice = weigh(selection, selection.comparable(size_range))
         assert selection.whole.history is not None
-        further = reach.further(choice.best, max(selection.whole.history.best))
-        if further is None or watch.ended or selection.stopped_early:
+        further = size_range.further(choice.best, max(selection.whole.history.best))
+        if further is None or runs.ended or selection.stopped_early:
             return choice
-        reach = further
+        size_range = further
 
 
 Weigh = Callable[[Selection, list[int]], Choice]
@@ -119,19 +120,11 @@ def by_criterion(criterion: str) -> Weigh:
     return weigh
 
 
-def by_folds(rule: str, scorer: Callable[..., float] | None, name: str, estimator: Any, y: np.ndarray) -> Weigh:
-    """A choice by scores on rows held out: a scorer's, or the share of the loss that is gone."""
+def by_folds(rule: str, scorer: Scorer | None, y: np.ndarray) -> Weigh:
+    """A choice by scores on rows held out: a scorer's, or the share of the constant model's loss that is gone."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
-        found = selection.fold_models()
-        if not found:
-            # Nothing to go by: what was asked to stop keeps what it has.
-            return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, name)
-        if scorer is None:
-            scores = explained(_problem(selection), selection.weights, found, sizes)
-        else:
-            scores = np.array([scored(scorer, estimator, _problem(selection).X, y, *one, sizes) for one in found])
-        return choose_by_folds(np.array(sizes), scores, rule, EXPLAINED if scorer is None else name)
+        return weigh_folds(rule, scorer, _problem(selection), selection.weights, y, selection.fold_models(), sizes)
 
     return weigh
 

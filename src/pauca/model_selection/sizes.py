@@ -1,4 +1,4 @@
-"""How far a search for a size looks."""
+"""Which sizes a fit asks for, which a choice compares, and checks of the options of choosing."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.metrics import check_scoring, get_scorer_names
-
 from pauca.checks import ParameterChecks
-from pauca.model_selection.folds import check_folds
 from pauca.results.choice import CRITERIA, FOLD_RULES
 
-# Without sizes to compare, so many are looked at first, twice as many while the best is not well within them, but never
-# more than this.
-FIRST_LOOK = 10
+# Without sizes to compare: the first range ends here, doubles while the best size lies beyond this share of it, and
+# never exceeds this many.
+FIRST_LARGEST = 10
+BEST_WITHIN = 0.7
 MOST_SIZES = 100
-WELL_WITHIN = 0.7
 
 
 @dataclass(frozen=True)
@@ -47,11 +44,11 @@ class SizeRange:
     def open(cls, n_units: int) -> SizeRange:
         """As many sizes as it takes."""
         most = max(1, min(n_units, MOST_SIZES))
-        return cls(min(FIRST_LOOK, most), None, most)
+        return cls(min(FIRST_LARGEST, most), None, most)
 
     def further(self, best: int, reached: int) -> SizeRange | None:
-        """Where to look next, with the best so far and the largest size that could be reached; None if not further."""
-        if self.largest >= self.most or reached < self.largest or best <= WELL_WITHIN * self.largest:
+        """The next range, by the best size so far and the largest that was reached; None if this one suffices."""
+        if self.largest >= self.most or reached < self.largest or best <= BEST_WITHIN * self.largest:
             return None
         return SizeRange(min(2 * self.largest, self.most), self.sizes, self.most)
 
@@ -61,67 +58,66 @@ class SizeRange:
 
 
 AUTO = "auto"
-WANTED = "an int in the range [1, inf), 'auto', None, or sizes such as range(1, 31)"
+ALLOWED = "an int in the range [1, inf), 'auto', None, or sizes such as range(1, 31)"
+
+Sizes = int | tuple[int, ...] | str | None
+"""What ``k`` asks for: one size, sizes to compare, "auto", or None for as many features as lower the objective."""
 
 
-def parse_sizes(estimator: Any) -> int | tuple[int, ...] | str | None:
-    """A size, sizes to compare, "auto", or None for as many features as help."""
-    k = estimator.k
-    if isinstance(k, str):
-        if k != AUTO:
-            raise ValueError(ParameterChecks(type(estimator).__name__).message("k", WANTED, k))
-        return AUTO
-    if isinstance(k, Iterable) and not isinstance(k, Iterator):
+def parse_sizes(check: ParameterChecks, k: Any) -> Sizes:
+    """The parameter ``k``, checked; sizes to compare are in order."""
+    if k is None or (isinstance(k, str) and k == AUTO):
+        return k
+    if isinstance(k, Iterable) and not isinstance(k, Iterator | str):
         sizes = tuple(k)
         if not sizes or any(isinstance(s, bool) or not isinstance(s, numbers.Integral) or s < 0 for s in sizes):
-            raise ValueError(ParameterChecks(type(estimator).__name__).message("k", WANTED, k))
+            raise ValueError(check.message("k", ALLOWED, k))
         if max(sizes) < 1:
             raise ValueError("'k' must hold a size of at least 1.")
         return tuple(sorted({int(size) for size in sizes}))
-    if k is None:
-        return None
+    if isinstance(k, str):
+        raise ValueError(check.message("k", ALLOWED, k))
     if isinstance(k, bool) or not isinstance(k, numbers.Integral):
-        raise TypeError(ParameterChecks(type(estimator).__name__).message("k", WANTED, k))
+        raise TypeError(check.message("k", ALLOWED, k))
     if k < 1:
-        raise ValueError(ParameterChecks(type(estimator).__name__).message("k", WANTED, k))
+        raise ValueError(check.message("k", ALLOWED, k))
     return int(k)
 
 
-def size_range_for(asked: tuple[int, ...] | str, n_units: int) -> SizeRange:
-    """How far to look for a size."""
-    return SizeRange.open(n_units) if isinstance(asked, str) else SizeRange.given(asked)
+def largest_size(sizes: Sizes) -> int | None:
+    """The largest size that is asked for; None if there is none."""
+    return max(sizes) if isinstance(sizes, tuple) else sizes if isinstance(sizes, int) else None
 
 
-def check_choice(estimator: Any) -> None:
-    """Refuse options of choosing a size that cannot be meant, or that do not go together."""
-    check_fold_choice(estimator)
-    if estimator.criterion is not None:
-        ParameterChecks(type(estimator).__name__).one_of("criterion", estimator.criterion, tuple(CRITERIA))
-        given = [name for name in ("cv", "scoring") if getattr(estimator, name) is not None]
-        if given:
-            raise ValueError(f"'criterion' needs no folds: leave out {' and '.join(given)}, or criterion.")
+def size_range_for(sizes: tuple[int, ...] | str, n_units: int) -> SizeRange:
+    """The sizes to compare."""
+    return SizeRange.open(n_units) if isinstance(sizes, str) else SizeRange.given(sizes)
 
 
-def check_fold_choice(estimator: Any) -> None:
-    """Refuse options of cross-validation that cannot be meant."""
-    ParameterChecks(type(estimator).__name__).one_of("selection_rule", estimator.selection_rule, FOLD_RULES)
-    check_folds(estimator.cv)
-    if isinstance(estimator.scoring, str) and estimator.scoring not in get_scorer_names():
-        raise ValueError(
-            f"scoring={estimator.scoring!r} is not a scorer that scikit-learn knows; "
-            "sklearn.metrics.get_scorer_names() lists them."
-        )
-    if estimator.scoring is not None:
-        check_scoring(estimator, estimator.scoring)
-    check_jobs(estimator.n_jobs)
-
-
-def check_jobs(n_jobs: Any) -> None:
-    """Refuse what is no number of threads."""
+def check_cross_validation(check: ParameterChecks, cv: Any, selection_rule: Any, n_jobs: Any) -> None:
+    """Raise an error if an option of cross-validation is invalid."""
+    check.one_of("selection_rule", selection_rule, FOLD_RULES)
+    check_folds(cv)
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or not n_jobs):
         raise ValueError(f"n_jobs must be an integer other than 0, or None; got {n_jobs!r}.")
 
 
-def scorer_name(scoring: Any) -> str:
-    """What a scorer is called in tables and plots."""
-    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", type(scoring).__name__)
+def check_folds(cv: Any) -> None:
+    """Raise an error unless ``cv`` is a number of folds, a splitter or an iterable of splits."""
+    if cv is None:
+        return
+    is_valid = isinstance(cv, numbers.Integral) or hasattr(cv, "split") or hasattr(cv, "__iter__")
+    if isinstance(cv, bool | str) or not is_valid:
+        raise TypeError(f"cv must be an integer, a splitter such as KFold, or an iterable of splits; got {cv!r}.")
+    if isinstance(cv, numbers.Integral) and cv < 2:
+        raise ValueError(f"cv must be at least 2 folds; got {cv!r}.")
+
+
+def check_criterion(check: ParameterChecks, criterion: Any, **of_folds: Any) -> None:
+    """Raise an error if an information criterion is unknown, or comes with options of cross-validation."""
+    if criterion is None:
+        return
+    check.one_of("criterion", criterion, tuple(CRITERIA))
+    given = [name for name, value in of_folds.items() if value is not None]
+    if given:
+        raise ValueError(f"'criterion' needs no folds: leave out {' and '.join(given)}, or criterion.")

@@ -1,4 +1,4 @@
-"""A fitted model as one page for people without Python."""
+"""A fitted model as one HTML page, for readers without Python."""
 
 from pauca.report.page import write_report
 

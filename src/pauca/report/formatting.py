@@ -1,9 +1,12 @@
-"""Numbers and names as people write them."""
+"""Numbers, names and HTML as the page shows them. Text is escaped; a type of its own marks what is HTML already."""
 
 from __future__ import annotations
 
+import html
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
@@ -17,23 +20,23 @@ def number(value: float, digits: int = 5) -> str:
     if value == 0:
         return "0"
     exponent = math.floor(math.log10(abs(value)))
-    plain = -4 <= exponent < 7
-    text = f"{value:.{max(0, digits - 1 - exponent)}f}" if plain else f"{value:.{digits - 1}e}"
+    fixed = -4 <= exponent < 7
+    text = f"{value:.{max(0, digits - 1 - exponent)}f}" if fixed else f"{value:.{digits - 1}e}"
     return text.replace("-", MINUS)
 
 
 def short_number(value: float) -> str:
-    """A price or a count: 12, 0.5, 1500."""
+    """A cost or a count: 12, 0.5, 1500."""
     return f"{value:.6g}".replace("-", MINUS) if math.isfinite(value) else NONE
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share of one as a percentage: 50.1 %."""
+    """A fraction as a percentage: 50.1 %."""
     return f"{points(share, digits)}{SPACE}%" if math.isfinite(share) else NONE
 
 
 def points(share: float, digits: int = 1) -> str:
-    """A share of one in percentage points, without the sign."""
+    """A fraction in percentage points, without the percent sign."""
     text = f"{100 * share:.{digits}f}"
     return ("0.0" if float(text) == 0 and digits == 1 else text).replace("-", MINUS)
 
@@ -48,9 +51,68 @@ def count(many: int, noun: str) -> str:
     return f"{many or 'no'} {noun}{'' if many == 1 else 's'}"
 
 
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """``a, b and c``; long lists are cut."""
+def enumerate_names(names: Sequence[str], most: int = 12) -> str:
+    """``a, b and c``; long lists are shortened."""
     shown = list(names[:most])
     if len(names) > most:
         shown.append(f"{len(names) - most} more")
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def escaped(text: str) -> Markup:
+    """Text as HTML."""
+    return text if isinstance(text, Markup) else Markup(html.escape(text))
+
+
+def tag(name: str, *content: str, **attributes: str) -> Markup:
+    """An element; in attribute names a trailing underscore is dropped, other underscores become hyphens."""
+    pairs = "".join(f' {key.rstrip("_").replace("_", "-")}="{html.escape(v)}"' for key, v in attributes.items())
+    return Markup(f"<{name}{pairs}>{joined(content)}</{name}>")
+
+
+def joined(pieces: Iterable[str]) -> Markup:
+    """Pieces one after the other."""
+    return Markup("".join(escaped(piece) for piece in pieces))
+
+
+def name_tag(text: str) -> Markup:
+    """A name from the data, isolated so that it cannot change the writing direction of the text around it."""
+    return tag("bdi", " ".join(text.split()) or "(no name)")
+
+
+def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], n_names: int = 1) -> Markup:
+    """A table whose first columns hold names and the others numbers; it scrolls if it is too wide."""
+    head = joined(
+        tag("th", text if isinstance(text, Markup) else name_tag(text), scope="col", class_=_cell_class(index, n_names))
+        for index, text in enumerate(heads)
+    )
+    body = joined(tag("tr", *_cells(row, n_names)) for row in rows)
+    inside = tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", body))
+    return tag("div", inside, class_="scroll", role="region", tabindex="0", aria_label=caption)
+
+
+def _cells(row: Sequence[str], n_names: int) -> Iterable[Markup]:
+    for index, text in enumerate(row):
+        kind = _cell_class(index, n_names)
+        if index == n_names - 1:
+            yield tag("th", name_tag(text), scope="row", class_=kind)
+        else:
+            yield tag("td", name_tag(text) if text and kind == "name" else text, class_=kind)
+
+
+def _cell_class(index: int, n_names: int) -> str:
+    return "name" if index < n_names else "number"
+
+
+def data_block(identity: str, value: Any) -> Markup:
+    """Values for the page's script, escaped so that nothing in them can end the block."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(f'<script type="application/json" id="{identity}">{text}</script>')

@@ -1,21 +1,30 @@
-"""What a fitted model has to tell, as plain values: all that the page shows is gathered here."""
+"""All that the page shows of a fitted model, as plain values, collected from the estimator once."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from pauca.report.formatting import count, listed
+from pauca.report.formatting import count, enumerate_names
 from pauca.results.path import Path
 
 LONGEST_SETTING = 300
 
 
+class FittedEstimator(Protocol):
+    """What the report reads of an estimator; it may also have ``classes_``, ``stability_`` and ``alternatives()``."""
+
+    path_: Path
+    k_: int
+    get_params: Callable[..., dict[str, Any]]
+
+
 @dataclass(frozen=True)
 class Stability:
-    """How often features were chosen when rows were drawn anew."""
+    """How often each feature was selected on random subsamples of the rows."""
 
     frequency: dict[str, float]
     n_resamples: int
@@ -24,7 +33,7 @@ class Stability:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A feature that could stand in for a chosen one, and what that would cost."""
+    """The best replacement of a selected feature, and the share explained that it loses."""
 
     feature: str
     replacement: str
@@ -33,13 +42,13 @@ class Alternative:
 
 @dataclass(frozen=True, eq=False)
 class ModelData:
-    """A fitted model, free of the estimator."""
+    """A fitted model without the estimator."""
 
-    kind: str
+    estimator: str
     path: Path
     size: int
     classes: list[str] | None
-    settings: dict[str, str]
+    parameters: dict[str, str]
     stability: Stability | None
     alternatives: list[Alternative] | None
 
@@ -50,75 +59,76 @@ class ModelData:
 
     @property
     def candidates(self) -> int:
-        """How many features, or groups, there were to choose from."""
+        """The number of features, or groups, to select from."""
         return self.path.n_features if self.path.group_labels is None else len(self.path.group_labels)
 
     @property
-    def task(self) -> str:
-        """What was predicted, as far as it is known, and with how many features."""
+    def headline(self) -> str:
+        """What is predicted, as far as it is known, and with how many features."""
         what = f"{self.size} of {count(self.candidates, self.noun)}" if self.size else f"no {self.noun}s"
         if self.classes is not None and len(self.classes) == 2:
-            return f"Telling {self.classes[1]} from {self.classes[0]} with {what}"
+            return f"Classifying {self.classes[1]} against {self.classes[0]} with {what}"
         if self.classes is not None:
-            return f"Telling {listed(self.classes, 4)} apart with {what}"
+            return f"Classifying {enumerate_names(self.classes, 4)} with {what}"
         if self.path.output_names is not None:
-            return f"Predicting {listed(self.path.output_names, 4)} with {what}"
+            return f"Predicting {enumerate_names(self.path.output_names, 4)} with {what}"
         return f"A model with {what}"
 
+    def unit_names(self, size: int) -> list[str]:
+        """Names of the selected features, or groups, in the model of one size."""
+        path = self.path
+        return path.names(size) if path.group_labels is None else [str(label) for label in path.groups(size)]
 
-def model_data_of(model: Any) -> ModelData:
-    """The facts of a fitted estimator."""
-    classes = getattr(model, "classes_", None)
+
+def model_data_of(model: FittedEstimator) -> ModelData:
+    """The data of a fitted estimator."""
+    classes, stability = getattr(model, "classes_", None), getattr(model, "stability_", None)
+    signature = inspect.signature(type(model).__init__).parameters
     return ModelData(
         type(model).__name__,
         model.path_,
         int(model.k_),
         None if classes is None else [str(label) for label in classes],
-        _settings(model),
-        _stability(model),
+        _shown_parameters(model.get_params(deep=False), {name: p.default for name, p in signature.items()}),
+        None if stability is None else _plain_stability(stability),
         _alternatives(model),
     )
 
 
-def _settings(model: Any) -> dict[str, str]:
-    """Loss and method, and the settings that are not the usual ones."""
-    usual = {name: p.default for name, p in inspect.signature(type(model).__init__).parameters.items()}
-    given = model.get_params(deep=False)
+def _shown_parameters(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, str]:
+    """Loss and method, and the parameters that differ from their defaults."""
     return {
-        name: _written(value)
+        name: _parameter_text(value)
         for name, value in given.items()
-        if name in ("loss", "method") or not _same(value, usual.get(name))
+        if name in ("loss", "method") or not _is_default(value, defaults.get(name))
     }
 
 
-def _same(value: Any, usual: Any) -> bool:
+def _is_default(value: Any, default: Any) -> bool:
     plain = (str, int, float, bool)
-    return value is usual or (isinstance(value, plain) and isinstance(usual, plain) and value == usual)
+    return value is default or (isinstance(value, plain) and isinstance(default, plain) and value == default)
 
 
-def _written(value: Any) -> str:
+def _parameter_text(value: Any) -> str:
     text = value if isinstance(value, str) else getattr(value, "__name__", None) or repr(value)
     line = re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(str(text).split()))
     return line if len(line) <= LONGEST_SETTING else f"{line[:LONGEST_SETTING]} \N{HORIZONTAL ELLIPSIS}"
 
 
-def _stability(model: Any) -> Stability | None:
-    found = getattr(model, "stability_", None)
-    if found is None:
-        return None
+def _plain_stability(found: Any) -> Stability:
     frequency = {str(name): float(share) for name, share in dict(found.frequency).items()}
     return Stability(frequency, int(found.n_resamples), int(found.size))
 
 
-def _alternatives(model: Any) -> list[Alternative] | None:
+def _alternatives(model: FittedEstimator) -> list[Alternative] | None:
     if not hasattr(model, "alternatives"):
         return None
-    # A twin is asked, since an estimator keeps what it has found, and a report leaves the model as it is. Not a copy:
-    # copies leave the data of the fit behind.
-    twin = object.__new__(type(model))
-    vars(twin).update(vars(model))
+    # Called on a shallow copy, since an estimator stores what it finds and a report must not change the model. Not
+    # copy.copy: it drops the training data.
+    clone = object.__new__(type(model))
+    vars(clone).update(vars(model))
     try:
-        found = twin.alternatives()
-    except (AttributeError, RuntimeError, ValueError):  # what was kept of the fit does not suffice, as after loading
+        found = clone.alternatives()
+    except (AttributeError, RuntimeError, ValueError):  # the training data are gone, as after loading
         return None
     return [Alternative(str(one["feature"]), str(one["replacement"]), float(one["explained_lost"])) for one in found]

@@ -1,4 +1,4 @@
-"""The page: one file that asks nothing of the network."""
+"""The page: one self-contained file that loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ import os
 from importlib.resources import files
 from typing import Any
 
-from pauca.export.files import write_whole
+from pauca.export.files import write_atomically
 from pauca.report.figures import figures, plotly_script
-from pauca.report.markup import Markup, data_block, escaped, joined, tag
-from pauca.report.model_data import ModelData, model_data_of
+from pauca.report.formatting import Markup, data_block, escaped, joined, tag
+from pauca.report.model_data import FittedEstimator, ModelData, model_data_of
 from pauca.report.model_table import layout
-from pauca.report.sections import all_sizes, alternatives, header, settings, stability, the_model
-from pauca.report.size_slider import which_size
-from pauca.report.sizes import numbered, records
+from pauca.report.sections import all_sizes, alternatives, header, selected_model, settings, stability
+from pauca.report.sizes import number_names, size_explorer, size_records
 
 
-def write_report(model: Any, path: str | os.PathLike[str], title: str | None = None) -> None:
-    """Write a fitted estimator's report to a file; what was there is replaced once the new file is whole."""
-    script = plotly_script()  # first, so that a missing library is said before any work
-    # Half of a surrogate pair, which a name may hold and UTF-8 may not, becomes a question mark.
-    write_whole(path, page(model_data_of(model), title, script).encode("utf-8", "replace"))
+def write_report(model: FittedEstimator, path: str | os.PathLike[str], title: str | None = None) -> None:
+    """Write the report of a fitted estimator; an existing file is replaced once the new one is complete."""
+    script = plotly_script()  # first, so that a missing library is reported before any work
+    # A lone surrogate in a name, which UTF-8 cannot encode, becomes a question mark.
+    write_atomically(path, page(model_data_of(model), title, script).encode("utf-8", "replace"))
 
 
-def page(facts: ModelData, title: str | None, plotly: str) -> str:
+def page(data: ModelData, title: str | None, plotly: str) -> str:
     """The page as text."""
-    found = records(facts)
-    title = facts.task if title is None else str(title)
-    words: list[str] = []
-    data: dict[str, Any] = {
-        "start": [record["size"] for record in found].index(facts.size),
-        "heads": layout(facts.path).heads,
-        "names": layout(facts.path).n_names,
-        "sizes": numbered(found, layout(facts.path).n_names, words),
-        "words": words,
-        "figures": figures(facts),
+    records = size_records(data)
+    title = data.headline if title is None else str(title)
+    shape = layout(data.path)
+    names: list[str] = []
+    script_data: dict[str, Any] = {
+        "start": [record["size"] for record in records].index(data.size),
+        "heads": shape.heads,
+        "nameColumns": shape.n_names,
+        "sizes": number_names(records, shape.n_names, names),
+        "names": names,
+        "figures": figures(data),
     }
-    # Plotly takes its time to be read: all but the curves is there before it.
-    scripts = [_part("page.js"), plotly.replace("\r\n", "\n").replace("\r", "\n"), _part("charts.js")]
+    # Plotly is large: the rest of the page is ready before it is parsed.
+    scripts = [_resource("page.js"), plotly.replace("\r\n", "\n").replace("\r", "\n"), _resource("charts.js")]
     parts = [
-        header(facts, title),
+        header(data, title),
         tag(
             "main",
-            the_model(facts),
-            which_size(facts, found, list(data["figures"])),
-            all_sizes(facts, found),
-            stability(facts),
-            alternatives(facts),
-            settings(facts),
+            selected_model(data),
+            size_explorer(data, records, list(script_data["figures"])),
+            all_sizes(data, records),
+            stability(data),
+            alternatives(data),
+            settings(data),
         ),
-        tag("footer", tag("p", "Written by pauca. This page holds all it needs and asks nothing of the network.")),
-        data_block("data", data),
+        tag("footer", tag("p", "Written by pauca. This page is self-contained and loads nothing from the network.")),
+        data_block("data", script_data),
         *(Markup(f"<script>{script}</script>") for script in scripts),
     ]
     return f"""<!DOCTYPE html>
@@ -64,7 +64,7 @@ def page(facts: ModelData, title: str | None, plotly: str) -> str:
 <meta name="generator" content="pauca">
 <title>{escaped(title)}</title>
 <style>
-{_part("page.css")}</style>
+{_resource("page.css")}</style>
 </head>
 <body>
 {joined(parts)}
@@ -74,7 +74,7 @@ def page(facts: ModelData, title: str | None, plotly: str) -> str:
 
 
 def _policy(scripts: list[str]) -> str:
-    """Only the scripts that were laid in may run, and nothing may be fetched or sent."""
+    """Only the scripts of the page may run, and nothing may be fetched or sent."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{value}'" for value in hashes)
     return (
@@ -83,5 +83,5 @@ def _policy(scripts: list[str]) -> str:
     )
 
 
-def _part(name: str) -> str:
+def _resource(name: str) -> str:
     return files("pauca.report").joinpath(name).read_text(encoding="utf-8")

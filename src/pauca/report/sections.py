@@ -1,4 +1,4 @@
-"""The sections of the page, in the order in which a reader asks: what, how good, why, how sure, from what."""
+"""The sections of the page besides the size explorer, each made from the model data."""
 
 from __future__ import annotations
 
@@ -7,8 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from pauca.report.formatting import count, listed, percent, short_number, unbroken
-from pauca.report.markup import Markup, joined, name_of, table, tag
+from pauca.report.formatting import (
+    Markup,
+    count,
+    enumerate_names,
+    joined,
+    name_tag,
+    percent,
+    short_number,
+    table,
+    tag,
+    unbroken,
+)
 from pauca.report.model_data import ModelData
 from pauca.report.model_table import MOST_OUTPUTS, layout, rows
 from pauca.report.sizes import score_head, score_text
@@ -16,179 +26,173 @@ from pauca.results.choice import EXPLAINED
 from pauca.search.stop import Stop
 from pauca.version import __version__
 
+# Features in the table of stability, and names in a cell of the table of sizes.
 MOST_STABLE = 30
+MOST_NAMES = 12
 
 
-def header(facts: ModelData, title: str) -> Markup:
-    """Title, the answer in plain words, and the few numbers that matter."""
-    figures = [(f"{facts.noun}s chosen", f"{facts.size} of {facts.candidates}"), *_goodness(facts)]
-    if facts.path.prices is not None:
-        figures.append(("total price", short_number(facts.path.cost(facts.size))))
+def header(data: ModelData, title: str) -> Markup:
+    """Title, the selected features, how the size was chosen, and the main figures."""
+    figures = [(f"{data.noun}s selected", f"{data.size} of {data.candidates}"), *_accuracy(data)]
+    if data.path.prices is not None:
+        figures.append(("total cost", short_number(data.path.cost(data.size))))
     cards = joined(tag("div", tag("dt", name), tag("dd", value)) for name, value in figures)
-    lead, *why = _lead(facts)
-    known = [] if title == facts.task else [tag("p", f"{facts.task}.", class_="task")]
+    headline = [] if title == data.headline else [tag("p", f"{data.headline}.", class_="headline")]
     return tag(
-        "header", tag("h1", name_of(title)), *known, tag("p", lead, class_="lead"), tag("dl", cards, class_="cards"),
-        *(tag("p", text) for text in why),
-    )  # fmt: skip
+        "header",
+        tag("h1", name_tag(title)),
+        *headline,
+        tag("p", _features_used(data), class_="lead"),
+        tag("dl", cards, class_="cards"),
+        *(tag("p", text) for text in _reason(data)),
+    )
 
 
-def _goodness(facts: ModelData) -> list[tuple[str, str]]:
-    choice = facts.path.choice
-    fit = ("explained on the data of the fit", percent(facts.path.explained(facts.size)))
-    scored = None if choice is None or not choice.by_folds else choice.place(facts.size)
-    if choice is None or scored is None:
-        return [fit]
-    text = score_text(choice, facts.size) or ""
+def _accuracy(data: ModelData) -> list[tuple[str, str]]:
+    choice = data.path.choice
+    training = ("explained on the training data", percent(data.path.explained(data.size)))
+    if choice is None or not choice.by_folds or choice.position(data.size) is None:
+        return [training]
     head = score_head(choice)
-    return [(head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head, text), fit]
+    head = head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head
+    return [(head, score_text(choice, data.size) or ""), training]
 
 
-def _lead(facts: ModelData) -> list[str]:
-    choice = facts.path.choice
-    names = _most_valuable_first(facts)
-    most = 12 if sum(map(len, names)) <= 150 else 5
-    order = ", the most valuable first" if len(names) > 1 else ""
-    first = f"The model uses {listed(names, most)}{order}." if names else "The model always predicts the same."
-    sentence = "" if choice is None else unbroken(choice.message)
+def _features_used(data: ModelData) -> str:
+    order = np.argsort(-data.path[data.size].importance, kind="stable")
+    names = [data.unit_names(data.size)[index] for index in order]
+    if not names:
+        return "The model predicts a constant."
+    shown = enumerate_names(names, 12 if sum(map(len, names)) <= 150 else 5)
+    return f"The model uses {shown}{', in order of importance' if len(names) > 1 else ''}."
+
+
+def _reason(data: ModelData) -> list[str]:
+    """Why the model has this size, and what is known of its accuracy on new rows."""
+    choice = data.path.choice
     if choice is None:
-        unseen = "How good it is on rows it has not seen was not measured; it will be somewhat less good there."
-        return [first, unseen] if names else [first]
-    if facts.size != choice.chosen:
-        return [first, f"This size was taken by hand. Of the sizes compared, {sentence}"]
-    if not choice.by_folds:
-        return [first, f"{sentence} How good it is on rows it has not seen was not measured."]
-    return [first, sentence]
+        unknown = "Its accuracy on new rows was not measured; expect it to be lower than on the training data."
+        return [unknown] if data.size else []
+    message = unbroken(choice.message)
+    if data.size != choice.chosen:
+        return [f"This size was set by hand. Among the sizes compared, {message}"]
+    return [message if choice.by_folds else f"{message} Its accuracy on new rows was not measured."]
 
 
-def _most_valuable_first(facts: ModelData) -> list[str]:
-    path, model = facts.path, facts.path[facts.size]
-    names = path.names(facts.size) if path.group_labels is None else [str(label) for label in path.groups(facts.size)]
-    return [names[place] for place in np.argsort(-model.importance, kind="stable")]
-
-
-def the_model(facts: ModelData) -> Markup:
-    """The table of chosen features, and how to read it."""
-    path, model = facts.path, facts.path[facts.size]
-    about = "" if model.importance_is_exact else "about "
+def selected_model(data: ModelData) -> Markup:
+    """The table of selected features, and how to read it."""
+    path, model = data.path, data.path[data.size]
     notes = []
-    if facts.size:
+    if data.size:
+        about = "" if model.importance_is_exact else "approximately "
         notes.append(
-            f"Worth is {about}how much of the share explained would be lost if the {facts.noun} were left out and the "
-            "others fitted again."
+            f"Importance is {about}the share explained that is lost if the {data.noun} is dropped and the others are "
+            "refitted (drop-column importance)."
         )
-    if facts.size and path.two_classes is not None:
-        notes.append(f"Positive coefficients speak for {path.two_classes[1]}, negative ones for {path.two_classes[0]}.")
+    if data.size and path.two_classes is not None:
+        notes.append(
+            f"A positive coefficient makes {path.two_classes[1]} more likely, a negative one {path.two_classes[0]}."
+        )
     if path.output_names is not None and len(path.output_names) > MOST_OUTPUTS:
         notes.append(f"The coefficients of the first {MOST_OUTPUTS} of {len(path.output_names)} outputs are shown.")
-    what = (
-        "the prediction" if facts.classes is None and facts.settings.get("loss") != "poisson" else "the model's score"
-    )
-    if facts.size:
+    if data.size:
+        is_prediction = data.classes is None and data.parameters.get("loss") != "poisson"
         notes.append(
-            f"A coefficient says by how much {what} changes when the feature rises by one unit and the others stay."
+            f"A coefficient is the change in {'the prediction' if is_prediction else 'the linear score'} when the "
+            "feature increases by one unit and the others stay fixed."
         )
     if model.diverged:
         notes.append(
-            "Some coefficients would grow on, as where rows can be told apart without error: their sizes say little."
+            "Some coefficients diverge, as they do when the classes are separable, so their magnitudes mean little; "
+            "a small ridge, such as ridge=1e-3, keeps them finite."
         )
-    caption = f"The chosen model: {count(facts.size, facts.noun)} of {facts.candidates}"
+    caption = f"The selected model: {count(data.size, data.noun)} of {data.candidates}"
     shape = layout(path)
-    content = table(caption, shape.heads, rows(path, facts.size), shape.n_names)
-    return _section("The model", notes, content)
+    return _section("The model", notes, table(caption, shape.heads, rows(path, data.size), shape.n_names))
 
 
-def _section(title: str, notes: Sequence[str], content: Markup, **attributes: str) -> Markup:
-    """A heading and what to know, with the content beside it where there is room."""
-    words = tag("div", tag("h2", title), *(tag("p", note, class_="note") for note in notes))
-    return tag("section", words, tag("div", content), class_=" ".join(["split", *attributes.values()]))
+def _section(title: str, notes: Sequence[str], content: Markup, css_class: str = "") -> Markup:
+    """A heading and notes, with the content beside them if the window is wide enough."""
+    text = tag("div", tag("h2", title), *(tag("p", note, class_="note") for note in notes))
+    return tag("section", text, tag("div", content), class_=f"split {css_class}".strip())
 
 
-def all_sizes(facts: ModelData, found: Sequence[dict[str, Any]]) -> Markup:
+def all_sizes(data: ModelData, records: Sequence[dict[str, Any]]) -> Markup:
     """A row for every size."""
-    choice, priced = facts.path.choice, facts.path.prices is not None
-    heads = ["Size", *([] if choice is None else [score_head(choice)]), "Explained on the data of the fit"]
-    heads += [*(["Price"] if priced else []), "Came in", "Went out"]
+    choice, has_costs = data.path.choice, data.path.prices is not None
+    heads = ["Size", *([] if choice is None else [score_head(choice)]), "Explained on the training data"]
+    heads += [*(["Cost"] if has_costs else []), "Added", "Removed"]
     body = []
-    for record in found:
-        size = f"{record['size']} (chosen)" if record["size"] == facts.size else str(record["size"])
+    for record in records:
+        size = f"{record['size']} (chosen)" if record["size"] == data.size else str(record["size"])
         numbers = [*([] if choice is None else [record["score"]]), record["explained"]]
-        numbers += [record["price"]] if priced else []
-        body.append([size, *numbers, _names(record["entered"]), _names(record["left"])])
-    caption = "Every size" if len(found) == len(facts.path.sizes) else f"{len(found)} of {len(facts.path.sizes)} sizes"
-    notes = [f"{facts.noun.capitalize()}s that come in and go out do so as against the size above."]
-    content = table(f"{caption}: how good it is, and what comes in and goes out", heads, body)
-    return _section("All sizes at a glance", notes, content, kind="sizes")
+        numbers += [record["cost"]] if has_costs else []
+        body.append([size, *numbers, _name_list(record["entered"]), _name_list(record["left"])])
+    n_sizes = len(data.path.sizes)
+    caption = "Every size" if len(records) == n_sizes else f"{len(records)} of {n_sizes} sizes"
+    notes = [f"Added and removed are the {data.noun}s that differ from the row above."]
+    content = table(f"{caption}: its accuracy, and which {data.noun}s it adds and removes", heads, body)
+    return _section("All sizes", notes, content, "sizes")
 
 
-def _names(names: list[str]) -> Markup:
-    most = 12
-    pieces = [name_of(name) for name in names[:most]]
-    more = [f"and {len(names) - most} more"] if len(names) > most else []
-    return Markup(", ".join([*pieces, *more]))
+def _name_list(names: list[str]) -> Markup:
+    more = [f"and {len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
+    return Markup(", ".join([*map(name_tag, names[:MOST_NAMES]), *more]))
 
 
-def stability(facts: ModelData) -> Markup:
-    """How often each feature was chosen when rows were drawn anew."""
-    found = facts.stability
+def stability(data: ModelData) -> Markup:
+    """How often each feature was selected on random subsamples of the rows."""
+    found = data.stability
     if found is None:
         return Markup("")
     order = sorted(found.frequency.items(), key=lambda item: (-item[1], item[0]))[:MOST_STABLE]
-    chosen = set(facts.path.names(facts.size))
-    if facts.path.group_labels is not None:
-        chosen |= {str(label) for label in facts.path.groups(facts.size)}
-    body = [[name, _bar(share), "yes" if name in chosen else "no"] for name, share in order]
-    of = count(found.size, facts.noun)
-    text = (
-        f"The search for {of} was repeated on {found.n_resamples} samples of the rows. A {facts.noun} that is chosen "
-        "nearly always is there for a reason; one that comes and goes has others that can take its place."
+    in_model = {*data.path.names(data.size), *data.unit_names(data.size)}
+    body = [[name, _bar(share), "yes" if name in in_model else "no"] for name, share in order]
+    note = (
+        f"The search for {count(found.size, data.noun)} was repeated on {found.n_resamples} random subsamples of the "
+        f"rows. A {data.noun} that is selected nearly every time is a stable choice; one that is selected only "
+        "sometimes has close alternatives."
     )
-    heads = [facts.noun.capitalize(), "Chosen", "In the model"]
-    content = table(f"How often each {facts.noun} was chosen", heads, body)
-    return _section("How sure is the choice?", [text], content, kind="stability")
+    heads = [data.noun.capitalize(), "Selected", "In the model"]
+    return _section("Stability", [note], table(f"How often each {data.noun} was selected", heads, body), "stability")
 
 
 def _bar(share: float) -> Markup:
     width = f"width:{100 * min(max(share, 0.0), 1.0):.0f}%"
-    return joined(
-        [
-            tag("span", tag("span", "", style=width), class_="bar", aria_hidden="true"),
-            tag("span", percent(share, 0), class_="share"),
-        ]
-    )
+    bar = tag("span", tag("span", "", style=width), class_="bar", aria_hidden="true")
+    return joined([bar, tag("span", percent(share, 0), class_="share")])
 
 
-def alternatives(facts: ModelData) -> Markup:
-    """What could stand in for the chosen features."""
-    found = facts.alternatives
-    if not found:
+def alternatives(data: ModelData) -> Markup:
+    """The best replacement of each selected feature."""
+    if not data.alternatives:
         return Markup("")
-    body = [[one.feature, name_of(one.replacement), percent(one.explained_lost, 2)] for one in found]
+    body = [[one.feature, name_tag(one.replacement), percent(one.explained_lost, 2)] for one in data.alternatives]
     notes = [
-        f"If a chosen {facts.noun} cannot be had, these are the best in its place, and what is lost of the share "
-        "explained on the data of the fit.",
-        f"Where that is nearly all the {facts.noun} is worth, nothing can stand in for it.",
+        f"If a selected {data.noun} is not available, this is the best replacement, and the share explained on the "
+        "training data that is lost.",
+        f"A loss close to the importance of the {data.noun} means that nothing can replace it.",
     ]
-    content = table("Replacements and what they cost", [facts.noun.capitalize(), "Replacement", "Explained lost"], body)
-    return _section("What could stand in?", notes, content, kind="alternatives")
+    heads = [data.noun.capitalize(), "Replacement", "Explained lost"]
+    return _section("Alternatives", notes, table("Replacements and what they lose", heads, body), "alternatives")
 
 
-def settings(facts: ModelData) -> Markup:
-    """What the model was made from, and how."""
-    path = facts.path
-    known: list[tuple[str, str | Markup]] = [("Kind of model", facts.kind)]
-    known += [("Features to choose from", str(path.n_features))]
+def settings(data: ModelData) -> Markup:
+    """The candidates, the parameters of the estimator, and why the search stopped."""
+    path = data.path
+    lines: list[tuple[str, str | Markup]] = [("Estimator", data.estimator)]
+    lines += [("Candidate features", str(path.n_features))]
     if path.group_labels is not None:
-        known.append(("Groups to choose from", str(len(path.group_labels))))
-    if facts.classes is not None:
-        known.append(("Classes", name_of(listed(facts.classes, 20))))
+        lines.append(("Candidate groups", str(len(path.group_labels))))
+    if data.classes is not None:
+        lines.append(("Classes", name_tag(enumerate_names(data.classes, 20))))
     elif path.output_names is not None:
-        known.append(("Predicted", name_of(listed(path.output_names, 20))))
+        lines.append(("Outputs", name_tag(enumerate_names(path.output_names, 20))))
     if path.column_names is None:
-        known.append(("Names", "the table had no names; x3 is its fourth column, counting from x0"))
-    known += [(name, tag("code", text)) for name, text in facts.settings.items()]
-    ended = "All sizes to be compared were reached." if path.choice and path.stop is Stop.SIZE else path.stop.message
-    known += [("Why the search ended", ended), ("pauca", __version__)]
-    lines = joined(tag("div", tag("dt", name), tag("dd", value)) for name, value in known)
-    notes = ["The rows themselves are not in this file.", "Settings that are not listed are the usual ones."]
-    return _section("Data and settings", notes, tag("dl", lines, class_="settings"))
+        lines.append(("Column names", "none: x0 is the first column of the table, x3 the fourth"))
+    lines += [(name, tag("code", text)) for name, text in data.parameters.items()]
+    reason = "All sizes to be compared were reached." if path.choice and path.stop is Stop.SIZE else path.stop.message
+    lines += [("Why the search stopped", reason), ("pauca version", __version__)]
+    content = joined(tag("div", tag("dt", name), tag("dd", value)) for name, value in lines)
+    notes = ["This page holds no rows of the data.", "Parameters that are not listed have their default values."]
+    return _section("Data and parameters", notes, tag("dl", content, class_="settings"))

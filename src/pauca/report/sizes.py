@@ -1,81 +1,102 @@
-"""What there is to say about every size: for the slider, and for the table of all sizes."""
+"""The sizes of a path on the page: a record for each, and the slider that steps through them beside the charts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pauca.report.formatting import NONE, SPACE, count, number, percent, points, short_number
+from pauca.report.formatting import (
+    MINUS,
+    NONE,
+    SPACE,
+    Markup,
+    count,
+    joined,
+    number,
+    percent,
+    points,
+    short_number,
+    tag,
+)
 from pauca.report.model_data import ModelData
 from pauca.report.model_table import layout, rows
 from pauca.results.choice import EXPLAINED, Choice
 from pauca.results.path import Path
 
-# A page of ten thousand sizes would be as long to load as to read: of more than these, some are shown.
+# Of more sizes than this only some are shown: a page of ten thousand would be slow to load and to read.
 MOST_SIZES = 300
-# Cells of all tables together, which keeps the page below six megabytes, four of five being the drawing library.
+# Cells of all tables together, which keeps the page below six megabytes, most of them plotly's script.
 MOST_CELLS = 50_000
 
+CHARTS = {"accuracy": "Accuracy by size", "coefficients": "Coefficients by size"}
+CHART_TEXT = "The numbers are in the table of all sizes below."
+NOTE = (
+    f"Explained is the share of a constant prediction's error that the model removes: 100{SPACE}% is perfect, "
+    f"0{SPACE}% is no better than a constant. On the training data it always increases with size; rows held out of the "
+    "fit show the accuracy on new data. Units differ between features, so every coefficient is drawn relative to its "
+    "largest value at any size."
+)
 
-def shown_sizes(facts: ModelData) -> list[int]:
-    """All sizes, or if there are too many, those that matter and others spread evenly."""
-    sizes = facts.path.sizes
+
+def shown_sizes(data: ModelData) -> list[int]:
+    """All sizes, or if there are too many, the chosen and the best one and others at equal distances."""
+    sizes = data.path.sizes
     if len(sizes) <= MOST_SIZES:
         return sizes
-    places = np.linspace(0, len(sizes) - 1, MOST_SIZES - 2).round().astype(int)
-    matter = {facts.size} if facts.path.choice is None else {facts.size, facts.path.choice.best}
-    return sorted({*(sizes[place] for place in places), *matter})
+    indices = np.linspace(0, len(sizes) - 1, MOST_SIZES - 2).round().astype(int)
+    always = {data.size} if data.path.choice is None else {data.size, data.path.choice.best}
+    return sorted({*(sizes[index] for index in indices), *always})
 
 
-def records(facts: ModelData) -> list[dict[str, Any]]:
-    """A record for each size that is shown, ready to be read: all numbers are written out."""
-    path, sizes = facts.path, shown_sizes(facts)
+def size_records(data: ModelData) -> list[dict[str, Any]]:
+    """A record for each size that is shown; all numbers are formatted."""
+    path, sizes = data.path, shown_sizes(data)
     most = _most_rows(path, sizes)
     before: list[str] = []
-    found = []
+    records = []
     for size in sizes:
-        inside = path.names(size) if path.group_labels is None else [str(label) for label in path.groups(size)]
+        names = data.unit_names(size)
         cells = rows(path, size, most)
-        hidden = len(path[size].support) - (len(cells) - 1)
-        found.append(
+        n_listed, n_features = len(cells) - 1, len(path[size].support)
+        note = f"The {n_listed} most important of {n_features} features are listed." if n_listed < n_features else ""
+        records.append(
             {
                 "size": size,
-                "label": count(size, facts.noun),
-                "entered": [name for name in inside if name not in set(before)],
-                "left": [name for name in before if name not in set(inside)],
+                "label": count(size, data.noun),
+                "entered": [name for name in names if name not in set(before)],
+                "left": [name for name in before if name not in set(names)],
                 "explained": percent(path.explained(size)),
                 "score": score_text(path.choice, size),
-                "price": None if path.prices is None else short_number(path.cost(size)),
-                "compared": compared(facts, size),
+                "cost": None if path.prices is None else short_number(path.cost(size)),
+                "compared": _comparison(data, size),
                 "rows": cells,
-                "hidden": f"The {len(cells) - 1} features worth most are listed, and {hidden} are not."
-                if hidden
-                else "",
+                "note": note,
             }
         )
-        before = inside
-    return found
+        before = names
+    return records
 
 
-def numbered(found: list[dict[str, Any]], n_names: int, words: list[str]) -> list[dict[str, Any]]:
-    """The records with numbers in place of names, which are appended to ``words``: a name is in the page once."""
-    place = {word: number for number, word in enumerate(words)}
+def number_names(records: list[dict[str, Any]], n_names: int, names: list[str]) -> list[dict[str, Any]]:
+    """The records with indices in place of names, which are appended to ``names``: the page holds each name once."""
+    indices = {name: index for index, name in enumerate(names)}
 
-    def number_of(word: str) -> int:
-        if word not in place:
-            place[word] = len(words)
-            words.append(word)
-        return place[word]
+    def index_of(name: str) -> int:
+        if name not in indices:
+            indices[name] = len(names)
+            names.append(name)
+        return indices[name]
 
     return [
         {
             **record,
-            "entered": [number_of(name) for name in record["entered"]],
-            "left": [number_of(name) for name in record["left"]],
-            "rows": [[*map(number_of, cells[:n_names]), *cells[n_names:]] for cells in record["rows"]],
+            "entered": [index_of(name) for name in record["entered"]],
+            "left": [index_of(name) for name in record["left"]],
+            "rows": [[*map(index_of, cells[:n_names]), *cells[n_names:]] for cells in record["rows"]],
         }
-        for record in found
+        for record in records
     ]
 
 
@@ -90,60 +111,59 @@ def score_text(choice: Choice | None, size: int) -> str | None:
     """The score of a size with its standard error."""
     if choice is None:
         return None
-    place = choice.place(size)
-    if place is None:
+    index = choice.position(size)
+    if index is None:
         return NONE
-    mean = float(choice.mean[place])
+    mean = float(choice.mean[index])
     if choice.standard_error is None:
         return number(mean)
-    error = float(choice.standard_error[place])
+    error = float(choice.standard_error[index])
     if choice.scoring == EXPLAINED:
         return f"{percent(mean)} (±{SPACE}{points(error)})"
     return f"{number(mean, 4)} (±{SPACE}{number(error, 2)})"
 
 
-def compared(facts: ModelData, size: int) -> str:
-    """What a size gains and costs beside the chosen one, in words."""
-    if size == facts.size:
+def _comparison(data: ModelData, size: int) -> str:
+    """What a size gains and loses compared with the chosen one."""
+    if size == data.size:
         return "This is the chosen size."
-    path = facts.path
-    fewer = size < facts.size
-    sentence = f"{count(abs(size - facts.size), facts.noun)} {'fewer' if fewer else 'more'} than chosen: "
-    sentence = sentence[0].upper() + sentence[1:] + _difference(path, size, facts.size)
+    path = data.path
+    text = f"{count(abs(size - data.size), data.noun)} {'fewer' if size < data.size else 'more'} than chosen: "
+    text = text[0].upper() + text[1:] + _score_difference(path, size, data.size)
     if path.prices is not None:
-        change = path.cost(size) - path.cost(facts.size)
-        than = f"{short_number(path.cost(size))} instead of {short_number(path.cost(facts.size))}"
-        how = f"{short_number(abs(change))} {'cheaper' if change < 0 else 'dearer'} ({than})" if change else "as dear"
-        sentence += f", and {how}"
-    return sentence + "."
+        cost, chosen_cost = path.cost(size), path.cost(data.size)
+        both = f"{short_number(cost)} instead of {short_number(chosen_cost)}"
+        amount = f"{short_number(abs(cost - chosen_cost))} {'cheaper' if cost < chosen_cost else 'more expensive'}"
+        text += ", at the same cost" if cost == chosen_cost else f", and {amount} ({both})"
+    return text + "."
 
 
-def _difference(path: Path, size: int, chosen: int) -> str:
+def _score_difference(path: Path, size: int, chosen: int) -> str:
     choice = path.choice
-    place, at = (None, None) if choice is None else (choice.place(size), choice.place(chosen))
-    if choice is None or place is None or at is None:
-        text = _in_points(path.explained(size) - path.explained(chosen), "explained on the data of the fit")
+    index, at_chosen = (None, None) if choice is None else (choice.position(size), choice.position(chosen))
+    if choice is None or index is None or at_chosen is None:
+        text = _points_difference(path.explained(size) - path.explained(chosen), "explained on the training data")
         return text if choice is None else f"{text} (this size was not scored on held-out rows)"
-    change = float(choice.mean[place] - choice.mean[at])
+    change = float(choice.mean[index] - choice.mean[at_chosen])
     if choice.standard_error is None:
         return f"{choice.criterion_name} {number(abs(change), 3)} {'higher, which is worse' if change > 0 else 'lower'}"
-    error = float(choice.standard_error[at])
+    error = float(choice.standard_error[at_chosen])
     if choice.scoring == EXPLAINED:
-        text, unit = _in_points(change, "explained on held-out rows"), f"{points(error)} percentage points"
+        text, unit = _points_difference(change, "explained on held-out rows"), f"{points(error)} percentage points"
     else:
-        better = "higher" if change > 0 else "lower"
-        text, unit = f"{choice.scoring} {number(abs(change), 3)} {better} on held-out rows", number(error, 2)
+        direction = "higher" if change > 0 else "lower"
+        text, unit = f"{choice.scoring} {number(abs(change), 3)} {direction} on held-out rows", number(error, 2)
     return f"{text}, {'within' if abs(change) <= error else 'more than'} one standard error ({unit})"
 
 
-def _in_points(change: float, what: str) -> str:
+def _points_difference(change: float, what: str) -> str:
     if abs(change) < 0.0005:
         return f"as much {what}"
     return f"{points(abs(change))} percentage points {'more' if change > 0 else 'less'} {what}"
 
 
 def _most_rows(path: Path, sizes: list[int]) -> int | None:
-    """How many rows each table may have at most, so that all together stay small."""
+    """The largest number of rows a table may have so that all tables together stay small; None for no limit."""
     lengths = np.array([len(path[size].support) for size in sizes])
     allowed = MOST_CELLS // len(layout(path).heads)
     if lengths.sum() <= allowed:
@@ -151,3 +171,72 @@ def _most_rows(path: Path, sizes: list[int]) -> int | None:
     limits = np.arange(1, lengths.max() + 1)
     totals = np.array([np.minimum(lengths, limit).sum() for limit in limits])
     return max(10, int(limits[totals <= allowed].max(initial=10)))
+
+
+def size_explorer(data: ModelData, records: Sequence[dict[str, Any]], charts: Sequence[str]) -> Markup:
+    """The slider over the sizes, the model of the current size, and the charts."""
+    start = [record["size"] for record in records].index(data.size)
+    slider = Markup(
+        f'<input type="range" id="size" min="0" max="{len(records) - 1}" step="1" value="{start}" '
+        'aria-describedby="size-help">'
+    )
+    control = tag(
+        "div",
+        tag("label", f"Number of {data.noun}s", for_="size"),
+        tag("output", records[start]["label"], for_="size", id="size-now"),
+        tag("button", MINUS, type="button", id="fewer", aria_label="One size smaller"),
+        slider,
+        tag("button", "+", type="button", id="more", aria_label="One size larger"),
+        tag("button", "Back to the chosen size", type="button", id="back"),
+        class_="control",
+    )
+    help_text = "Move the slider, or use the arrow keys, to see the best model found of every size."
+    drawn = joined(_chart(data, name) for name in charts)
+    return tag(
+        "section",
+        tag("h2", f"How many {data.noun}s?"),
+        tag("noscript", tag("p", "The slider and the charts need JavaScript; the tables on this page do not.")),
+        tag("p", help_text, id="size-help", class_="screen"),
+        control,
+        tag("div", _current_size(data), tag("div", drawn, class_="charts"), class_="beside"),
+        tag("p", NOTE, class_="note"),
+        class_="explorer",
+    )
+
+
+def _current_size(data: ModelData) -> Markup:
+    """The panel that the page's script fills with the record of the current size."""
+    lines = [("Explained on the training data", "explained"), ("Added", "entered"), ("Removed", "left")]
+    if data.path.prices is not None:
+        lines.insert(1, ("Total cost", "cost"))
+    if data.path.choice is not None:
+        lines.insert(0, (score_head(data.path.choice), "score"))
+    values = joined(tag("div", tag("dt", name), tag("dd", "", id=f"current-{key}")) for name, key in lines)
+    return tag(
+        "div",
+        tag("p", "", id="current-compared", aria_live="polite", class_="compared"),
+        tag("dl", values, class_="current"),
+        tag("div", "", id="current-table"),
+        class_="panel",
+    )
+
+
+def _chart(data: ModelData, name: str) -> Markup:
+    choice = data.path.choice
+    title = CHARTS.get(name, "")
+    if name == "score" and choice is not None:
+        title = f"{score_head(choice)} by size" + ("" if choice.by_folds else " (lower is better)")
+    return tag(
+        "figure",
+        tag("figcaption", tag("span", title), *_legend(choice, name)),
+        tag("div", "", id=f"chart-{name}", class_="chart", role="img", aria_label=f"{title}. {CHART_TEXT}"),
+    )
+
+
+def _legend(choice: Choice | None, chart: str) -> list[Markup]:
+    """What the lines of a chart are, where they are not named in it."""
+    if choice is None or not choice.by_folds or chart != ("accuracy" if choice.scoring == EXPLAINED else "score"):
+        return []
+    lines = [("held-out", "held-out rows, ± one standard error"), ("training", "training data")]
+    lines = lines if chart == "accuracy" else lines[:1]
+    return [tag("span", tag("span", "", class_=f"line {kind}", aria_hidden="true"), text) for kind, text in lines]

@@ -1,4 +1,4 @@
-"""Why a size was chosen: what every size scored, and the rule that weighed it."""
+"""Why a size was chosen: the score of every size, and the rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 EXPLAINED = "explained"
-"""The score where no other is asked for: the share of the constant model's loss that is gone on held-out rows."""
+"""The default score: the share of the constant model's loss that is gone on held-out rows."""
 
 ACCURACY = "accuracy"
 """The share of right answers, of which one less is the error."""
@@ -62,21 +62,21 @@ class Choice:
     @property
     def best(self) -> int:
         """The size with the best mean score, or the lowest criterion."""
-        place = np.argmax(self.mean) if self.by_folds else np.argmin(self.mean)
-        return int(self.sizes[place])
+        position = np.argmax(self.mean) if self.by_folds else np.argmin(self.mean)
+        return int(self.sizes[position])
 
-    def place(self, size: int) -> int | None:
-        """Where a size stands in the arrays; None if it was not compared."""
+    def position(self, size: int) -> int | None:
+        """Position of a size in the arrays; None if it was not compared."""
         found = np.flatnonzero(self.sizes == size)
         return int(found[0]) if len(found) else None
 
     def record(self, size: int) -> dict[str, float]:
-        """What a table tells of a size."""
-        place = self.place(size)
-        mean = np.nan if place is None else float(self.mean[place])
+        """The columns of a table for one size."""
+        position = self.position(size)
+        mean = np.nan if position is None else float(self.mean[position])
         if self.standard_error is None:
             return {self.rule: mean}
-        spread = np.nan if place is None else float(self.standard_error[place])
+        spread = np.nan if position is None else float(self.standard_error[position])
         return {"score": mean, **({"error": 1.0 - mean} if self.scoring == ACCURACY else {}), "standard_error": spread}
 
     @property
@@ -86,7 +86,7 @@ class Choice:
             return f"{self.chosen} has the lowest {self.criterion_name} of the sizes tried."
         folds = f"{len(self.fold_scores)}-fold cross-validation"
         if self.chosen == 0 and self.scoring == EXPLAINED:
-            return f"No feature helps on rows held out ({folds}): a constant predicts as well as can be told."
+            return f"No feature helps on rows held out ({folds}): a constant predicts as well."
         score = self._scored(self.chosen)
         if self.chosen == self.best:
             return f"{self.chosen} is best by {folds}: {score}."
@@ -100,10 +100,10 @@ class Choice:
         return f"{number} explained on rows held out" if self.scoring == EXPLAINED else f"{self.scoring} {number}"
 
     def _number(self, size: int) -> str:
-        place = self.place(size)
-        assert place is not None
+        position = self.position(size)
+        assert position is not None
         assert self.standard_error is not None
-        mean, error = self.mean[place], self.standard_error[place]
+        mean, error = self.mean[position], self.standard_error[position]
         return (
             f"{100 * mean:.2f} % (± {100 * error:.2f})" if self.scoring == EXPLAINED else f"{mean:.6g} (± {error:.2g})"
         )

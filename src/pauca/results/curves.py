@@ -21,7 +21,7 @@ class CoefficientCurves:
     sizes : list of int
         The sizes above 0.
     columns : list of int
-        The features that are in any model, those worth most first.
+        The features that are in any model, the most important first.
     relative : ndarray of shape (len(columns), len(sizes))
         NaN where the feature is not in the model. With several outputs, the norm over the outputs, which has no sign.
     signed : bool
@@ -35,9 +35,9 @@ class CoefficientCurves:
 
 
 def coefficient_curves(path: Path, chosen: int | None = None) -> CoefficientCurves:
-    """The coefficients of all features over all sizes; the model that was chosen says what they are worth."""
+    """The coefficients of all features over all sizes; ordered by importance in the chosen model."""
     sizes = [size for size in path.sizes if size]
-    columns = by_worth(path, reference_size(path) if chosen is None else chosen)
+    columns = by_importance(path, reference_size(path) if chosen is None else chosen)
     place = {column: row for row, column in enumerate(columns)}
     values = np.full((len(columns), len(sizes)), np.nan)
     signed = path.output_names is None or len(path.output_names) == 1
@@ -50,17 +50,16 @@ def coefficient_curves(path: Path, chosen: int | None = None) -> CoefficientCurv
     return CoefficientCurves(sizes, columns, values / np.where(largest > 0, largest, 1.0), signed)
 
 
-def by_worth(path: Path, size: int) -> list[int]:
-    """All columns that are in any model: those of the model of one size first, each lot in the order of worth.
+def by_importance(path: Path, size: int) -> list[int]:
+    """All columns that are in any model: those of the model of one size first, each part in the order of importance.
 
-    What the model of that size does not hold goes by the most it is worth in any other. Columns of a group share what
-    the group is worth.
+    Other columns are ordered by their largest importance in any model. Columns of a group share its importance.
     """
     most: dict[int, float] = {}
     for model in path:
-        for column, worth in _worths(path, model.size):
-            most[column] = max(most.get(column, worth), worth)
-    here = dict(_worths(path, size))
+        for column, importance in _importances(path, model.size):
+            most[column] = max(most.get(column, importance), importance)
+    here = dict(_importances(path, size))
     return sorted(most, key=lambda column: (column not in here, -here.get(column, most[column]), column))
 
 
@@ -87,8 +86,8 @@ def score_range(choice: Choice) -> tuple[float, float]:
     return float(bottom - margin), float(top + margin)
 
 
-def _worths(path: Path, size: int) -> list[tuple[int, float]]:
+def _importances(path: Path, size: int) -> list[tuple[int, float]]:
     model = path[size]
-    worth = dict(zip(model.units.tolist(), np.nan_to_num(model.importance).tolist(), strict=True))
+    importance = dict(zip(model.units.tolist(), np.nan_to_num(model.importance).tolist(), strict=True))
     units = model.support if path.owner is None else path.owner[model.support]
-    return [(column, worth[unit]) for column, unit in zip(model.support.tolist(), units.tolist(), strict=True)]
+    return [(column, importance[unit]) for column, unit in zip(model.support.tolist(), units.tolist(), strict=True)]

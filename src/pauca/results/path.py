@@ -38,13 +38,13 @@ class Path:
     column_names : sequence of str or None
         Their names, if they have any.
     group_labels : ndarray or None
-        Labels of the groups, where groups of columns are chosen as a whole; sizes and events then count groups.
+        Labels of the groups, where groups of columns are chosen as a whole; sizes and moves then count groups.
     owner : ndarray of shape (n_features,) or None
         Group of every column, where there are groups.
     output_names : list of str or None
         Names of the outputs or classes, where a feature has a coefficient for each.
     two_classes : list of str or None
-        The two classes that a single coefficient tells apart: if positive, it speaks for the second.
+        The two classes of a single output: a positive coefficient speaks for the second.
     prices : ndarray or None
         What every feature, or group, costs, where costs were given.
     choice : Choice or None
@@ -95,7 +95,7 @@ class Path:
         return len(self.models)
 
     def __repr__(self) -> str:
-        return f"<Path of sizes {_ranges(self.sizes)}, {len(self.moves)} events, stop={self.stop.value!r}>"
+        return f"<Path of sizes {_ranges(self.sizes)}, {len(self.moves)} moves, stop={self.stop.value!r}>"
 
     @property
     def counted(self) -> str:
@@ -252,7 +252,7 @@ class Path:
         Returns
         -------
         str
-            What was chosen, with coefficients and what each is worth, the most valuable first.
+            What was chosen, with coefficients and importances, the most important first.
         """
         from pauca.results.summary import summarize
 
@@ -265,7 +265,8 @@ class Path:
         the objective itself), with the features that came (+) and went (-) where there are at most 15 sizes. Where the
         size was chosen, the second is what the sizes score on rows held out, give or take a standard error, or what the
         criterion says of them. The last shows the coefficients, each in parts of the largest it has at any size, since
-        their units differ; with several outputs their norm over the outputs. The twelve features worth most are named.
+        their units differ; with several outputs their norm over the outputs. The twelve most important features are
+        named.
 
         Parameters
         ----------

@@ -15,17 +15,17 @@ from pauca.wording import column_names
 
 NAMED_LINES = 12
 BLUE, GREY, INK = "#1f5a99", "#c4c9cf", "#444444"
-# Told apart by those who see no red or green, and with their two kinds of line in print without colours.
+# Distinguishable without red and green, and in print by two kinds of line.
 COLOURS = ("#1f5a99", "#b3480f", "#2e7d4f", "#8a3a8f", "#6b5a00", "#3d3d3d")
 
 
-def apart(wished: list[float], gap: float, bottom: float, top: float) -> list[float]:
-    """Heights in the same order, at least ``gap`` apart and within the panel, near those that are wished for.
+def spread_out(desired: list[float], gap: float, bottom: float, top: float) -> list[float]:
+    """Heights in the same order, at least ``gap`` apart and within the panel, near the desired ones.
 
     Runs that are too close spread about their middle, and take in what they then touch.
     """
     runs: list[tuple[float, int]] = []  # the middle of a run, and how many it holds
-    for height in wished:
+    for height in desired:
         middle, many = height, 1
         while True:
             half = gap * (many - 1) / 2
@@ -35,7 +35,7 @@ def apart(wished: list[float], gap: float, bottom: float, top: float) -> list[fl
             before, count = runs.pop()
             middle, many = (middle * many + before * count) / (many + count), many + count
         runs.append((middle, many))
-    return [middle + gap * (place - (many - 1) / 2) for middle, many in runs for place in range(many)]
+    return [middle + gap * (position - (many - 1) / 2) for middle, many in runs for position in range(many)]
 
 
 LONGEST_NAME = 20
@@ -56,7 +56,7 @@ def short(name: str, longest: int = LONGEST_NAME) -> str:
 
 
 def short_names(names: Sequence[str], longest: int = LONGEST_NAME) -> dict[str, str]:
-    """Short forms of names; those that would come to the same keep what tells them apart instead of their ends."""
+    """Short forms of names; those that would be equal keep the part in which they differ instead of their ends."""
     found: dict[str, str] = {}
     alike: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
@@ -78,7 +78,7 @@ def short_names(names: Sequence[str], longest: int = LONGEST_NAME) -> dict[str, 
 def _in_common(lines: Sequence[str]) -> int:
     """How many characters all lines begin with."""
     shortest = min(map(len, lines))
-    return next((place for place in range(shortest) if len({line[place] for line in lines}) > 1), shortest)
+    return next((position for position in range(shortest) if len({line[position] for line in lines}) > 1), shortest)
 
 
 def plain(text: str) -> str:
@@ -155,11 +155,11 @@ def draw_score(path: Path, ax: Axes) -> None:
         color=COLOURS[1],
     )
     if choice.best != choice.chosen:
-        place = choice.place(choice.best)
-        ax.plot([choice.best], [mean[place]], "o", markersize=9, fillstyle="none", color=INK)
+        position = choice.position(choice.best)
+        ax.plot([choice.best], [mean[position]], "o", markersize=9, fillstyle="none", color=INK)
         ax.annotate(
             f"best: {choice.best}",
-            (choice.best, mean[place]),
+            (choice.best, mean[position]),
             xytext=(0, -16),
             textcoords="offset points",
             ha="center",
@@ -169,7 +169,7 @@ def draw_score(path: Path, ax: Axes) -> None:
 
 
 def draw_coefficients(path: Path, ax: Axes) -> None:
-    """Coefficients over the sizes, each in parts of its own largest; the names of those worth most stand beside."""
+    """Coefficients over the sizes, each in parts of its own largest; the most important are named."""
     curves = coefficient_curves(path)
     ends = []
     names = column_names(path.column_names, curves.columns[:NAMED_LINES])
@@ -192,7 +192,7 @@ def draw_coefficients(path: Path, ax: Axes) -> None:
 
 
 def _name_ends(ax: Axes, ends: list[tuple[float, int, str, str]], last_size: int) -> None:
-    """Write names to the right of the panel, as near to the ends of their lines as there is room for.
+    """Write names to the right of the panel, as near to the ends of their lines as possible.
 
     The name of a feature that leaves before the last size stands where it leaves.
     """
@@ -204,7 +204,7 @@ def _name_ends(ax: Axes, ends: list[tuple[float, int, str, str]], last_size: int
                 name, (size, height), (4, 3), textcoords="offset points", fontsize=8, color=colour, bbox=backing
             )
     staying = sorted(end for end in ends if end[1] == last_size)
-    heights = apart([height for height, *_ in staying], 0.075 * (top - bottom), bottom, top)
+    heights = spread_out([height for height, *_ in staying], 0.075 * (top - bottom), bottom, top)
     for (end, size, name, colour), height in zip(staying, heights, strict=True):
         ax.annotate(
             name,
@@ -224,7 +224,7 @@ if TYPE_CHECKING:
 
 
 def plot_path(path: Path, ax: Axes | None = None) -> Axes:
-    """All panels in a new figure, or the one that tells most where there is room for one."""
+    """All panels in a new figure, or the most informative one where there are axes for one."""
     try:
         import matplotlib.pyplot as plt
         from matplotlib.ticker import MaxNLocator
@@ -271,12 +271,12 @@ def plot_stability(stability: Stability, ax: Axes | None, most: int) -> Axes:
     records = stability.table()[:most]
     if ax is None:
         _, ax = plt.subplots(figsize=(7, 1.2 + 0.3 * len(records)), layout="constrained")
-    for place, record in enumerate(records):
+    for position, record in enumerate(records):
         filled = "#1f5a99" if record["chosen"] else "none"
-        ax.barh(place, 100 * record["frequency"], color=filled, edgecolor="#1f5a99", height=0.7)
+        ax.barh(position, 100 * record["frequency"], color=filled, edgecolor="#1f5a99", height=0.7)
         ax.annotate(
             f"{100 * record['frequency']:.0f}",
-            (100 * record["frequency"], place),
+            (100 * record["frequency"], position),
             xytext=(3, 0),
             textcoords="offset points",
             va="center",

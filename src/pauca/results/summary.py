@@ -17,7 +17,7 @@ MOST_OUTPUTS = 6
 
 
 def summarize(path: Path, size: int) -> str:
-    """The model of ``size`` as text: its features, their coefficients and what each is worth."""
+    """The model of ``size`` as text: its features, their coefficients and importances."""
     lines = _aligned(_rows(path, size), left=1 if path.group_labels is None else 2)
     return "\n".join([_head(path, size), "", *lines, "", *_notes(path, size), *_end(path, size)])
 
@@ -51,9 +51,9 @@ def _notes(path: Path, size: int) -> Iterator[str]:
             if path.floor is not None
             else "what the objective would rise by"
         )
-        yield f"worth: {about}{lost} {left_out}"
+        yield f"importance: {about}{lost} {left_out}"
     if model.diverged:
-        yield "Some coefficients would grow on, as where rows can be told apart without error: their sizes say little."
+        yield "The data are separable, at least in part, so some coefficients diverge: their sizes mean little."
 
 
 def _end(path: Path, size: int) -> Iterator[str]:
@@ -77,25 +77,25 @@ def _rows(path: Path, size: int) -> list[list[str]]:
     names = dict(zip(model.support.tolist(), path.names(size), strict=True))
     places = {column: place for place, column in enumerate(model.support.tolist())}
     for position in np.argsort(-model.importance, kind="stable"):
-        worth = _worth(path, float(model.importance[position]))
+        importance = _importance(path, float(model.importance[position]))
         unit = int(model.units[position])
         price = [] if path.prices is None else [f"{path.prices[unit]:.6g}"]
         label = [str(path.group_labels[unit])] if path.group_labels is not None else []
         columns = path.columns_of(size, unit)
         for column in columns:
             numbers = [f"{value:.6g}" for value in coef[:, places[column]]]
-            rows.append([*label, names[column], *numbers, worth, *price])
-            label, worth, price = blank, "", [""] * len(priced)
+            rows.append([*label, names[column], *numbers, importance, *price])
+            label, importance, price = blank, "", [""] * len(priced)
     for name, values in _free_rows(path, size):
         rows.append([*blank, name, *(f"{value:.6g}" for value in values[: len(shown)]), "", *([""] * len(priced))])
     return rows
 
 
-def _worth(path: Path, worth: float) -> str:
-    """What a unit is worth, as a share where there is one."""
+def _importance(path: Path, importance: float) -> str:
+    """The importance of a unit, as a share where there is one."""
     if path.floor is None:
-        return f"{worth:.4g}"
-    return f"{100 * worth / (path[0].objective - path.floor):.2f} %" if _has_share(path) else "0.00 %"
+        return f"{importance:.4g}"
+    return f"{100 * importance / (path[0].objective - path.floor):.2f} %" if _has_share(path) else "0.00 %"
 
 
 def _has_share(path: Path) -> bool:

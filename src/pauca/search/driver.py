@@ -28,7 +28,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after every move.
+    """What a callback receives after every move.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Method(Protocol):
     def moves(self, subset: Subset, history: History, goal: Goal) -> Iterator[Move | None]:
         """Yield one move at a time and return the ``Stop`` that ends the run.
 
-        The driver makes each move before it asks for the next. None stands for a moment to look at the clock.
+        The driver makes each move before it asks for the next. None stands for a moment to check the time.
         """
         ...
 
@@ -90,7 +90,7 @@ class Method(Protocol):
 def run(
     method: Method, subset: Subset, goal: Goal, budget: Budget | None = None, resume: Sequence[Move] = ()
 ) -> History:
-    """Run ``method`` from where ``resume`` (the events of an earlier run) left off until it or the budget ends it."""
+    """Run ``method`` from where ``resume`` (the moves of an earlier run) left off until it or the budget ends it."""
     budget = budget or Budget()
     subset.expect(goal.k)
     method.begin(subset)

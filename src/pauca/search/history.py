@@ -13,7 +13,7 @@ class History:
     """The record of a run; whatever a method needs to know of its past is read off here.
 
     A method's next move depends on the subset and the history alone. That is why a run that was cut short goes on
-    from its events: replaying them rebuilds both.
+    from its moves: replaying them rebuilds both.
     """
 
     def __init__(self, start: Subset, largest_kept: int | None) -> None:

@@ -30,12 +30,12 @@ class Watch:
         """Run all jobs, some at a time; the first is the fit on all rows, the others those of the folds."""
         n_jobs = min(self._n_jobs, len(jobs))
         if n_jobs == 1:
-            for place, job in enumerate(jobs):
-                self._start(job, place, len(jobs), 1)
+            for number, job in enumerate(jobs):
+                self._start(job, number, len(jobs), 1)
             return
         # Each thread has its share of the cores; NumPy lets go of Python's lock while it multiplies.
         with threadpool_limits(max(1, self._cores // n_jobs)), ThreadPoolExecutor(n_jobs) as pool:
-            running = [pool.submit(self._start, job, place, len(jobs), n_jobs) for place, job in enumerate(jobs)]
+            running = [pool.submit(self._start, job, number, len(jobs), n_jobs) for number, job in enumerate(jobs)]
             try:
                 wait(running)
             except KeyboardInterrupt:
@@ -44,8 +44,8 @@ class Watch:
         for one in running:
             one.result()
 
-    def _start(self, job: Callable[[Budget], None], place: int, n_jobs: int, at_once: int) -> None:
-        job(Budget(self._share(n_jobs - place, at_once), self._listener(place, n_jobs - 1)))
+    def _start(self, job: Callable[[Budget], None], number: int, n_jobs: int, at_once: int) -> None:
+        job(Budget(self._share(n_jobs - number, at_once), self._listener(number, n_jobs - 1)))
 
     def _share(self, jobs_left: int, at_once: int) -> float | None:
         """Seconds for one of the jobs that are left."""
@@ -54,11 +54,11 @@ class Watch:
         left = max(0.0, self._deadline - time.monotonic())
         return left * min(1.0, at_once / jobs_left)
 
-    def _listener(self, place: int, n_folds: int) -> Callable[[Progress], bool]:
+    def _listener(self, number: int, n_folds: int) -> Callable[[Progress], bool]:
         def listen(progress: Progress) -> bool:
             if self._callback is not None and not self.ended:
                 with self._lock:
-                    fold = place - 1 if place else None
+                    fold = number - 1 if number else None
                     answer = self._callback(replace(progress, fold=fold, n_folds=n_folds))
                     self.ended = self.ended or (isinstance(answer, bool | np.bool_) and bool(answer))
             return self.ended

@@ -40,7 +40,7 @@ class Problem(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LinearProblem:
-    """Data, target and wishes, all of them checked."""
+    """Data, target and constraints, all of them checked."""
 
     X: Any
     target: Target
@@ -51,7 +51,7 @@ class LinearProblem:
     ridge: float
     center: bool
     measure: Loss
-    """The loss by which models are held against each other: that of the target, with nothing left open."""
+    """The loss by which models are compared: that of the target, with all its parameters set."""
 
     def begin(self, weights: np.ndarray, design: Design | None = None) -> SearchRun:
         """A search that only sees rows with weight; X is shared, never copied."""
@@ -86,7 +86,7 @@ class SearchRun:
     history: History | None = None
 
     def advance(self, goal: Goal, budget: Budget, resume: Sequence[Move] = ()) -> History:
-        """Go on to ``goal`` from where the search stands, or from the events of an earlier one."""
+        """Go on to ``goal`` from where the search stands, or from the moves of an earlier one."""
         if self.history is not None:
             resume, self.subset = self.history.moves, self.subset.restarted()
         self.history = run(self.method, self.subset, goal, budget, resume)
@@ -99,7 +99,7 @@ class SearchRun:
         return self.history.stop in {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
 
     def models(self, answer: int) -> dict[int, Model]:
-        """The best model of every size, in the user's units; that of size ``answer`` with all that is told of it."""
+        """The best model of every size, in the user's units; that of size ``answer`` with exact importances."""
         assert self.history is not None
         best = self.history.best
         sizes = sorted(best)

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Stop(StrEnum):
-    """The reason a run ended; ``sentence`` says it to a person.
+    """The reason a run ended; ``message`` says it in words.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Stop(StrEnum):
 
 _MESSAGES = {
     Stop.SIZE: "The size asked for was reached.",
-    Stop.TOLERANCE: "Nothing further is worth the tolerance asked for.",
+    Stop.TOLERANCE: "Nothing further lowers the objective by the tolerance asked for.",
     Stop.CERTIFIED: "The model is proven to be within the tolerance of the best one in the ball.",
     Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
     Stop.NO_GAIN: "Nothing that remains lowers the objective noticeably.",

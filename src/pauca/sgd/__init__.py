@@ -2,5 +2,6 @@
 
 from pauca.sgd.classifier import StreamClassifier
 from pauca.sgd.regressor import StreamRegressor
+from pauca.sgd.stream import StreamProgress
 
-__all__ = ["StreamClassifier", "StreamRegressor"]
+__all__ = ["StreamClassifier", "StreamProgress", "StreamRegressor"]

@@ -1,4 +1,4 @@
-"""What the estimators of streams share: rows to learners, learners to few features, those to a path."""
+"""The common part of the estimators of streams: from rows to learned coefficients to a path with few features."""
 
 from __future__ import annotations
 
@@ -16,79 +16,61 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.fitted import FittedModel
-from pauca.estimators.validation import refuse_not_finite
+from pauca.estimators.validation import check_finite
 from pauca.losses import Loss
 from pauca.results.path import Path
 from pauca.search.problem import Target
 from pauca.search.stop import Stop
-from pauca.sgd.one_vs_rest import ANSWERS
-from pauca.sgd.passes import StreamProgress, learn_in_passes
-from pauca.sgd.refit import FewJudge, as_learnt, few_refitted, refitted
-from pauca.sgd.reservoir import Rows
-from pauca.sgd.stream import DRAWS, ORDER, Plan, Stream
-from pauca.sgd.truncation import few_of
-from pauca.sgd.tuning import Wanted
-from pauca.sparsification.draws import METHODS
+from pauca.sgd.refit import SecondStage
+from pauca.sgd.reservoir import Samples
+from pauca.sgd.stream import DRAWS, ORDER, Stream, StreamOptions, StreamProgress, learn_in_passes
+from pauca.sgd.tuning import GivenSettings
+from pauca.sparsification.draws import TRUNCATIONS
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 
-# Set by finish(); rows that are learnt later make them out of date.
-CONCLUSIONS = (
+# Set by finish(); rows that are learned later make them out of date.
+SET_BY_FINISH = (
     *("path_", "coef_", "intercept_", "support_", "k_", "objective_", "stop_"),
-    *("bound_", "step_", "first_epoch_"),
+    *("radius_", "learning_rate_", "first_epoch_"),
 )
+
+NO_WEIGHT = "All values in `sample_weight` are zero; at least one row must count."
 
 
 class StreamModel(FittedModel):
-    """A linear model with few features learnt from rows that are seen one after the other."""
+    """A linear model with few features learned from rows that come one after the other.
 
-    def __init__(
-        self,
-        k: int | None = 100,
-        *,
-        loss: str | Loss,
-        method: str = "truncate",
-        refit: bool = True,
-        ridge: float = 0.0,
-        bound: float | None = None,
-        step: float | None = None,
-        first_epoch: int | None = None,
-        iterate: str = "average",
-        passes: int = 5,
-        shuffle: bool = True,
-        keep_rows: int = 10_000,
-        fit_intercept: bool = True,
-        time_limit: float | None = None,
-        callback: Callable[[StreamProgress], bool | None] | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.k = k
-        self.loss = loss
-        self.method = method
-        self.refit = refit
-        self.ridge = ridge
-        self.bound = bound
-        self.step = step
-        self.first_epoch = first_epoch
-        self.iterate = iterate
-        self.passes = passes
-        self.shuffle = shuffle
-        self.keep_rows = keep_rows
-        self.fit_intercept = fit_intercept
-        self.time_limit = time_limit
-        self.callback = callback
-        self.random_state = random_state
+    An estimator derives from it, sets its own parameters, and says how rows and targets are read: ``_samples``,
+    ``_first_stage`` and ``_target_encoder``.
+    """
+
+    truncation: str
+    refit: bool
+    ridge: float
+    radius: float | None
+    learning_rate: float | None
+    first_epoch: int | None
+    average: bool
+    passes: int
+    shuffle: bool
+    keep_rows: int
+    fit_intercept: bool
+    time_limit: float | None
+    callback: Callable[[StreamProgress], bool | None] | None
+    random_state: Any
+    _stream: Stream
 
     def finish(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
-        """From what was learnt to few features: the second stage.
+        """Run the second stage: choose few features and refit them.
 
         More rows may follow, and ``finish`` may be called again. What comes later does not depend on whether it was.
-        Whoever asks for a prediction or a fitted attribute without it has it done on the rows that were kept.
+        Predictions and fitted attributes call it, on the stored rows, where that has not been done.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features), default=None
-            Rows to refit the chosen features on. None: those that were kept, a fair sample of at most ``keep_rows``.
+            Rows to refit the chosen features on. None: the stored rows, a uniform sample of at most ``keep_rows``.
         y : array-like of shape (n_samples,), default=None
             Their targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -98,42 +80,42 @@ class StreamModel(FittedModel):
         self
         """
         self._check_options()
-        stream = self._learnt()
+        stream = self._tuned_stream()
         if (X is None) != (y is None) or (X is None and sample_weight is not None):
             raise ValueError(
                 "X, y and sample_weight belong together: give finish() X and y, with or without weights, or nothing to "
-                "use the rows that were kept."
+                "use the stored rows."
             )
-        rows = stream.kept.rows() if X is None else self._rows(X, y, sample_weight, reset=False)
-        if not rows.weights.any():
-            raise ValueError("All values in `sample_weight` are zero; at least one row must count.")
-        self._conclude(stream, rows, Stop.SIZE)
+        samples = stream.reservoir.samples() if X is None else self._samples(X, y, sample_weight, reset=False)
+        if not samples.weights.any():
+            raise ValueError(NO_WEIGHT)
+        self._run_second_stage(stream, samples, Stop.SIZE)
         return self
 
     @property
-    def average_(self) -> tuple[np.ndarray, Any]:
-        """Coefficients and intercept of the averaged iterate: the answer of the first stage, over all features."""
-        return self._of_all_features(*self._learnt().learners.average())
+    def average_iterate_(self) -> tuple[np.ndarray, Any]:
+        """Coefficients and intercept of the averaged iterate of the first stage, over all features."""
+        return self._over_all_features(*self._tuned_stream().learner.average())
 
     @property
-    def last_(self) -> tuple[np.ndarray, Any]:
+    def last_iterate_(self) -> tuple[np.ndarray, Any]:
         """Coefficients and intercept of the last iterate: sparser than the average, and often better."""
-        return self._of_all_features(*self._learnt().learners.last())
+        return self._over_all_features(*self._tuned_stream().learner.last())
 
     @property
-    def n_seen_(self) -> int:
-        """Number of rows seen so far; those without weight do not count."""
-        return self._stream.n_seen if "_stream" in self.__dict__ else self._n_seen
+    def n_samples_seen_(self) -> int:
+        """Number of rows learned so far; those of weight zero do not count."""
+        return self._stream.n_samples_seen if "_stream" in self.__dict__ else self._n_samples_seen
 
-    @n_seen_.setter
-    def n_seen_(self, count: float) -> None:
-        self._n_seen = int(count)
+    @n_samples_seen_.setter
+    def n_samples_seen_(self, count: float) -> None:
+        self._n_samples_seen = int(count)
 
     def __getattr__(self, name: str) -> Any:
-        # Asked for what is not there. After rows that nothing has been concluded from, it is concluded now.
-        if name in {"average_", "last_", "n_seen_"}:
-            check_is_fitted(self)  # what the property has said already, in the error that got it here
-        if name in CONCLUSIONS and "_stream" in self.__dict__ and self._stream.n_seen:
+        # Called for attributes that are missing. Those of the second stage are computed now if rows were learned.
+        if name in {"average_iterate_", "last_iterate_", "n_samples_seen_"}:
+            check_is_fitted(self)  # raises again the error of the property, which led here
+        if name in SET_BY_FINISH and "_stream" in self.__dict__ and self._stream.n_samples_seen:
             return getattr(self.finish(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -141,20 +123,20 @@ class StreamModel(FittedModel):
         return "path_" in self.__dict__ or "_stream" in self.__dict__
 
     @abstractmethod
-    def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1) -> Rows:
-        """Checked rows with their targets and weights; the estimator is left as it was if they are refused."""
+    def _samples(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1) -> Samples:
+        """Checked rows, at least ``least``, with their targets and weights."""
 
     @abstractmethod
-    def _stage_one(self) -> tuple[Loss, Callable[[np.ndarray], np.ndarray]]:
-        """The loss of the first stage, and how targets are coded for it."""
+    def _first_stage(self) -> tuple[Loss, Callable[[np.ndarray], np.ndarray]]:
+        """The loss of the first stage, and the encoder of its targets: shape (n,) to shape (C, n)."""
 
     @abstractmethod
-    def _targets(self) -> Callable[[np.ndarray], Target]:
-        """How targets become what the second stage wants."""
+    def _target_encoder(self) -> Callable[[np.ndarray], Target]:
+        """The encoder of targets for the second stage."""
 
     @contextmanager
-    def _as_it_was_if_refused(self) -> Iterator[None]:
-        """Rows that are refused while the estimator reads them leave nothing of themselves in it."""
+    def _unchanged_on_error(self) -> Iterator[None]:
+        """Restore all attributes after an error, so that a chunk with errors changes nothing."""
         before = self.__dict__.copy()
         try:
             yield
@@ -163,57 +145,45 @@ class StreamModel(FittedModel):
             self.__dict__.update(before)
             raise
 
-    def _learn_all(self, rows: Rows) -> None:
-        """All rows of a table, in as many passes as were asked for, and the second stage on them."""
-        order = np.flatnonzero(rows.weights)
-        if not len(order):
-            raise ValueError("All values in `sample_weight` are zero; at least one row must count.")
-        rows = replace(rows, weights=rows.weights / rows.weights[order].mean())
-        stream = Stream(self._plan(rows.X.shape[1], int(self.passes)))
+    def _fit_table(self, samples: Samples) -> None:
+        """Learn all rows of a table, in several passes, and run the second stage on them."""
+        rows = np.flatnonzero(samples.weights)
+        if not len(rows):
+            raise ValueError(NO_WEIGHT)
+        samples = replace(samples, weights=samples.weights / samples.weights[rows].mean())
+        stream = Stream(self._stream_options(samples.X.shape[1], int(self.passes)))
 
-        def orders(number: int) -> np.ndarray:
-            return stream.plan.random(ORDER, number).permutation(order) if self.shuffle else order
+        def order_of_pass(number: int) -> np.ndarray:
+            return stream.options.random(ORDER, number).permutation(rows) if self.shuffle else rows
 
-        stop = learn_in_passes(stream, rows, orders, self.time_limit, self.callback)
+        stop = learn_in_passes(stream, samples, order_of_pass, self.time_limit, self.callback)
         self._stream = stream
-        self._conclude(stream, rows, stop)
+        self._run_second_stage(stream, samples, stop)
         if stop is Stop.INTERRUPTED:
-            remark = f"Learning was interrupted; what was learnt from {stream.n_seen} rows was kept."
-            warnings.warn(remark, PaucaWarning, stacklevel=3)
+            message = f"Learning was interrupted; what was learned from {stream.n_samples_seen} rows was kept."
+            warnings.warn(message, PaucaWarning, stacklevel=3)
 
-    def _learn_chunk(self, rows: Rows) -> None:
-        """Rows that follow those before, once each."""
+    def _fit_chunk(self, samples: Samples) -> None:
+        """Learn rows that follow those before, once each."""
         if "_stream" not in self.__dict__:
-            self._stream = Stream(self._plan(rows.X.shape[1], 1))
-        order = np.flatnonzero(rows.weights)
-        self._stream.learn(rows, order)
-        for name in CONCLUSIONS if len(order) else ():
+            self._stream = Stream(self._stream_options(samples.X.shape[1], 1))
+        rows = np.flatnonzero(samples.weights)
+        self._stream.learn(samples, rows)
+        for name in SET_BY_FINISH if len(rows) else ():
             self.__dict__.pop(name, None)
 
     def _is_first_chunk(self) -> bool:
-        """Whether nothing has been learnt yet; a model from a file is refused, for it has no stream to go on with."""
+        """Whether nothing has been learned yet; a model from a file raises an error, for it has no stream."""
         if "_stream" not in self.__dict__ and "path_" in self.__dict__:
             raise ValueError(
-                "This model was loaded from a file or taken by at(), which hold its coefficients but not the stream; "
-                "pickle the estimator to go on with it later."
+                "This model was loaded from a file or returned by at(), which hold its coefficients but not the "
+                "stream; pickle the estimator to continue the stream later."
             )
         return "_stream" not in self.__dict__
 
-    def _conclude(self, stream: Stream, rows: Rows, stop: Stop) -> None:
-        """The second stage, and what follows from it."""
-        learners, target = stream.learners, self._targets()(rows.y)
-        weights, ridge = rows.weights / rows.weights.sum(), float(self.ridge)
-        rng, center = stream.plan.random(DRAWS), bool(self.fit_intercept)
-        if self.refit and self.k is not None:
-            null, model, left_out = few_refitted(
-                rows.X, target, weights, learners, self.k, self.method, rng, ridge, center=center
-            )
-        else:
-            moments = learners.moments
-            few = few_of(*learners.answer(), moments, self.k, self.method, rng)
-            left_out = few.support[:0]
-            null, _ = refitted(rows.X, target, weights, left_out, ridge, center=center)
-            model = as_learnt(rows.X, target, weights, few, moments[few.support], ridge)
+    def _run_second_stage(self, stream: Stream, samples: Samples, stop: Stop) -> None:
+        """Choose features, refit them, and set the attributes that follow."""
+        null, model, left_out = self._second_stage().run(stream.learner, samples, stream.options.random(DRAWS))
         if len(left_out) and stop is Stop.SIZE:
             stop = Stop.EXHAUSTED
         names = getattr(self, "feature_names_in_", None)
@@ -221,7 +191,7 @@ class StreamModel(FittedModel):
             {0: null, model.size: model},
             [("add", int(j)) for j in model.support],
             stop,
-            rows.X.shape[1],
+            samples.X.shape[1],
             names,
             None,
             None,
@@ -229,41 +199,52 @@ class StreamModel(FittedModel):
         )
         settings = stream.settings
         assert settings is not None
-        self.bound_, self.step_, self.first_epoch_ = settings.bound, settings.step, settings.first_epoch
+        self.radius_, self.learning_rate_ = settings.radius, settings.learning_rate
+        self.first_epoch_ = settings.first_epoch
         self._choose(model.size)
         if len(left_out):
             warnings.warn(
                 f"Chosen features that are constant or linear combinations of others in the rows of the refit were "
-                f"left out: {quoted_columns(names, left_out)}. More rows, or a ridge, may tell them apart.",
+                f"left out: {quoted_columns(names, left_out)}. Refit on more rows, or set a ridge.",
                 PaucaWarning,
                 stacklevel=4,
             )
 
-    def _learnt(self) -> Stream:
-        """The stream with all its rows learnt."""
+    def _tuned_stream(self) -> Stream:
+        """The stream with all its rows learned."""
         check_is_fitted(self)
         self._is_first_chunk()
-        if not self._stream.n_seen:
-            raise ValueError("No row with weight has been seen yet, so there is nothing to conclude.")
-        return self._stream.settled()
+        if not self._stream.n_samples_seen:
+            raise ValueError("No row with weight has been learned yet; call partial_fit() with some first.")
+        return self._stream.tuned()
 
-    def _plan(self, n_features: int, passes: int) -> Plan:
-        wanted = Wanted(self.bound, self.step, self.first_epoch)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        judge = None
-        if self.refit and self.k is not None:
-            judge = FewJudge(self._targets(), self.k, self.method, float(self.ridge), self.fit_intercept, seed)
-        stage_one, kept, how = self._stage_one(), self.keep_rows, (self.iterate, self.fit_intercept)
-        return Plan(n_features, *stage_one, wanted, kept, seed, *how, passes, judge)
+    def _stream_options(self, n_features: int, passes: int) -> StreamOptions:
+        loss, encode = self._first_stage()
+        return StreamOptions(
+            n_features=n_features,
+            loss=loss,
+            encode=encode,
+            given=GivenSettings(self.radius, self.learning_rate, self.first_epoch),
+            reservoir_size=self.keep_rows,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            average=self.average,
+            fit_intercept=self.fit_intercept,
+            passes=passes,
+            second_stage=self._second_stage(),
+        )
 
-    def _of_all_features(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, Any]:
+    def _second_stage(self) -> SecondStage:
+        encoder, center = self._target_encoder(), bool(self.fit_intercept)
+        return SecondStage(encoder, self.k, self.truncation, self.refit, float(self.ridge), center)
+
+    def _over_all_features(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, Any]:
         single = len(coef) == 1
         return self._shaped(coef[0] if single else coef, float(intercept[0]) if single else intercept)
 
     def _twin(self) -> Self:
-        # Another size has nothing to go on with: its stream is that of the model it was taken from.
+        # A model of another size has no stream to continue: that belongs to the model it was taken from.
         other = super()._twin()
-        other.n_seen_ = self.n_seen_
+        other.n_samples_seen_ = self.n_samples_seen_
         other.__dict__.pop("_stream", None)
         return other
 
@@ -272,23 +253,24 @@ class StreamModel(FittedModel):
         self.first_epoch_ = int(self.first_epoch_)
 
     def _check_options(self) -> None:
-        """Refuse options that cannot be meant, before any data are looked at."""
+        """Check the parameters, before any data are read."""
+        check = ParameterChecks(type(self).__name__)
         for name in ("k", "first_epoch"):
             if getattr(self, name) is not None:
-                ParameterChecks(type(self).__name__).count(name, getattr(self, name), "or None")
+                check.count(name, getattr(self, name), "or None")
         for name in ("passes", "keep_rows"):
-            ParameterChecks(type(self).__name__).count(name, getattr(self, name))
-        for name in ("bound", "step", "time_limit"):
+            check.count(name, getattr(self, name))
+        for name in ("radius", "learning_rate"):
             if getattr(self, name) is not None:
-                ParameterChecks(type(self).__name__).number(name, getattr(self, name), positive=True)
-        ParameterChecks(type(self).__name__).number("ridge", self.ridge)
-        ParameterChecks(type(self).__name__).one_of("method", self.method, METHODS)
-        ParameterChecks(type(self).__name__).one_of("iterate", self.iterate, ANSWERS)
-        for name in ("refit", "shuffle", "fit_intercept"):
-            ParameterChecks(type(self).__name__).flag(name, getattr(self, name))
-        ParameterChecks(type(self).__name__).optional_callable("callback", self.callback)
+                check.number(name, getattr(self, name), positive=True)
+        check.time_limit(self.time_limit)
+        check.number("ridge", self.ridge)
+        check.one_of("truncation", self.truncation, TRUNCATIONS)
+        for name in ("average", "refit", "shuffle", "fit_intercept"):
+            check.flag(name, getattr(self, name))
+        check.optional_callable("callback", self.callback)
 
-    def _as_rows(self, X: Any) -> Any:
-        """X as the learners read it: dense, or CSR, all of it finite."""
-        refuse_not_finite(self, X, getattr(self, "feature_names_in_", None))
+    def _finite_rows(self, X: Any) -> Any:
+        """X as dense rows or CSR, with finite values."""
+        check_finite(self, X, getattr(self, "feature_names_in_", None))
         return X.tocsr() if sparse.issparse(X) else X

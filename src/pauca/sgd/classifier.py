@@ -1,72 +1,74 @@
-"""Classes told apart by few features, learnt from a stream of rows."""
+"""Classification with few features, learned from a stream of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
-from pauca.estimators.classification import ClassificationMixin
+from pauca.estimators.classification import ClassificationMixin, coded
 from pauca.estimators.validation import check_class_weight, check_classes, check_raw_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
 from pauca.losses.compiled import check_compiled
 from pauca.search.problem import Target
 from pauca.sgd.base import StreamModel
-from pauca.sgd.passes import StreamProgress
-from pauca.sgd.reservoir import Rows
-from pauca.sgd.target_encoding import Classes, EachAgainstOthers
+from pauca.sgd.reservoir import Samples
+from pauca.sgd.stream import StreamProgress
 from pauca.wording import plain
 
 
-@register_kind("StreamClassifier", labels=("classes_",), numbers=("bound_", "step_", "first_epoch_", "n_seen_"))
+@register_kind(
+    "StreamClassifier", arrays=("classes_",), numbers=("radius_", "learning_rate_", "first_epoch_", "n_samples_seen_")
+)
 class StreamClassifier(ClassificationMixin, StreamModel):
-    """A linear classifier with few features, learnt from rows that are read one after the other.
+    """A linear classifier with few features, learned from rows that are read one after the other.
 
-    For tables of millions of columns and streams without end, such as words or clicks. The first stage is epoch SGD
-    within an l1 ball: every row costs time in proportion to its entries that are not zero, whatever the number of
-    columns. The second stage keeps ``k`` features and refits them. Li, Yang, Zhang and Jin (2017), with a refit that is
-    not theirs. More than two classes are told apart one from all others in the first stage, each with a learner of its
-    own, and share their features in the second.
+    For tables of millions of columns and for endless streams, such as words or clicks. The first stage is epoch SGD
+    within an l1 ball: the time for a row is proportional to its nonzero entries, whatever the number of columns. The
+    second stage keeps ``k`` features and refits them. Li, Yang, Zhang and Jin (2017), with a refit that is not theirs.
+    More than two classes are learned one against the rest in the first stage, and share their features in the second.
 
     Where X fits in memory and has up to some hundred thousand columns, ``SparseClassifier`` finds better models.
 
     Parameters
     ----------
     k : int or None, default=100
-        Number of features. None: all that were learnt, without a second stage.
+        Number of features. None: all that were learned, without a second stage.
     loss : str or Loss, default="log_loss"
         "log_loss" or "hinge".
-    method : {"truncate", "systematic", "moments", "magnitude"}, default="truncate"
+    truncation : {"truncate", "systematic", "moments", "magnitude"}, default="truncate"
         How features are chosen in the second stage, as in ``StreamRegressor``.
     refit : bool, default=True
-        Whether the coefficients of the chosen features are fitted anew.
+        Whether the coefficients of the chosen features are fitted again.
     ridge : float, default=0.0
         Weight of the squared coefficients in that refit.
-    bound, step, first_epoch : float, float, int or None, default=None
-        Radius of the l1 ball, step and number of rows of the first epoch. None: found on rows held out from the first.
-    iterate : {"average", "last"}, default="average"
-        What the first stage hands on.
+    radius, learning_rate, first_epoch : float, float, int or None, default=None
+        Radius of the l1 ball, step size and number of rows of the first epoch. None: chosen on rows held out from the
+        first ones.
+    average : bool, default=True
+        Whether the first stage ends with the average of the iterates of an epoch, or with the last iterate.
     passes : int, default=5
-        How often ``fit`` goes over the rows; ``partial_fit`` sees each once.
+        Number of passes of ``fit`` over the rows; ``partial_fit`` learns each once.
     shuffle : bool, default=True
         Whether ``fit`` takes the rows in random order, a new one for each pass.
     keep_rows : int, default=10000
-        How many rows are kept: the first ones, on which the settings are found before anything is learnt, later a
-        fair sample of all. ``finish()`` refits on them.
+        Number of rows to store: the first ones, on which the settings are chosen before anything is learned, later a
+        uniform sample of all. ``finish()`` refits on them.
     fit_intercept : bool, default=True
-        Whether to fit an intercept; it lies outside the ball and is never counted.
+        Whether to fit an intercept; it is not in the l1 ball and is never counted.
     class_weight : dict, "balanced" or None, default=None
-        Weights of classes, which multiply those of rows; "balanced" only for ``fit``, which sees all rows at once.
+        Weights of classes, which multiply those of rows; "balanced" only for ``fit``, which has all rows at once.
     time_limit : float or None, default=None
-        Seconds after which ``fit`` stops learning and concludes from what it has.
+        Seconds after which ``fit`` stops learning and runs the second stage.
     callback : callable or None, default=None
         Called every few thousand rows of ``fit``, a hundred times a pass at most, with a
-        ``pauca.sgd.passes.StreamProgress``; returning True ends learning.
+        ``pauca.sgd.StreamProgress``; returning True ends learning.
     random_state : int, RandomState or None, default=0
-        For the order of rows, the sample that is kept, and draws.
+        For the order of rows, the stored sample, and draws.
 
     Attributes
     ----------
@@ -76,13 +78,15 @@ class StreamClassifier(ClassificationMixin, StreamModel):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     support_ : ndarray
         Indices of the chosen features, ascending.
-    k_, average_, last_, bound_, step_, first_epoch_, n_seen_, objective_, stop_, path_
+    k_, objective_, stop_, path_, average_iterate_, last_iterate_
+        As for ``StreamRegressor``.
+    radius_, learning_rate_, first_epoch_, n_samples_seen_
         As for ``StreamRegressor``.
 
     Notes
     -----
-    All notes on ``StreamRegressor`` hold. With more than two classes and without a refit, probabilities are those of
-    scores learnt apart from each other, and not to be relied on.
+    All notes on ``StreamRegressor`` hold. With more than two classes and without a refit, each class has been learned
+    against the rest, and probabilities are not reliable.
 
     Examples
     --------
@@ -94,7 +98,7 @@ class StreamClassifier(ClassificationMixin, StreamModel):
     >>> StreamClassifier(k=2).fit(X, y).support_
     array([ 7, 30])
 
-    In chunks, of which the first says which classes there are:
+    In chunks, of which the first comes with all classes:
 
     >>> stream = StreamClassifier(k=2)
     >>> for start in range(0, 3000, 500):
@@ -108,13 +112,13 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         k: int | None = 100,
         *,
         loss: str | Loss = "log_loss",
-        method: str = "truncate",
+        truncation: str = "truncate",
         refit: bool = True,
         ridge: float = 0.0,
-        bound: float | None = None,
-        step: float | None = None,
+        radius: float | None = None,
+        learning_rate: float | None = None,
         first_epoch: int | None = None,
-        iterate: str = "average",
+        average: bool = True,
         passes: int = 5,
         shuffle: bool = True,
         keep_rows: int = 10_000,
@@ -124,28 +128,26 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         callback: Callable[[StreamProgress], bool | None] | None = None,
         random_state: Any = 0,
     ) -> None:
-        super().__init__(
-            k,
-            loss=loss,
-            method=method,
-            refit=refit,
-            ridge=ridge,
-            bound=bound,
-            step=step,
-            first_epoch=first_epoch,
-            iterate=iterate,
-            passes=passes,
-            shuffle=shuffle,
-            keep_rows=keep_rows,
-            fit_intercept=fit_intercept,
-            time_limit=time_limit,
-            callback=callback,
-            random_state=random_state,
-        )
+        self.k = k
+        self.loss = loss
+        self.truncation = truncation
+        self.refit = refit
+        self.ridge = ridge
+        self.radius = radius
+        self.learning_rate = learning_rate
+        self.first_epoch = first_epoch
+        self.average = average
+        self.passes = passes
+        self.shuffle = shuffle
+        self.keep_rows = keep_rows
+        self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.time_limit = time_limit
+        self.callback = callback
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StreamClassifier:
-        """Learn the rows of a table in several passes, and conclude.
+        """Learn the rows of a table in several passes, then choose and refit few features.
 
         Parameters
         ----------
@@ -160,14 +162,14 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         self
         """
         self._check_options()
-        with self._as_it_was_if_refused():
-            self._learn_all(self._rows(X, y, sample_weight, reset=True))
+        with self._unchanged_on_error():
+            self._fit_table(self._samples(X, y, sample_weight, reset=True))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> StreamClassifier:
         """Learn a chunk of rows that follow those before; then ``finish()``, or predict.
 
-        How the rows are cut into chunks does not matter, only their order. A chunk may be empty.
+        Only the order of the rows matters, not how they are cut into chunks. A chunk may be empty.
 
         Parameters
         ----------
@@ -192,29 +194,31 @@ class StreamClassifier(ClassificationMixin, StreamModel):
             raise ValueError(
                 f"`classes={classes}` is not the same as on last call to partial_fit, which was: {self.classes_}."
             )
-        with self._as_it_was_if_refused():
-            self._learn_chunk(self._rows(X, y, sample_weight, reset=first, least=0, classes=classes))
+        with self._unchanged_on_error():
+            self._fit_chunk(self._samples(X, y, sample_weight, reset=first, least=0, classes=classes))
         return self
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1, classes: Any = None) -> Rows:
+    def _samples(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1, classes: Any = None
+    ) -> Samples:
         check_compiled(resolve(self.loss, classes=True))
         X, y = check_classes(self, X, y, reset=reset, ensure_min_samples=least)
-        X = self._as_rows(X)
+        X = self._finite_rows(X)
         weights = check_raw_weights(sample_weight, len(y))
         check_class_weight(self.class_weight)
         if self.class_weight is not None and len(y):
             weights = weights * compute_sample_weight(self.class_weight, y)
         known = self._all_classes(y, classes) if reset else self.classes_
-        codes = np.searchsorted(known, y) if len(y) else np.zeros(0, dtype=np.intp)
-        strange = known[np.minimum(codes, len(known) - 1)] != y if len(y) else np.zeros(0, dtype=bool)
-        if strange.any():
+        indices = np.searchsorted(known, y) if len(y) else np.zeros(0, dtype=np.intp)
+        unknown = known[np.minimum(indices, len(known) - 1)] != y if len(y) else np.zeros(0, dtype=bool)
+        if unknown.any():
             raise ValueError(
-                f"y holds the class {plain(y[strange][0])!r}, and the classes were fixed by the first chunk as "
+                f"y holds the class {plain(y[unknown][0])!r}, and the classes were fixed by the first chunk as "
                 f"{[plain(label) for label in known]}. Leave those rows out, or start a new stream with all classes: "
                 "partial_fit(X, y, classes=[...])."
             )
         self.classes_ = known
-        return Rows(X, codes.astype(np.float64), weights)
+        return Samples(X, indices.astype(np.float64), weights)
 
     def _all_classes(self, y: np.ndarray, classes: Any) -> np.ndarray:
         known = np.unique(y if classes is None else classes)
@@ -226,9 +230,34 @@ class StreamClassifier(ClassificationMixin, StreamModel):
             )
         return known
 
-    def _stage_one(self) -> tuple[Loss, Callable[[np.ndarray], np.ndarray]]:
-        return resolve(self.loss, classes=True), EachAgainstOthers(len(self.classes_))
+    def _first_stage(self) -> tuple[Loss, Callable[[np.ndarray], np.ndarray]]:
+        return resolve(self.loss, classes=True), OneVsRestEncoder(len(self.classes_))
 
-    def _targets(self) -> Callable[[np.ndarray], Target]:
+    def _target_encoder(self) -> Callable[[np.ndarray], Target]:
         n_classes = len(self.classes_)
-        return Classes(resolve(self.loss, classes=True).for_classes(n_classes), n_classes)
+        return ClassEncoder(resolve(self.loss, classes=True).for_classes(n_classes), n_classes)
+
+
+# Objects, so that a stream can be pickled.
+@dataclass(frozen=True)
+class OneVsRestEncoder:
+    """Indices of classes as -1 and 1: a single output for two classes, else one for each class against the rest."""
+
+    n_classes: int
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        """Indices of shape (n,) to targets of shape (C, n)."""
+        return coded(y, self.n_classes, joint=False)
+
+
+@dataclass(frozen=True)
+class ClassEncoder:
+    """Indices of classes as the second stage needs them: all classes jointly, if the loss can."""
+
+    loss: Loss
+    n_classes: int
+
+    def __call__(self, y: np.ndarray) -> Target:
+        """Indices of shape (n,) to a target."""
+        n_outputs = 1 if self.n_classes == 2 else self.n_classes
+        return Target(coded(y, self.n_classes, joint=self.loss.joint), self.loss, n_outputs)

@@ -1,4 +1,4 @@
-"""From the coefficients that stay to fitted models: refitted on rows, or as they were learnt."""
+"""The second stage of Li, Yang, Zhang and Jin (2017): few of the coefficients, and the refit of these features."""
 
 from __future__ import annotations
 
@@ -15,30 +15,140 @@ from pauca.losses import Loss
 from pauca.methods import Forward
 from pauca.model import Model
 from pauca.search.problem import LinearProblem, Target
-from pauca.sgd.one_vs_rest import Learners
-from pauca.sgd.reservoir import Rows
-from pauca.sgd.truncation import FewCoefficients, few_of
+from pauca.sgd.epoch_sgd import OneVsRestSGD
+from pauca.sgd.reservoir import Samples
+from pauca.sparsification.draws import draw
 
 
-def refitted(
-    X: Any, target: Target, weights: np.ndarray, support: np.ndarray, ridge: float, *, center: bool
-) -> tuple[Model, Model]:
-    """The empty model and the best on the columns ``support``; those that depend on others before them are left out."""
-    looked_at = support if len(support) else np.zeros(1, dtype=np.intp)  # a table has a column
-    columns = X if len(looked_at) == X.shape[1] else X[:, looked_at]
-    units, measure = Units.columns(len(looked_at)), _measure(target, weights)
-    subset = (
-        LinearProblem(columns, target, Forward(), units, Limits(), None, ridge, center, measure).begin(weights).subset
-    )
-    if len(support):
-        subset.fill()
-    # The empty model answers: what features are worth is an estimate then, and none of them is refitted once more.
-    null, model = subset.finish([subset.null, subset.snapshot()], 0)
-    return null, replace(model, support=looked_at[model.support], units=looked_at[model.units])
+@dataclass(frozen=True)
+class SecondStage:
+    """How few features are chosen from coefficients of all, and refitted.
+
+    Attributes
+    ----------
+    target : callable
+        Targets of shape (n,) to the target of the refit.
+    k : int or None
+        Number of features; None: all that are not zero.
+    truncation : str
+        How they are chosen, as for ``pauca.sparsification.draws.draw``.
+    refit : bool
+        Whether coefficients are fitted again on the chosen features; never for ``k=None``.
+    ridge : float
+    center : bool
+        Whether an intercept is fitted.
+    """
+
+    target: Callable[[np.ndarray], Target]
+    k: int | None
+    truncation: str
+    refit: bool
+    ridge: float
+    center: bool
+
+    @property
+    def refits(self) -> bool:
+        """Whether coefficients are fitted again."""
+        return self.refit and self.k is not None
+
+    def run(self, learner: OneVsRestSGD, samples: Samples, rng: np.random.Generator) -> tuple[Model, Model, np.ndarray]:
+        """The empty model, the chosen one, and chosen features that the refit had to leave out."""
+        target, weights = self.target(samples.y), samples.weights / samples.weights.sum()
+        if self.refits:
+            return self._truncate_and_refit(learner, samples.X, target, weights, rng)
+        coef, intercept = learner.solution()
+        support, values = truncate(coef, learner.moments, self.k, self.truncation, rng)
+        null, _ = self._refit(samples.X, target, weights, support[:0])
+        model = self._without_refit(samples.X, target, weights, support, values, intercept, learner.moments[support])
+        return null, model, support[:0]
+
+    def held_out_loss(self, learner: OneVsRestSGD, train: Samples, held_out: Samples, seed: int) -> float:
+        """Mean loss of the chosen model on ``held_out``, refitted on ``train``."""
+        _, model, _ = self.run(learner, train, np.random.default_rng(seed))
+        loss = _tuned_loss(self.target(train.y), train.weights / train.weights.sum())
+        columns, coef = held_out.X[:, model.support], np.atleast_2d(model.coef)
+        scores = np.asarray((columns @ coef.T).T) + np.atleast_1d(model.intercept)[:, None]
+        with np.errstate(over="ignore"):
+            losses = loss.held_out(self.target(held_out.y).y, scores)
+        return float(np.sum(losses @ held_out.weights) / held_out.weights.sum())
+
+    def _truncate_and_refit(
+        self, learner: OneVsRestSGD, X: Any, target: Target, weights: np.ndarray, rng: np.random.Generator
+    ) -> tuple[Model, Model, np.ndarray]:
+        """As ``run``, with a refit. Truncation refits ``1.5 k`` features, then the ``k`` most important of these."""
+        assert self.k is not None
+        k, moments = self.k, nonzero_moments(learner.moments, X)  # rows of a refit need not hold all features
+        candidates = k + k // 2 if self.truncation == "truncate" else k
+        support, _ = truncate(learner.solution()[0], moments, candidates, self.truncation, rng)
+        null, model = self._refit(X, target, weights, support)
+        # How important a feature is beside the others is only known after a refit.
+        if model.size > k:
+            best = np.sort(np.argsort(-model.importance, kind="stable")[:k])
+            null, model = self._refit(X, target, weights, model.support[best])
+        missing = model.size < min(k, len(support))
+        return null, model, np.setdiff1d(support, model.support) if missing else support[:0]
+
+    def _refit(self, X: Any, target: Target, weights: np.ndarray, support: np.ndarray) -> tuple[Model, Model]:
+        """The empty model and the best on the columns ``support``, without those that depend on others before them."""
+        used = support if len(support) else np.zeros(1, dtype=np.intp)  # a table has a column
+        columns, units = X if len(used) == X.shape[1] else X[:, used], Units.columns(len(used))
+        loss = _tuned_loss(target, weights)
+        problem = LinearProblem(columns, target, Forward(), units, Limits(), None, self.ridge, self.center, loss)
+        subset = problem.begin(weights).subset
+        if len(support):
+            subset.fill()
+        # The empty model answers, so that importances are estimates and no feature is refitted once more for them.
+        null, model = subset.finish([subset.null, subset.snapshot()], 0)
+        return null, replace(model, support=used[model.support], units=used[model.units])
+
+    def _without_refit(
+        self,
+        X: Any,
+        target: Target,
+        weights: np.ndarray,
+        support: np.ndarray,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        moments: np.ndarray,
+    ) -> Model:
+        """The model with coefficients as they were learned; ``moments`` are the mean squares of its columns."""
+        all_coef = np.zeros((len(coef), X.shape[1]))
+        all_coef[:, support] = coef
+        scores = np.asarray((X @ all_coef.T).T) + intercept[:, None]
+        loss = _tuned_loss(target, weights)
+        objective = float(np.sum(loss.value(target.y, scores) @ weights) + 0.5 * self.ridge * np.sum(coef**2))
+        curvature = loss.typical_curvature(target.y, scores, weights)
+        single = target.n_outputs == 1
+        return Model(
+            support=support,
+            coef=coef[0] if single else coef,
+            intercept=float(intercept[0]) if single else intercept,
+            objective=objective,
+            importance=0.5 * (curvature * moments + self.ridge) * np.sum(coef**2, axis=0),
+            units=support,
+            importance_is_exact=False,
+        )
 
 
-def that_occur(moments: np.ndarray, X: Any) -> np.ndarray:
-    """Mean squares of the columns that hold anything but zeros in X, and zero for all others."""
+def truncate(
+    coef: np.ndarray, moments: np.ndarray, k: int | None, truncation: str, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Support and values of at most ``k`` of the coefficients of shape (C, d); all nonzero ones where k is None.
+
+    Where no more than ``k`` features have occurred, nothing is drawn.
+    """
+    if k is None:
+        support = np.flatnonzero(np.any(coef, axis=0))
+        return support, coef[:, support]
+    if np.count_nonzero(moments) <= k:
+        support = np.flatnonzero(moments)
+        return support, coef[:, support]
+    drawn = draw(coef, moments, k, truncation, rng)
+    return drawn.support, drawn.values
+
+
+def nonzero_moments(moments: np.ndarray, X: Any) -> np.ndarray:
+    """Mean squares of the columns that have nonzero entries in X, and zero for all others."""
     if not sparse.issparse(X):
         return np.where(np.any(X, axis=0), moments, 0.0)
     found = np.zeros(X.shape[1])
@@ -47,80 +157,6 @@ def that_occur(moments: np.ndarray, X: Any) -> np.ndarray:
     return found
 
 
-def few_refitted(
-    X: Any,
-    target: Target,
-    weights: np.ndarray,
-    learners: Learners,
-    k: int,
-    method: str,
-    rng: np.random.Generator,
-    ridge: float,
-    *,
-    center: bool,
-) -> tuple[Model, Model, np.ndarray]:
-    """The empty model, the best on the features chosen in the second stage, and those that had to be left out.
-
-    Truncation refits half as many again as are wanted, and once more those of them that are worth most: what a feature
-    is worth beside the others only a refit tells.
-    """
-    truncates = method == "truncate"
-    moments = that_occur(learners.moments, X)  # rows of a refit need not hold all features
-    few = few_of(*learners.answer(), moments, k + k // 2 if truncates else k, method, rng)
-    null, model = refitted(X, target, weights, few.support, ridge, center=center)
-    if model.size > k:
-        best = np.sort(np.argsort(-model.importance, kind="stable")[:k])
-        null, model = refitted(X, target, weights, model.support[best], ridge, center=center)
-    missing = model.size < min(k, len(few.support))
-    return null, model, np.setdiff1d(few.support, model.support) if missing else few.support[:0]
-
-
-@dataclass(frozen=True)
-class FewJudge:
-    """Judges what was learnt by the few features that are made of it, refitted and tried on rows held out."""
-
-    target: Callable[[np.ndarray], Target]
-    k: int
-    method: str
-    ridge: float
-    center: bool
-    seed: int
-
-    def __call__(self, learners: Learners, train: Rows, held: Rows) -> float:
-        """Mean loss on the rows held out."""
-        weights, target = train.weights / train.weights.sum(), self.target(train.y)
-        rng, how = np.random.default_rng(self.seed), (self.k, self.method)
-        _, model, _ = few_refitted(train.X, target, weights, learners, *how, rng, self.ridge, center=self.center)
-        loss = target.loss.tuned(target.y if target.y.ndim == 2 else target.y[None], weights)
-        used, coef = held.X[:, model.support], np.atleast_2d(model.coef)
-        scores = np.asarray((used @ coef.T).T) + np.atleast_1d(model.intercept)[:, None]
-        with np.errstate(over="ignore"):
-            losses = loss.held_out(self.target(held.y).y, scores)
-        return float(np.sum(losses @ held.weights) / held.weights.sum())
-
-
-def as_learnt(
-    X: Any, target: Target, weights: np.ndarray, few: FewCoefficients, moments: np.ndarray, ridge: float
-) -> Model:
-    """The model with coefficients as they are; ``moments`` are the mean squares of its columns."""
-    coef = np.zeros((len(few.coef), X.shape[1]))
-    coef[:, few.support] = few.coef
-    scores = np.asarray((X @ coef.T).T) + few.intercept[:, None]
-    loss = _measure(target, weights)
-    objective = float(np.sum(loss.value(target.y, scores) @ weights) + 0.5 * ridge * np.sum(few.coef**2))
-    curvature = loss.typical_curvature(target.y, scores, weights)
-    single = target.n_outputs == 1
-    return Model(
-        support=few.support,
-        coef=few.coef[0] if single else few.coef,
-        intercept=float(few.intercept[0]) if single else few.intercept,
-        objective=objective,
-        importance=0.5 * (curvature * moments + ridge) * np.sum(few.coef**2, axis=0),
-        units=few.support,
-        importance_is_exact=False,
-    )
-
-
-def _measure(target: Target, weights: np.ndarray) -> Loss:
-    """The loss with nothing left open."""
+def _tuned_loss(target: Target, weights: np.ndarray) -> Loss:
+    """The loss with all its parameters set from the target."""
     return target.loss.tuned(target.y if target.y.ndim == 2 else target.y[None], weights)

@@ -1,129 +1,206 @@
-"""A stream of rows and what has been learnt from it: the first of the two stages of Li, Yang, Zhang and Jin (2017)."""
+"""A stream of rows and what was learned from it: the first of the two stages of Li, Yang, Zhang and Jin (2017)."""
 
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from pauca.losses import Loss
-from pauca.sgd.one_vs_rest import Learners, Settings
-from pauca.sgd.reservoir import Kept, Rows
-from pauca.sgd.tuning import Judge, Trials, Wanted, choose, first_step, row_size
+from pauca.search.driver import interrupted_once
+from pauca.search.stop import Stop
+from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
+from pauca.sgd.refit import SecondStage
+from pauca.sgd.reservoir import Reservoir, Samples
+from pauca.sgd.tuning import GivenSettings, SettingsSearch, choose_settings, initial_learning_rate, row_scale
 
-# What random numbers are for. None is 0, the seed by itself: that is for the rows that are kept.
+# Uses of random numbers. None is 0, the seed by itself: that is for the reservoir.
 ORDER, DRAWS = 1, 2
+
+# The clock is read between blocks of so many rows; in long tables so many times in a pass, for the targets of all rows
+# are checked with every block.
+BLOCK = 4096
+MOST_BLOCKS = 100
+
+
+@dataclass(frozen=True)
+class StreamProgress:
+    """What a callback gets while rows are learned.
+
+    Attributes
+    ----------
+    n_samples_seen : int
+        Number of rows learned so far, in all passes.
+    n_samples_total : int
+        Number of rows to learn in all passes.
+    elapsed : float
+        Seconds since the first.
+    """
+
+    n_samples_seen: int
+    n_samples_total: int
+    elapsed: float
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """How a stream is to be learnt."""
+class StreamOptions:
+    """How a stream is learned."""
 
     n_features: int
     loss: Loss
-    code: Callable[[np.ndarray], np.ndarray]
-    """Targets as they came, shape (n,), to targets of every output, shape (C, n)."""
-    wanted: Wanted
-    keep: int
-    """How many rows are kept at most."""
+    encode: Callable[[np.ndarray], np.ndarray]
+    """Targets of shape (n,) to targets of every output, shape (C, n)."""
+    given: GivenSettings
+    reservoir_size: int
     seed: int
-    answer: str
+    average: bool
     fit_intercept: bool
-    passes: int = 1
-    """How often the rows will be learnt."""
-    judge: Judge | None = None
-    """What settings are found by; None: by the loss of all that is learnt."""
+    passes: int
+    """How often the rows will be learned."""
+    second_stage: SecondStage
+    """If it refits, settings are chosen by the loss after it; else by the loss of the first stage alone."""
 
-    def random(self, purpose: int, number: int = 0) -> np.random.Generator:
-        """Random numbers for a purpose, ``ORDER`` or ``DRAWS``: none are used for two of them."""
-        return np.random.default_rng([self.seed, purpose, number])
+    def random(self, use: int, number: int = 0) -> np.random.Generator:
+        """Random numbers for one use, ``ORDER`` or ``DRAWS``: none are used for two of them."""
+        return np.random.default_rng([self.seed, use, number])
 
 
 class Stream:
-    """Rows that come one after the other; those before ``keep`` wait until the settings have been chosen on them.
+    """Rows that come one after the other; the first wait in the reservoir until settings have been chosen on them.
 
-    What is learnt depends on the order of the rows alone, not on how they came in chunks.
+    What is learned depends on the order of the rows alone, not on the chunks they come in.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.kept = Kept(plan.keep, plan.n_features, plan.seed)
-        self.settings: Settings | None = None
-        self._learners: Learners | None = None
+    def __init__(self, options: StreamOptions) -> None:
+        self.options = options
+        self.reservoir = Reservoir(options.reservoir_size, options.n_features, options.seed)
+        self.settings: SGDSettings | None = None
+        self._learner: OneVsRestSGD | None = None
 
     @property
-    def n_seen(self) -> int:
+    def n_samples_seen(self) -> int:
         """Number of rows so far."""
-        return self.kept.n_seen
+        return self.reservoir.n_samples_seen
 
     @property
-    def learners(self) -> Learners:
-        """What has been learnt; the stream must be settled."""
-        assert self._learners is not None
-        return self._learners
+    def learner(self) -> OneVsRestSGD:
+        """What has been learned; the settings must have been chosen."""
+        assert self._learner is not None
+        return self._learner
 
-    def learn(self, rows: Rows, order: np.ndarray) -> None:
+    def learn(self, samples: Samples, order: np.ndarray) -> None:
         """Learn further rows, in the order given."""
-        if self._learners is None:
-            waiting, order = np.split(order, [self.kept.room])
-            self.kept.add(rows, waiting)
-            if self.kept.room == 0:
+        if self._learner is None:
+            waiting, order = np.split(order, [self.reservoir.n_free])
+            self.reservoir.add(samples, waiting)
+            if self.reservoir.n_free == 0:
                 try:
-                    self.settle()
-                except BaseException:  # an interrupt, most likely: settings take their time
-                    self.kept.forget(len(waiting))
+                    self.tune()
+                except BaseException:  # an interrupt, most likely: choosing settings takes time
+                    self.reservoir.remove_last(len(waiting))
                     raise
-        if self._learners is not None:
-            self.kept.add(rows, order)
-            self._learners.learn(rows, order)
+        if self._learner is not None:
+            self.reservoir.add(samples, order)
+            self._learner.learn(samples, order)
 
-    def repeat(self, rows: Rows, order: np.ndarray) -> None:
-        """Learn rows once more that have been seen before."""
-        self.learners.learn(rows, order)
+    def repeat(self, samples: Samples, order: np.ndarray) -> None:
+        """Learn rows once more, in another pass."""
+        self.learner.learn(samples, order)
 
-    def settle(self) -> None:
-        """Choose what was not given, on the rows kept so far, and learn these."""
-        if self._learners is not None:
+    def tune(self) -> None:
+        """Choose the settings that were not given, on the rows in the reservoir, and learn these."""
+        if self._learner is not None:
             return
-        plan, rows = self.plan, self.kept.rows()
-        coded = plan.code(rows.y)
-        loss = plan.loss.tuned(coded, rows.weights / rows.weights.sum())
-        start = _start(loss, coded, rows.weights) if plan.fit_intercept else np.zeros(len(coded))
+        options, samples = self.options, self.reservoir.samples()
+        encoded = options.encode(samples.y)
+        loss = options.loss.tuned(encoded, samples.weights / samples.weights.sum())
+        intercepts = _constants(loss, encoded, samples.weights) if options.fit_intercept else np.zeros(len(encoded))
+        scale = row_scale(samples)
 
-        size = row_size(rows)
-
-        def make(settings: Settings) -> Learners:
-            return Learners(
-                plan.n_features,
+        def make(settings: SGDSettings) -> OneVsRestSGD:
+            return OneVsRestSGD(
+                options.n_features,
                 loss,
                 settings,
-                plan.code,
-                plan.answer,
-                start,
-                fit_intercept=plan.fit_intercept,
-                intercept_scale=size,
+                options.encode,
+                intercepts,
+                average=options.average,
+                fit_intercept=options.fit_intercept,
+                intercept_scale=scale,
             )
 
-        settings = plan.wanted.settings
+        settings = options.given.complete
         if settings is None:
-            trials = Trials(rows, make, loss, plan.passes, plan.judge)
-            settings = choose(trials, plan.wanted, first_step(size, loss, coded))
-        learners = make(settings)
-        learners.learn(rows)
-        self.settings, self._learners = settings, learners
+            search = SettingsSearch(samples, make, loss, options.passes, self._final_loss)
+            settings = choose_settings(search, options.given, initial_learning_rate(scale, loss, encoded))
+        learner = make(settings)
+        learner.learn(samples)
+        self.settings, self._learner = settings, learner
 
-    def settled(self) -> Stream:
-        """The stream itself, or while its rows still wait, another one in which they have been learnt."""
-        if self._learners is not None:
+    def tuned(self) -> Stream:
+        """The stream itself, or while its rows still wait, a copy in which they have been learned."""
+        if self._learner is not None:
             return self
-        twin = copy.copy(self)
-        twin.settle()
-        return twin
+        other = copy.copy(self)
+        other.tune()
+        return other
+
+    @property
+    def _final_loss(self) -> Callable[[OneVsRestSGD, Samples, Samples], float] | None:
+        """The loss by which settings are chosen; None for that of the first stage."""
+        stage, seed = self.options.second_stage, self.options.seed
+        return partial(stage.held_out_loss, seed=seed) if stage.refits else None
 
 
-def _start(loss: Loss, coded: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The best constants; zero where there is no finite one, as for classes that have not been seen yet."""
-    constants = loss.constants(coded, weights / weights.sum(), len(coded))
+def learn_in_passes(
+    stream: Stream,
+    samples: Samples,
+    order_of_pass: Callable[[int], np.ndarray],
+    time_limit: float | None,
+    callback: Callable[[StreamProgress], bool | None] | None,
+) -> Stop:
+    """Learn all rows as often as the options say; what was learned stays when that is cut short."""
+    try:
+        stop = _learn(stream, samples, order_of_pass, time_limit, callback)
+    except KeyboardInterrupt:
+        if not stream.n_samples_seen:
+            raise
+        interrupted_once()
+        stop = Stop.INTERRUPTED
+    stream.tune()
+    return stop
+
+
+def _learn(
+    stream: Stream,
+    samples: Samples,
+    order_of_pass: Callable[[int], np.ndarray],
+    time_limit: float | None,
+    callback: Callable[[StreamProgress], bool | None] | None,
+) -> Stop:
+    start, done, passes = time.monotonic(), 0, stream.options.passes
+    for number in range(passes):
+        order = order_of_pass(number)
+        size = max(BLOCK, -(-len(order) // MOST_BLOCKS))
+        for first in range(0, len(order), size):
+            block = order[first : first + size]
+            learn = stream.repeat if number else stream.learn
+            learn(samples, block)
+            done += len(block)
+            elapsed = time.monotonic() - start
+            if callback is not None and callback(StreamProgress(done, passes * len(order), elapsed)) is True:
+                return Stop.CALLBACK
+            if time_limit is not None and elapsed >= time_limit:
+                return Stop.TIME
+        stream.tune()
+    return Stop.SIZE
+
+
+def _constants(loss: Loss, encoded: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The best constants; zero where there is no finite one, as for classes that have not come yet."""
+    constants = loss.constants(encoded, weights / weights.sum(), len(encoded))
     return np.where(np.isfinite(constants), constants, 0.0)

@@ -1,4 +1,4 @@
-"""Radius, step and first epoch of a stream, found on rows held out from the first ones."""
+"""Radius, learning rate and first epoch of a stream, chosen on rows held out from the first ones."""
 
 from __future__ import annotations
 
@@ -8,160 +8,163 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pauca.losses import Loss
-from pauca.sgd.one_vs_rest import Learners, Settings
-from pauca.sgd.reservoir import Rows
+from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
+from pauca.sgd.reservoir import Samples
 
 # Every so many-th row is held out; of fewer rows than this none is.
 HELD_OUT_EVERY = 5
 FEWEST_ROWS = 10
 
-# Steps are tried by factors of this, radii by factors of the other.
-STEP_FACTOR = 4.0
+# Learning rates are tried by factors of this, radii by factors of the other.
+RATE_FACTOR = 4.0
 RADIUS_FACTOR = 2.0
 
-# At most so many steps and radii are tried in each direction.
+# At most so many learning rates and radii are tried in each direction.
 MOST_TRIALS = 10
 
 # A radius that should not bind is so many times the norm reached without one: more rows may lead further.
 LOOSE = 4.0
 
-# A radius that no iterate comes near, unless it runs away; that is looked for every so many rows.
+# A radius that no iterate comes near unless it diverges; divergence is checked every so many rows.
 UNBOUNDED = 1e150
-RAN_AWAY = 1e100
-LOOK_EVERY = 128
+DIVERGED = 1e100
+CHECK_EVERY = 128
 
-# Epochs of the rows at hand, where their first length is not given: 1 + 2 + 4 = 7 parts.
+# Epochs within the rows available, where the length of the first is not given: 1 + 2 + 4 = 7 parts.
 PARTS = 7
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the user has given of the settings; None where it is to be found."""
+class GivenSettings:
+    """The settings that the user has given; None where they are to be chosen."""
 
-    bound: float | None = None
-    step: float | None = None
+    radius: float | None = None
+    learning_rate: float | None = None
     first_epoch: int | None = None
 
     @property
-    def settings(self) -> Settings | None:
-        """The settings, where nothing is left to be found."""
-        if self.bound is None or self.step is None or self.first_epoch is None:
+    def complete(self) -> SGDSettings | None:
+        """The settings, where all are given."""
+        if self.radius is None or self.learning_rate is None or self.first_epoch is None:
             return None
-        return Settings(self.bound, self.step, self.first_epoch)
+        return SGDSettings(self.radius, self.learning_rate, self.first_epoch)
 
 
-Judge = Callable[[Learners, Rows, Rows], float]
-"""The loss on rows held out of what is made of learners in the end, given the rows they have learnt."""
+class SettingsSearch:
+    """Held-out losses of settings, each learned once.
 
-
-class Trials:
-    """Held-out losses of settings, each learnt once.
-
-    The scores are those of all that was learnt, the verdicts those of what is made of it: the few features of the
-    second stage, if a judge knows them.
+    ``loss`` is that of the first stage; ``final_loss`` is that of the final model, if a function computes it from the
+    learner and the rows to refit and to evaluate on, and the same as ``loss`` otherwise.
     """
 
     def __init__(
-        self, rows: Rows, make: Callable[[Settings], Learners], loss: Loss, passes: int, judge: Judge | None = None
+        self,
+        samples: Samples,
+        make: Callable[[SGDSettings], OneVsRestSGD],
+        loss: Loss,
+        passes: int,
+        final_loss: Callable[[OneVsRestSGD, Samples, Samples], float] | None = None,
     ) -> None:
-        places = np.arange(len(rows))
-        held = places % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
-        if len(rows) < FEWEST_ROWS or not rows.weights[held].any() or not rows.weights[~held].any():
-            self._train = self._held = rows
+        rows = np.arange(len(samples))
+        held = rows % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
+        if len(samples) < FEWEST_ROWS or not samples.weights[held].any() or not samples.weights[~held].any():
+            self._train = self._held_out = samples
         else:
-            self._train, self._held = rows.take(places[~held]), rows.take(places[held])
-        self._make, self._loss, self._passes, self._judge = make, loss, passes, judge
-        self._known: dict[Settings, tuple[float, float]] = {}
-        self._judged: dict[Settings, float] = {}
+            self._train, self._held_out = samples.take(rows[~held]), samples.take(rows[held])
+        self._make, self._loss, self._passes, self._evaluate_final = make, loss, passes, final_loss
+        self._first_stage: dict[SGDSettings, tuple[float, float]] = {}
+        self._final: dict[SGDSettings, float] = {}
 
     @property
     def n_steps(self) -> int:
         """Number of rows a trial learns, each as often as there are passes."""
         return self._passes * len(self._train)
 
-    def score(self, settings: Settings) -> float:
-        """Mean loss on the rows held out."""
-        return self._of(settings)[0]
+    def loss(self, settings: SGDSettings) -> float:
+        """Mean held-out loss after the first stage."""
+        return self._loss_and_norm(settings)[0]
 
-    def norm(self, settings: Settings) -> float:
-        """l1 norm of what was learnt, the largest over the outputs."""
-        return self._of(settings)[1]
+    def norm(self, settings: SGDSettings) -> float:
+        """l1 norm after the first stage, the largest over the outputs."""
+        return self._loss_and_norm(settings)[1]
 
-    def verdict(self, settings: Settings) -> float:
-        """Mean loss of what is made of it in the end, on the rows held out."""
-        if self._judge is None:
-            return self.score(settings)
-        if settings not in self._judged:
-            learners = self._learnt(settings)
-            found = np.inf if learners is None else self._judge(learners, self._train, self._held)
-            self._judged[settings] = found if np.isfinite(found) else np.inf
-        return self._judged[settings]
+    def final_loss(self, settings: SGDSettings) -> float:
+        """Mean held-out loss of the final model."""
+        if self._evaluate_final is None:
+            return self.loss(settings)
+        if settings not in self._final:
+            learner = self._learn(settings)
+            found = np.inf if learner is None else self._evaluate_final(learner, self._train, self._held_out)
+            self._final[settings] = found if np.isfinite(found) else np.inf
+        return self._final[settings]
 
-    def _of(self, settings: Settings) -> tuple[float, float]:
-        if settings not in self._known:
-            learners = self._learnt(settings)
-            self._known[settings] = (np.inf, np.inf) if learners is None else self._measured(learners)
-        return self._known[settings]
+    def _loss_and_norm(self, settings: SGDSettings) -> tuple[float, float]:
+        if settings not in self._first_stage:
+            learner = self._learn(settings)
+            self._first_stage[settings] = (np.inf, np.inf) if learner is None else self._evaluate(learner)
+        return self._first_stage[settings]
 
-    def _measured(self, learners: Learners) -> tuple[float, float]:
-        coef, intercept = learners.answer()
+    def _evaluate(self, learner: OneVsRestSGD) -> tuple[float, float]:
+        coef, intercept = learner.solution()
+        weights = self._held_out.weights
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = np.asarray((self._held.X @ coef.T).T + intercept[:, None])
-            losses = self._loss.value(learners.coded(self._held.y), scores)
-            score = float(np.sum(losses @ self._held.weights) / self._held.weights.sum())
-        return score if np.isfinite(score) else np.inf, float(np.abs(coef).sum(axis=1).max())
+            scores = np.asarray((self._held_out.X @ coef.T).T + intercept[:, None])
+            losses = self._loss.value(learner.encode(self._held_out.y), scores)
+            loss = float(np.sum(losses @ weights) / weights.sum())
+        return loss if np.isfinite(loss) else np.inf, float(np.abs(coef).sum(axis=1).max())
 
-    def _learnt(self, settings: Settings) -> Learners | None:
-        """Learners that have learnt the rows; None if the step was so large that they ran away."""
-        learners, places = self._make(settings), np.arange(len(self._train))
+    def _learn(self, settings: SGDSettings) -> OneVsRestSGD | None:
+        """A learner of the rows that are not held out; None if the learning rate was so large that it diverged."""
+        learner, rows = self._make(settings), np.arange(len(self._train))
         for _ in range(self._passes):
-            for start in range(0, len(places), LOOK_EVERY):
-                learners.learn(self._train, places[start : start + LOOK_EVERY])
-                if not learners.norm < RAN_AWAY:
+            for start in range(0, len(rows), CHECK_EVERY):
+                learner.learn(self._train, rows[start : start + CHECK_EVERY])
+                if not learner.norm < DIVERGED:
                     return None
-        return learners
+        return learner
 
 
-def choose(trials: Trials, wanted: Wanted, first_step: float) -> Settings:
-    """The settings with the least loss on held-out rows, looked for one after the other.
+def choose_settings(search: SettingsSearch, given: GivenSettings, learning_rate: float) -> SGDSettings:
+    """The settings with the least held-out loss, chosen one after the other.
 
-    First the step, without any ball, by all that is learnt; then, by what is made of it in the end, radii, from the
-    norm that was reached downwards, the step again, within the ball, and the length of the first epoch.
+    First the learning rate, without any ball, by the loss of the first stage, starting at ``learning_rate``. Then, by
+    the loss of the final model: radii, from the norm that was reached downwards; the learning rate again, within the
+    ball; the length of the first epoch.
     """
-    first_epoch = wanted.first_epoch or max(1, trials.n_steps // PARTS)
-    best = Settings(wanted.bound or UNBOUNDED, wanted.step or first_step, first_epoch)
-    if wanted.step is None:
-        best = _descend(trials, best, lambda settings, factor: replace(settings, step=settings.step * factor))
-    if wanted.bound is None:
-        best = _radius(trials, best)
-    if wanted.step is None:
-        best = _better(trials, best, [replace(best, step=best.step * f) for f in (0.5, 2.0)])
-    if wanted.first_epoch is None:
+    first_epoch = given.first_epoch or max(1, search.n_steps // PARTS)
+    best = SGDSettings(given.radius or UNBOUNDED, given.learning_rate or learning_rate, first_epoch)
+    if given.learning_rate is None:
+        best = _choose_learning_rate(search, best)
+    if given.radius is None:
+        best = _choose_radius(search, best)
+    if given.learning_rate is None:
+        best = _best(search, best, [replace(best, learning_rate=best.learning_rate * f) for f in (0.5, 2.0)])
+    if given.first_epoch is None:
         lengths = {max(1, int(best.first_epoch * f)) for f in (0.25, 4.0)}
-        best = _better(trials, best, [replace(best, first_epoch=length) for length in sorted(lengths)])
+        best = _best(search, best, [replace(best, first_epoch=length) for length in sorted(lengths)])
     return best
 
 
-def row_size(rows: Rows) -> float:
-    """Root mean square of the norms of rows: what a step is measured by."""
-    return float(np.sqrt(np.vdot(rows.X.data, rows.X.data) / max(1, len(rows)))) or 1.0
+def row_scale(samples: Samples) -> float:
+    """Root mean square of the norms of rows: the scale of steps."""
+    return float(np.sqrt(np.vdot(samples.X.data, samples.X.data) / max(1, len(samples)))) or 1.0
 
 
-def first_step(size: float, loss: Loss, coded: np.ndarray) -> float:
-    """A step of about the right size: a row, with the intercept, moves its own score by about as much as it is off."""
-    norm = 2.0 * size**2
+def initial_learning_rate(scale: float, loss: Loss, encoded: np.ndarray) -> float:
+    """With it a row, with the intercept, moves its own score by about the size of its error."""
+    norm = 2.0 * scale**2
     if loss.smoothness is not None:
         return 1.0 / (loss.smoothness * norm)
-    return max(float(np.std(coded)), 1e-6) / norm
+    return max(float(np.std(encoded)), 1e-6) / norm
 
 
-def _descend(trials: Trials, start: Settings, moved: Callable[[Settings, float], Settings]) -> Settings:
-    """Up as long as that helps; if it does not help at all, down."""
+def _choose_learning_rate(search: SettingsSearch, start: SGDSettings) -> SGDSettings:
+    """Larger ones as long as that helps; if it does not help at all, smaller ones."""
     best = start
-    for factor in (STEP_FACTOR, 1.0 / STEP_FACTOR):
+    for factor in (RATE_FACTOR, 1.0 / RATE_FACTOR):
         for _ in range(MOST_TRIALS):
-            other = moved(best, factor)
-            if not trials.score(other) < trials.score(best):
+            other = replace(best, learning_rate=best.learning_rate * factor)
+            if not search.loss(other) < search.loss(best):
                 break
             best = other
         if best is not start:
@@ -169,24 +172,24 @@ def _descend(trials: Trials, start: Settings, moved: Callable[[Settings, float],
     return best
 
 
-def _radius(trials: Trials, free: Settings) -> Settings:
+def _choose_radius(search: SettingsSearch, free: SGDSettings) -> SGDSettings:
     """The best radius below the norm reached without a ball, if any helps."""
-    norm = trials.norm(free)
+    norm = search.norm(free)
     if norm == 0:
-        return replace(free, bound=1.0)
-    best = loose = replace(free, bound=LOOSE * norm)
-    misses, bound = 0, norm
+        return replace(free, radius=1.0)
+    best = replace(free, radius=LOOSE * norm)
+    misses, radius = 0, norm
     for _ in range(MOST_TRIALS):
-        other = replace(free, bound=bound)
-        if trials.verdict(other) < trials.verdict(best):
+        other = replace(free, radius=radius)
+        if search.final_loss(other) < search.final_loss(best):
             best, misses = other, 0
         else:
             misses += 1
         if misses == 2:
             break
-        bound /= RADIUS_FACTOR
-    return loose if best is loose else best
+        radius /= RADIUS_FACTOR
+    return best
 
 
-def _better(trials: Trials, best: Settings, others: list[Settings]) -> Settings:
-    return min([best, *others], key=trials.verdict)
+def _best(search: SettingsSearch, best: SGDSettings, others: list[SGDSettings]) -> SGDSettings:
+    return min([best, *others], key=search.final_loss)

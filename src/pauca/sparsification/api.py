@@ -26,7 +26,7 @@ from pauca.losses.checks import check_loss
 from pauca.search.problem import Target
 from pauca.search.stop import Stop
 from pauca.sparsification.base import Draw, Unbiased
-from pauca.sparsification.draws import METHODS
+from pauca.sparsification.draws import TRUNCATIONS
 from pauca.sparsification.estimator import Thinned
 from pauca.sparsification.inputs import DenseModel, is_for_classes, read_model
 from pauca.sparsification.result import Reader, Sparsified
@@ -147,7 +147,7 @@ def sparsify(
     """
     reader = Reader()
     ParameterChecks(type(reader).__name__).count("k", k)
-    ParameterChecks(type(reader).__name__).one_of("method", method, METHODS)
+    ParameterChecks(type(reader).__name__).one_of("method", method, TRUNCATIONS)
     ParameterChecks(type(reader).__name__).flag("refit", refit)
     if fit_intercept is not None:
         ParameterChecks(type(reader).__name__).flag("fit_intercept", fit_intercept)

@@ -30,7 +30,7 @@ KINDS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray, int], Sampling]] 
     "systematic": Systematic.of,
     "truncate": Truncation.of,
 }
-METHODS = tuple(KINDS)
+TRUNCATIONS = tuple(KINDS)
 
 
 def draw(coef: np.ndarray, moments: np.ndarray, k: int, method: str, rng: RandomNumbers) -> Draw:

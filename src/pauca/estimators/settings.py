@@ -1,0 +1,61 @@
+"""The parameters of a sparse linear model, checked and parsed once per fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pauca.checks import ParameterChecks
+from pauca.methods import resolve
+from pauca.model_selection.sizes import Sizes, check_criterion, check_cross_validation, parse_sizes
+from pauca.search.driver import Budget, Goal, Method
+
+CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds")
+
+
+@dataclass(frozen=True, eq=False)
+class SearchSettings:
+    """Parameters that do not depend on the data. Constraints are read against the columns later, and kept as given."""
+
+    sizes: Sizes
+    method: Method
+    tol: float
+    ridge: float
+    fit_intercept: bool
+    warm_start: bool
+    run_budget: Budget
+    constraints: Mapping[str, Any]
+    cv: Any
+    scoring: Any
+    selection_rule: str
+    criterion: str | None
+    n_jobs: int | None
+
+    @classmethod
+    def parse(cls, owner: str, parameters: Mapping[str, Any]) -> SearchSettings:
+        """Settings from the parameters of an estimator; an invalid one raises an error that names the ``owner``."""
+        check, given = ParameterChecks(owner), parameters
+        sizes = parse_sizes(check, given["k"])
+        check_cross_validation(check, given["cv"], given["selection_rule"], given["n_jobs"])
+        check_criterion(check, given["criterion"], cv=given["cv"], scoring=given["scoring"])
+        check.optional_callable("callback", given["callback"])
+        return cls(
+            sizes=sizes,
+            method=resolve(given["method"]),
+            tol=check.number("tol", given["tol"]),
+            ridge=check.number("ridge", given["ridge"]),
+            fit_intercept=check.flag("fit_intercept", given["fit_intercept"]),
+            warm_start=check.flag("warm_start", given["warm_start"]),
+            run_budget=Budget(check.time_limit(given["time_limit"]), given["callback"]),
+            constraints={name: given[name] for name in CONSTRAINTS},
+            cv=given["cv"],
+            scoring=given["scoring"],
+            selection_rule=given["selection_rule"],
+            criterion=given["criterion"],
+            n_jobs=given["n_jobs"],
+        )
+
+    def goal(self, size: int | None) -> Goal:
+        """What a run to ``size`` aims for."""
+        return Goal(size, self.tol)
