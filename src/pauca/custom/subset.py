@@ -13,9 +13,9 @@ from pauca.custom.divergence import diverged
 from pauca.custom.fits import TRIAL_WITHIN, Fit
 from pauca.custom.local_quadratic import LocalQuadratic, highest
 from pauca.custom.objective import CustomProblem
-from pauca.custom.quasi_newton import Rest, minimise
 from pauca.model import Model, Snapshot
 from pauca.search.driver import interrupted_once
+from pauca.solvers.quasi_newton import Rest, minimise
 from pauca.subsets.base import Swap, digest, first_largest, first_looks, first_smallest, is_lower, require_memory
 from pauca.subsets.refitted import RefitSubset
 from pauca.tolerances import NEGLIGIBLE
