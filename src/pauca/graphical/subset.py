@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from pauca.constraints.limits import Limits
-from pauca.graphical.covariance_update import Point
-from pauca.graphical.edge_formulas import least_cost
+from pauca.graphical.blocks import components
+from pauca.graphical.covariance_update import ModelCovariance
 from pauca.graphical.mle import Optimum
-from pauca.graphical.objective import GaussianGraph
-from pauca.graphical.trees import parts
+from pauca.graphical.objective import GaussianGraph, least_cost
 from pauca.model import Model, Snapshot
 from pauca.subsets.base import TRUE_SWAPS, Swap, digest, first_largest, first_looks, first_smallest, highest, is_lower
 from pauca.subsets.refitted import RefitSubset
@@ -48,7 +47,7 @@ class SubsetCache:
         self.graph = graph
         self.limits = limits
         self._optima: dict[frozenset[int], Optimum] = {}
-        self._points: dict[frozenset[int], Point] = {frozenset(): Point(np.eye(graph.n_nodes), 0.0)}
+        self._points: dict[frozenset[int], ModelCovariance] = {frozenset(): ModelCovariance(np.eye(graph.n_nodes), 0.0)}
         self.additions: dict[tuple[frozenset[int], str, bool], int] = {}
         self.swaps: dict[frozenset[int], Swap | None] = {}
 
@@ -61,7 +60,7 @@ class SubsetCache:
             self._optima[support] = found
         return self._optima[support]
 
-    def point(self, support: frozenset[int]) -> Point:
+    def point(self, support: frozenset[int]) -> ModelCovariance:
         """Sigma at the optimum on some edges: from the last that was made, if that is near, or from Theta."""
         found = self._points.pop(support, None)
         if found is None:
@@ -72,29 +71,29 @@ class SubsetCache:
         return found
 
     def _from(self, support: frozenset[int], near: frozenset[int]) -> Optimum:
-        came, went, maxima = support - near, near - support, self.graph.maxima
+        came, went, maxima = support - near, near - support, self.graph.mle
 
         def sigma() -> np.ndarray:
             return self.point(near).sigma
 
         known = self._optima.get(near)
         if known is not None and len(came) == 1 and not went:
-            return maxima.grown(known, next(iter(came)), sigma)
+            return maxima.with_edge(known, next(iter(came)), sigma)
         if known is not None and len(went) == 1 and not came:
-            return maxima.shrunk(known, next(iter(went)), sigma)
-        return maxima.of(support, sigma)
+            return maxima.without_edge(known, next(iter(went)), sigma)
+        return maxima.fit(support, sigma)
 
-    def _followed(self, support: frozenset[int], last: frozenset[int]) -> Point:
+    def _followed(self, support: frozenset[int], last: frozenset[int]) -> ModelCovariance:
         optimum, before, p = self.optimum(support, last), self._points[last], self.graph.n_nodes
-        if before.may_move and p > INVERTED_ANEW:
+        if before.may_update and p > INVERTED_ANEW:
             change = optimum.change_from(self.optimum(last, frozenset()))
-            part = parts(p, *optimum.tree.ends(change.kept))
-            found = before.rehung(change.nodes, change.after, part, p - optimum.value)
+            part = components(p, *optimum.tree.ends(change.kept))
+            found = before.updated_between_parts(change.nodes, change.after, part, p - optimum.value)
             if found is None and 4 * len(change.nodes) <= p:
-                found = before.moved(change.nodes, change.after - change.before)
+                found = before.updated(change.nodes, change.after - change.before)
             if found is not None:
                 return found
-        made = Point.of(optimum.theta(p))
+        made = ModelCovariance.of_precision(optimum.theta(p))
         assert made is not None
         return made
 
@@ -281,7 +280,7 @@ class GraphSubset(RefitSubset):
             held = [unit for unit in units if unit in block.edges]
             if held and not block.is_small and at_most < np.inf:
                 sigma = self._cache.point(self._key).sigma[np.ix_(block.nodes, block.nodes)]
-                costs = block.sharper_costs(held, sigma)
+                costs = block.refined_removal_costs(held, sigma)
                 found |= {unit for unit, cost in costs.items() if least_cost(cost) > at_most}
         return found
 
@@ -290,7 +289,7 @@ class GraphSubset(RefitSubset):
         block = self._optimum().block(unit)
         if block is None:
             return float(self._optimum().removal_costs([unit])[0])
-        rest = self.graph.maxima.rest(block, unit, lambda: self._cache.point(self._key).sigma)
+        rest = self.graph.mle.block_without_edge(block, unit, lambda: self._cache.point(self._key).sigma)
         return max(block.logdet + rest.value - self.graph.n_nodes, 0.0)
 
     def _addable(self) -> np.ndarray:
