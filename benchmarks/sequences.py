@@ -16,7 +16,7 @@ from pauca import SparseTagger
 from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
 from pauca.custom.objective import CustomProblem
-from pauca.custom.quasi_newton import Rest, minimise
+from pauca.solvers.quasi_newton import Rest, minimise
 
 C2 = 1.0
 K = 15
