@@ -114,7 +114,7 @@ def test_narrow_designs_get_the_whole_gram_matrix_in_one_pass():
 
 
 def test_gram_rows_beyond_the_memory_limit_are_dropped_oldest_first(monkeypatch):
-    monkeypatch.setattr("pauca.objectives.gram.PASS_BYTES", 8 * 300)
+    monkeypatch.setattr("pauca.objectives.least_squares.PASS_BYTES", 8 * 300)
     X = np.random.default_rng(0).standard_normal((20, 300))
     rows = GramRows(make_design(X, np.full(20, 0.05), center=True))
     for j in range(40):

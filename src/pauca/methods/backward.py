@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
 from pauca.search.driver import Goal
-from pauca.search.history import History, Move
-from pauca.search.stop import Stop
+from pauca.search.history import History, Move, Stop
 from pauca.subsets.base import REMOVALS, Subset
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pauca.search.driver import Goal
-from pauca.search.history import History
-from pauca.search.stop import Stop
+from pauca.search.history import History, Stop
 from pauca.subsets.base import Subset
 
 

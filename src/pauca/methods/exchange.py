@@ -10,8 +10,7 @@ from pauca.methods.base import GrowingMethod, next_addition
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward
 from pauca.search.driver import Goal, Method
-from pauca.search.history import History, Move, apply
-from pauca.search.stop import Stop
+from pauca.search.history import History, Move, Stop, apply
 from pauca.subsets.base import RULES, Subset, is_lower
 
 
