@@ -767,7 +767,9 @@ BROKEN = {
     r"gradient changes the array it is given": {"gradient": in_place},
     r"curvature returns an array of shape \(5,\)": {"curvature": lambda self, w: np.ones(5)},
     r"curvature is -1 in coordinate 0": {"curvature": lambda self, w: -np.ones(6)},
-    r"gains returns an array of shape \(2,\), not an array of shape \(6,\)": {"gains": lambda self, w: np.ones(2)},
+    r"gains returns an array of shape \(2,\), not an array of numbers of shape \(6,\)": {
+        "gains": lambda self, w: np.ones(2)
+    },
     r"hessian does not agree": {"hessian": lambda self, w, coords: 2 * np.eye(len(coords))},
     r"removal_costs is 1 for coordinate": {"removal_costs": lambda self, w, units: np.ones(len(units))},
     r"value_and_gradient gives other numbers": {"value_and_gradient": lambda self, w: (self.value(w), 2 * w)},

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pauca.custom.fit_warnings import remarks
-from pauca.custom.gradient_check import inspect
+from pauca.custom.gradient_check import check_objective
 from pauca.custom.objective import CustomProblem, Objective
 from pauca.custom.options import (
     Said,
@@ -150,7 +150,7 @@ def select(
     chosen = resolve(method)
     rng = check_generator(random_state)
     if check_flag("check", check):
-        inspect(problem, rng)
+        check_objective(problem, rng)
     subset = CustomSubset.start(problem, allowed)
     events = () if resume is None else _events(resume, subset, chosen, goal)
     path = follow(subset, chosen, goal, Budget(seconds, callback), said.names, events)

@@ -19,7 +19,7 @@ from pauca.l1.objective import BallObjective, Iterate
 from pauca.l1.radii import EARLY, BallProblem, Radii, by_folds
 from pauca.l1.search import METHODS, STEPS, Certificate, Search, Settings
 from pauca.losses import Loss
-from pauca.losses.checks import inspect_loss
+from pauca.losses.checks import check_loss
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.sizes import AUTO, check_cross_validation
@@ -91,7 +91,7 @@ class L1Model(FittedModel):
 
     def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:
         """Search the ball on checked data and keep what came of it; ``rows`` are the groups of rows for folds."""
-        inspect_loss(target.loss, target.y, weights, target.n_outputs)
+        check_loss(target.loss, target.y, weights, target.n_outputs)
         self._check_step(target.loss)
         names = getattr(self, "feature_names_in_", None)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
