@@ -37,10 +37,10 @@ C = TypeVar("C", bound=type)
 class Kind:
     """A class of estimators that can be saved, or a class of paths, which has neither arrays nor numbers.
 
-    An estimator has ``path_`` and ``k_``, and ``_choose(size)`` sets what follows from them. ``arrays`` are the fitted
-    attributes that are one-dimensional arrays, such as ``classes_``; ``numbers`` those that are finite numbers. After
-    loading, ``_restored()`` sets all other fitted attributes, and raises ValueError or TypeError if the file is
-    inconsistent.
+    An estimator has ``path_`` and ``k_``, and ``_set_size(size)`` sets what follows from them. ``arrays`` are the
+    fitted attributes that are one-dimensional arrays, such as ``classes_``; ``numbers`` those that are finite numbers.
+    After loading, ``_after_loading()`` sets all other fitted attributes, and raises ValueError or TypeError if the
+    file is inconsistent.
     """
 
     name: str
@@ -284,8 +284,8 @@ def _restore(estimator: Any, size: JsonReader) -> Any:
     if path.column_names is not None:
         estimator.feature_names_in_ = path.column_names
     try:
-        estimator._restored()
-        estimator._choose(size.value)
+        estimator._after_loading()
+        estimator._set_size(size.value)
     except (ValueError, TypeError) as error:
         raise ModelFileError(f"the file is inconsistent: {error}") from error
     except MemoryError:

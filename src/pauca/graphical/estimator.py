@@ -41,7 +41,7 @@ from pauca.model_selection.sizes import Sizes, check_criterion, check_cross_vali
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method, Progress
-from pauca.search.parallel import Watch
+from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
@@ -191,7 +191,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         -------
         self
         """
-        self._check_options()
+        self._check_parameters()
         X = np.asarray(check_table(self, X, accept_sparse=False, ensure_min_samples=2))
         weights = check_weights(sample_weight, len(X))
         names = getattr(self, "feature_names_in_", None)
@@ -323,7 +323,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
     def _sizes(self) -> Sizes:
         return parse_sizes(ParameterChecks(type(self).__name__), self.k)
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
         check = ParameterChecks(type(self).__name__)
         self._sizes()
         check_cross_validation(check, self.cv, self.selection_rule, self.n_jobs)
@@ -359,7 +359,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         # A selection only calls the problem's ``begin``.
         selection = Selection(cast(LinearProblem, problem), weights, folds, float(self.tol))
         weigh = by_likelihood(self.selection_rule) if self.criterion is None else by_criterion(self.criterion)
-        watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cores=1)
+        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs), cores=1)
         choice = choose_size(selection, size_range_for(sizes, design.n_features, largest), watch, design, weigh)
         return selection.whole, choice.chosen, choice
 
@@ -381,9 +381,9 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
             n_nodes=edges.n_nodes,
         )
         self.location_ = run.design.mean.copy()
-        self._choose(answer)
+        self._set_size(answer)
 
-    def _choose(self, size: int) -> None:
+    def _set_size(self, size: int) -> None:
         """Put the graph of ``size`` into the fitted attributes."""
         names = getattr(self, "feature_names_in_", None)
         pairs = self.path_.pairs(size)
@@ -394,7 +394,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         self.stop_ = self.path_.stop
         self.k_ = self.path_[size].size
 
-    def _restored(self) -> None:
+    def _after_loading(self) -> None:
         """Called when a file has been read: refuse what is inconsistent, and set what the path does not hold."""
         p, path, names = len(self.location_), self.path_, self.__dict__.pop("_nodes")
         if path.n_features != p * (p - 1) // 2:
@@ -410,7 +410,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         self.n_features_in_ = p
         if len(names):
             self.feature_names_in_ = names.astype(object)
-        self._recheck_options()
+        self._check_loaded_parameters()
 
     def _rows(self, X: Any) -> np.ndarray:
         """Rows with all columns of the fit, in the order of the fit."""

@@ -21,7 +21,7 @@ from pauca.model import Model
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds, penalised
 from pauca.model_selection.scoring import Models
-from pauca.model_selection.selection import Selection, Weigh
+from pauca.model_selection.selection import ChoiceRule, Selection
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal, Method
@@ -100,7 +100,7 @@ def size_range_for(sizes: tuple[int, ...] | str, n_nodes: int, most: int) -> Siz
     return SizeRange(min(n_nodes, most), None, most)
 
 
-def by_likelihood(rule: str) -> Weigh:
+def by_likelihood(rule: str) -> ChoiceRule:
     """A choice by the likelihood of rows held out."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
@@ -119,7 +119,7 @@ def by_likelihood(rule: str) -> Weigh:
     return weigh
 
 
-def by_criterion(criterion: str) -> Weigh:
+def by_criterion(criterion: str) -> ChoiceRule:
     """A choice by an information criterion on the rows of the fit."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:

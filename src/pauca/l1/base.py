@@ -26,7 +26,7 @@ from pauca.model_selection.sizes import AUTO, check_cross_validation
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Progress
 from pauca.search.history import Stop
-from pauca.search.parallel import Watch
+from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import Target
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
@@ -104,7 +104,7 @@ class L1Model(FittedModel):
         folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
         weigh = by_folds(self.selection_rule, scorer_for(self, self.scoring), y)
         radii = RadiusSearch(problem, weights, folds, design)
-        watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
+        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
         choice = radii.choose(watch, weigh)
         self.radii_ = np.array([radii.whole.certificates[position - 1].radius for position in choice.sizes])
         self.scores_ = choice.mean
@@ -142,15 +142,15 @@ class L1Model(FittedModel):
             names,
             None,
             None,
-            *self._words(),
+            *self._output_labels(),
         )
         self.norms_ = np.array([kept[size].norm for size in sizes])
         self.radius_, self.lower_bound_, self.n_iter_ = certificate.radius, certificate.lower, search.n_iter
         self.__dict__.pop("raw_table_", None)  # of an earlier fit
-        self._choose(answer)
+        self._set_size(answer)
 
-    def _choose(self, size: int) -> None:
-        super()._choose(size)
+    def _set_size(self, size: int) -> None:
+        super()._set_size(size)
         # Smaller models on the path are in the ball too, and the lower bound holds for all of it.
         self.gap_ = max(0.0, self.objective_ - self.lower_bound_)
         self.norm_ = float(self.norms_[self.path_.sizes.index(size)])
@@ -201,7 +201,7 @@ class L1Model(FittedModel):
             f"the best, {self.radii_[best]:.6g}, has {mean[best]:.4g} (± {error[best]:.2g})"
         )
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse invalid parameters before any data are read."""
         check = ParameterChecks(type(self).__name__)
         if isinstance(self.radius, str):
@@ -238,8 +238,8 @@ class L1Model(FittedModel):
     def _budget(self) -> Budget:
         return Budget(ParameterChecks(type(self).__name__).time_limit(self.time_limit), self.callback)
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _after_loading(self) -> None:
+        super()._after_loading()
         self.n_iter_ = int(self.n_iter_)
         if len({len(getattr(self, name)) for name in COMPARED}) > 1:
             raise ValueError("the radii that were compared and their scores must be equally many")

@@ -184,8 +184,8 @@ class L1Regressor(RegressionMixin, L1Model):
         -------
         self
         """
-        self._check_options()
-        X, y, weights, target = self._checked(X, y, sample_weight)
+        self._check_parameters()
+        X, y, weights, target = self._validate(X, y, sample_weight)
         self._search(X, y, weights, target, groups)
         return self
 
@@ -354,7 +354,7 @@ class L1Classifier(ClassificationMixin, L1Model):
         -------
         self
         """
-        self._check_options()
-        X, y, weights, target = self._checked(X, y, sample_weight)
+        self._check_parameters()
+        X, y, weights, target = self._validate(X, y, sample_weight)
         self._search(X, y, weights, target, groups)
         return self

@@ -18,7 +18,7 @@ from pauca.model_selection.scoring import Models, Scorer, weigh_folds
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget
 from pauca.search.history import Stop
-from pauca.search.parallel import Watch
+from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import Target
 
 # The first ball has this share of the length of the best step along a single coordinate, and each further one is so
@@ -148,7 +148,7 @@ class RadiusSearch:
         self._paths: dict[int, RadiusPath] = {0: self.whole}
         self.radii: list[float] = []
 
-    def choose(self, watch: Watch, weigh: Callable[[RadiusSearch, list[int]], Choice]) -> Choice:
+    def choose(self, watch: ParallelRuns, weigh: Callable[[RadiusSearch, list[int]], Choice]) -> Choice:
         """Search larger and larger balls until the best is well within them."""
         radius = first_radius(self.whole.search.objective)
         while True:
@@ -172,7 +172,7 @@ class RadiusSearch:
         paths = ((fold, self._paths.get(position)) for position, fold in enumerate(self.folds, 1))
         return [(fold, path.models()) for fold, path in paths if path is not None and path.certificates]
 
-    def _advance(self, watch: Watch) -> None:
+    def _advance(self, watch: ParallelRuns) -> None:
         def job(position: int) -> Callable[[Budget], None]:
             def work(budget: Budget) -> None:
                 if watch.ended and position:

@@ -73,7 +73,7 @@ class Scorer:
         rows, target = X[fold.test], y[fold.test]
         found = []
         for size in sizes:
-            fitted._put(_at_most(models, size))
+            fitted._set_model(_at_most(models, size))
             found.append(float(self.score(fitted, rows, target)))
         return found
 
