@@ -1,13 +1,16 @@
-"""Edges as numbers: the upper triangle of a symmetric matrix, row by row."""
+"""Edges as numbers, by name, and as users constrain them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isqrt
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
+from pauca.constraints.limits import Limits
+from pauca.constraints.parsing import Columns, ConstraintParser
+from pauca.model_selection.sizes import Sizes, largest_size
 from pauca.wording import column_names
 
 
@@ -87,3 +90,38 @@ class EdgeNames(Sequence[str]):
 
     def _of(self, edge: int) -> str:
         return " -- ".join(self._nodes[end] for end in ends(len(self._nodes), edge))
+
+
+class EdgeLookup(Columns):
+    """All edges of a graph, looked up by the two columns they join."""
+
+    noun = "edge"
+    listing = "pairs of columns"
+
+    def __init__(self, edges: Edges, names: np.ndarray | None) -> None:
+        super().__init__(len(edges), None)
+        self._edges = edges
+        self._nodes = Columns(edges.n_nodes, names)
+
+    def index(self, pair: Any, parameter: str) -> int:
+        """Number of the edge between two columns."""
+        ends = [] if isinstance(pair, str) or not isinstance(pair, Iterable) else list(pair)
+        if len(ends) != 2:
+            raise TypeError(
+                f"{parameter!r} must be a list of pairs of columns, such as [('bmi', 'sugar')]; it holds {pair!r}."
+            )
+        one, other = (self._nodes.index(end, parameter) for end in ends)
+        if one == other:
+            raise ValueError(f"{parameter!r} names an edge from column {self._nodes.quoted([one])} to itself.")
+        return self._edges.number(one, other)
+
+    def quoted(self, edges: Sequence[int] | np.ndarray) -> str:
+        """Names of some edges."""
+        names = EdgeNames(self._edges.n_nodes, self._nodes.names)
+        return ", ".join(names[int(edge)] for edge in edges)
+
+
+def edge_limits(always: Any, never: Any, edges: Edges, names: np.ndarray | None, sizes: Sizes) -> Limits:
+    """The edges that are in every graph, and those that are in none."""
+    parser = ConstraintParser(EdgeLookup(edges, names), always=always, never=never)
+    return parser.limits(largest_size(sizes), np.ones(len(edges), dtype=bool))

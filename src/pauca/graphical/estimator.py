@@ -29,8 +29,7 @@ from pauca.graphical.covariance import (
     distinct_rows,
     moments_about,
 )
-from pauca.graphical.edge_constraints import edge_limits
-from pauca.graphical.edges import EdgeNames, Edges
+from pauca.graphical.edges import EdgeNames, Edges, edge_limits
 from pauca.graphical.path import GraphPath
 from pauca.graphical.problem import GraphProblem, by_criterion, by_likelihood, fit_warnings, size_range_for
 from pauca.graphical.subset import GraphSubset

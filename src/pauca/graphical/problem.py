@@ -19,8 +19,7 @@ from pauca.graphical.path import GraphPath
 from pauca.graphical.subset import GraphSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.rules import choose_by_criterion, choose_by_folds, penalised
-from pauca.model_selection.scoring import Models
+from pauca.model_selection.scoring import Models, choose_by_criterion, choose_by_folds, penalised
 from pauca.model_selection.selection import ChoiceRule, Selection
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice

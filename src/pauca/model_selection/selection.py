@@ -9,8 +9,14 @@ import numpy as np
 
 from pauca.design import Design
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.rules import choose_by_criterion, criterion_values
-from pauca.model_selection.scoring import Models, Scorer, mean_losses, weigh_folds
+from pauca.model_selection.scoring import (
+    Models,
+    Scorer,
+    choose_by_criterion,
+    criterion_values,
+    mean_losses,
+    weigh_folds,
+)
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal
