@@ -23,8 +23,8 @@ from pauca.cli import main, options
 from pauca.cli.console import ProgressBar
 from pauca.cli.tables import encode
 from pauca.estimators.base import SparseModel
-from pauca.losses import FOR_CLASSES, FOR_NUMBERS
-from pauca.methods import BY_NAME
+from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
+from pauca.methods import METHODS
 from pauca.results.choice import CRITERIA, FOLD_RULES
 from pauca.search import driver
 from pauca.search.driver import Progress
@@ -94,9 +94,9 @@ def fitted(capsys, *argv):
 
 
 def test_choices_are_those_of_the_library():
-    assert set(options.LOSSES_FOR_NUMBERS) == set(FOR_NUMBERS)
-    assert set(options.LOSSES_FOR_CLASSES) == set(FOR_CLASSES)
-    assert set(options.METHODS) == set(BY_NAME)
+    assert set(options.LOSSES_FOR_NUMBERS) == set(REGRESSION_LOSSES)
+    assert set(options.LOSSES_FOR_CLASSES) == set(CLASSIFICATION_LOSSES)
+    assert set(options.METHODS) == set(METHODS)
     assert (tuple(CRITERIA), FOLD_RULES) == (options.CRITERIA, options.RULES)
 
 
@@ -313,6 +313,7 @@ def test_report(table, capsys, monkeypatch):
 # Interrupts and progress
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_once_writes_the_models_found(table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
     moves = []
@@ -332,6 +333,7 @@ def test_ctrl_c_once_writes_the_models_found(table, capsys, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("rest", [[], ["--n-jobs", "2"]])
 def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
@@ -350,6 +352,7 @@ def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
     assert pauca.load("m.json").path_.sizes[0] == 0
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_twice_aborts(table, capsys, monkeypatch):
     def press(self, progress):
         try:

@@ -261,7 +261,7 @@ def test_a_size_set_by_hand(chosen):
 def test_a_long_path_is_thinned_and_its_tables_are_cut(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 120))
-    model = SparseRegressor(k=100).fit(X, X @ rng.standard_normal(120) + rng.standard_normal(200)).at(37)
+    model = SparseRegressor(k=100, method="foba").fit(X, X @ rng.standard_normal(120) + rng.standard_normal(200)).at(37)
     monkeypatch.setattr(sizes, "MOST_SIZES", 20)
     monkeypatch.setattr(sizes, "MOST_CELLS", 900)
     found = read(model).data["sizes"]
@@ -281,7 +281,7 @@ def test_a_page_of_many_sizes_and_long_names_stays_small():
     X = pd.DataFrame(
         rng.standard_normal((250, 200)), columns=[f"a name as long as they come, {j}" * 3 for j in range(200)]
     )
-    model = SparseRegressor(k=200).fit(X, X @ rng.standard_normal(200) + rng.standard_normal(250))
+    model = SparseRegressor(k=200, method="foba").fit(X, X @ rng.standard_normal(200) + rng.standard_normal(250))
     assert model.path_.sizes[-1] == 200
     assert len(page(model_data_of(model), None, "")) < 1e6
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pauca.constraints.limits import Limits
 from pauca.custom.objective import CustomProblem
 from pauca.results.path import Path
-from pauca.search.stop import Stop
+from pauca.search.history import Stop
 
 RIDGE = "Add a ridge, such as 1e-3 times the sum of squares of the coordinates that are chosen from."
 

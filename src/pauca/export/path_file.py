@@ -11,8 +11,7 @@ from pauca.export.values import read_array, write_array
 from pauca.model import Model
 from pauca.results.choice import CRITERIA, FOLD_RULES, Choice
 from pauca.results.path import Path
-from pauca.search.history import Move
-from pauca.search.stop import Stop
+from pauca.search.history import Move, Stop
 
 FIELDS = ("features", "output_names", "two_classes", "feature_groups", "costs", "choice", "stop", "moves", "models")
 

@@ -23,7 +23,7 @@ from pauca.report.model_data import ModelData
 from pauca.report.model_table import MOST_OUTPUTS, layout, rows
 from pauca.report.sizes import score_head, score_text
 from pauca.results.choice import EXPLAINED
-from pauca.search.stop import Stop
+from pauca.search.history import Stop
 from pauca.version import __version__
 
 # Features in the table of stability, and names in a cell of the table of sizes.

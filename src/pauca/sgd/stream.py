@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.losses import Loss
 from pauca.search.driver import interrupted_once
-from pauca.search.stop import Stop
+from pauca.search.history import Stop
 from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Reservoir, Samples

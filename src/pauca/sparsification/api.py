@@ -11,8 +11,8 @@ import numpy as np
 
 from pauca.checks import ParameterChecks
 from pauca.design import make_design
-from pauca.estimators.classification import coded
-from pauca.estimators.regression import names_of_outputs
+from pauca.estimators.classifier import coded
+from pauca.estimators.regressor import names_of_outputs
 from pauca.estimators.validation import (
     check_classes,
     check_data,
@@ -23,8 +23,8 @@ from pauca.estimators.validation import (
 )
 from pauca.losses import Loss, SquaredError, resolve
 from pauca.losses.checks import inspect_loss
+from pauca.search.history import Stop
 from pauca.search.problem import Target
-from pauca.search.stop import Stop
 from pauca.sparsification.base import Draw, Unbiased
 from pauca.sparsification.draws import TRUNCATIONS
 from pauca.sparsification.estimator import Thinned

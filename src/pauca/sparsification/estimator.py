@@ -11,7 +11,7 @@ from pauca.estimators.regressor import SparseRegressor
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.results.path import Path
-from pauca.search.stop import Stop
+from pauca.search.history import Stop
 from pauca.sparsification.trials import Fitted
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from pauca.estimators.fitted import FittedModel
-from pauca.losses import FOR_CLASSES, Loss
+from pauca.losses import CLASSIFICATION_LOSSES, Loss
 from pauca.wording import quoted_columns
 
 # Losses of scikit-learn's classifiers that have a namesake here; all others are taken to be logistic.
@@ -107,7 +107,7 @@ def read_model(model: Any, intercept: Any, fit_intercept: bool | None) -> DenseM
 
 def is_for_classes(loss: Any) -> bool:
     """Whether a loss, or its name, is for targets that are classes."""
-    return loss.classifies if isinstance(loss, Loss) else isinstance(loss, str) and loss in FOR_CLASSES
+    return loss.classifies if isinstance(loss, Loss) else isinstance(loss, str) and loss in CLASSIFICATION_LOSSES
 
 
 def _from_array(coef: Any, intercept: Any, fit_intercept: bool | None) -> DenseModel:
