@@ -23,8 +23,8 @@ from pauca.cli import main, options
 from pauca.cli.console import ProgressBar
 from pauca.cli.tables import encode
 from pauca.estimators.base import SparseModel
-from pauca.losses import FOR_CLASSES, FOR_NUMBERS
-from pauca.methods import BY_NAME
+from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
+from pauca.methods import METHODS
 from pauca.results.choice import CRITERIA, FOLD_RULES
 from pauca.search import driver
 from pauca.search.driver import Progress
@@ -94,9 +94,9 @@ def fitted(capsys, *argv):
 
 
 def test_choices_are_those_of_the_library():
-    assert set(options.LOSSES_FOR_NUMBERS) == set(FOR_NUMBERS)
-    assert set(options.LOSSES_FOR_CLASSES) == set(FOR_CLASSES)
-    assert set(options.METHODS) == set(BY_NAME)
+    assert set(options.LOSSES_FOR_NUMBERS) == set(REGRESSION_LOSSES)
+    assert set(options.LOSSES_FOR_CLASSES) == set(CLASSIFICATION_LOSSES)
+    assert set(options.METHODS) == set(METHODS)
     assert (tuple(CRITERIA), FOLD_RULES) == (options.CRITERIA, options.RULES)
 
 
@@ -705,7 +705,7 @@ def test_wrong_tables(name, content, message, table, capsys):
         (["fit", "houses.csv", "--target", "price", "--never", "aera"], "did you mean 'area'?", 1),
         (["fit", "houses.csv", "--target", "price", "--bounds", "aera=0:1"], "did you mean 'area'?", 1),
         (["fit", "houses.csv", "--target", "price", "--bounds", "area"], "COLUMN=LOW:HIGH", 2),
-        (["fit", "houses.csv", "--target", "price", "--bounds", "area=1:2"], "must leave room for 0", 1),
+        (["fit", "houses.csv", "--target", "price", "--bounds", "area=1:2"], "must include 0", 1),
         (["fit", "houses.csv", "--target", "price", "--drop", "price"], "both --target and --drop", 2),
         (
             ["fit", "houses.csv", "--target", "price", "--sample-weight", "price"],

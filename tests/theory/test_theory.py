@@ -285,7 +285,7 @@ def test_losses_by_name_object_and_constants():
         derivative = curvature = value
 
     assert theory.forward_features(Own(), **call) == by_curvature
-    for name in {**losses.FOR_NUMBERS, **losses.FOR_CLASSES}.keys() - {"poisson"}:
+    for name in {**losses.REGRESSION_LOSSES, **losses.CLASSIFICATION_LOSSES}.keys() - {"poisson"}:
         assert theory.forward_features(name, **call) >= 1
     assert theory.forward_features(losses.Multinomial(), **call) == 2 * by_curvature
     with pytest.raises(ValueError, match=r"Poisson\(\) has no bound on its curvature or its slope"):

@@ -1,7 +1,6 @@
 """Few coordinates of any smooth convex objective that the user brings."""
 
 from pauca.custom.objective import Objective
-from pauca.custom.path import Selected
-from pauca.custom.select import select
+from pauca.custom.select import Selected, select
 
 __all__ = ["Objective", "Selected", "select"]

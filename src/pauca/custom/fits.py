@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pauca.custom.objective import CustomProblem
-from pauca.custom.quasi_newton import Rest, inverse_diagonal, inverse_of, minimise, without
+from pauca.solvers.quasi_newton import Rest, inverse_diagonal, inverse_of, minimise, without
 from pauca.subsets.fits import Fit, RecentTable
 
 # A trial may leave this share of its distance in value from the model it is compared with.

@@ -10,15 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from pauca.constraints.units import Units
+from pauca.derivative_check import NUMBERS, described
 from pauca.subsets.base import OutOfTime
 
 HOOKS = ("value_and_gradient", "curvature", "gains", "removal_costs", "refit", "hessian")
 """What an objective may offer beyond its value and gradient."""
 
 NAMES_SHOWN = 5
-
-# Kinds of arrays that hold real numbers: bool, int and float.
-NUMBERS = "biuf"
 
 # Steps of differences of gradients, as a share of the parameters.
 DIFFERENCE = 1e-5
@@ -292,14 +290,6 @@ def function_name(function: Any) -> str | None:
     """The name a function was defined by; None if it has none."""
     name = getattr(function, "__name__", None)
     return name if isinstance(name, str) and name.isidentifier() else None
-
-
-def described(found: Any) -> str:
-    """What was returned, in a few words."""
-    if np.shape(found) == ():
-        return type(found).__name__
-    kind = np.asarray(found).dtype
-    return f"an array of shape {np.shape(found)}" + ("" if kind.kind in NUMBERS else f" and type {kind}")
 
 
 def _units(labels: Any, is_free: np.ndarray) -> tuple[Units, np.ndarray]:

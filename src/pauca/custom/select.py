@@ -1,15 +1,17 @@
-"""Few coordinates of any smooth convex objective."""
+"""``select``: minimise a function of the user's own over few of its coordinates."""
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pauca.custom.fit_warnings import remarks
-from pauca.custom.gradient_check import inspect
+from pauca.constraints.limits import Limits
+from pauca.custom.gradient_check import check_objective
 from pauca.custom.objective import CustomProblem, Objective
 from pauca.custom.options import (
     Said,
@@ -21,16 +23,56 @@ from pauca.custom.options import (
     limits,
     posed,
 )
-from pauca.custom.path import Selected
 from pauca.custom.subset import CustomSubset
+from pauca.export import register_kind, save
 from pauca.methods import resolve
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method, Progress, run
-from pauca.search.history import Move
+from pauca.search.history import Move, Stop
 from pauca.warnings import PaucaWarning
 
 # The empty models of two runs on one objective differ by no more than this share.
 SAME_WITHIN = 1e-6
+
+RIDGE = "Add a ridge, such as 1e-3 times the sum of squares of the coordinates that are chosen from."
+
+# A value is below its floor if it is by more than this share of the empty model's value.
+BELOW_FLOOR = 1e-9
+
+# Why a search may end before its size, other than by the user's own options.
+ENDED = {
+    Stop.PERFECT: "the objective is at its floor, and nothing is left to gain. Ask for fewer.",
+    Stop.NO_GAIN: "no other lowers the objective by more than rounding. Ask for fewer.",
+    Stop.STEPS: "the largest number of steps was reached. Allow more, or go on with resume=path.",
+    Stop.TIME: "the time limit was reached. Allow more, or go on with resume=path.",
+}
+
+
+@register_kind("Selected")
+@dataclass(frozen=True, eq=False, repr=False)
+class Selected(Path):
+    """The model of every size that ``select`` has found: a ``Path`` that can be saved."""
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the path to a file of plain JSON, for ``pauca.load``.
+
+        The file holds every model, every move and the names, but not the objective. What ``load`` returns can be given
+        to ``select`` as ``resume``. A file that is there already is replaced in one step, once the new one is whole.
+
+        Parameters
+        ----------
+        file : str or path-like
+
+        Examples
+        --------
+        >>> import os, tempfile, pauca
+        >>> path = pauca.select(lambda w: (w[0] - 1) ** 2, 1, gradient=lambda w: 2 * (w - 1), n_coords=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path.save(os.path.join(folder, "path.json"))
+        ...     pauca.load(os.path.join(folder, "path.json")).parameters(1)
+        array([1.])
+        """
+        save(self, file)
 
 
 def select(
@@ -59,8 +101,8 @@ def select(
 ) -> Selected:
     """Minimise a function of your own over few of its coordinates.
 
-    The methods are those of the estimators; candidates are ranked by what gradients tell, and refits by quasi-Newton
-    steps decide (Liu, Fujimaki and Ye 2014 state forward-backward selection for any such function).
+    The methods are those of the estimators; gradients rank candidates, and refits by quasi-Newton steps decide (Liu,
+    Fujimaki and Ye 2014 state forward-backward selection for any such function).
 
     Parameters
     ----------
@@ -78,8 +120,8 @@ def select(
     n_coords : int, default=None
         Length of ``w``, where ``objective`` is a function.
     free : list, default=None
-        Coordinates that are always in and never counted, by index or name. This, the next four and ``names`` go before
-        what the objective says of them.
+        Coordinates that are always in and never counted, by index or name. This, the next four and ``names`` override
+        the objective's own.
     groups : array of shape (n_coords,), default=None
         Labels; coordinates of one label are chosen together. Those of free coordinates are ignored.
     start : array of shape (n_coords,), default=None
@@ -96,7 +138,7 @@ def select(
     budget : float, default=None
         The most that a model may cost in all.
     tol : float, default=0.0
-        The least decrease of the objective that is worth a coordinate.
+        The least decrease of the objective for which a coordinate is added.
     time_limit : float, default=None
         Seconds after which the search ends with what it has; the first move is always made.
     callback : callable, default=None
@@ -104,9 +146,9 @@ def select(
     names : list of str, default=None
         Names of the coordinates, free ones included. ``path.names(size)`` and messages have them.
     resume : Path, default=None
-        The path of an earlier call with the same objective, method and wishes, to be taken up where it ended.
+        The path of an earlier call with the same objective, method and constraints, to be continued.
     check : bool, default=True
-        Whether the objective is tried first: its gradient against differences of its value, kinks at zero, and
+        Whether the objective is checked first: its gradient against differences of its value, kinks at zero, and
         convexity, at random sparse points. It costs about two hundred values.
     random_state : int, Generator or None, default=0
         Where the random points come from.
@@ -150,17 +192,17 @@ def select(
     chosen = resolve(method)
     rng = check_generator(random_state)
     if check_flag("check", check):
-        inspect(problem, rng)
+        check_objective(problem, rng)
     subset = CustomSubset.start(problem, allowed)
-    events = () if resume is None else _events(resume, subset, chosen, goal)
-    path = follow(subset, chosen, goal, Budget(seconds, callback), said.names, events)
-    noteworthy = " ".join(remarks(path, size, problem, allowed))
-    if noteworthy:
-        warnings.warn(noteworthy, PaucaWarning, stacklevel=2)
+    moves = () if resume is None else _earlier_moves(resume, subset, chosen, goal)
+    path = search(subset, chosen, goal, Budget(seconds, callback), said.names, moves)
+    messages = " ".join(search_warnings(path, size, problem, allowed))
+    if messages:
+        warnings.warn(messages, PaucaWarning, stacklevel=2)
     return path
 
 
-def follow(
+def search(
     subset: CustomSubset,
     method: Method,
     goal: Goal,
@@ -189,8 +231,8 @@ def follow(
     )
 
 
-def _events(path: Path, subset: CustomSubset, method: Method, goal: Goal) -> Sequence[Move]:
-    """The moves of an earlier path, if it was of this objective and these wishes and has not gone too far."""
+def _earlier_moves(path: Path, subset: CustomSubset, method: Method, goal: Goal) -> Sequence[Move]:
+    """The moves of an earlier path, if it has the same objective and constraints and is not larger than the goal."""
     if not isinstance(path, Path):
         raise TypeError(f"resume must be a Path, as select returns it; got {type(path).__name__}.")
     problem, null = subset.problem, path[0].objective
@@ -199,9 +241,9 @@ def _events(path: Path, subset: CustomSubset, method: Method, goal: Goal) -> Seq
     if not same or abs(null - subset.null_value) > SAME_WITHIN * abs(null):
         raise ValueError("resume is the path of another objective: its empty model is not the one of this call.")
     owner = None if problem.units.single else problem.units.owner
-    if not _alike(path.owner, owner) or not _alike(path.prices, subset.limits.price):
+    if not _equal(path.owner, owner) or not _equal(path.prices, subset.limits.price):
         raise ValueError("resume is the path of a call with other groups or costs; they must be the same.")
-    if not _leads_there(path, subset, method):
+    if not _moves_lead_to_models(path, subset, method):
         raise ValueError("resume is the path of a call with another method, always or never; they must be the same.")
     if not all(subset.limits.allows(model.units.tolist()) for model in path if model.size):
         raise ValueError("resume is the path of a call with a larger budget; it must be no larger than the one now.")
@@ -209,15 +251,15 @@ def _events(path: Path, subset: CustomSubset, method: Method, goal: Goal) -> Seq
     return () if grew and goal.reached(path.sizes[-1] - 1) else path.moves
 
 
-def _alike(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+def _equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     return other is None if one is None else other is not None and np.array_equal(one, other)
 
 
-def _leads_there(path: Path, subset: CustomSubset, method: Method) -> bool:
-    """Whether the moves of a path lead from the start of a run to its models, by what is allowed."""
-    twin = subset.restarted()
-    method.begin(twin)
-    now = set(twin.support)
+def _moves_lead_to_models(path: Path, subset: CustomSubset, method: Method) -> bool:
+    """Whether the moves of a path lead from the start of a run to its models, within what is allowed."""
+    start = subset.restarted()
+    method.begin(start)
+    now = set(start.support)
     met = [frozenset(now)]
     for action, *units in path.moves:
         out, into = ([], units) if action == "add" else (units, []) if action == "drop" else units
@@ -229,3 +271,40 @@ def _leads_there(path: Path, subset: CustomSubset, method: Method) -> bool:
 
 def _set(units: Any) -> set[int]:
     return set(np.atleast_1d(units).tolist())
+
+
+def search_warnings(path: Path, k: int | None, problem: CustomProblem, limits: Limits) -> Iterator[str]:
+    """Messages for the one warning after a search; as a rule none."""
+    answer = path[k if k is not None and k in path else max(path.sizes)]
+    below = problem.floor is not None and answer.objective < problem.floor - BELOW_FLOOR * abs(path[0].objective)
+    if below:
+        fell = f"The objective fell to {answer.objective:.6g}"
+        yield f"{fell}, below floor={problem.floor:g}: give a lower floor, or none."
+    elif k is not None and k not in path:
+        yield from _why_fewer(path, k, problem, limits)
+    if path.stop is Stop.INTERRUPTED:
+        yield f"The search was interrupted; the models up to size {max(path.sizes)} were kept."
+    if not answer.converged:
+        yield (
+            "The solver did not converge: the parameters may be inaccurate. Unless it was interrupted, bring the "
+            "coordinates to a common scale, or add a ridge."
+        )
+    if answer.diverged:
+        yield f"Some parameters diverge, as where the data are separable: their sizes mean little. {RIDGE}"
+
+
+def _why_fewer(path: Path, k: int, problem: CustomProblem, limits: Limits) -> Iterator[str]:
+    """Why there is no model of size k; nothing where the user's own ``tol`` or callback ended the search."""
+    found = max(path.sizes)
+    noun = "coordinates" if problem.units.single else "groups"
+    asked = f"k={k} {noun} were asked for, but"
+    if path.stop is Stop.LIMITS and limits.budget is not None:
+        fits_not = f"no other fits in budget={limits.budget:g}. Allow more or ask for fewer"
+        yield f"{asked} the search ended at {found}: {fits_not}."
+    elif path.stop in {Stop.LIMITS, Stop.EXHAUSTED}:
+        left_out = " 'never' leaves out the others." if limits.never else ""
+        yield f"{asked} only {found} of {int(problem.usable.sum())} can be used together.{left_out}"
+    elif path[found].diverged and path.stop in {Stop.NO_GAIN, Stop.PERFECT}:
+        yield f"{asked} the search ended at {found}: the objective has come down to its least, and no other lowers it."
+    elif path.stop in ENDED:
+        yield f"{asked} the search ended at {found}: {ENDED[path.stop]}"

@@ -11,9 +11,9 @@ from pauca.constraints.limits import Limits
 from pauca.custom.fits import TRIAL_WITHIN, Fits, PartialFit, diverged
 from pauca.custom.local_quadratic import LocalQuadratic
 from pauca.custom.objective import CustomProblem
-from pauca.custom.quasi_newton import Rest, minimise
 from pauca.model import Model, Snapshot
 from pauca.search.driver import interrupted_once
+from pauca.solvers.quasi_newton import Rest, minimise
 from pauca.subsets.base import digest
 from pauca.subsets.engine import AdditionScores, RefittedSubset, Shortlist, SubsetCache
 from pauca.subsets.fits import RecentTable

@@ -19,7 +19,7 @@ from pauca.estimators.fitted import FittedModel
 from pauca.estimators.sensitivity import FitData, find_alternatives, measure_stability
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
-from pauca.losses.checks import inspect_loss
+from pauca.losses.checks import check_loss
 from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, by_folds, choose_size
@@ -120,7 +120,7 @@ class SparseModel(FittedModel):
         self, settings: SearchSettings, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, row_groups: Any
     ) -> None:
         """Run the method on checked data and set the fitted attributes; ``row_groups`` are kept together by folds."""
-        inspect_loss(target.loss, target.y, weights, target.n_outputs)
+        check_loss(target.loss, target.y, weights, target.n_outputs)
         names = getattr(self, "feature_names_in_", None)
         constraints = ConstraintParser(Columns(X.shape[1], names), **settings.constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below

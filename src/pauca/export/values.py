@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pauca.export.files import JsonReader, ModelFileError, encode_float
-from pauca.losses import FOR_CLASSES, FOR_NUMBERS, Multinomial
-from pauca.methods import BY_NAME
+from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Multinomial
+from pauca.methods import METHODS
 
 C = TypeVar("C", bound=type)
 
@@ -25,7 +25,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 
 CLASSES: dict[str, type] = {
-    known.__name__: known for known in (*FOR_NUMBERS.values(), *FOR_CLASSES.values(), Multinomial, *BY_NAME.values())
+    known.__name__: known
+    for known in (*REGRESSION_LOSSES.values(), *CLASSIFICATION_LOSSES.values(), Multinomial, *METHODS.values())
 }
 """Losses and methods that a file may name, by the names of their classes."""
 

@@ -40,11 +40,11 @@ class Edges:
         return ends(self.n_nodes, edge)
 
     def read(self, matrix: np.ndarray, part: slice = slice(None)) -> np.ndarray:
-        """The entries of a matrix at all edges, or at a stretch of them; a new array."""
+        """The entries of a matrix at all edges, or at a slice of them; a new array."""
         return np.take(matrix, self._flat[part])
 
     def products(self, diagonal: np.ndarray) -> np.ndarray:
-        """For every edge the product of what its two ends have; a new array."""
+        """For every edge the product of the entries of its two ends; a new array."""
         made = np.take(diagonal, self.first)
         made *= np.take(diagonal, self.second)
         return made
@@ -59,7 +59,7 @@ def ends(n_nodes: int, edge: int) -> tuple[int, int]:
 
 
 class EdgeNames(Sequence[str]):
-    """The names of all edges, ``a -- b``, each made when it is asked for: of many columns there are millions.
+    """The names of all edges, ``a -- b``, each made when it is read: many columns have millions of edges.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ class EdgeNames(Sequence[str]):
     @overload
     def __getitem__(self, edge: slice) -> list[str]: ...
     def __getitem__(self, edge: int | slice) -> str | list[str]:
-        places = range(len(self))[edge]
-        return self._of(places) if isinstance(places, int) else [self._of(place) for place in places]
+        numbers = range(len(self))[edge]
+        return self._of(numbers) if isinstance(numbers, int) else [self._of(number) for number in numbers]
 
     def __repr__(self) -> str:
         return f"<names of {len(self)} edges>"

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from pauca.constraints.limits import Limits
-from pauca.graphical.covariance_update import Point
-from pauca.graphical.edge_formulas import least_cost
+from pauca.graphical.blocks import components
+from pauca.graphical.covariance_update import ModelCovariance
 from pauca.graphical.mle import Optimum
-from pauca.graphical.objective import GaussianGraph
-from pauca.graphical.trees import parts
+from pauca.graphical.objective import GaussianGraph, least_cost
 from pauca.model import Model, Snapshot
 from pauca.subsets.base import digest
 from pauca.subsets.engine import AdditionScores, RefittedSubset, Shortlist, SubsetCache
@@ -37,7 +36,7 @@ class GraphCache(SubsetCache):
         super().__init__(limits)
         self.graph = graph
         self._optima = RecentTable[Optimum]()
-        self._points = RecentTable[Point]({frozenset(): Point(np.eye(graph.n_nodes), 0.0)})
+        self._points = RecentTable[ModelCovariance]({frozenset(): ModelCovariance(np.eye(graph.n_nodes), 0.0)})
 
     def optimum(self, support: frozenset[int], near: frozenset[int]) -> Optimum:
         """The optimum on some edges, starting from that on others."""
@@ -47,7 +46,7 @@ class GraphCache(SubsetCache):
             self._optima.keep(support, found, KEPT_OPTIMA)
         return found
 
-    def point(self, support: frozenset[int]) -> Point:
+    def point(self, support: frozenset[int]) -> ModelCovariance:
         """Sigma at the optimum on some edges: updated from the most recent one, if that is near, or from Theta."""
         found = self._points.get(support)
         if found is None:
@@ -56,29 +55,29 @@ class GraphCache(SubsetCache):
         return found
 
     def _refitted(self, support: frozenset[int], near: frozenset[int]) -> Optimum:
-        came, went, maxima = support - near, near - support, self.graph.maxima
+        came, went, mle = support - near, near - support, self.graph.mle
 
         def sigma() -> np.ndarray:
             return self.point(near).sigma
 
         known = self._optima.get(near)
         if known is not None and len(came) == 1 and not went:
-            return maxima.grown(known, next(iter(came)), sigma)
+            return mle.with_edge(known, next(iter(came)), sigma)
         if known is not None and len(went) == 1 and not came:
-            return maxima.shrunk(known, next(iter(went)), sigma)
-        return maxima.of(support, sigma)
+            return mle.without_edge(known, next(iter(went)), sigma)
+        return mle.fit(support, sigma)
 
-    def _updated(self, support: frozenset[int], last: frozenset[int]) -> Point:
+    def _updated(self, support: frozenset[int], last: frozenset[int]) -> ModelCovariance:
         optimum, before, p = self.optimum(support, last), self._points[last], self.graph.n_nodes
-        if before.may_move and p > INVERTED_UP_TO:
+        if before.may_update and p > INVERTED_UP_TO:
             change = optimum.change_from(self.optimum(last, frozenset()))
-            part = parts(p, *optimum.tree.ends(change.kept))
-            found = before.rehung(change.nodes, change.after, part, p - optimum.value)
+            part = components(p, *optimum.tree.ends(change.kept))
+            found = before.updated_between_parts(change.nodes, change.after, part, p - optimum.value)
             if found is None and 4 * len(change.nodes) <= p:
-                found = before.moved(change.nodes, change.after - change.before)
+                found = before.updated(change.nodes, change.after - change.before)
             if found is not None:
                 return found
-        made = Point.of(optimum.theta(p))
+        made = ModelCovariance.of_precision(optimum.theta(p))
         assert made is not None
         return made
 
@@ -182,7 +181,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
         block = self._optimum.block(unit)
         if block is None:
             return float(self._optimum.removal_costs([unit])[0])
-        rest = self.graph.maxima.rest(block, unit, lambda: self._sigma)
+        rest = self.graph.mle.block_without_edge(block, unit, lambda: self._sigma)
         return max(block.logdet + rest.value - self.graph.n_nodes, 0.0)
 
     def _score_additions(self, rule: str, addable: np.ndarray) -> AdditionScores:
@@ -210,7 +209,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
         for block in self._optimum.cyclic.values():
             held = [unit for unit in units if unit in block.edges]
             if held and not block.is_small and at_most < np.inf:
-                costs = block.sharper_costs(held, self._sigma[np.ix_(block.nodes, block.nodes)])
+                costs = block.refined_removal_costs(held, self._sigma[np.ix_(block.nodes, block.nodes)])
                 found |= {unit for unit, cost in costs.items() if least_cost(cost) > at_most}
         return found
 

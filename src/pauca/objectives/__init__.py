@@ -1,4 +1,4 @@
-"""Objectives: data and a loss made into a function of the coefficients. They hold no iterate."""
+"""Objectives: functions of the coefficients, made of data and a loss. They hold no iterate."""
 
 from pauca.objectives.least_squares import GramRows, LeastSquares
 from pauca.objectives.restricted import Restricted, weighted_gram

@@ -15,8 +15,7 @@ from pauca.losses import Loss
 from pauca.model import Model
 from pauca.search.driver import Budget, Goal, Method, run
 from pauca.search.history import History, Move, Stop
-from pauca.subsets.base import Subset
-from pauca.subsets.factory import start
+from pauca.subsets import Subset, make_subset
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class LinearProblem:
             # What varies over all rows may be constant on some.
             varies = self.units.any(design.usable)
             limits = replace(limits, always=tuple(unit for unit in limits.always if varies[unit]))
-        subset = start(
+        subset = make_subset(
             design,
             self.target.y,
             self.target.loss,

@@ -13,8 +13,8 @@ from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.estimators.classifier import coded
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_classes, check_data, check_table, check_target, check_weights
-from pauca.losses import FOR_CLASSES, Loss, SquaredError, resolve
-from pauca.losses.checks import inspect_loss
+from pauca.losses import CLASSIFICATION_LOSSES, Loss, SquaredError, resolve
+from pauca.losses.checks import check_loss
 from pauca.search.problem import Target
 from pauca.wording import plain, quoted_columns
 
@@ -145,13 +145,13 @@ def read_data(
         target, classes = _class_target(dense, y, weights, loss)
     else:
         target, classes = _number_target(dense, y, weights, loss), None
-    inspect_loss(target.loss, target.y, weights, target.n_outputs)
+    check_loss(target.loss, target.y, weights, target.n_outputs)
     return X, weights, target, classes
 
 
 def is_for_classes(loss: Any) -> bool:
     """Whether a loss, or its name, is for targets that are classes."""
-    return loss.classifies if isinstance(loss, Loss) else isinstance(loss, str) and loss in FOR_CLASSES
+    return loss.classifies if isinstance(loss, Loss) else isinstance(loss, str) and loss in CLASSIFICATION_LOSSES
 
 
 def _set_feature_names(estimator: SparseRegressor | SparseClassifier, names: Any, n_features: int) -> None:

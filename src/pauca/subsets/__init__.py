@@ -1,8 +1,45 @@
 """A model kept fitted while units come and go: what changes in a run."""
 
+from __future__ import annotations
+
+import numpy as np
+
+from pauca.constraints.limits import Limits
+from pauca.constraints.units import Units
+from pauca.design import Design
+from pauca.losses import Loss
+from pauca.objectives import LeastSquares, SmoothObjective
 from pauca.subsets.base import REMOVALS, RULES, OutOfTime, Subset, Swap
-from pauca.subsets.factory import start
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
 
-__all__ = ["REMOVALS", "RULES", "LeastSquaresSubset", "OutOfTime", "SmoothSubset", "Subset", "Swap", "start"]
+__all__ = ["REMOVALS", "RULES", "LeastSquaresSubset", "OutOfTime", "SmoothSubset", "Subset", "Swap", "make_subset"]
+
+
+def make_subset(
+    design: Design,
+    y: np.ndarray,
+    loss: Loss,
+    *,
+    units: Units,
+    limits: Limits,
+    n_outputs: int = 1,
+    ridge: float = 0.0,
+    center: bool = True,
+    bounds: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Subset:
+    """The subset that a run on these data starts from; ``y`` has shape (C, n), or (n,) for classes.
+
+    Closed forms where there are some, refits elsewhere.
+    """
+    if loss.quadratic and n_outputs == 1 and units.single and bounds is None:
+        return LeastSquaresSubset.start(LeastSquares.of(design, y[0], ridge=ridge, center=center), limits)
+    objective = SmoothObjective.of(
+        design, y, loss, units=units, n_outputs=n_outputs, ridge=ridge, center=center, bounds=bounds
+    )
+    if not objective.null_value >= 0:
+        raise ValueError(
+            f"The loss {loss!r} has the value {objective.null_value:g} at the best constant; a loss must be a number "
+            "that is not negative. Add a constant to it."
+        )
+    return SmoothSubset.start(objective, limits)

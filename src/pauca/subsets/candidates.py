@@ -1,21 +1,25 @@
-"""What every column would bring to a least-squares model: slopes and residuals, kept up to date."""
+"""What every column would bring to a least-squares model: by an addition, by an exchange, and in the steps to come."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 
 import numpy as np
 
 from pauca.objectives import LeastSquares
-from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW
+from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW, TIED_WITHIN
 
-# Slopes and residuals are carried along by rank-one changes; after this many they are made anew.
-CHANGES_BEFORE_RENEWAL = 100
+# Slopes and residuals are updated by rank-one changes; after this many they are computed again, against rounding.
+UPDATES_BEFORE_RENEWAL = 100
 
 # A column that leaves less than this share of the current value completes a perfect fit, to rounding.
 COMPLETES_WITHIN = 1e-9
 
-NOT_MADE = np.zeros(0)
+# Exchanges are evaluated in blocks of about this many table entries (2 MB), which stay in the processor's cache.
+TABLE_NUMBERS = 1 << 18
+
+NOT_COMPUTED = np.zeros(0)
 
 
 class Candidates:
@@ -26,45 +30,45 @@ class Candidates:
     slope[j]    : minus the gradient of Q in coordinate j
     residual[j] : ``H_jj - H_jS A H_Sj``, what S leaves of column j; minus infinity for chosen columns
 
-    Adding j lowers Q by ``slope_j^2 / (2 residual_j)``. Both are made when somebody first asks for them: a method that
-    only drops never does.
+    Adding j lowers Q by ``slope_j^2 / (2 residual_j)``. Both are computed when they are first needed: a method
+    that only drops never does.
     """
 
     def __init__(self, objective: LeastSquares) -> None:
-        self.slope = self.residual = NOT_MADE
+        self.slope = self.residual = NOT_COMPUTED
         self.curvature = objective.curvature
         self._objective = objective
         self._least_residual = np.where(objective.design.usable, DEPENDENT_BELOW * self.curvature, np.inf)
-        self._twins = np.zeros(objective.design.n_features, dtype=np.int32)
-        self._changes = 0
+        self._copies = np.zeros(objective.design.n_features, dtype=np.int32)
+        self._updates = 0
 
     def copy(self) -> Candidates:
         """Candidates that change on their own."""
-        twin = copy(self)
-        twin.slope, twin.residual, twin._twins = self.slope.copy(), self.residual.copy(), self._twins.copy()
-        return twin
+        other = copy(self)
+        other.slope, other.residual, other._copies = self.slope.copy(), self.residual.copy(), self._copies.copy()
+        return other
 
     @property
-    def made(self) -> bool:
-        """Whether slopes and residuals are at hand."""
+    def computed(self) -> bool:
+        """Whether slopes and residuals are up to date."""
         return len(self.slope) > 0
 
-    def forget(self) -> None:
-        """Leave slopes and residuals to be made when they are next asked for."""
-        self.slope = self.residual = NOT_MADE
+    def discard(self) -> None:
+        """Discard slopes and residuals until they are next needed."""
+        self.slope = self.residual = NOT_COMPUTED
 
-    def make(self, coef: np.ndarray, rows: np.ndarray, half: np.ndarray, support: list[int]) -> None:
+    def compute(self, coef: np.ndarray, rows: np.ndarray, half: np.ndarray, support: list[int]) -> None:
         """Slopes and residuals from the Gram ``rows`` of S and ``half``, whose squares add up to what S explains."""
         self.slope = self._objective.slope - coef @ rows
         self.residual = self.curvature - np.einsum("ij,ij->j", half, half)
         self.residual[support] = -np.inf
-        self._changes = 0
+        self._updates = 0
 
-    def change(self, direction: np.ndarray, slope: float, residual: float) -> None:
-        """Rank-one change that goes with an addition or removal; once in a while all is left to be made anew."""
-        self._changes += 1
-        if self._changes >= CHANGES_BEFORE_RENEWAL:
-            self.forget()
+    def update(self, direction: np.ndarray, slope: float, residual: float) -> None:
+        """Rank-one change that goes with an addition or removal; once in a while all is discarded instead."""
+        self._updates += 1
+        if self._updates >= UPDATES_BEFORE_RENEWAL:
+            self.discard()
             return
         self.slope += slope * direction
         direction *= direction
@@ -88,17 +92,140 @@ class Candidates:
         """Residuals up to these bar a column: it is constant, depends on the chosen ones, or copies one of them."""
         if not self._objective.ridge:
             return self._least_residual
-        return np.where(self._twins > 0, np.inf, self._least_residual)
+        return np.where(self._copies > 0, np.inf, self._least_residual)
 
-    def count_twins(self, row: np.ndarray, change: int) -> None:
-        """With a ridge a copy of a chosen column leaves a residual; copies are counted to bar them all the same."""
+    def count_copies(self, row: np.ndarray, change: int) -> None:
+        """Count copies of a chosen column: with a ridge they leave a residual, and are barred all the same."""
         if self._objective.ridge:
-            self._twins += change * (np.abs(row) >= COPY_ABOVE)
+            self._copies += change * (np.abs(row) >= COPY_ABOVE)
 
-    def has_twins(self, gram: np.ndarray) -> bool:
+    def has_copies(self, gram: np.ndarray) -> bool:
         """Whether some columns of a square Gram matrix are to be barred as copies of others."""
         if not self._objective.ridge:
             return False
         correlation = np.abs(gram)
         np.fill_diagonal(correlation, 0.0)
         return bool(correlation.max(initial=0.0) >= COPY_ABOVE)
+
+
+def best_exchange(
+    inverse: np.ndarray,
+    rows: np.ndarray,
+    coef: np.ndarray,
+    candidates: Candidates,
+    allowed: np.ndarray | None = None,
+) -> tuple[int, int, float] | None:
+    """The exchange (position out, feature in, decrease of Q) with the largest decrease, if any lowers Q.
+
+    With ``V = A H_S:`` dropping i and adding j lowers Q by
+
+        (slope_j + V_ij coef_i / A_ii)^2 / (2 (residual_j + V_ij^2 / A_ii)) - coef_i^2 / (2 A_ii).
+
+    ``allowed``, of shape (k, d), says which exchanges are allowed; None for all.
+    Barred columns are passed over. A column in the span of the chosen ones is among them rightly: no exchange of it
+    for one of them widens the span.
+    """
+    columns = np.flatnonzero(_may_help(candidates, (coef * coef / np.diag(inverse)).min(initial=np.inf)))
+    best: tuple[int, int, float] | None = None
+    for part, twice, _ in _tables(inverse, rows, coef, candidates, columns):
+        if allowed is not None:
+            twice[~allowed[:, part]] = -np.inf
+        position, column, decrease = _first_best(twice)
+        if best is None or decrease > best[2] * (1 + TIED_WITHIN):
+            best = (position, int(part[column]), decrease)
+    if best is None or best[2] <= 0:
+        return None
+    return best[0], best[1], 0.5 * best[2]
+
+
+def best_replacements(
+    inverse: np.ndarray, rows: np.ndarray, coef: np.ndarray, candidates: Candidates, allowed: np.ndarray, count: int
+) -> list[list[tuple[int, float]]]:
+    """For every chosen feature its best replacements and by how much each lowers Q, which is not above zero as a rule.
+
+    A copy of a chosen feature depends on them all, and can yet replace it. Features that are not allowed, or would
+    depend on the others even then, are left out.
+    """
+    found: list[list[tuple[int, float]]] = [[] for _ in coef]
+    for part, twice, left in _tables(inverse, rows, coef, candidates, np.arange(rows.shape[1])):
+        twice[~allowed[:, part] | (left <= candidates.thresholds()[part])] = -np.inf
+        for position, line in enumerate(twice):
+            some = np.argsort(-line, kind="stable")[:count]
+            found[position] += [(int(part[j]), 0.5 * float(line[j])) for j in some if np.isfinite(line[j])]
+    return [sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:count] for pairs in found]
+
+
+def _tables(
+    inverse: np.ndarray, rows: np.ndarray, coef: np.ndarray, candidates: Candidates, columns: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Blocks of columns: their indices, twice the decrease for every pair, and what is left of the column then."""
+    own = np.diag(inverse)
+    cost = coef * coef / own
+    width = max(1, TABLE_NUMBERS // len(coef))
+    for start in range(0, len(columns), width):
+        part = columns[start : start + width]
+        shared = inverse @ rows[:, part]
+        numerator = (candidates.slope[part] + shared * (coef / own)[:, None]) ** 2
+        shared *= shared
+        shared /= own[:, None]
+        shared += np.maximum(candidates.residual[part], 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            numerator /= shared
+        numerator -= cost[:, None]
+        yield part, numerator, shared
+
+
+def _may_help(candidates: Candidates, cheapest: float) -> np.ndarray:
+    """Mask of the columns for which some exchange may lower Q; no other does.
+
+    Let ``s = |coef_i| / sqrt(A_ii)`` and, up to sign, ``t = V_ij / sqrt(A_ii)``. An exchange of i for j helps just if
+    ``slope_j^2 + 2 slope_j t s - residual_j s^2 > 0``. As ``t^2`` is what dropping i adds to the residual of j, it is
+    at most ``u^2 = H_jj - residual_j``. So s must lie below ``|slope_j| (u + sqrt(H_jj)) / residual_j``, and if the
+    cheapest s does not, none does. Where columns are weakly correlated this leaves the few that gain more than the
+    cheapest removal costs.
+    """
+    free = candidates.residual > candidates.thresholds()
+    left = np.where(free, candidates.residual, 1.0)
+    widest = np.sqrt(np.maximum(candidates.curvature - left, 0.0)) + np.sqrt(candidates.curvature)
+    slack = 1 - 1e-6  # the residuals carry rounding
+    return free & (np.abs(candidates.slope) * widest > slack * np.sqrt(cheapest) * left)
+
+
+def _first_best(table: np.ndarray) -> tuple[int, int, float]:
+    """The largest entry; of those that tie with it to rounding, the lowest column, then the first row."""
+    best = float(table.max())
+    tied = table >= best - TIED_WITHIN * abs(best)
+    column, position = np.argwhere(tied.T)[0]
+    return int(position), int(column), best
+
+
+def highest_first(scores: np.ndarray, count: int) -> np.ndarray:
+    """Indices of the ``count`` largest scores, best first, leaving out those of minus infinity."""
+    if count < len(scores):
+        top = np.argpartition(scores, len(scores) - count)[len(scores) - count :]
+    else:
+        top = np.arange(len(scores))
+    top = top[scores[top] > -np.inf]
+    return top[np.argsort(-scores[top], kind="stable")]
+
+
+def greedy_order(slope: np.ndarray, residual: np.ndarray, left: np.ndarray, count: int) -> list[int]:
+    """Positions of the features a greedy search among few candidates would take, the first candidate first.
+
+    One pass over X can compute the Gram rows of many columns, so those that the next steps will need are predicted. The
+    best-scored candidates are often near copies of one another: once one of them is in, the others are not needed. So
+    the search is simulated, by matching pursuit. ``slope`` and ``residual`` are exact; ``left`` (what the chosen
+    features leave of the candidates' products) may be estimated from a few rows: an error costs time, never the answer.
+    """
+    root = np.sqrt(np.maximum(residual, np.finfo(float).tiny))
+    correlation = np.clip(left / root / root[:, None], -1.0, 1.0)
+    score = slope / root
+    open_ = np.ones(len(score), dtype=bool)
+    taken: list[int] = []
+    position = 0
+    while len(taken) < min(count, len(score)):
+        taken.append(position)
+        open_[position] = False
+        score = score - correlation[:, position] * score[position]
+        position = int(np.argmax(np.where(open_, np.abs(score), -1.0)))
+    return taken

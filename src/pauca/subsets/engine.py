@@ -101,20 +101,16 @@ class RefittedSubset(ABC, Generic[CacheT]):
 
     @property
     @abstractmethod
-    def value(self) -> float:
-        """Objective of the current model."""
+    def value(self) -> float: ...
 
     @abstractmethod
-    def snapshot(self) -> Snapshot:
-        """The fitted model as it is now."""
+    def snapshot(self) -> Snapshot: ...
 
     @abstractmethod
-    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
-        """Models in the user's units; importances of the one at position ``answer`` are exact where possible."""
+    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]: ...
 
     @abstractmethod
-    def data_key(self) -> bytes:
-        """A digest that differs between data sets and between objectives."""
+    def data_key(self) -> bytes: ...
 
     @abstractmethod
     def _move_to(self, support: list[int]) -> None:
@@ -168,7 +164,6 @@ class RefittedSubset(ABC, Generic[CacheT]):
 
     @property
     def size(self) -> int:
-        """Number of chosen units."""
         return len(self.support)
 
     def expect(self, size: int | None) -> None:
@@ -178,7 +173,6 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """No answer takes long."""
 
     def best_addition(self, rule: str) -> int | None:
-        """The candidate that ``rule`` ranks first, or None if no unit may be added."""
         key = (frozenset(self.support), rule, self.limits is self._cache.limits)
         additions = self._cache.additions
         if key not in additions:
@@ -186,11 +180,9 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return additions[key]
 
     def decrease(self, unit: int) -> float:
-        """By how much adding ``unit`` and refitting would lower the value."""
         return self._decrease_to(frozenset([*self.support, unit]))
 
     def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
-        """The unit whose removal costs least, and what it costs; None if all cost far more than ``at_most``."""
         removable = self.limits.removable(self.support)
         units = [unit for unit, may in zip(self.support, removable, strict=True) if may]
         if not units:
@@ -207,7 +199,6 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return cheapest, costs[cheapest]
 
     def best_swap(self) -> Swap | None:
-        """The swap that lowers the value most among those that estimates rank first, or None if none does."""
         key = frozenset(self.support)
         swaps = self._cache.swaps
         if key not in swaps:
@@ -215,7 +206,6 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return swaps[key]
 
     def replacements(self, count: int) -> dict[int, list[Swap]]:
-        """For every chosen unit the ``count`` best others in its place, best first."""
         found: dict[int, list[Swap]] = {out: [] for out in self.support}
         for out, gains in self._replacement_estimates():
             gains[~self._may_replace(out)] = -np.inf
@@ -225,15 +215,12 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return found
 
     def add(self, unit: int) -> None:
-        """Add a unit and refit."""
         self._move_to([*self.support, unit])
 
     def drop(self, unit: int) -> None:
-        """Remove a unit and refit."""
         self._move_to([other for other in self.support if other != unit])
 
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
-        """The units that go if the one that costs least after refitting is removed again and again."""
         rest = self.copy()
         rest.limits = limits
         while (size is not None and rest.size > size) or not limits.allows(rest.support):
@@ -244,20 +231,17 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return [unit for unit in self.support if unit not in rest.support]
 
     def fill(self) -> None:
-        """Start from every usable unit but those that depend on units before them."""
         units = np.flatnonzero(self.usable & self.limits.startable(len(self.usable))).tolist()
         require_memory(self._fill_bytes(units), f"Starting from all {len(units)} {self.unit_noun}")
         self._move_to(self._without_redundant(units))
 
     def copy(self) -> Self:
-        """An independent subset on the same objective."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, support=list(self.support))
         return other
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """A context in which units may be added beyond budget and quotas; afterwards all is as before."""
         before = self.__dict__ | {"support": list(self.support)}
         if self.limits.budget is not None or self.limits.kind is not None:
             self.limits = self.limits.relaxed()
@@ -267,11 +251,9 @@ class RefittedSubset(ABC, Generic[CacheT]):
             self.__dict__.update(before)
 
     def restarted(self) -> Self:
-        """The subset a run starts from, on the same objective: the units that are always in."""
         return type(self)(self._cache)
 
     def held_back(self) -> bool:
-        """Whether a unit that could be used is out because of the limits alone."""
         could = self.usable.copy()
         could[[*self.limits.never, *self.support]] = False
         return bool(np.any(could & ~self._addable()))

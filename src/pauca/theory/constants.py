@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pauca.checks import ParameterChecks
-from pauca.losses import FOR_CLASSES, FOR_NUMBERS, Loss
+from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Loss
 
 check = ParameterChecks("this function")
 
@@ -87,10 +87,10 @@ class Constants:
         """The constants of a loss, given by its name or as an object."""
         if isinstance(loss, cls):
             return loss
-        if isinstance(loss, str) and loss in (named := {**FOR_NUMBERS, **FOR_CLASSES}):
+        if isinstance(loss, str) and loss in (named := {**REGRESSION_LOSSES, **CLASSIFICATION_LOSSES}):
             loss = named[loss]()
         if not isinstance(loss, Loss):
-            names = ", ".join(repr(name) for name in sorted({**FOR_NUMBERS, **FOR_CLASSES}))
+            names = ", ".join(repr(name) for name in sorted({**REGRESSION_LOSSES, **CLASSIFICATION_LOSSES}))
             raise ValueError(f"loss must be one of {names}, an object of pauca.losses or Constants; got {loss!r}.")
         known = cls(loss.smoothness, loss.lipschitz)
         if known == cls():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pauca.losses import FOR_NUMBERS
+from pauca.losses import REGRESSION_LOSSES
 from pauca.theory.constants import Constants, number, share
 from pauca.theory.foba import foba_additions
 from pauca.theory.greedy import (
@@ -190,7 +190,7 @@ def _lower(loss: Any, norm: float, accuracy: float) -> Iterator[Bound]:
 
 
 def _is(name: str, loss: Any) -> bool:
-    return type(loss) is FOR_NUMBERS[name] or (isinstance(loss, str) and loss == name)
+    return type(loss) is REGRESSION_LOSSES[name] or (isinstance(loss, str) and loss == name)
 
 
 def _by_size(
