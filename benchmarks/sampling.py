@@ -33,13 +33,13 @@ def sampling(quick: bool) -> Iterator[Figure]:
         v = np.random.default_rng(1).uniform(size=SHAPE.n) if weighted else None
         dense = Ridge(alpha=alpha).fit(X, y, sample_weight=v)
         words = f"ridge {alpha:g}{', row weights' if weighted else ''}"
-        for method in DRAWN:
+        for truncation in DRAWN:
             found = sparsify(
                 dense,
                 X,
                 y,
                 k=30,
-                method=method,
+                truncation=truncation,
                 refit=False,
                 ridge=alpha / SHAPE.n,
                 sample_weight=v,
@@ -50,10 +50,12 @@ def sampling(quick: bool) -> Iterator[Figure]:
             assert found.bound is not None
             error = found.measured.std(ddof=1) / np.sqrt(DRAWS)
             off = abs(float(found.measured.mean()) - found.expected_excess) / error
-            yield Figure(f"{words}, {method}", "mean excess off the formula, standard errors", off, 4)
+            yield Figure(f"{words}, {truncation}", "mean excess off the formula, standard errors", off, 4)
             share = found.expected_excess / found.dense_objective
-            yield Figure(f"{words}, {method}", "expected excess over the dense objective", share)
-            yield Figure(f"{words}, {method}", "bound over the expected excess", found.bound / found.expected_excess)
+            yield Figure(f"{words}, {truncation}", "expected excess over the dense objective", share)
+            yield Figure(
+                f"{words}, {truncation}", "bound over the expected excess", found.bound / found.expected_excess
+            )
     yield from _refitted(2 if quick else 10)
 
 
@@ -63,9 +65,9 @@ def _refitted(seeds: int) -> Iterator[Figure]:
         for seed in range(seeds):
             X, y = _problem(seed)
             dense = Ridge(alpha=ALPHAS[0]).fit(X, y)
-            for method in (*DRAWN, "truncate"):
-                one = sparsify(dense, X, y, k=k, method=method, random_state=seed)
-                found.setdefault(method, []).append((one.objective_ / one.dense_objective, one.k_))
+            for truncation in (*DRAWN, "truncate"):
+                one = sparsify(dense, X, y, k=k, truncation=truncation, random_state=seed)
+                found.setdefault(truncation, []).append((one.objective_ / one.dense_objective, one.k_))
             best = SparseRegressor(k=k, method="forward").fit(X, y)
             found.setdefault("forward selection", []).append((best.objective_ / one.dense_objective, best.k_))
         for name, pairs in found.items():

@@ -1,6 +1,17 @@
 """Makes the tests' own helpers importable."""
 
+import signal
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
+
+
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as in a terminal: what is started in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

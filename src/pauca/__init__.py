@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pauca.loading import load
     from pauca.results.path import Path
     from pauca.search.driver import Progress
-    from pauca.search.stop import Stop
+    from pauca.search.history import Stop
     from pauca.sgd import StreamClassifier, StreamRegressor
     from pauca.sparsification import Sparsified, sparsify
     from pauca.warnings import PaucaWarning
@@ -64,7 +64,7 @@ _HOMES = {
     "SparseRegressor": "estimators",
     "SparseTagger": "crf",
     "Sparsified": "sparsification",
-    "Stop": "search.stop",
+    "Stop": "search.history",
     "StreamClassifier": "sgd",
     "StreamRegressor": "sgd",
     "load": "loading",

@@ -23,8 +23,8 @@ from pauca.cli import main, options
 from pauca.cli.console import ProgressBar
 from pauca.cli.tables import encode
 from pauca.estimators.base import SparseModel
-from pauca.losses import FOR_CLASSES, FOR_NUMBERS
-from pauca.methods import BY_NAME
+from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
+from pauca.methods import METHODS
 from pauca.results.choice import CRITERIA, FOLD_RULES
 from pauca.search import driver
 from pauca.search.driver import Progress
@@ -41,8 +41,8 @@ def houses(n=120, seed=0):
     city = [CITIES[i] for i in rng.integers(0, len(CITIES), n)]
     area, age, noise = rng.uniform(20, 200, n), rng.integers(0, 90, n), rng.normal(size=n)
     garden = rng.random(n) < 0.4
-    worth = {"Paris": 100.0, "Lyon": 20.0, "Nice": 60.0}
-    price = 3 * area - age + np.array([worth[c] for c in city]) + 30 * garden + rng.normal(size=n)
+    offset = {"Paris": 100.0, "Lyon": 20.0, "Nice": 60.0}
+    price = 3 * area - age + np.array([offset[c] for c in city]) + 30 * garden + rng.normal(size=n)
     return pl.DataFrame(
         {"area": area, "age": age, "noise": noise, "city": city, "garden": garden, "price": price.round(2)}
     )
@@ -83,7 +83,7 @@ def error_of(capsys, *argv, code=1):
 
 
 def fitted(capsys, *argv):
-    """What --json says of a fit."""
+    """The JSON record of a fit."""
     code, out, err = run(capsys, "fit", *argv, "--json")
     assert code == 0, err
     assert out.count("\n") == 1
@@ -94,9 +94,9 @@ def fitted(capsys, *argv):
 
 
 def test_choices_are_those_of_the_library():
-    assert set(options.LOSSES_FOR_NUMBERS) == set(FOR_NUMBERS)
-    assert set(options.LOSSES_FOR_CLASSES) == set(FOR_CLASSES)
-    assert set(options.METHODS) == set(BY_NAME)
+    assert set(options.LOSSES_FOR_NUMBERS) == set(REGRESSION_LOSSES)
+    assert set(options.LOSSES_FOR_CLASSES) == set(CLASSIFICATION_LOSSES)
+    assert set(options.METHODS) == set(METHODS)
     assert (tuple(CRITERIA), FOLD_RULES) == (options.CRITERIA, options.RULES)
 
 
@@ -116,7 +116,7 @@ def test_help_is_quick_and_imports_nothing_heavy(record_property):
         assert heavy not in done.stderr
 
 
-def test_the_package_is_lazy_and_whole():
+def test_the_package_imports_lazily():
     code = "import pauca, sys; assert 'sklearn' not in sys.modules; from pauca import *; print(SparseRegressor, load)"
     assert "SparseRegressor" in subprocess.check_output([sys.executable, "-c", code], text=True, env=ENVIRONMENT)
     assert set(pauca.__all__) <= set(dir(pauca))
@@ -127,7 +127,7 @@ def test_the_package_is_lazy_and_whole():
         _ = pauca.nothing
 
 
-def test_load_alone_knows_the_kinds(model):
+def test_load_imports_the_estimators(model):
     code = "from pauca import load; print(load('model.json').k_)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True, env=ENVIRONMENT) == "4\n"
 
@@ -313,13 +313,14 @@ def test_report(table, capsys, monkeypatch):
 # Interrupts and progress
 
 
-def test_ctrl_c_once_writes_what_there_is(table, capsys, monkeypatch):
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_once_writes_the_models_found(table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
-    told = []
+    moves = []
 
     def press(self, progress):
-        told.append(progress)
-        if len(told) == 2:
+        moves.append(progress)
+        if len(moves) == 2:
             signal.raise_signal(signal.SIGINT)
         return self.interrupted
 
@@ -332,6 +333,7 @@ def test_ctrl_c_once_writes_what_there_is(table, capsys, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("rest", [[], ["--n-jobs", "2"]])
 def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
@@ -350,6 +352,7 @@ def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
     assert pauca.load("m.json").path_.sizes[0] == 0
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_twice_aborts(table, capsys, monkeypatch):
     def press(self, progress):
         try:
@@ -382,18 +385,18 @@ def test_the_bar(monkeypatch):
     )
 
 
-def test_no_bar_where_there_is_no_terminal(table, capsys, monkeypatch):
+def test_no_bar_without_a_terminal(table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.cli.console.BAR_DELAY", -1)
     assert "\r" not in run(capsys, "fit", "houses.csv", "--target", "price", "--k", "2")[2]
 
 
-# Kinds of tables
+# Table formats
 
 
 @pytest.mark.parametrize(
     "name", ["t.tsv", "t.csv.gz", "t.parquet", "t.parquet.gz", "semicolon.csv", "pipe.txt", "bare"]
 )
-def test_kinds_of_tables_give_the_same_model(name, table, capsys):
+def test_formats_give_the_same_model(name, table, capsys):
     frame, content = houses(), io.BytesIO()
     if "parquet" in name:
         frame.write_parquet(content)
@@ -419,7 +422,7 @@ def test_libsvm(name, zero_based, table, capsys):
     Path(name).write_bytes(gzip.compress(content.getvalue()) if name.endswith("gz") else content.getvalue())
     found = fitted(capsys, name, "--k", "2", "--out", "m.json", "--always", "x3", "--never", "x5")
     assert found["features"] == ["x3", "x7"]
-    # Rows without the first columns, nor the last: the file alone does not say from where it counts.
+    # Rows without the first and the last columns: the file alone does not show whether it counts from 0 or 1.
     rows = np.zeros((5, 20))
     rows[:, 7] = range(5)
     content = io.BytesIO()
@@ -518,7 +521,7 @@ def test_unknown_values_are_the_baseline(model, capsys):
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("missing", ["drop-rows", "median"])
 def test_columns_named_like_patterns(table, capsys, suffix, missing):
-    """Weights, rows that belong together, gaps and columns handed on, under names that are patterns to polars."""
+    """Row weights, row groups, missing values and kept columns, under names that are patterns to polars."""
     row = pl.int_range(pl.len())
     frame = houses().with_columns(
         area=pl.when(row == 5).then(None).otherwise(pl.col("area")), weight=1 + row % 7, owner=row % 9
@@ -565,9 +568,9 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl
 @example(names=["0", "*", "00"], levels=["a", "b"], scale=1.0, seed=0)  # patterns to polars
 @example(names=["*", "^.*$", "0"], levels=["a", "b"], scale=1.0, seed=0)
 @example(names=["^0.*$", "0", "*"], levels=["a", "b"], scale=1.0, seed=0)
-@example(names=["level", "count", "literal"], levels=["a", "b"], scale=1.0, seed=0)  # what polars calls its own columns
-def test_csv_there_and_back(names, levels, scale, seed):
-    """Predictions written by the command are those of the model, to the last bit, whatever things are called."""
+@example(names=["level", "count", "literal"], levels=["a", "b"], scale=1.0, seed=0)  # names that polars uses itself
+def test_csv_round_trip(names, levels, scale, seed):
+    """The predictions that the command writes are exactly those of the model, for any names."""
     rng = np.random.default_rng(seed)
     words = [f"w{level}" for level in levels]
     text = [*words, *(words[i] for i in rng.integers(0, len(words), 40))]
@@ -659,7 +662,7 @@ def error_after_output(capsys, *argv):
 
 
 def wrong_tables():
-    """Tables that cannot be fitted, and a word of what is said."""
+    """Tables that cannot be fitted, and a part of the message."""
     good = houses()
     text = good.write_csv()
     yield "empty", "", "is empty"

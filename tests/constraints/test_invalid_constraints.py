@@ -302,11 +302,11 @@ def test_losses_are_refused(make, loss, words):
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        (np.arange(50) - 1.0, "counts: y must not be negative, but its least value is -1"),
+        (np.arange(50) - 1.0, "counts: y must not be negative, but its minimum is -1"),
         (np.zeros(50), "needs a positive count in every output"),
         (
             np.column_stack([np.arange(50), -np.arange(50)]),
-            "counts: y must not be negative, but its least value is -49",
+            "counts: y must not be negative, but its minimum is -49",
         ),
         (
             np.column_stack([np.arange(50), np.zeros(50)]),

@@ -3,6 +3,7 @@
 import itertools
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -37,11 +38,17 @@ def least(X_list, y_list, columns, ridge, ridge_transitions=None):
     return minimize(field.value_and_gradient, field.start, jac=True, method="L-BFGS-B", tol=1e-12).fun
 
 
+@cache
+def least_of_pairs():
+    X, y = problem(n_columns=5)
+    return {pair: least(X, y, list(pair), 0.01) for pair in itertools.combinations(range(5), 2)}
+
+
 @pytest.mark.parametrize("method", ["foba", "forward", "exchange", "backward"])
 def test_sensors_against_all_sets_of_sensors(method):
     X, y = problem(n_columns=5)
     model = SparseTagger(k=2, method=method, ridge=0.01, ridge_transitions=0.01).fit(X, y)
-    values = {pair: least(X, y, list(pair), 0.01) for pair in itertools.combinations(range(5), 2)}
+    values = least_of_pairs()
     best = min(values, key=values.get)
     assert tuple(model.sensors_) == best
     assert model.objective_ == pytest.approx(values[best], rel=1e-5)

@@ -19,7 +19,7 @@ def standardised(X, v, center):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("form", DESIGNS)
-def test_verbs(form, center, weighted):
+def test_operations(form, center, weighted):
     X, y = integers()
     v = (np.arange(60) % 3 if weighted else np.ones(60)) / (60 if not weighted else (np.arange(60) % 3).sum())
     design = make_design(DESIGNS[form](X), v, center=center)
@@ -89,10 +89,10 @@ def test_gram_rows_are_computed_once_and_several_to_a_pass():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 400))
     rows = GramRows(make_design(X, np.full(400, 1 / 400), center=True))
-    asked = []
+    calls = []
 
     def likely(feature, count):
-        asked.append((feature, count))
+        calls.append((feature, count))
         return range(200, 200 + count)
 
     first = rows.row(3, likely)
@@ -101,8 +101,8 @@ def test_gram_rows_are_computed_once_and_several_to_a_pass():
     rows.row(3, likely)
     np.testing.assert_array_equal(rows.rows([3, 205]), [first, rows.row(205)])
     assert rows.passes == 1
-    assert len(asked) == 1
-    assert rows.computed == len(set(rows.known())) == 1 + asked[0][1]
+    assert len(calls) == 1
+    assert rows.computed == len(set(rows.known())) == 1 + calls[0][1]
 
 
 def test_narrow_designs_get_the_whole_gram_matrix_in_one_pass():
@@ -113,8 +113,8 @@ def test_narrow_designs_get_the_whole_gram_matrix_in_one_pass():
     assert (rows.passes, rows.computed) == (1, 12)
 
 
-def test_gram_rows_beyond_the_memory_limit_are_given_up_oldest_first(monkeypatch):
-    monkeypatch.setattr("pauca.objectives.gram.PASS_BYTES", 8 * 300)
+def test_gram_rows_beyond_the_memory_limit_are_dropped_oldest_first(monkeypatch):
+    monkeypatch.setattr("pauca.objectives.least_squares.PASS_BYTES", 8 * 300)
     X = np.random.default_rng(0).standard_normal((20, 300))
     rows = GramRows(make_design(X, np.full(20, 0.05), center=True))
     for j in range(40):
@@ -133,7 +133,7 @@ def test_a_full_constant_column_of_sparse_data_is_constant(kind):
 
 
 @pytest.mark.parametrize("form", ["C", "F", "float32", "csc"])
-def test_rows_that_do_not_count_do_not_count(form):
+def test_rows_of_zero_weight_have_no_effect(form):
     X, _ = integers()
     spoilt = X.copy()
     spoilt[:20] = 1e7
@@ -144,7 +144,7 @@ def test_rows_that_do_not_count_do_not_count(form):
 
 
 @pytest.mark.parametrize("kind", ["csc", "csr"])
-def test_entries_stored_twice_add_up(kind):
+def test_duplicate_entries_are_summed(kind):
     rng = np.random.default_rng(0)
     rows, columns = rng.integers(0, 50, 300), rng.integers(0, 4, 300)
     doubled = sparse.coo_array((rng.standard_normal(300), (rows, columns)), shape=(50, 4))

@@ -75,20 +75,24 @@ def test_options_are_refused(data, params, error, words):
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "error", "words"),
     [
-        (lambda: Forward(rule="best"), "rule must be one of 'objective', 'gradient', 'refit'; got 'best'"),
-        (lambda: Backward(removal="x"), "removal must be one of"),
-        (lambda: FoBa(nu=1.0), "nu must lie strictly between 0 and 1"),
-        (lambda: FoBa(nu="a"), "nu must lie strictly between 0 and 1"),
-        (lambda: FoBa(compare="all"), "compare must be one of"),
-        (lambda: FoBa(max_steps=0), "max_steps must be an integer of at least 1"),
-        (lambda: Exchange(detour=-1), "detour must be an integer of at least 0"),
-        (lambda: Exchange(scouts="forward"), "scouts must be a tuple of Forward and FoBa methods"),
+        (lambda: Forward(rule="best"), ValueError, "'rule' .* Forward must be one of 'objective', 'gradient', 'refit'"),
+        (lambda: Backward(removal="x"), ValueError, "'removal' parameter of Backward must be one of"),
+        (lambda: FoBa(nu=1.0), ValueError, r"'nu' parameter of FoBa must be a float in the range \(0, 1\)"),
+        (lambda: FoBa(nu="a"), TypeError, r"'nu' parameter of FoBa must be a float in the range \(0, 1\)"),
+        (lambda: FoBa(compare="all"), ValueError, "'compare' parameter of FoBa must be one of"),
+        (
+            lambda: FoBa(max_steps=0),
+            ValueError,
+            r"'max_steps' parameter of FoBa must be an int in the range \[1",
+        ),
+        (lambda: Exchange(detour=-1), ValueError, r"'detour' parameter of Exchange must be an int in the range \[0"),
+        (lambda: Exchange(scouts="forward"), ValueError, "'scouts' .* must be a tuple of Forward and FoBa methods"),
     ],
 )
-def test_method_options_are_refused(make, words):
-    with pytest.raises(ValueError, match=words):
+def test_method_options_are_refused(make, error, words):
+    with pytest.raises(error, match=words):
         make()
 
 

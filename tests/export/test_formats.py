@@ -1,4 +1,4 @@
-"""SQL, Python and ONNX say what predict says, for every kind of model and for any names."""
+"""SQL, Python and ONNX predict what the model predicts, for every kind of model and for any names."""
 
 import ast
 import math
@@ -116,7 +116,7 @@ def test_sql_far_from_the_data(name):
     np.testing.assert_allclose(found, model.predict_proba(X)[:, -found.shape[1] :], atol=1e-12)
 
 
-def test_integers_in_the_table_are_no_trap():
+def test_integer_columns():
     X = pd.DataFrame({"a": [1, 2, 3, 4], "b": [1, 0, 1, 1]})
     model = SparseRegressor(k=2).fit(X, [0.5, 0.25, 1.5, 2.25])
     found = database(["a", "b"], X.to_numpy().tolist()).execute(model.to_sql("data")).fetchall()
@@ -143,7 +143,7 @@ def test_tables_and_kept_columns_by_any_name(name):
     assert found.iloc[:, :5].to_numpy().ravel().tolist() == list(range(len(X) * 5))
 
 
-def test_what_sql_cannot_say_is_refused():
+def test_sql_errors():
     with pytest.raises(ValueError, match=r"need a complete SELECT: call to_sql\(table=...\)"):
         fitted("multinomial").to_sql()
     with pytest.raises(ValueError, match="keep needs a table"):
@@ -288,7 +288,7 @@ def test_any_classes_are_safe(labels):
     assert [row[0] for row in found] == labels[codes].tolist()
 
 
-# Losses of one's own.
+# Custom losses.
 
 
 class Doubled(SquaredError):
@@ -309,7 +309,7 @@ class Sharp(LogLoss):
         return np.stack([1 - upper, upper])
 
 
-def test_a_loss_says_what_can_be_written():
+def test_a_loss_declares_its_link():
     X, score = table()
     assert formula_of(SparseRegressor(k=1, loss=Counts()).fit(X, np.floor(np.exp(score)))).link == "exp"
     model = SparseRegressor(k=1, loss=Doubled()).fit(X, score)

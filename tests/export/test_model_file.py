@@ -1,4 +1,4 @@
-"""Model files: what is loaded is what was saved, and an invalid file raises an error that names the location."""
+"""Model files: a loaded model equals the saved one, and an invalid file raises an error that names the location."""
 
 import json
 import os
@@ -69,7 +69,7 @@ def assert_same_array(a, b):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_what_is_loaded_is_what_was_saved(name, tmp_path):
+def test_a_loaded_model_equals_the_saved_one(name, tmp_path):
     model = fitted(name)
     again = reloaded(model, tmp_path)
     assert type(again) is type(model)
@@ -139,7 +139,7 @@ def test_warm_start_starts_afresh_and_callbacks_are_left_out(tmp_path):
     np.testing.assert_array_equal(again.set_params(k=3).fit(X, y).coef_, SparseRegressor(k=3).fit(X, y).coef_)
 
 
-def test_the_file_is_plain_json_that_says_what_it_is(tmp_path):
+def test_the_file_is_plain_json_with_a_version(tmp_path):
     fitted("squared_error").save(tmp_path / "model.json")
     text = (tmp_path / "model.json").read_text(encoding="utf-8")
     document = json.loads(text)
@@ -230,7 +230,7 @@ def test_missing_files_and_folders(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interrupted_save_leaves_the_old_file_whole(tmp_path, monkeypatch):
+def test_an_interrupted_save_keeps_the_old_file(tmp_path, monkeypatch):
     fitted("squared_error").save(tmp_path / "model.json")
     before = (tmp_path / "model.json").read_bytes()
 
@@ -264,7 +264,7 @@ def test_names_of_files_may_be_long(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "message"),
     [
         (b"", "not valid JSON, or truncated"),
         (b"\x80\x04\x95", "not a text file in UTF-8"),
@@ -287,13 +287,13 @@ def test_names_of_files_may_be_long(tmp_path):
         (b'{"format": ' + b"1" * 5000 + b"}", "not valid JSON|not a model file"),
     ],
 )
-def test_files_that_are_no_models(content, words, tmp_path):
+def test_files_that_are_no_models(content, message, tmp_path):
     (tmp_path / "model.json").write_bytes(content)
-    with pytest.raises(ModelFileError, match=rf"model\.json: .*({words})"):
+    with pytest.raises(ModelFileError, match=rf"model\.json: .*({message})"):
         pauca.load(tmp_path / "model.json")
 
 
-def test_a_file_cut_short_is_refused_wherever_it_ends(tmp_path):
+def test_a_truncated_file_is_an_error(tmp_path):
     fitted("words").save(tmp_path / "model.json")
     content = (tmp_path / "model.json").read_bytes().rstrip()
     for end in range(0, len(content), 37):
@@ -339,7 +339,7 @@ def _drop(*path):
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "words"),
+    ("name", "change", "message"),
     [
         ("squared_error", _put("surprise", 1), "unknown field 'surprise'"),
         ("squared_error", _put("models", 2, "extra", 1), r"models\[2\]: unknown field 'extra'"),
@@ -466,10 +466,10 @@ def _drop(*path):
         ("constraints", _put("parameters", "costs", "dict", [[["a"], 1]]), r"expected a single value, got a list"),
     ],
 )
-def test_errors_name_the_location(name, change, words):
+def test_errors_name_the_location(name, change, message):
     document = json.loads(json.dumps(write_document(fitted(name))))
     change(document)
-    with pytest.raises(ModelFileError, match=words):
+    with pytest.raises(ModelFileError, match=message):
         read_document(document)
 
 
@@ -486,7 +486,7 @@ def _places(node, path=()):
 
 
 def _mutated(document, data):
-    """The document with one place changed, dropped, doubled or renamed."""
+    """The document with one value changed, dropped, doubled or renamed."""
     path = data.draw(st.sampled_from(sorted(_places(document), key=repr)))
     if not path:
         return data.draw(st.sampled_from(ODD))
@@ -510,7 +510,7 @@ def _mutated(document, data):
 @pytest.mark.parametrize("checked", [True, False], ids=["checksum", "no checksum"])
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_file_changed_anywhere_loads_or_is_refused(checked, tmp_path, data):
+def test_a_changed_file_loads_or_raises_a_model_file_error(checked, tmp_path, data):
     name = data.draw(st.sampled_from(["huber", "outputs", "groups", "constraints", "multinomial", "words"]))
     model, document = fitted(name), json.loads(file_of(name))
     if not checked:
@@ -532,7 +532,7 @@ def test_a_file_changed_anywhere_loads_or_is_refused(checked, tmp_path, data):
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_file_with_other_bytes_anywhere_loads_or_is_refused(tmp_path, data):
+def test_changed_bytes_load_or_raise_a_model_file_error(tmp_path, data):
     content = bytearray(file_of("groups"))
     place = data.draw(st.integers(0, len(content) - 1))
     content[place : place + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
@@ -570,7 +570,7 @@ def test_a_series_of_costs_comes_back_as_an_array(tmp_path):
     assert reloaded(model, tmp_path).costs.tolist() == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_classifier_of_strings_that_are_numbers_keeps_them_apart(tmp_path):
+def test_class_labels_that_look_like_numbers_stay_strings(tmp_path):
     X, y = table()
     model = SparseClassifier(k=2).fit(X, np.where(y > 0, "1", "0"))
     assert reloaded(model, tmp_path).classes_.tolist() == ["0", "1"]

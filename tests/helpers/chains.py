@@ -54,6 +54,12 @@ def enumerated(scores, transitions):
     return total, marginals, counts, np.array(paths[int(values.argmax())])
 
 
+def log_sum(values):
+    """``logsumexp`` over the first axis, without what SciPy's looks at before: there are thousands of small ones."""
+    largest = values.max(axis=0)
+    return largest + np.log(np.exp(values - largest).sum(axis=0))
+
+
 def in_log_space(scores, transitions):
     """Log partition, marginals and counts of transitions of one chain, in logarithms throughout.
 
@@ -63,14 +69,14 @@ def in_log_space(scores, transitions):
     ahead, behind = np.empty((length, n)), np.zeros((length, n))
     totals = np.zeros(length)
     for t in range(length):
-        ahead[t] = scores[t] + (logsumexp(ahead[t - 1][:, None] + transitions, axis=0) if t else 0.0)
-        totals[t] = logsumexp(ahead[t])
+        ahead[t] = scores[t] + (log_sum(ahead[t - 1][:, None] + transitions) if t else 0.0)
+        totals[t] = log_sum(ahead[t])
         ahead[t] -= totals[t]
     for t in range(length - 2, -1, -1):
-        behind[t] = logsumexp(transitions + (scores[t + 1] + behind[t + 1])[None], axis=1)
+        behind[t] = log_sum(transitions.T + (scores[t + 1] + behind[t + 1])[:, None])
         behind[t] -= behind[t].max()
     counts = np.zeros((n, n))
     for t in range(1, length):
         pairs = ahead[t - 1][:, None] + transitions + (scores[t] + behind[t])[None]
-        counts += np.exp(pairs - logsumexp(pairs))
+        counts += np.exp(pairs - log_sum(pairs.ravel()))
     return totals.sum(), softmax(ahead + behind, axis=1), counts

@@ -1,4 +1,4 @@
-"""A loss of the user's own is looked at before any work: broken ones are refused by name, sound ones never are."""
+"""Custom losses are checked before any work: errors name the broken method, and valid losses always pass."""
 
 import math
 
@@ -158,7 +158,7 @@ class NoStart(Half):
         (NoStart, "NoStart.constants fails on arrays"),
     ],
 )
-def test_a_broken_loss_is_refused_by_name_before_any_work(loss, words, outputs):
+def test_errors_name_the_broken_method_before_any_work(loss, words, outputs):
     X, y = table()
     moves = []
     model = SparseRegressor(k=2, loss=loss(), callback=moves.append)
@@ -168,7 +168,7 @@ def test_a_broken_loss_is_refused_by_name_before_any_work(loss, words, outputs):
     assert not hasattr(model, "path_")
 
 
-def test_the_sound_one_is_not_refused():
+def test_the_valid_one_passes():
     X, y = table()
     own, ours = (SparseRegressor(k=2, loss=loss).fit(X, y) for loss in (Half(), "squared_error"))
     np.testing.assert_allclose(own.coef_, ours.coef_, rtol=1e-6)
@@ -223,7 +223,7 @@ class Shares(Odds):
         (Shares, "Shares.probabilities returns numbers that .* do not sum to one"),
     ],
 )
-def test_broken_losses_of_classes_are_refused(loss, words, classes):
+def test_broken_classification_losses(loss, words, classes):
     X, y = table()
     labels = np.digitize(y, [3] if classes == 2 else [2, 4])
     assert SparseClassifier(k=2, loss=Odds()).fit(X, labels).predict_proba(X).shape == (60, classes)
@@ -231,7 +231,7 @@ def test_broken_losses_of_classes_are_refused(loss, words, classes):
         SparseClassifier(k=2, loss=loss()).fit(X, labels)
 
 
-def test_without_classifies_a_loss_is_for_numbers():
+def test_without_classifies_a_loss_is_for_regression():
     class Forgotten(Odds):
         classifies = False
 
@@ -256,7 +256,7 @@ class OwnMultinomial(Multinomial):
         return self
 
 
-def test_losses_that_share_the_scores_of_a_row():
+def test_joint_losses():
     X, y = table()
     labels = np.digitize(y, [2, 4])
     assert SparseClassifier(k=2, loss=OwnMultinomial()).fit(X, labels).k_ == 2
@@ -282,7 +282,7 @@ def as_the_users(loss):
 @pytest.mark.parametrize("shift", [0.0, 1.0, 1e8])
 @pytest.mark.parametrize("scale", [0.0, 1e-8, 1e-3, 1.0, 300.0, 1e7])
 @pytest.mark.parametrize("loss", SOUND, ids=repr)
-def test_sound_losses_are_never_refused(loss, scale, shift):
+def test_valid_losses_always_pass(loss, scale, shift):
     rng = np.random.default_rng(1)
     y = shift + scale * rng.standard_normal((2, 100))
     if isinstance(loss, Poisson):
@@ -293,13 +293,13 @@ def test_sound_losses_are_never_refused(loss, scale, shift):
     check_loss(as_the_users(loss), y, weights / weights.sum(), 2)
 
 
-def test_rows_without_weight_and_few_rows_are_no_trouble():
+def test_rows_without_weight_and_few_rows():
     y = np.array([[1.0, -5.0, 2.0]])
     check_loss(as_the_users(Poisson()), y, np.array([0.5, 0.0, 0.5]), 1)
     check_loss(as_the_users(SquaredError()), y[:, :1], np.ones(1), 1)
 
 
-def test_the_losses_of_the_house_are_not_asked():
+def test_built_in_losses_are_not_checked():
     class Silent(SquaredError):
         def value(self, y, a):
             raise AssertionError

@@ -45,7 +45,7 @@ class OwnForClasses(LogCosh):
 
 @dataclass(frozen=True)
 class Row:
-    """A loss, targets it is meant for, and what the table in the literature says of it, apart from its code."""
+    """A loss, valid targets, and its properties from the literature, independent of its code."""
 
     loss: Loss
     targets: tuple
@@ -152,7 +152,7 @@ def test_convex_on_chords_and_not_negative(row, y):
 
 
 @pytest.mark.parametrize(("row", "y"), CASES)
-def test_the_least_loss_is_zero_and_reached_unless_it_may_diverge(row, y):
+def test_the_minimum_is_zero_and_attained_unless_it_may_diverge(row, y):
     a = np.sort(np.append(np.linspace(-30, 30, 1201), [y, np.log(y) if y > 0 and row.targets is COUNTS else y]))
     value = at(row.loss, y, a)[0]
     assert value.min() == pytest.approx(0, abs=1e-9)
@@ -163,7 +163,7 @@ def test_the_least_loss_is_zero_and_reached_unless_it_may_diverge(row, y):
 
 
 @pytest.mark.parametrize(("row", "y"), CASES)
-def test_slopes_are_derivative_and_curvature_in_any_shape_and_arguments_are_left_alone(row, y):
+def test_slopes_are_derivative_and_curvature_in_any_shape_and_arguments_are_unchanged(row, y):
     a = scores_for(row, y)[:400].reshape(4, 100)
     targets = np.full_like(a, y)
     a.flags.writeable = targets.flags.writeable = False
@@ -185,15 +185,15 @@ def test_stated_bounds_hold(row, y):
         assert np.all(np.diff(derivative) <= loss.smoothness * np.diff(a) * (1 + 1e-9) + 1e-12)
     if loss.lipschitz is not None:
         assert np.abs(derivative).max() <= loss.lipschitz * (1 + 1e-12)
-    if loss.steepness is not None:
+    if loss.self_concordance is not None:
         third = (at(loss, y, a + STEP)[2] - at(loss, y, a - STEP)[2]) / (2 * STEP)
-        assert np.all(np.abs(third) <= loss.steepness * curvature * (1 + 1e-6) + 1e-11)
+        assert np.all(np.abs(third) <= loss.self_concordance * curvature * (1 + 1e-6) + 1e-11)
     if not loss.flat:
         assert np.all(curvature[np.abs(a - y) < 5] > 0)
 
 
 @pytest.mark.parametrize(("row", "y"), CASES)
-def test_broad_curvature_is_the_curvature_or_serves_longer_steps(row, y):
+def test_broad_curvature_is_the_curvature_or_fits_longer_steps(row, y):
     loss, a = row.loss, scores_for(row, y)
     targets, weights = np.full_like(a, y), np.full(len(a), 1 / len(a))
     broad = loss.broad_curvature(targets, a, weights)
@@ -221,9 +221,9 @@ def test_broad_curvature_is_the_curvature_or_serves_longer_steps(row, y):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_what_is_stated_is_what_the_literature_says_and_no_looser(name):
+def test_stated_constants_are_those_of_the_literature(name):
     row = LOSSES[name]
-    beta, rho, steepness = {
+    beta, rho, concordance = {
         "squared_error": (1, None, 0),
         "huber": (1, 1.3, None),
         "poisson": (None, None, 1),
@@ -234,7 +234,8 @@ def test_what_is_stated_is_what_the_literature_says_and_no_looser(name):
     if name in PIECEWISE or name in ENVELOPES:
         rho = max(abs(end) for end in row.domain(row.targets[-1]))
         beta = float(name.split(" at ")[1]) if name in ENVELOPES else None
-    assert (row.loss.smoothness, row.loss.lipschitz, row.loss.steepness) == (beta, pytest.approx(rho), steepness)
+    stated = row.loss.smoothness, row.loss.lipschitz, row.loss.self_concordance
+    assert stated == (beta, pytest.approx(rho), concordance)
     assert row.loss.classifies == (row.targets is SIGNS)
     assert row.loss.flat == (len(row.kinks(1.0)) > 0)
     assert row.loss.quadratic == (name == "squared_error")
@@ -262,7 +263,7 @@ def test_the_conjugate_is_the_largest_gap_and_infinite_outside_its_domain(row, y
     assert np.all(row.loss.conjugate(np.full_like(outside, y), outside) == np.inf)
 
 
-def test_a_loss_of_ones_own_need_not_know_its_conjugate():
+def test_a_custom_loss_needs_no_conjugate():
     with pytest.raises(NotImplementedError, match="LogCosh"):
         LogCosh().conjugate(np.zeros(1), np.zeros(1))
 
@@ -288,7 +289,7 @@ def test_the_envelope_is_the_infimal_convolution_and_lies_closely_below(name, be
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("accuracy", [1e-4, 0.1])
 @pytest.mark.parametrize("kind", [AbsoluteError, lambda accuracy: Quantile(0.8, accuracy), Hinge])
-def test_smoothing_loses_half_the_accuracy_at_most_and_no_more_than_it_may(kind, accuracy, outputs, center):
+def test_smoothing_costs_half_of_the_accuracy_at_most(kind, accuracy, outputs, center):
     rng = np.random.default_rng(0)
     loss = kind(accuracy=accuracy)
     y = rng.choice(SIGNS, (outputs, 80), p=[0.3, 0.7]) if loss.classifies else rng.exponential(3.0, (outputs, 80))
@@ -341,7 +342,7 @@ def test_the_constant_is_near_the_best(name):
     assert best - 1e-9 <= start <= best + slack + 1e-9
 
 
-def test_the_constant_of_a_class_without_weight_is_where_the_best_one_is():
+def test_the_constant_of_a_class_without_weight_is_infinite():
     y, weights = np.array([-1.0, -1.0, 1.0]), np.array([0.5, 0.5, 0.0])
     for loss, best in ((LogLoss(), -np.inf), (SquaredHinge(), -1.0), (Hinge(), -1.0)):
         assert loss.constant(y, weights) == best
@@ -417,7 +418,7 @@ def test_multinomial_derivative_and_hessian_by_differences():
         np.testing.assert_allclose(stated, np.where(np.arange(4)[:, None] == c, p, 0.0) - p * p[c], atol=1e-12)
 
 
-def test_multinomial_bounds_hold_and_are_nearly_reached():
+def test_multinomial_bounds_hold_and_are_nearly_tight():
     loss = Multinomial()
     a = np.concatenate([multinomial_rows(n=500, spread=s, seed=1)[1] for s in (0.1, 3.0, 9.0)], axis=1)
     a[:, 0] = [20.0, 20.0, 0.0, 0.0]
@@ -514,7 +515,7 @@ def test_huber_takes_its_threshold_from_the_target():
         ),
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(make):
+def test_invalid_options(make):
     with pytest.raises(ValueError, match="must"):
         make()
 
@@ -527,13 +528,13 @@ def test_options_that_cannot_be_meant_are_refused(make):
             for loss in (LogLoss(), Hinge(), SquaredHinge(), Envelope(Hinge(), 2.0))
             for bad in ([0.0, 1.0], [-1.0, 2.0], [np.nan, 1.0])
         ),
-        (Poisson(), [0.0, 0.5, 3.0], [1.0, -1.0], "least value is -1"),
+        (Poisson(), [0.0, 0.5, 3.0], [1.0, -1.0], "its minimum is -1"),
         (Poisson(), [0.0, 1e9], [0.0, 0.0], "positive count"),
         (Multinomial(), [0.0, 2.0], [-1.0, 0.0], "0, 1, 2"),
         (Multinomial(), [0.0, 2.0], [0.5, 1.0], "0, 1, 2"),
     ],
 )
-def test_targets_without_a_meaning_are_refused(loss, good, bad, words):
+def test_invalid_targets(loss, good, bad, words):
     loss.check_target(np.array(good))
     with pytest.raises(ValueError, match=words):
         loss.check_target(np.array(bad))
@@ -548,13 +549,13 @@ ALL = {name: row.loss for name, row in LOSSES.items()} | {"multinomial": Multino
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_losses_are_equal_by_kind_and_options(name):
+def test_losses_are_equal_by_class_and_options(name):
     loss = ALL[name]
-    twin = pickle.loads(pickle.dumps(loss))
-    assert twin is not loss
-    assert twin == loss
-    assert hash(twin) == hash(loss)
-    assert repr(twin) == repr(loss)
+    copy = pickle.loads(pickle.dumps(loss))
+    assert copy is not loss
+    assert copy == loss
+    assert hash(copy) == hash(loss)
+    assert repr(copy) == repr(loss)
     others = [other for key, other in ALL.items() if key != name]
     assert all(loss != other for other in others)
     assert len({hash(other) for other in ALL.values()}) == len(ALL)
@@ -562,7 +563,7 @@ def test_losses_are_equal_by_kind_and_options(name):
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in ENVELOPES])
-def test_the_repr_makes_the_loss_again(name):
+def test_the_repr_evaluates_to_an_equal_loss(name):
     kinds = {type(loss).__name__: type(loss) for loss in ALL.values()}
     assert eval(repr(ALL[name]), kinds) == ALL[name]
 
@@ -580,7 +581,7 @@ def test_the_repr_makes_the_loss_again(name):
         ("squared_hinge", SquaredHinge, True),
     ],
 )
-def test_names_and_objects_are_resolved_and_the_wrong_house_is_named(name, kind, classes):
+def test_names_and_objects_are_resolved_and_errors_name_the_other_estimator(name, kind, classes):
     loss = resolve(name, classes=classes)
     assert type(loss) is kind
     assert resolve(loss, classes=classes) is loss
@@ -594,19 +595,19 @@ def test_names_and_objects_are_resolved_and_the_wrong_house_is_named(name, kind,
 
 @pytest.mark.parametrize("classes", [True, False])
 @pytest.mark.parametrize("wrong", ["squares", "", None, 3, np.abs, ["log_loss"]], ids=repr)
-def test_what_is_no_loss_is_refused_with_the_names_there_are(wrong, classes):
+def test_errors_about_unknown_losses_list_the_names(wrong, classes):
     name = "log_loss" if classes else "squared_error"
     with pytest.raises(ValueError, match=f"loss must be one of .*'{name}'"):
         resolve(wrong, classes=classes)
 
 
-def test_multinomial_is_for_classes():
+def test_multinomial_is_for_classification():
     assert resolve(Multinomial(), classes=True) == Multinomial()
     with pytest.raises(ValueError, match="use SparseClassifier"):
         resolve(Multinomial(), classes=False)
 
 
-def test_estimators_say_the_same():
+def test_estimators_raise_the_same_errors():
     X, y = np.eye(4), np.array([0, 1, 0, 1])
     with pytest.raises(ValueError, match="use SparseRegressor"):
         SparseClassifier(k=1, loss="poisson").fit(X, y)
@@ -617,6 +618,6 @@ def test_estimators_say_the_same():
 
 
 @pytest.mark.parametrize("wrong", [Huber, LogLoss])
-def test_a_class_in_place_of_a_loss_is_told_how_to_write_it(wrong):
+def test_errors_about_a_class_instead_of_an_object(wrong):
     with pytest.raises(ValueError, match=rf"an object, not a class: write {wrong.__name__}\(\)"):
         resolve(wrong, classes=True)

@@ -84,7 +84,7 @@ def test_scikit_learn_finds_the_same_coefficients_on_the_support(method, ridge):
 
 
 @pytest.mark.parametrize("method", VARIANTS, ids=repr)
-def test_sizes_events_and_objectives_agree(method):
+def test_sizes_moves_and_objectives_agree(method):
     X, y = ar_problem(80, 20, 5, seed=3)
     path = SparseRegressor(k=6, method=method).fit(X, y).path_
     assert path.sizes == list(range(7))
@@ -166,7 +166,7 @@ def test_ties_go_to_the_lowest_index(method):
 
 
 @pytest.mark.parametrize("method", ["forward", "backward", "exchange"])
-def test_the_model_of_a_size_does_not_depend_on_how_many_were_asked(method):
+def test_the_model_of_a_size_does_not_depend_on_k(method):
     X, y = ar_problem(60, 40, 8, rho=0.95, seed=2)
     long = SparseRegressor(k=20, method=method).fit(X, y).path_
     for k in (1, 2, 3, 5, 8, 13):
@@ -188,7 +188,7 @@ def test_the_model_of_a_size_does_not_depend_on_how_many_were_asked(method):
     levels=st.integers(1, 5),
     ridge=st.sampled_from([0.0, 0.5]),
 )
-def test_anything_goes(n, d, k, seed, method, levels, ridge):
+def test_any_small_problem_is_fitted(n, d, k, seed, method, levels, ridge):
     """Few levels make constant, repeated and dependent columns common."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, levels, size=(n, d)).astype(float)

@@ -1,4 +1,4 @@
-"""Each method does what its paper says, judged by enumeration, by scikit-learn and by the FoBa author's own package."""
+"""Each method follows its paper, judged by enumeration, by scikit-learn and by the FoBa author's own package."""
 
 import itertools
 from pathlib import Path
@@ -14,9 +14,9 @@ from problems import ar_problem, best_subset, objective
 DATA = Path(__file__).parents[1] / "data"
 
 
-def signed(events):
-    """Events in the notation of the R package foba: 1-based, a removal is negative."""
-    return [(feature + 1) * (1 if action == "add" else -1) for action, feature in events]
+def signed(moves):
+    """Moves in the notation of the R package foba: 1-based, a removal is negative."""
+    return [(feature + 1) * (1 if action == "add" else -1) for action, feature in moves]
 
 
 def load(case):
@@ -24,7 +24,7 @@ def load(case):
     return table[:, :-1], table[:, -1]
 
 
-# What the R package foba 0.1 answers (defaults, intercept). Its removals are accepted on the increase after
+# Results of the R package foba 0.1 (defaults, intercept). Its removals are accepted on the increase after
 # refitting, which is removal="refit"; its backward elimination drops the smallest coefficient of unit columns,
 # which is removal="zero".
 PATHS = {
@@ -165,15 +165,15 @@ def test_forward_keeps_the_decoy_and_the_others_drop_it():
 @pytest.mark.parametrize("nu", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("compare", ["each", "cumulative", "smallest"])
 @pytest.mark.parametrize("removal", ["refit", "zero"])
-def test_foba_ends_within_its_bound(nu, removal, compare):
+def test_foba_terminates_within_its_bound(nu, removal, compare):
     for seed in range(4):
         X, y = ar_problem(40, 30, 6, rho=0.95, seed=seed)
         tol = 1e-3 * objective(X, y, [])
         method = FoBa(nu=nu, removal=removal, compare=compare)
-        events = SparseRegressor(k=None, method=method, tol=tol).fit(X, y).path_.moves
-        adds = sum(event[0] == "add" for event in events)
+        moves = SparseRegressor(k=None, method=method, tol=tol).fit(X, y).path_.moves
+        adds = sum(move[0] == "add" for move in moves)
         assert adds <= 1 + objective(X, y, []) / ((1 - nu) * tol)
-        assert len(events) - adds <= adds
+        assert len(moves) - adds <= adds
 
 
 def test_foba_removes_only_what_is_cheap():
@@ -273,7 +273,7 @@ def test_exchange_finds_most_optima():
     assert found["exchange"] > found["forward"]
 
 
-def test_other_starts_pay():
+def test_other_starts_lower_the_objective():
     """Without its rivals Exchange is what single swaps give; with them it is never worse here and sometimes better."""
     better = 0
     for seed in range(10):
@@ -293,17 +293,17 @@ def test_reported_objectives_are_those_of_the_supports(method):
             assert model.objective == pytest.approx(objective(X, y, model.support), rel=1e-9)
 
 
-def test_scouts_and_detours_each_take_over_somewhere():
+def test_scouts_and_detours_each_replace_a_model_somewhere():
     for method in (Exchange(detour=0), Exchange(scouts=())):
         takeovers = 0
         for seed in range(30):
             X, y = ar_problem(50, 60, 8, rho=0.97, seed=seed)
             path = SparseRegressor(k=8, method=method).fit(X, y).path_
-            takeovers += sum(event[0] == "swap" and isinstance(event[1], tuple) for event in path.moves)
+            takeovers += sum(move[0] == "swap" and isinstance(move[1], tuple) for move in path.moves)
         assert takeovers > 0
 
 
-def test_nearly_equal_columns_of_a_nearly_perfect_fit_are_told_apart():
+def test_the_right_one_of_nearly_equal_columns_in_a_nearly_perfect_fit():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((100, 8))
     X[:, 2] = X[:, 5] + 1e-4 * rng.standard_normal(100)
@@ -323,7 +323,7 @@ def test_ill_conditioned_models_have_the_coefficients_of_a_qr(method):
     np.testing.assert_allclose(model.coef_, np.linalg.solve(R, Q.T @ (y - y.mean())), rtol=1e-9)
 
 
-def test_a_gain_that_equals_the_tolerance_is_worth_it():
+def test_a_gain_that_equals_the_tolerance_is_enough():
     X, y = np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([2.0, -2.0, 2.0, -2.0])
     assert SparseRegressor(k=None, tol=2.0).fit(X, y).k_ == 1
     assert SparseRegressor(k=None, tol=2.0000001).fit(X, y).k_ == 0

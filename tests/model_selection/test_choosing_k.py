@@ -321,6 +321,7 @@ def test_folds_without_weight_are_refused():
         SparseRegressor().fit(X[:1], y[:1])
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_all_folds(monkeypatch):
     monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
     X, y = table()

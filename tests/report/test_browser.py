@@ -1,4 +1,4 @@
-"""The report as a reader meets it, in a real browser."""
+"""The report in a real browser."""
 
 import re
 from importlib.resources import files
@@ -46,7 +46,7 @@ def strange(tmp_path_factory):
     return file
 
 
-def test_it_opens_without_errors_and_asks_for_nothing(browser, report, record_property):
+def test_it_opens_without_errors_or_requests(browser, report, record_property):
     record_property("seconds_to_open", browser.open(report))
     assert browser.errors == []
     assert browser.requests == [report.resolve().as_uri()]
@@ -89,7 +89,7 @@ def test_the_mouse_does_too(browser, report):
     assert browser.errors == []
 
 
-def test_no_name_becomes_more_than_a_name(browser, strange):
+def test_names_are_never_parsed_as_html(browser, strange):
     browser.open(strange)
     for _ in range(4):
         browser.click("#fewer")
@@ -110,7 +110,7 @@ def test_the_policy_forbids_other_scripts_and_the_network(browser, report):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_everyone_can_use_it(browser, report, strange, width):
+def test_accessibility(browser, report, strange, width):
     axe = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     browser.size(width)
     for file in (report, strange):

@@ -107,7 +107,7 @@ def test_every_kind_of_model_has_a_report(name):
     assert model.path_.stop.message in found.text
 
 
-def test_the_page_says_what_the_model_says(chosen, diabetes):
+def test_the_page_shows_the_model(chosen, diabetes):
     found = read(chosen, title="Diabetes")
     assert "Diabetes" in found.text
     assert "5 of 10" in found.text
@@ -144,7 +144,7 @@ def test_sizes_are_compared_with_the_chosen_one(chosen):
         ({"k": 4, "costs": list(range(1, 11))}, "cheaper ("),
     ],
 )
-def test_sizes_are_compared_by_what_there_is(diabetes, options, words):
+def test_sizes_are_compared_by_the_available_score(diabetes, options, words):
     model = SparseRegressor(**options).fit(*diabetes)
     found = read(model)
     path, choice = model.path_, model.path_.choice
@@ -155,7 +155,7 @@ def test_sizes_are_compared_by_what_there_is(diabetes, options, words):
         assert "was not measured" in found.text
 
 
-def test_two_classes_and_many_and_what_is_known_of_the_target():
+def test_headlines_for_classes_outputs_and_groups():
     assert "A positive coefficient makes it's high more likely, a negative one low." not in read(fitted("words")).text
     assert "A positive coefficient makes low more likely, a negative one it's high." in read(fitted("words")).text
     assert read(fitted("words")).text.startswith("Classifying low against it's high with 2 of 6 features")
@@ -178,7 +178,7 @@ def test_only_parameters_that_differ_from_their_defaults_are_listed(diabetes):
 
 
 @pytest.mark.parametrize("kind", ["columns", "classes", "two classes", "outputs", "groups", "title", "scorer"])
-def test_no_name_is_more_than_a_name(kind):
+def test_names_are_never_parsed_as_html(kind):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.standard_normal((60, 6)), columns=STRANGE if kind == "columns" else list("abcdef"))
     y = X.iloc[:, 0] + X.iloc[:, 1] + rng.standard_normal(60)
@@ -218,7 +218,7 @@ def test_a_name_that_utf8_cannot_hold(tmp_path):
     assert "half ?" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_file_is_whole_small_and_closed(chosen, tmp_path):
+def test_the_file_is_complete_small_and_self_contained(chosen, tmp_path):
     file = tmp_path / "report.html"
     file.write_text("old")
     chosen.report(file)
@@ -261,7 +261,7 @@ def test_a_size_set_by_hand(chosen):
 def test_a_long_path_is_thinned_and_its_tables_are_cut(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 120))
-    model = SparseRegressor(k=100).fit(X, X @ rng.standard_normal(120) + rng.standard_normal(200)).at(37)
+    model = SparseRegressor(k=100, method="foba").fit(X, X @ rng.standard_normal(120) + rng.standard_normal(200)).at(37)
     monkeypatch.setattr(sizes, "MOST_SIZES", 20)
     monkeypatch.setattr(sizes, "MOST_CELLS", 900)
     found = read(model).data["sizes"]
@@ -281,12 +281,12 @@ def test_a_page_of_many_sizes_and_long_names_stays_small():
     X = pd.DataFrame(
         rng.standard_normal((250, 200)), columns=[f"a name as long as they come, {j}" * 3 for j in range(200)]
     )
-    model = SparseRegressor(k=200).fit(X, X @ rng.standard_normal(200) + rng.standard_normal(250))
+    model = SparseRegressor(k=200, method="foba").fit(X, X @ rng.standard_normal(200) + rng.standard_normal(250))
     assert model.path_.sizes[-1] == 200
     assert len(page(model_data_of(model), None, "")) < 1e6
 
 
-def test_stability_and_alternatives_show_where_there_are_any(chosen):
+def test_stability_and_alternatives_are_shown_if_there_are_any(chosen):
     assert "Stability" not in read(chosen).text
     model = chosen.at(5)
     model.stability_ = SimpleNamespace(frequency={"bmi": 1.0, "s6": 0.25, "<i>": 0.1}, n_resamples=40, size=5)

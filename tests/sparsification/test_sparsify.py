@@ -1,4 +1,4 @@
-"""Sparse models drawn from dense ones: chances, means and exact expectations, held against brute force and theorems."""
+"""Sparse models drawn from dense ones: probabilities, means and expectations against brute force and theorems."""
 
 import pickle
 from contextlib import nullcontext
@@ -20,8 +20,8 @@ import pauca
 from pauca import L1Classifier, L1Regressor, SparseClassifier, SparseRegressor, sparsify
 from pauca.design import make_design
 from pauca.losses import AbsoluteError, Hinge, Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
-from pauca.sparsification.draws import METHODS, draw, lay_out
-from pauca.sparsification.trials import Trials
+from pauca.sparsification.draws import TRUNCATIONS, draw, make_sampling
+from pauca.sparsification.problem import SparsificationProblem
 from problems import DESIGNS, integers, objective
 
 DRAWN = ["magnitude", "moments", "systematic"]
@@ -56,46 +56,46 @@ def weights_of(n, weighted):
 
 
 @pytest.mark.parametrize("outputs", [None, 3])
-@pytest.mark.parametrize("method", METHODS)
-def test_draws_are_sparse_vectors(method, outputs):
+@pytest.mark.parametrize("truncation", TRUNCATIONS)
+def test_draws_are_sparse_vectors(truncation, outputs):
     coef, moments = uneven(0, outputs=outputs)
-    drawn = draw(coef, moments, 4, method, np.random.default_rng(0))
+    drawn = draw(coef, moments, 4, truncation, np.random.default_rng(0))
     assert drawn.values.shape == (*coef.shape[:-1], len(drawn.support))
     assert np.all(np.diff(drawn.support) > 0)
     assert not {3, 5} & set(drawn.support.tolist())
-    assert len(drawn.support) == 4 if method in {"systematic", "truncate"} else 1 <= len(drawn.support) <= 4
+    assert len(drawn.support) == 4 if truncation in {"systematic", "truncate"} else 1 <= len(drawn.support) <= 4
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 9])
-@pytest.mark.parametrize("method", DRAWN)
-def test_chances_and_means(method, k):
+@pytest.mark.parametrize("truncation", DRAWN)
+def test_inclusion_probabilities_and_means(truncation, k):
     coef, moments = uneven(k)
-    sampling = lay_out(coef, moments, k, method)
+    sampling = make_sampling(coef, moments, k, truncation)
     rng = np.random.default_rng(k)
     counts, total, square = np.zeros((3, len(sampling.features)))
     times = 2500
     for _ in range(times):
-        places, factors = sampling.draw(rng)
-        counts[places] += 1
-        total[places] += factors
-        square[places] += factors**2
-        assert method != "systematic" or len(places) == k
-    spread = np.sqrt(np.maximum(sampling.chances * (1 - sampling.chances), 1e-12) / times)
-    assert np.all(np.abs(counts / times - sampling.chances) <= 4 * spread)
+        positions, factors = sampling.draw(rng)
+        counts[positions] += 1
+        total[positions] += factors
+        square[positions] += factors**2
+        assert truncation != "systematic" or len(positions) == k
+    spread = np.sqrt(np.maximum(sampling.inclusion * (1 - sampling.inclusion), 1e-12) / times)
+    assert np.all(np.abs(counts / times - sampling.inclusion) <= 4 * spread)
     mean = total / times
     error = np.sqrt(np.maximum(square / times - mean**2, 1e-18) / times)
     assert np.all(np.abs(mean - 1) <= 4.5 * np.maximum(error, 1e-9))
 
 
 @pytest.mark.parametrize("k", [1, 3, 6, 10, 11])
-def test_systematic_chances_are_capped_shares(k):
+def test_systematic_probabilities_are_capped_shares(k):
     coef, moments = uneven(20 + k)
     strength = np.abs(coef) * np.sqrt(moments)
-    sampling = lay_out(coef, moments, k, "systematic")
-    chances = sampling.chances
-    np.testing.assert_allclose(chances.sum(), min(k, 10))
-    ratio = chances / strength[sampling.features]
-    below = chances < 1
+    sampling = make_sampling(coef, moments, k, "systematic")
+    inclusion = sampling.inclusion
+    np.testing.assert_allclose(inclusion.sum(), min(k, 10))
+    ratio = inclusion / strength[sampling.features]
+    below = inclusion < 1
     if below.any():
         np.testing.assert_allclose(ratio[below], ratio[below][0])
         assert np.all(ratio[~below] <= ratio[below][0] * (1 + 1e-12))
@@ -103,11 +103,11 @@ def test_systematic_chances_are_capped_shares(k):
 
 def test_systematic_draws_whose_strata_end_with_features():
     """Chances of a half: every border of strata is one of features, and nothing reaches over."""
-    sampling = lay_out(np.ones(8), np.ones(8), 4, "systematic")
+    sampling = make_sampling(np.ones(8), np.ones(8), 4, "systematic")
     rng = np.random.default_rng(0)
     for _ in range(50):
-        places, factors = sampling.draw(rng)
-        np.testing.assert_array_equal(places // 2, np.arange(4))
+        positions, factors = sampling.draw(rng)
+        np.testing.assert_array_equal(positions // 2, np.arange(4))
         np.testing.assert_allclose(factors, 2.0)
 
 
@@ -119,31 +119,31 @@ def test_truncation_keeps_the_strongest_and_the_lowest_of_equals():
     np.testing.assert_array_equal(drawn.values, [-3.0, 2.0, 0.1])
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_scales_at_the_ends_of_the_range_do_not_matter(method):
+@pytest.mark.parametrize("truncation", TRUNCATIONS)
+def test_scales_at_the_ends_of_the_range_do_not_matter(truncation):
     coef, moments = uneven(3)
-    usual = draw(coef, moments, 4, method, np.random.default_rng(1))
+    usual = draw(coef, moments, 4, truncation, np.random.default_rng(1))
     for scale, square in [(1e-250, 1e200), (1e250, 1e-200)]:
-        other = draw(coef * scale, moments * square, 4, method, np.random.default_rng(1))
+        other = draw(coef * scale, moments * square, 4, truncation, np.random.default_rng(1))
         np.testing.assert_array_equal(other.support, usual.support)
         np.testing.assert_allclose(other.values, usual.values * scale, rtol=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_nothing_to_draw(method):
+@pytest.mark.parametrize("truncation", TRUNCATIONS)
+def test_nothing_to_draw(truncation):
     for coef, moments in [(np.zeros(3), np.ones(3)), (np.ones(3), np.zeros(3))]:
-        drawn = draw(coef, moments, 2, method, np.random.default_rng(0))
+        drawn = draw(coef, moments, 2, truncation, np.random.default_rng(0))
         assert len(drawn.support) == len(drawn.values) == 0
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_single_feature_is_always_drawn_as_it_is(method):
+@pytest.mark.parametrize("truncation", TRUNCATIONS)
+def test_a_single_feature_is_always_drawn_as_it_is(truncation):
     for coef, k in [([0.0, -2.0, 0.0], 3), ([1.0, 1.0, 1e-20], 2)]:
         w, moments = np.array(coef), np.ones(3)
-        sampling = lay_out(w, moments, k, method)
-        assert np.all(np.isfinite(sampling.chances))
-        drawn = draw(w, moments, k, method, np.random.default_rng(0))
-        if k == 3 or method in {"systematic", "truncate"}:
+        sampling = make_sampling(w, moments, k, truncation)
+        assert np.all(np.isfinite(sampling.inclusion))
+        drawn = draw(w, moments, k, truncation, np.random.default_rng(0))
+        if k == 3 or truncation in {"systematic", "truncate"}:
             np.testing.assert_allclose(drawn.values, w[w**2 > 1e-9])
             np.testing.assert_array_equal(drawn.support, np.flatnonzero(w**2 > 1e-9))
 
@@ -153,36 +153,37 @@ def test_systematic_draws_of_strengths_of_any_range(power):
     rng = np.random.default_rng(power)
     for n, k in [(2, 1), (50, 49), (300, 7), (300, 150), (300, 299)]:
         coef = 10 ** (power * rng.uniform(-1, 1, n))
-        sampling = lay_out(coef, np.ones(n), k, "systematic")
-        np.testing.assert_allclose(sampling.chances.sum(), k, rtol=1e-9)
+        sampling = make_sampling(coef, np.ones(n), k, "systematic")
+        np.testing.assert_allclose(sampling.inclusion.sum(), k, rtol=1e-9)
         for _ in range(20):
             assert len(sampling.draw(rng)[0]) == k
         X = rng.normal(size=(5, len(sampling.features)))
         moments = (X**2).sum(axis=0)
-        spread, ceiling = sampling.spread(moments, lambda coef, X=X: iter([X @ coef])), sampling.ceiling(moments)
-        assert 0 <= spread.scores <= ceiling.scores * (1 + 1e-9)
-        assert 0 <= spread.weights <= ceiling.weights * (1 + 1e-9)
+        variance = sampling.variance(moments, lambda coef, X=X: iter([X @ coef]))
+        bound = sampling.variance_bound(moments)
+        assert 0 <= variance.scores <= bound.scores * (1 + 1e-9)
+        assert 0 <= variance.weights <= bound.weights * (1 + 1e-9)
 
 
 # What draws cost.
 
 
-def pivotal_covariance(chances):
+def pivotal_covariance(inclusion):
     """Covariance of the indicators of ordered pivotal sampling, duel by duel."""
-    d = len(chances)
+    d = len(inclusion)
     covariance, left = np.zeros((d, d)), 0.0
     mean, square = np.zeros(d), np.zeros((d, d))
-    for j in np.flatnonzero(chances < 1):
+    for j in np.flatnonzero(inclusion < 1):
         one = np.eye(d)[j]
         difference = np.outer(one, one) - np.outer(one, mean) - np.outer(mean, one) + square
-        if left + chances[j] < 1 - 1e-12:
-            covariance += left * chances[j] * difference
-            mine = chances[j] / (left + chances[j])
-            left += chances[j]
+        if left + inclusion[j] < 1 - 1e-12:
+            covariance += left * inclusion[j] * difference
+            mine = inclusion[j] / (left + inclusion[j])
+            left += inclusion[j]
         else:
-            covariance += (1 - left) * (1 - chances[j]) * difference
-            mine = (1 - chances[j]) / (2 - left - chances[j])
-            left += chances[j] - 1
+            covariance += (1 - left) * (1 - inclusion[j]) * difference
+            mine = (1 - inclusion[j]) / (2 - left - inclusion[j])
+            left += inclusion[j] - 1
         mean = mine * one + (1 - mine) * mean
         square = mine * np.outer(one, one) + (1 - mine) * square
     return covariance
@@ -192,41 +193,43 @@ def pivotal_covariance(chances):
 @pytest.mark.parametrize("k", [1, 2, 4, 7])
 def test_systematic_draws_are_pivotal_and_no_worse_than_with_replacement(k, equal):
     coef, moments = (np.ones(8), np.ones(8)) if equal else uneven(40 + k)
-    sampling = lay_out(coef, moments, k, "systematic")
-    chances, w = sampling.chances, sampling.coef[0]
-    covariance = pivotal_covariance(chances)
+    sampling = make_sampling(coef, moments, k, "systematic")
+    inclusion, w = sampling.inclusion, sampling.coef[0]
+    covariance = pivotal_covariance(inclusion)
     rng = np.random.default_rng(0)
     times, together = 2500, np.zeros_like(covariance)
     for _ in range(times):
-        places, _ = sampling.draw(rng)
-        together[np.ix_(places, places)] += 1 / times
-    expected = covariance + np.outer(chances, chances)
+        positions, _ = sampling.draw(rng)
+        together[np.ix_(positions, positions)] += 1 / times
+    expected = covariance + np.outer(inclusion, inclusion)
     error = np.sqrt(np.maximum(expected * (1 - expected), 1e-9) / times)
     assert np.all(np.abs(together - expected) <= 4.5 * error)
 
-    of_u = covariance * np.outer(w / chances, w / chances)
-    with_replacement = np.diag(w**2 / chances) - np.outer(w, w) / k
+    of_u = covariance * np.outer(w / inclusion, w / inclusion)
+    with_replacement = np.diag(w**2 / inclusion) - np.outer(w, w) / k
     assert np.linalg.eigvalsh(with_replacement - of_u).min() >= -1e-10 * np.abs(with_replacement).max()
 
     X = rng.normal(size=(20, len(w))) @ rng.normal(size=(len(w), len(w)))
-    spread = sampling.spread((X**2).sum(axis=0), lambda coef: iter([X[:7] @ coef, X[7:] @ coef]))
-    np.testing.assert_allclose(spread.scores, np.sum((X @ of_u) * X), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(spread.weights, np.trace(of_u), rtol=1e-9, atol=1e-12)
+    variance = sampling.variance((X**2).sum(axis=0), lambda coef: iter([X[:7] @ coef, X[7:] @ coef]))
+    np.testing.assert_allclose(variance.scores, np.sum((X @ of_u) * X), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(variance.weights, np.trace(of_u), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("ridge", [0.0, 0.7])
-@pytest.mark.parametrize("method", DRAWN)
-def test_the_mean_of_draws_is_the_expected_excess(method, ridge, center, weighted):
+@pytest.mark.parametrize("truncation", DRAWN)
+def test_the_mean_of_draws_is_the_expected_excess(truncation, ridge, center, weighted):
     outputs = 2 if weighted else 1
     X, y, coef = correlated(outputs=outputs)
     v = shares(weights_of(60, weighted), 60)
-    trials = Trials.of(make_design(X, v, center=center), y, SquaredError(), coef, ridge=ridge, center=center)
-    sampling = trials.lay_out(5, method)
-    expected = trials.expect(sampling)
+    problem = SparsificationProblem.of(
+        make_design(X, v, center=center), y, SquaredError(), coef, ridge=ridge, center=center
+    )
+    sampling = problem.sampling(5, truncation)
+    expected = problem.expected_excess(sampling)
     rng = np.random.default_rng(1)
-    excess = np.array([trials.draw(sampling, rng).objective for _ in range(400)]) - trials.dense.objective
+    excess = np.array([problem.draw(sampling, rng).objective for _ in range(400)]) - problem.dense.objective
     error = excess.std() / np.sqrt(len(excess))
     assert expected.is_exact
     assert abs(excess.mean() - expected.excess) <= 4 * error
@@ -234,33 +237,35 @@ def test_the_mean_of_draws_is_the_expected_excess(method, ridge, center, weighte
     dense = y - coef @ X.T
     dense = dense - (dense @ v)[:, None] if center else dense
     np.testing.assert_allclose(
-        trials.dense.objective, 0.5 * np.sum(dense**2 @ v) + 0.5 * ridge * np.sum(coef**2), rtol=1e-9
+        problem.dense.objective, 0.5 * np.sum(dense**2 @ v) + 0.5 * ridge * np.sum(coef**2), rtol=1e-9
     )
 
 
 @pytest.mark.parametrize("k", [3, 10])
-def test_chances_by_moments_are_the_best_of_all(k):
+def test_probabilities_by_moments_are_the_best_of_all(k):
     X, y, coef = correlated()
-    trials = Trials.of(
+    problem = SparsificationProblem.of(
         make_design(X, np.full(60, 1 / 60), center=True), y, SquaredError(), coef, ridge=0.3, center=True
     )
-    moments = lay_out(coef, trials.moments + 0.3, k, "moments")
-    best = trials.expect(moments).excess
+    moments = make_sampling(coef, problem.moments + 0.3, k, "moments")
+    best = problem.expected_excess(moments).excess
     rng = np.random.default_rng(0)
     for _ in range(20):
         other = moments.shares * np.exp(0.3 * rng.normal(size=len(moments.shares)))
         worse = type(moments)(moments.features, moments.coef, other / other.sum(), k)
-        assert trials.expect(worse).excess > best
+        assert problem.expected_excess(worse).excess > best
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_systematic_costs_no_more_than_moments_and_those_no_more_than_magnitude(seed):
     X, y, coef = correlated(seed, n=60 if seed % 2 else 4, outputs=1 + seed % 3)
     v = np.full(len(X), 1 / len(X))
-    trials = Trials.of(make_design(X, v, center=True), y, SquaredError(), coef, ridge=0.1 * (seed % 2), center=True)
+    problem = SparsificationProblem.of(
+        make_design(X, v, center=True), y, SquaredError(), coef, ridge=0.1 * (seed % 2), center=True
+    )
     for k in range(1, 12):
-        cost = [trials.expect(trials.lay_out(k, method)).excess for method in DRAWN]
-        slack = 1e-10 * trials.expect(trials.lay_out(1, "magnitude")).bound
+        cost = [problem.expected_excess(problem.sampling(k, truncation)).excess for truncation in DRAWN]
+        slack = 1e-10 * problem.expected_excess(problem.sampling(1, "magnitude")).bound
         assert cost[2] <= cost[1] + slack
         assert cost[1] <= cost[0] + slack
 
@@ -284,24 +289,26 @@ def targets_of(loss, outputs, scores):
 
 @pytest.mark.parametrize("ridge", [0.0, 0.05])
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("method", DRAWN)
-def test_upper_bounds_of_other_losses_hold_in_the_mean(method, name, ridge):
+@pytest.mark.parametrize("truncation", DRAWN)
+def test_upper_bounds_of_other_losses_hold_in_the_mean(truncation, name, ridge):
     loss, outputs = LOSSES[name]
     X, y, coef = correlated(2, outputs=outputs)
     y = targets_of(loss, outputs, y)
     coef = coef / 5
     v = np.full(60, 1 / 60)
-    trials = Trials.of(make_design(X, v, center=True), y, loss, coef, ridge=ridge, center=True)
-    sampling = trials.lay_out(6, method)
-    expected = trials.expect(sampling)
+    problem = SparsificationProblem.of(make_design(X, v, center=True), y, loss, coef, ridge=ridge, center=True)
+    sampling = problem.sampling(6, truncation)
+    expected = problem.expected_excess(sampling)
     rng = np.random.default_rng(3)
-    excess = np.array([trials.draw(sampling, rng).objective for _ in range(40)]) - trials.dense.objective
+    excess = np.array([problem.draw(sampling, rng).objective for _ in range(40)]) - problem.dense.objective
     assert not expected.is_exact
     assert excess.mean() - 4 * excess.std() / np.sqrt(len(excess)) <= expected.excess <= expected.bound
     if loss.smoothness and loss.lipschitz:  # the lesser of the two
-        rough = type(trials)(trials.objective, coef)
-        spread = sampling.spread(rough.moments[sampling.features], lambda c: rough._root_weighted(sampling.features, c))
-        assert expected.excess <= loss.smoothness * spread.scores / 2 + ridge * spread.weights / 2 + 1e-12
+        rough = type(problem)(problem.objective, coef)
+        variance = sampling.variance(
+            rough.moments[sampling.features], lambda c: rough._root_weighted(sampling.features, c)
+        )
+        assert expected.excess <= loss.smoothness * variance.scores / 2 + ridge * variance.weights / 2 + 1e-12
 
 
 @pytest.mark.parametrize("k", [1, 4, 20])
@@ -319,8 +326,8 @@ def test_bounds_of_the_papers(k):
         (Hinge(), signs, norm / np.sqrt(k)),
         (AbsoluteError(), y, norm / np.sqrt(k)),
     ]:
-        trials = Trials.of(design, target, loss, coef, ridge=0.0, center=False)
-        found = {method: trials.expect(trials.lay_out(k, method)) for method in DRAWN}
+        problem = SparsificationProblem.of(design, target, loss, coef, ridge=0.0, center=False)
+        found = {truncation: problem.expected_excess(problem.sampling(k, truncation)) for truncation in DRAWN}
         assert found["magnitude"].excess < found["magnitude"].bound <= paper
         assert found["moments"].bound <= found["magnitude"].bound
         assert found["systematic"].bound <= found["moments"].bound * (1 + 1e-12)
@@ -332,7 +339,7 @@ def test_bounds_of_the_papers(k):
 def test_losses_without_bounds_and_truncation_promise_nothing():
     X, _, coef = correlated()
     y = np.random.default_rng(0).poisson(2.0, 60)
-    found = sparsify(coef[0] / 50, X, y, k=3, method="moments", loss=Poisson(), random_state=0)
+    found = sparsify(coef[0] / 50, X, y, k=3, truncation="moments", loss=Poisson(), random_state=0)
     assert (found.expected_excess, found.bound, found.expectation) == (None, None, "none")
     truncated = sparsify(coef[0], X, correlated()[1][0], k=3)
     assert (truncated.expected_excess, truncated.bound, truncated.expectation) == (None, None, "none")
@@ -344,12 +351,20 @@ def test_losses_without_bounds_and_truncation_promise_nothing():
 
 
 @pytest.mark.parametrize("refit", [False, True])
-@pytest.mark.parametrize("method", METHODS)
-def test_objectives_are_those_of_the_models_returned(method, refit):
+@pytest.mark.parametrize("truncation", TRUNCATIONS)
+def test_objectives_are_those_of_the_models_returned(truncation, refit):
     X, y, coef = correlated()
     v = shares(weights_of(60, True), 60)
     found = sparsify(
-        coef[0], X, y[0], k=4, method=method, refit=refit, ridge=0.2, sample_weight=weights_of(60, True), random_state=3
+        coef[0],
+        X,
+        y[0],
+        k=4,
+        truncation=truncation,
+        refit=refit,
+        ridge=0.2,
+        sample_weight=weights_of(60, True),
+        random_state=3,
     )
     residual = y[0] - found.predict(X)
     np.testing.assert_allclose(found.objective_, 0.5 * v @ residual**2 + 0.1 * np.sum(found.coef_**2), rtol=1e-9)
@@ -379,13 +394,13 @@ def test_refits_are_never_worse(name):
     loss, outputs = {**LOSSES, "squared_error": (SquaredError(), 2)}[name]
     X, y, coef = correlated(5, outputs=outputs)
     target = targets_of(loss, outputs, y)
-    for method in METHODS:
+    for truncation in TRUNCATIONS:
         found = sparsify(
             coef / 5,
             X,
             target if loss.joint else target.T if outputs > 1 and not loss.classifies else _labels(target),
             k=4,
-            method=method,
+            truncation=truncation,
             loss=loss,
             random_state=0,
         )
@@ -401,43 +416,43 @@ def _labels(target):
 def test_without_y_the_scores_of_the_model_are_the_target():
     X, y, _ = correlated()
     dense = Ridge().fit(X, y[0])
-    for method in METHODS:
-        found = sparsify(dense, X, k=4, method=method, random_state=0)
+    for truncation in TRUNCATIONS:
+        found = sparsify(dense, X, k=4, truncation=truncation, random_state=0)
         gap = dense.predict(X) - found.predict(X)
         np.testing.assert_allclose(found.objective_, 0.5 * np.mean(gap**2))
         np.testing.assert_allclose(found.objective_, objective(X, dense.predict(X), found.support_), rtol=1e-9)
         assert found.dense_objective == pytest.approx(0, abs=1e-12)
-        bare = sparsify(dense.coef_, X, k=4, method=method, random_state=0, intercept=dense.intercept_)
+        bare = sparsify(dense.coef_, X, k=4, truncation=truncation, random_state=0, intercept=dense.intercept_)
         np.testing.assert_allclose(bare.predict(X), found.predict(X))
-        without = sparsify(dense.coef_, X, k=4, method=method, random_state=0)
+        without = sparsify(dense.coef_, X, k=4, truncation=truncation, random_state=0)
         np.testing.assert_allclose(without.predict(X), found.predict(X) - dense.intercept_)
 
 
 @pytest.mark.parametrize("confidence", [0.3, 0.5, 0.75, 0.95, 0.99])
-def test_the_best_of_as_many_draws_as_the_confidence_asks_for(confidence):
+def test_confidence_sets_the_number_of_draws(confidence):
     X, y, coef = correlated()
-    found = sparsify(coef[0], X, y[0], k=3, method="moments", confidence=confidence, random_state=0)
+    found = sparsify(coef[0], X, y[0], k=3, truncation="moments", confidence=confidence, random_state=0)
     assert len(found.measured) == ceil(log2(1 / (1 - confidence)))
     assert found.measured_excess == found.measured.min()
-    assert len(sparsify(coef[0], X, y[0], k=3, method="moments", repeats=9).measured) == 9
+    assert len(sparsify(coef[0], X, y[0], k=3, truncation="moments", repeats=9).measured) == 9
     assert len(sparsify(coef[0], X, y[0], k=3, confidence=confidence).measured) == 1
 
 
 def test_confidence_is_kept_where_the_dense_model_is_the_best():
     """Markov: without y no excess is negative, and the best of five exceeds twice the mean in at most 1 of 32 cases."""
     X, _, coef = correlated()
-    for method in DRAWN:
-        found = [sparsify(coef[0], X, k=4, method=method, refit=False, random_state=seed) for seed in range(40)]
+    for truncation in DRAWN:
+        found = [sparsify(coef[0], X, k=4, truncation=truncation, refit=False, random_state=seed) for seed in range(40)]
         assert all(one.measured.min() >= -1e-12 for one in found)
         assert np.mean([one.measured_excess > 2 * one.expected_excess for one in found]) <= 0.05
 
 
-@pytest.mark.parametrize("method", DRAWN)
-def test_the_same_seed_gives_the_same_model(method):
+@pytest.mark.parametrize("truncation", DRAWN)
+def test_the_same_seed_gives_the_same_model(truncation):
     X, y, coef = correlated()
 
     def coef_of(state):
-        return sparsify(coef[0], X, y[0], k=3, method=method, refit=False, repeats=1, random_state=state).coef_
+        return sparsify(coef[0], X, y[0], k=3, truncation=truncation, refit=False, repeats=1, random_state=state).coef_
 
     np.testing.assert_array_equal(coef_of(7), coef_of(7))
     np.testing.assert_array_equal(coef_of(7), coef_of(np.random.default_rng(7)))
@@ -447,17 +462,22 @@ def test_the_same_seed_gives_the_same_model(method):
 
 
 @pytest.mark.parametrize("form", DESIGNS)
-@pytest.mark.parametrize("method", METHODS)
-def test_every_form_of_X_gives_the_same(method, form):
+@pytest.mark.parametrize("truncation", TRUNCATIONS)
+def test_every_form_of_X_gives_the_same(truncation, form):
     X, y = integers()
     coef = Ridge().fit(X, y).coef_
     given = DESIGNS[form](X)
     before = given.copy()
-    plain = sparsify(coef, X, y, k=4, method=method, random_state=0)
-    found = sparsify(coef, given, y, k=4, method=method, random_state=0)
+    plain = sparsify(coef, X, y, k=4, truncation=truncation, random_state=0)
+    found = sparsify(coef, given, y, k=4, truncation=truncation, random_state=0)
     np.testing.assert_array_equal(found.support_, plain.support_)
     np.testing.assert_allclose(found.coef_, plain.coef_, rtol=1e-9)
-    names = ["objective_", "drawn_objective", "dense_objective", *([] if method == "truncate" else ["expected_excess"])]
+    names = [
+        "objective_",
+        "drawn_objective",
+        "dense_objective",
+        *([] if truncation == "truncate" else ["expected_excess"]),
+    ]
     for name in names:
         np.testing.assert_allclose(getattr(found, name), getattr(plain, name), rtol=1e-9)
     np.testing.assert_allclose(found.predict(given), plain.predict(X), rtol=1e-9)
@@ -465,13 +485,13 @@ def test_every_form_of_X_gives_the_same(method, form):
     assert same.nnz == 0 if sparse.issparse(given) else not same.any()
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_as_many_as_there_are_is_the_dense_model_or_better(method):
+@pytest.mark.parametrize("truncation", TRUNCATIONS)
+def test_as_many_as_there_are_is_the_dense_model_or_better(truncation):
     X, y, coef = correlated()
-    exact = method in {"systematic", "truncate"}
-    said = pytest.warns(pauca.PaucaWarning, match="k=50 features were asked for, but only 12 of 14 can be taken")
-    with said if exact else nullcontext():
-        found = sparsify(coef[0], X, y[0], k=50, method=method, refit=False, random_state=0)
+    exact = truncation in {"systematic", "truncate"}
+    warning = pytest.warns(pauca.PaucaWarning, match="k=50, but only 12 of 14 features can be taken")
+    with warning if exact else nullcontext():
+        found = sparsify(coef[0], X, y[0], k=50, truncation=truncation, refit=False, random_state=0)
     assert found.k_ <= 12  # one coefficient is zero, one column is constant
     if exact:
         assert found.k_ == 12
@@ -482,12 +502,12 @@ def test_as_many_as_there_are_is_the_dense_model_or_better(method):
         assert found.expected_excess > 0
 
 
-@pytest.mark.filterwarnings("ignore:k=3 features were asked for")
-@pytest.mark.parametrize("method", METHODS)
-def test_coefficients_of_zero_give_the_constant_model(method):
+@pytest.mark.filterwarnings("ignore:k=3, but only")
+@pytest.mark.parametrize("truncation", TRUNCATIONS)
+def test_coefficients_of_zero_give_the_constant_model(truncation):
     X, y, _ = correlated()
     for dense in (Lasso(alpha=1e6).fit(X, y[0]), np.zeros(14), np.where(np.arange(14) == 4, 1.0, 0.0)):
-        found = sparsify(dense, X, y[0], k=3, method=method, random_state=0)
+        found = sparsify(dense, X, y[0], k=3, truncation=truncation, random_state=0)
         assert found.k_ == 0
         np.testing.assert_allclose(found.predict(X), np.full(60, y[0].mean()))
         np.testing.assert_allclose([found.measured_excess, found.excess], 0, atol=1e-9 * found.objective_)
@@ -513,7 +533,7 @@ def test_linear_models_of_every_kind():
     ]:
         dense = model.fit(scaled, target)
         for given in (target, None):
-            found = sparsify(dense, scaled, given, k=7, method="systematic", random_state=0)
+            found = sparsify(dense, scaled, given, k=7, truncation="systematic", random_state=0)
             assert found.k_ == 7
             assert found.coef_.shape == ((outputs, 14) if outputs > 1 or hasattr(dense, "classes_") else (14,))
             assert found.predict(scaled).shape == target.shape
@@ -577,7 +597,7 @@ def test_columns_without_names_can_be_given_some(form, with_y, tmp_path):
     expected = found.predict(pd.DataFrame(X, columns=names)[found.names()])
     if form is np.asarray:
         return
-    # No word of names that are missing: a sparse matrix has none.
+    # No warning of missing names: a sparse matrix has none.
     for model in (found, pauca.load(tmp_path / "model.json")):
         np.testing.assert_allclose(model.predict(given), expected)
         with pytest.raises(ValueError, match="X has 3 features, but SparseRegressor is expecting 14 features"):
@@ -587,7 +607,7 @@ def test_columns_without_names_can_be_given_some(form, with_y, tmp_path):
 def test_many_features_are_summed_up():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 50))
-    found = sparsify(rng.normal(size=50), X, k=40, method="systematic", random_state=0)
+    found = sparsify(rng.normal(size=50), X, k=40, truncation="systematic", random_state=0)
     assert "... and 10 more" in found.summary()
     assert "the least of 5 draws" in found.summary()
     assert f"expected of a draw: {found.expected_excess:.6g}" in found.summary()
@@ -606,7 +626,7 @@ def test_copies_of_a_column_are_refitted_all_the_same():
 
 @pytest.mark.parametrize("with_y", [True, False])
 @pytest.mark.parametrize("kind", ["numbers", "outputs", "two", "three", "margins"])
-def test_thinned_models_go_wherever_fitted_ones_do(kind, with_y, tmp_path):
+def test_sparsified_models_are_fitted_estimators(kind, with_y, tmp_path):
     X, y, _ = correlated(outputs=2)
     frame = pd.DataFrame(StandardScaler().fit_transform(np.delete(X, 4, axis=1)), columns=list("abcdefghijklm"))
     two, three = np.where(y[0] > 0, "yes", "no"), np.digitize(y[0], np.quantile(y[0], [0.3, 0.6]))
@@ -642,7 +662,7 @@ def test_thinned_models_go_wherever_fitted_ones_do(kind, with_y, tmp_path):
 
 
 @pytest.mark.parametrize("refit", [True, False])
-def test_what_features_of_thinned_models_are_worth(refit):
+def test_importance_in_sparsified_models(refit):
     """After a refit of squared loss exactly; the constant model is on the path in any case."""
     X, y, coef = correlated(outputs=2)
     found = sparsify(coef, X, y.T, k=4, ridge=0.1, refit=refit)
@@ -657,7 +677,7 @@ def test_what_features_of_thinned_models_are_worth(refit):
         np.testing.assert_allclose(model.importance, np.array(without) - found.objective_, rtol=1e-7)
 
 
-def test_what_features_are_worth_where_outputs_share_a_loss():
+def test_importance_where_outputs_share_a_loss():
     X, y, _ = correlated(n=200)
     X = StandardScaler().fit_transform(X[:, :4])
     three = np.digitize(y[0] + 20 * X[:, 0], np.quantile(y[0] + 20 * X[:, 0], [0.3, 0.6]))
@@ -695,14 +715,14 @@ BAD = {
     "k of zero": (_of(k=0), ValueError, "'k' parameter of sparsify must be an int in the range"),
     "k of a half": (_of(k=0.5), TypeError, "'k' parameter of sparsify"),
     "k of True": (_of(k=True), TypeError, "'k' parameter of sparsify"),
-    "method": (_of(method="sparsify"), ValueError, "one of 'magnitude', 'moments', 'systematic', 'truncate'"),
+    "truncation": (_of(truncation="sparsify"), ValueError, "one of 'magnitude', 'moments', 'systematic', 'truncate'"),
     "refit": (_of(refit="no"), TypeError, "'refit' parameter"),
     "fit_intercept": (_of(fit_intercept=1), TypeError, "'fit_intercept' parameter"),
     "ridge": (_of(ridge=-1), ValueError, "'ridge' parameter"),
     "confidence of one": (_of(confidence=1), ValueError, "'confidence' parameter"),
     "confidence of zero": (_of(confidence=0.0), ValueError, "'confidence' parameter"),
     "confidence of text": (_of(confidence="high"), TypeError, "'confidence' parameter"),
-    "repeats": (_of(repeats=0, method="moments"), ValueError, "'repeats' parameter"),
+    "repeats": (_of(repeats=0, truncation="moments"), ValueError, "'repeats' parameter"),
     "repeats of the same": (_of(repeats=2), ValueError, "'truncate' gives the same every time"),
     "seed": (_of(random_state="seed"), TypeError, "'random_state' parameter"),
     "negative seed": (_of(random_state=-1), ValueError, "'random_state' parameter"),
@@ -725,7 +745,7 @@ BAD = {
     "intercept twice": (_of(model=_ridge(), intercept=1.0), ValueError, "an intercept of its own"),
     "intercepts": (_of(intercept=[1.0, 2.0]), ValueError, "2 intercepts for 1 rows"),
     "infinite intercept": (_of(intercept=np.inf), ValueError, "intercept is not finite"),
-    "intercept against the wish": (_of(intercept=1.0, fit_intercept=False), ValueError, "asks for none"),
+    "intercept without fit_intercept": (_of(intercept=1.0, fit_intercept=False), ValueError, "fit_intercept is False"),
     "loss without y": (_of(y=None, loss="huber"), ValueError, "needs y"),
     "no such loss": (_of(loss="cubed"), ValueError, "loss must be one of"),
     "outputs": (_of(model=np.ones((2, 14))), ValueError, "y has 1 columns"),
@@ -751,17 +771,17 @@ def _regression():
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_refused_with_a_sentence(case):
+def test_bad_input_raises_an_error_that_says_why(case):
     call, kind, words = BAD[case]
     with pytest.raises(kind, match=words):
         call()
 
 
-def test_classifiers_refuse_what_does_not_go_with_them():
+def test_invalid_data_for_classifiers_raise_errors():
     X, y, _ = correlated(n=90)
     X, two = StandardScaler().fit_transform(X), y[0] > 0
     dense = LogisticRegression().fit(X, two)
-    with pytest.raises(ValueError, match="the model tells classes apart"):
+    with pytest.raises(ValueError, match="the model is a classifier"):
         sparsify(dense, X, two, k=3, loss="squared_error")
     with pytest.raises(ValueError, match="holds the class 7, which the model does not know"):
         sparsify(dense, X, np.where(two, 7, 0), k=3)
@@ -772,7 +792,7 @@ def test_classifiers_refuse_what_does_not_go_with_them():
         sparsify(pairs, X, k=3)
 
 
-def test_columns_in_another_order_are_refused():
+def test_columns_in_another_order_raise_an_error():
     X, y, _ = correlated()
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(14)])
     dense = Ridge().fit(frame, y[0])

@@ -1,4 +1,4 @@
-"""The calculator of bounds: every bound holds in real runs, inverses are inverses, nonsense is refused."""
+"""The calculator of bounds: every bound holds in real runs, inverses are inverses, invalid arguments raise errors."""
 
 import inspect
 import math
@@ -56,9 +56,9 @@ CALLS = {
     "sampling_features_if_curved": {"loss": "hinge", "accuracy": 0.02, **CURVED, **UNITS},
     "stream_accuracy": {"radius": 3.0, "samples": 10**7, "confidence": 0.8, "row_norm": 0.5, "error_bound": 2.0},
     "stream_plan": {"radius": 3.0, "accuracy": 0.02, "confidence": 0.8, "row_norm": 0.5, "error_bound": 2.0},
-    "tight_distribution": {"n_samples": 9, "n_features": 3, "bound": 3.0, "random_state": 0},
-    "tight_error": {"k": 3, "bound": 3.0},
-    "tight_features": {"error": 0.2, "bound": 3.0},
+    "tight_distribution": {"n_samples": 9, "n_features": 3, "radius": 3.0, "random_state": 0},
+    "tight_error": {"k": 3, "radius": 3.0},
+    "tight_features": {"error": 0.2, "radius": 3.0},
 }
 POSITIVE, SHARE = (0, -1.0, np.nan, np.inf, "1", None, True), (0, 1, -0.1, 1.5, np.nan, "1", True)
 COUNT, NOT_NEGATIVE = (0, -1, 1.5, np.nan, "1", None, True), (-1.0, np.nan, np.inf, "1", None, True)
@@ -69,13 +69,13 @@ BAD = {
     **dict.fromkeys(["k", "steps", "samples", "n_reference", "n_samples", "n_features"], COUNT),
     **dict.fromkeys(["ridge", "misfit", "least"], NOT_NEGATIVE),
     "n_weak": (-1, 1.5, "1", None, True),
-    "bound": (1, 0.5, -3.0, np.nan, "3"),
     "gradient": (-1.0, np.nan, np.inf, "1", None, True),
     "loss": ("poisson", "nonsense", Poisson(), Huber, 1.0, None),
     "coef": ([1.0], [np.nan, 1.0], [[1.0, 2.0]]),
     "moments": ([1.0], [-1.0, 1.0], [np.inf, 1.0]),
 }
 FREE = {"random_state"}
+RADIUS_ABOVE_ONE = (1, 0.5, -3.0, np.nan, "3")
 
 
 def test_all_functions_are_under_the_laws():
@@ -83,31 +83,40 @@ def test_all_functions_are_under_the_laws():
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_nonsense_is_refused(name):
+def test_invalid_arguments_raise_errors(name):
     function, call = getattr(theory, name), CALLS[name]
     function(**call)
     for argument in set(call) - FREE:
         # None stands for what is not known, where that may be left out.
         optional = inspect.signature(function).parameters[argument].default is None
-        for value in BAD[argument]:
+        tight = argument == "radius" and name.startswith("tight")
+        for value in (*BAD[argument], *(RADIUS_ABOVE_ONE if tight else ())):
             if value is None and optional:
                 continue
-            with pytest.raises(ValueError, match=r"[a-z]") as refused:
+            # What is not a number, or not a whole one where that is needed, is of the wrong type.
+            whole = BAD[argument] is COUNT or argument == "n_weak"
+            wrong_type = isinstance(value, str | bool | None) or (whole and not isinstance(value, int))
+            error = TypeError if wrong_type and argument not in {"loss", "coef", "moments"} else ValueError
+            with pytest.raises(error, match=r"[a-z]") as raised:
                 function(**{**call, argument: value})
-            message = str(refused.value)
+            message = str(raised.value)
             if argument not in ("loss", "norm", "radius"):
                 assert argument in message, (argument, value, message)
             assert message.endswith("."), message
 
 
-def test_options_are_refused_by_name():
-    with pytest.raises(ValueError, match="stop must be one of 'accuracy', 'gap'; got 'time'"):
+def test_invalid_options_raise_errors():
+    with pytest.raises(
+        ValueError, match=r"'stop' parameter of this function must be one of 'accuracy', 'gap'. Got 'time'"
+    ):
         theory.ball_steps("squared_error", radius=1, accuracy=1, stop="time")
-    with pytest.raises(ValueError, match="rule must be one of 'objective', 'gradient'; got 'refit'"):
+    with pytest.raises(
+        ValueError, match=r"'rule' parameter of this function must be one of 'objective', 'gradient'. Got 'refit'"
+    ):
         theory.foba_tolerance(gradient=1.0, curvature=1.0, single=1.0, rule="refit")
 
 
-def test_what_cannot_be_together_is_refused():
+def test_contradictory_arguments_raise_errors():
     with pytest.raises(ValueError, match="curvature is the smallest along sparse directions and cannot be above"):
         theory.forward_features_if_curved("log_loss", accuracy=0.1, **CURVED)
     with pytest.raises(ValueError, match="curvature is the smallest along sparse directions and cannot be above"):
@@ -127,9 +136,11 @@ def test_what_cannot_be_together_is_refused():
     for function, accuracy in ((theory.least_features_squared, 0.06), (theory.least_features_absolute, 0.11)):
         with pytest.raises(ValueError, match="proved for an accuracy of at most"):
             function(radius=3.0, accuracy=accuracy)
-        with pytest.raises(ValueError, match="radius must be above 2 and finite; got 2"):
+        with pytest.raises(
+            ValueError, match=r"'radius' parameter of this function must be a float in the range \(2, 1e\+30\]. Got 2"
+        ):
             function(radius=2.0, accuracy=0.01)
-    with pytest.raises(ValueError, match=r"norm must lie between 1e-30 and 1e\+30; got 1e\+200"):
+    with pytest.raises(ValueError, match=r"'norm' .* must be a float in the range \[1e-30, 1e\+30\]. Got 1e\+200"):
         theory.forward_features("squared_error", norm=1e200, accuracy=0.1)
 
 
@@ -175,8 +186,8 @@ FORMULAS = [
     ("noise_visible", {"tol": 0.25, "curvature": 0.5}, 8.0),
     ("noise_excess", {"n_reference": 2, "n_weak": 3, "tol": 0.1, "confidence": 0.9, **LOUD}, EXCESS),
     ("noise_sparsity_for_excess", {"n_reference": 1, "curvature": 1.0}, 83),
-    ("tight_error", {"k": 8, "bound": 3.0}, 0.5),
-    ("tight_features", {"error": 0.5, "bound": 3.0}, 8),
+    ("tight_error", {"k": 8, "radius": 3.0}, 0.5),
+    ("tight_features", {"error": 0.5, "radius": 3.0}, 8),
 ]
 
 
@@ -274,12 +285,12 @@ def test_losses_by_name_object_and_constants():
         derivative = curvature = value
 
     assert theory.forward_features(Own(), **call) == by_curvature
-    for name in {**losses.FOR_NUMBERS, **losses.FOR_CLASSES}.keys() - {"poisson"}:
+    for name in {**losses.REGRESSION_LOSSES, **losses.CLASSIFICATION_LOSSES}.keys() - {"poisson"}:
         assert theory.forward_features(name, **call) >= 1
     assert theory.forward_features(losses.Multinomial(), **call) == 2 * by_curvature
     with pytest.raises(ValueError, match=r"Poisson\(\) has no bound on its curvature or its slope"):
         theory.forward_features("poisson", **call)
-    with pytest.raises(ValueError, match="smoothness must be positive"):
+    with pytest.raises(ValueError, match="'smoothness' parameter"):
         Constants(smoothness=0.0)
 
 
@@ -584,35 +595,35 @@ def test_streams_keep_their_bound():
     assert excess <= theory.stream_accuracy(samples=used, **about) <= 0.4
 
 
-@pytest.mark.parametrize("bound", [1.5, 3.0, 8.0])
-def test_tight_errors_are_those_of_the_distribution(bound):
+@pytest.mark.parametrize("radius", [1.5, 3.0, 8.0])
+def test_tight_errors_are_those_of_the_distribution(radius):
     """From the covariances of the distribution itself, and from a sample of it."""
-    a, n = 1 / bound, 100_000
-    X, y = theory.tight_distribution(n, 6, bound, random_state=1)
+    a, n = 1 / radius, 100_000
+    X, y = theory.tight_distribution(n, 6, radius, random_state=1)
     assert set(np.unique(X)) == set(np.unique(y)) == {-1.0, 1.0}
     path = SparseRegressor(k=6, fit_intercept=False).fit(X, y).path_
     for k in range(1, 7):
         H = (1 - a**2) * np.eye(k) + a**2
         exact = 1 - a**2 * np.linalg.inv(H).sum()
-        assert np.isclose(theory.tight_error(k, bound), exact, rtol=1e-12, atol=0)
+        assert np.isclose(theory.tight_error(k, radius), exact, rtol=1e-12, atol=0)
         model = path[k]
         squares = (y - X[:, model.support] @ model.coef) ** 2
         # The fit to the sample is better there than on the distribution by about 2 k / n, a small part of this.
         assert abs(squares.mean() - exact) <= 4 * squares.std() / math.sqrt(n) + 2 * k / n
-    dense = 0.5 * np.mean((y - X.mean(axis=1) * bound) ** 2)
-    assert np.isclose(dense, 0.5 * (bound**2 - 1) / 6, rtol=0.05)
+    dense = 0.5 * np.mean((y - X.mean(axis=1) * radius) ** 2)
+    assert np.isclose(dense, 0.5 * (radius**2 - 1) / 6, rtol=0.05)
 
 
 def test_tight_features_are_the_fewest():
-    for bound in (1.5, 3.0, 8.0):
+    for radius in (1.5, 3.0, 8.0):
         for error in (0.9, 0.5, 0.1, 0.02):
-            k = theory.tight_features(error, bound)
-            assert theory.tight_error(k, bound) <= error * (1 + 1e-9)
-            assert k == 1 or theory.tight_error(k - 1, bound) > error
-            if bound > 2 and error <= 0.1:
+            k = theory.tight_features(error, radius)
+            assert theory.tight_error(k, radius) <= error * (1 + 1e-9)
+            assert k == 1 or theory.tight_error(k - 1, radius) > error
+            if radius > 2 and error <= 0.1:
                 # The theorem's own lower bound, whose accuracy is half of a mean squared error.
-                assert k >= theory.least_features_squared(radius=bound, accuracy=error / 2)
-        errors = [theory.tight_error(k, bound) for k in range(1, 50)]
+                assert k >= theory.least_features_squared(radius=radius, accuracy=error / 2)
+        errors = [theory.tight_error(k, radius) for k in range(1, 50)]
         assert all(later < earlier for earlier, later in pairwise(errors))
 
 

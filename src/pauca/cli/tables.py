@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pauca.cli.console import DataError, count
 from pauca.cli.files import polars, with_safe_name
+from pauca.export.formula import FittedLinearModel
 from pauca.export.model_file import RawTable
 from pauca.wording import quoted
 
@@ -135,7 +136,7 @@ def build_columns(frame: pl.DataFrame, encoded: Sequence[EncodedColumn]) -> pl.D
     return pl.DataFrame([column.cast(pl.Float64).alias(one.name) for column, one in zip(columns, encoded, strict=True)])
 
 
-def required_columns(model: Any, columns: Iterable[str] = ()) -> list[EncodedColumn]:
+def required_columns(model: FittedLinearModel, columns: Iterable[str] = ()) -> list[EncodedColumn]:
     """The columns that a fitted model uses, of its own size.
 
     A model of the command line knows which of its raw columns held text. For any other model, a name with a ``=`` is
@@ -157,7 +158,7 @@ def known_levels(column: str, names: Iterable[str], raw_table: RawTable) -> set[
     return levels | {raw_table.baselines[column]}
 
 
-def encode(table: Any, model: Any) -> pl.DataFrame:
+def encode(table: Any, model: FittedLinearModel) -> pl.DataFrame:
     """Encode a raw table with text as the columns that a model uses.
 
     Parameters

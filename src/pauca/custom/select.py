@@ -28,8 +28,7 @@ from pauca.export import register_kind, save
 from pauca.methods import resolve
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method, Progress, run
-from pauca.search.history import Move
-from pauca.search.stop import Stop
+from pauca.search.history import Move, Stop
 from pauca.warnings import PaucaWarning
 
 # The empty models of two runs on one objective differ by no more than this share.

@@ -1,4 +1,4 @@
-"""X as a set of verbs, so that no other room ever asks how the data are stored."""
+"""The data matrix X as a set of operations, whatever its storage: no other package depends on it."""
 
 from __future__ import annotations
 

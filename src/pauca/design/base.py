@@ -1,4 +1,4 @@
-"""What the rest of the library may ask of a data matrix, and nothing more.
+"""The operations on a data matrix that the rest of the library uses.
 
 Conventions
 -----------
@@ -6,10 +6,10 @@ n, d        : rows and columns of X
 v           : row weights, shape (n,), non-negative, summing to one
 mean        : weighted column means, shape (d,); zeros when the columns are not centred
 spread      : weighted root mean square of the (centred) columns, shape (d,)
-standardised: ``(X - mean) / spread``, the only columns the rooms above ever see
+standardised: ``(X - mean) / spread``; all operations are on these columns
 
-Standardising is folded into the verbs. X itself is never copied, never densified and never written to,
-whatever its order, dtype or storage.
+Standardising is part of the operations: X itself is never copied, densified or written to, whatever its order, dtype or
+storage.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ import numpy as np
 # in double precision; it is treated as constant.
 CONSTANT_BELOW = 1e-13
 
-# Above this ratio of mean to spread the products with raw columns lose too many digits to the mean, and
-# the columns are centred block by block before they are multiplied.
+# Above this ratio of mean to spread, products with raw columns lose too many digits, and the columns are centred block
+# by block before they are multiplied.
 MEAN_DOMINATES_ABOVE = 1e3
 
-# A few columns are gathered in blocks of about this many numbers (half a megabyte), which stay in the cache while
-# they are worked on; blocks of all columns are larger, for BLAS to be at full speed. Neither ever rivals X.
+# A few columns are gathered in blocks of about this many numbers (half a megabyte), which stay in the cache; blocks of
+# all columns are larger, for BLAS to run at full speed. Both are small compared with X.
 GATHERED_NUMBERS = 1 << 16
 WIDE_NUMBERS = 1 << 19
 
 
 class Design(Protocol):
-    """A data matrix as a set of verbs on its standardised columns."""
+    """A data matrix as a set of operations on its standardised columns."""
 
     n_rows: int
     n_features: int
@@ -57,7 +57,7 @@ class Design(Protocol):
         ...
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
-        """A cheap guess at the products of the columns ``features`` with each other: shape (b, b)."""
+        """A cheap estimate of the products of the columns ``features`` with each other: shape (b, b)."""
         ...
 
     def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
@@ -69,13 +69,13 @@ class Design(Protocol):
         ...
 
     def products(self, left: np.ndarray) -> np.ndarray:
-        """Products of ``left`` of shape (m, n) with every standardised column, as they are: shape (m, d)."""
+        """Products of ``left`` of shape (m, n) with every standardised column, without weights: shape (m, d)."""
         ...
 
     def squares(self, weights: np.ndarray, sums: np.ndarray | None = None) -> np.ndarray:
         """Sums of the squares of every standardised column with ``weights`` of shape (m, n): shape (m, d).
 
-        ``sums`` are the ``products`` of the weights, where they are known already.
+        ``sums`` are the ``products`` of the weights, if they are known already.
         """
         ...
 
@@ -92,14 +92,14 @@ class Design(Protocol):
 
 
 class StandardisedColumns(ABC):
-    """What designs of every kind hold once the moments of their columns are known."""
+    """The base of all designs: what follows from the moments of the columns."""
 
     def __init__(self, mean: np.ndarray, variance: np.ndarray, weights: np.ndarray, *, center: bool) -> None:
         self.mean = mean
         self.spread = np.sqrt(variance)
         self.weights = weights
         self.usable = (self.spread > CONSTANT_BELOW * np.abs(mean)) & (self.spread > 0)
-        # Zeros for columns that cannot be used: they correlate with nothing.
+        # Zeros for constant columns, whose products are then zero.
         self._inverse_spread = np.zeros_like(mean)
         np.divide(1.0, self.spread, out=self._inverse_spread, where=self.usable)
         self._means_dominate = bool(np.any(np.abs(mean) * self._inverse_spread > MEAN_DOMINATES_ABOVE))
@@ -126,7 +126,7 @@ class StandardisedColumns(ABC):
 
     @abstractmethod
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Least and largest entry of every column of X."""
+        """Smallest and largest entry of every column of X."""
 
     @abstractmethod
     def products(self, left: np.ndarray) -> np.ndarray:
@@ -142,18 +142,18 @@ class StandardisedColumns(ABC):
         return np.maximum(squares, 0.0, out=squares)
 
     def _weighted(self, target: np.ndarray) -> np.ndarray:
-        """``v * target``, centred first where the columns are: one side centred is enough for a product."""
+        """``v * target``, centred first if the columns are: a product needs one centred factor only."""
         v = self.weights
         return v * (target - v @ target) if self._center else v * target
 
     def _standardise(self, block: np.ndarray, features: Sequence[int] | np.ndarray) -> np.ndarray:
-        """The columns ``features``, gathered into a block of floats, standardised in place."""
+        """Standardise a block of the columns ``features`` in place."""
         block -= self.mean[features]
         block *= self._inverse_spread[features]
         return block
 
 
 def row_blocks(n_rows: int, width: int, numbers: int) -> Iterator[slice]:
-    """Slices that cut ``n_rows`` into blocks of ``width`` columns with about so many ``numbers``."""
+    """Slices that split ``n_rows`` into blocks of ``width`` columns with about so many ``numbers``."""
     step = max(1, numbers // max(1, width))
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))

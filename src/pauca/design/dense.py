@@ -9,22 +9,22 @@ import numpy as np
 
 from pauca.design.base import GATHERED_NUMBERS, WIDE_NUMBERS, StandardisedColumns, row_blocks
 
-# The moments are gathered with element-wise passes: their blocks should stay in the cache.
+# Moments take element-wise passes: their blocks should stay in the cache.
 MOMENT_BLOCK_NUMBERS = 1 << 17
 
-# The plain formula for the variance loses the digits of this ratio; above it the columns are shifted first.
-PLAIN_RATIO = 1e4
+# The formula E[x^2] - E[x]^2 loses the digits of the ratio of its terms; above this one the columns are centred first.
+LARGEST_MOMENT_RATIO = 1e4
 
-# Rows behind a guess at correlations.
+# Rows for an estimate of correlations.
 SAMPLED_ROWS = 256
 
 
 class DenseDesign(StandardisedColumns):
-    """Verbs on a two-dimensional array.
+    """Operations on a two-dimensional array.
 
-    Products are BLAS calls on X as it lies in memory wherever that loses nothing. Other dtypes, strides that
-    BLAS cannot read, and columns whose mean dwarfs their spread go through row blocks that are cast and centred
-    on the way: the block is a temporary, X is not touched, and every sum is in double precision.
+    Products are BLAS calls on X as it lies in memory where that loses no digits. For other dtypes, strides that BLAS
+    cannot read, and columns whose mean is far larger than their spread, temporary row blocks are converted and centred:
+    X is never changed, and every sum is in double precision.
     """
 
     def __init__(self, X: np.ndarray, weights: np.ndarray, *, center: bool) -> None:
@@ -61,11 +61,11 @@ class DenseDesign(StandardisedColumns):
                 block *= self.weights[rows, None]
             leftover += np.ones(len(block)) @ block
             part = block.T @ self._all_columns(rows)
-            # The first part is kept as it is: making and filling arrays of this size costs as much as a read of X.
+            # The first part is reused: allocating and filling an array of this size costs as much as reading X.
             product = part if product is None else np.add(product, part, out=product)
         assert product is not None
         if not self._means_dominate:
-            # The second centring: a mean that is off by rounding would come back multiplied by the mean itself.
+            # Centre again: the rounding error of a mean would otherwise be multiplied by the mean itself.
             for position, excess in enumerate(leftover):
                 product[position] -= excess * self.mean
         product *= self._inverse_spread * (self.weights[0] if self._uniform else 1.0)
@@ -104,9 +104,9 @@ class DenseDesign(StandardisedColumns):
         rows = np.unique(np.linspace(0, self.n_rows - 1, SAMPLED_ROWS).astype(np.intp))
         block = self._standardised(rows, features)
         weights = self.weights[rows]
-        guess = (block.T * (weights / max(weights.sum(), np.finfo(float).tiny))) @ block
-        # What is within the sample's noise is taken to be nothing; many small errors would drown the few large entries.
-        return np.where(np.abs(guess) < 3.5 / np.sqrt(len(rows)), 0.0, guess)
+        estimate = (block.T * (weights / max(weights.sum(), np.finfo(float).tiny))) @ block
+        # Entries within the sample's noise are set to zero: many small errors would outweigh the few large entries.
+        return np.where(np.abs(estimate) < 3.5 / np.sqrt(len(rows)), 0.0, estimate)
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         return self._X.min(axis=0).astype(np.float64), self._X.max(axis=0).astype(np.float64)
@@ -118,7 +118,7 @@ class DenseDesign(StandardisedColumns):
         return row_blocks(self.n_rows, self.n_features, WIDE_NUMBERS)
 
     def _all_columns(self, rows: slice) -> np.ndarray:
-        """Some rows of X as floats, and centred where the means would drown the rest."""
+        """Some rows of X as floats, centred if means dominate."""
         return self._X[rows] - self.mean if self._means_dominate else self._X[rows].astype(np.float64, copy=False)
 
     def _standardised(self, rows: slice | np.ndarray, features: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -137,7 +137,7 @@ def _blas_reads(X: np.ndarray) -> bool:
 
 
 def _moments(X: np.ndarray, weights: np.ndarray, center: bool, plain: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Means and variances (second moments where columns are not centred), by the cheapest way that keeps the digits."""
+    """Means and variances (second moments without centring), by the cheapest formula that keeps the digits."""
     if plain:
         second = _weighted_squares(X, weights)
         if not center:
@@ -145,7 +145,7 @@ def _moments(X: np.ndarray, weights: np.ndarray, center: bool, plain: bool) -> t
         mean = weights @ X
         square = mean * mean
         second -= square
-        if np.all(square <= PLAIN_RATIO * second):
+        if np.all(square <= LARGEST_MOMENT_RATIO * second):
             return mean, second
     if X.flags.f_contiguous:
         return _moments_by_columns(X, weights, center)
@@ -163,7 +163,7 @@ def _weighted_squares(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _moments_by_rows(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Means in one pass over blocks of rows; variances about them, and what rounding left of the means, in another."""
+    """Means in one pass over blocks of rows; variances about them, and the rounding of the means, in another."""
     n_rows, n_features = X.shape
     step = max(1, MOMENT_BLOCK_NUMBERS // n_features)
     blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
@@ -175,16 +175,16 @@ def _moments_by_rows(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[
     second = np.zeros(n_features)
     buffer = np.empty((min(step, n_rows), n_features))
     for rows in blocks:
-        away = np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
-        left += weights[rows] @ away
-        second += weights[rows] @ np.multiply(away, away, out=away)
+        centred = np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
+        left += weights[rows] @ centred
+        second += weights[rows] @ np.multiply(centred, centred, out=centred)
     if not center:
         return mean, second
     return mean + left, np.maximum(second - left * left, 0.0)
 
 
 def _moments_by_columns(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Means and variances in one pass over blocks of columns that stay in the cache for their second look."""
+    """Means and variances in one pass over blocks of columns, which stay in the cache."""
     n_rows, n_features = X.shape
     mean = np.zeros(n_features)
     variance = np.empty(n_features)
@@ -193,7 +193,7 @@ def _moments_by_columns(X: np.ndarray, weights: np.ndarray, center: bool) -> tup
         columns = slice(start, min(start + step, n_features))
         block = X[:, columns].T.astype(np.float64)
         if center:
-            for _ in range(2):  # the second time takes away what rounding left
+            for _ in range(2):  # the second time removes the rounding of the first
                 left = block @ weights
                 mean[columns] += left
                 block -= left[:, None]

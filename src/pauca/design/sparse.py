@@ -10,27 +10,27 @@ from scipy import sparse
 
 from pauca.design.base import GATHERED_NUMBERS, WIDE_NUMBERS, StandardisedColumns, row_blocks
 
-# Chosen columns fuller than this are multiplied as a dense block: the sparse product's bookkeeping costs more.
+# Columns with more than this share of nonzeros are multiplied as a dense block: a sparse product takes longer.
 DENSE_ABOVE = 0.1
 
-# No more than this many numbers (32 MB) of such a block are made at once.
+# At most this many numbers (32 MB) of such a block are held at once.
 DENSE_NUMBERS = 1 << 22
 
 
 class SparseDesign(StandardisedColumns):
-    """Verbs on a CSC or CSR matrix; the means are taken out of the products, never out of the entries."""
+    """Operations on a CSC or CSR matrix; means are subtracted from the products, never from the entries."""
 
     def __init__(self, X: sparse.sparray | sparse.spmatrix, weights: np.ndarray, *, center: bool) -> None:
         self.n_rows, self.n_features = X.shape
         self.nbytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
         if not X.has_canonical_format:
-            # Entries stored twice add up: the one kind of sparse data that must be copied to be read.
+            # Duplicate entries must be summed: the only kind of sparse data that is copied.
             X = X.copy()
             X.sum_duplicates()
         self._X = X
         mean = np.zeros(self.n_features)
         if center:
-            # The second time takes away what rounding left of the first, which may exceed a small spread.
+            # The second time removes the rounding of the first, which may exceed a small spread.
             for _ in range(2):
                 mean += _moments_about(mean, X, weights)[0]
         super().__init__(mean, _moments_about(mean, X, weights)[1], weights, center=center)
@@ -83,7 +83,7 @@ class SparseDesign(StandardisedColumns):
             yield rows, (product.toarray() if sparse.issparse(product) else product) - shift
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
-        # A sample of rows would miss most entries, and the product of sparse columns is cheap: no need to guess.
+        # A sample of rows would miss most entries, and the exact product of sparse columns is cheap.
         chosen = self._X[:, features]
         product = (chosen.T @ self._weighted_rows(chosen)).toarray()
         product -= np.outer(self.mean[features], self.mean[features])
@@ -101,7 +101,7 @@ class SparseDesign(StandardisedColumns):
         return sparse.csr_array((data, by_rows.indices, by_rows.indptr), shape=by_rows.shape)
 
     def _gram_from_dense_columns(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Products with centred dense columns: exact where means dwarf spreads, fast where columns are full."""
+        """Products with centred dense columns: accurate where means dominate, fast where columns are full."""
         product = np.empty((len(features), self.n_features))
         at_once = max(1, DENSE_NUMBERS // self.n_rows)
         for start in range(0, len(features), at_once):
@@ -123,10 +123,10 @@ def _moments_about(
     second = np.zeros(len(point))
     for rows, columns, values in _entries(X):
         v = weights[rows]
-        away = values - point[columns]
+        centred = values - point[columns]
         stored_weight += np.bincount(columns, weights=v, minlength=len(point))
-        first += np.bincount(columns, weights=v * away, minlength=len(point))
-        second += np.bincount(columns, weights=v * away * away, minlength=len(point))
+        first += np.bincount(columns, weights=v * centred, minlength=len(point))
+        second += np.bincount(columns, weights=v * centred * centred, minlength=len(point))
     missing = 1.0 - stored_weight
     # In a full column this is the rounding of a sum, which must not be multiplied by the square of a large mean.
     missing[missing < len(weights) * np.finfo(float).eps] = 0.0

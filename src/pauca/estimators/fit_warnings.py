@@ -10,8 +10,8 @@ import numpy as np
 from pauca.constraints.parsing import ConstraintParser
 from pauca.estimators.settings import SearchSettings
 from pauca.results.path import Path
+from pauca.search.history import Stop
 from pauca.search.problem import SearchRun
-from pauca.search.stop import Stop
 from pauca.wording import quoted_columns
 
 SEPARABLE = (

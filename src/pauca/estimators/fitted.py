@@ -21,7 +21,7 @@ from pauca.export.sql import to_sql
 from pauca.model import Model
 from pauca.results.path import Path
 from pauca.results.summary import summarize
-from pauca.search.stop import Stop
+from pauca.search.history import Stop
 
 
 class PathMixin:

@@ -11,8 +11,7 @@ from pauca.export.values import read_array, write_array
 from pauca.model import Model
 from pauca.results.choice import CRITERIA, FOLD_RULES, Choice
 from pauca.results.path import Path
-from pauca.search.history import Move
-from pauca.search.stop import Stop
+from pauca.search.history import Move, Stop
 
 FIELDS = ("features", "output_names", "two_classes", "feature_groups", "costs", "choice", "stop", "moves", "models")
 
@@ -59,7 +58,8 @@ def read_path(fields: dict[str, JsonReader]) -> Path:
     n_coords = n_features + n_free
     if free is not None and n_free and free[-1] >= n_coords:
         fields["custom"].fail("a free coordinate is beyond the last coordinate")
-    outputs, classes = fields["output_names"].optional(_read_outputs), fields["two_classes"].optional(_read_two_classes)
+    outputs = fields["output_names"].optional(_read_outputs)
+    classes = fields["two_classes"].optional(lambda reader: reader.strings(2))
     if outputs is not None and classes is not None:
         fields["two_classes"].fail("two classes have a single output, but there are output names")
     labels, owner = _read_groups(fields["feature_groups"], n_coords, free)
@@ -97,10 +97,6 @@ def _read_features(reader: JsonReader, n_free: int) -> tuple[int, np.ndarray | N
 
 def _read_outputs(reader: JsonReader) -> list[str]:
     return reader.strings() or reader.fail("the list is empty; a single output without a name is null")
-
-
-def _read_two_classes(reader: JsonReader) -> list[str]:
-    return reader.strings(2)
 
 
 def _read_groups(
@@ -147,7 +143,9 @@ def _read_model(
     return Model(
         support=np.array(support, dtype=np.intp),
         coef=_read_coef(fields["coef"], n_outputs, len(support)),
-        intercept=_read_intercept(fields["intercept"], n_outputs),
+        intercept=fields["intercept"].finite()
+        if n_outputs == 1
+        else np.array(fields["intercept"].finite_list(n_outputs)),
         objective=fields["objective"].finite(),
         importance=_read_numbers(fields["importance"], len(units)),
         units=np.array(units, dtype=np.intp),
@@ -163,10 +161,6 @@ def _read_coef(reader: JsonReader, n_outputs: int, n_columns: int) -> np.ndarray
         return np.array(reader.finite_list(n_columns), dtype=np.float64)
     rows = [row.finite_list(n_columns) for row in reader.items(n_outputs)]
     return np.array(rows, dtype=np.float64).reshape(n_outputs, n_columns)
-
-
-def _read_intercept(reader: JsonReader, n_outputs: int) -> float | np.ndarray:
-    return reader.finite() if n_outputs == 1 else np.array(reader.finite_list(n_outputs), dtype=np.float64)
 
 
 def _write_choice(choice: Choice) -> dict[str, Any]:

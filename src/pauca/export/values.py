@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pauca.export.files import JsonReader, ModelFileError, encode_float
-from pauca.losses import FOR_CLASSES, FOR_NUMBERS, Multinomial
-from pauca.methods import BY_NAME
+from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Multinomial
+from pauca.methods import METHODS
 
 C = TypeVar("C", bound=type)
 
@@ -25,7 +25,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 
 CLASSES: dict[str, type] = {
-    known.__name__: known for known in (*FOR_NUMBERS.values(), *FOR_CLASSES.values(), Multinomial, *BY_NAME.values())
+    known.__name__: known
+    for known in (*REGRESSION_LOSSES.values(), *CLASSIFICATION_LOSSES.values(), Multinomial, *METHODS.values())
 }
 """Losses and methods that a file may name, by the names of their classes."""
 
@@ -54,17 +55,17 @@ def register_class(loss_or_method: C) -> C:
     ... class Biweight(Huber):
     ...     '''A custom loss.'''
     """
-    name, known = loss_or_method.__name__, CLASSES.get(loss_or_method.__name__)
-    # A notebook cell that is run again defines the same class once more.
-    if known is not None and (known.__module__, known.__qualname__) != (
-        loss_or_method.__module__,
-        loss_or_method.__qualname__,
-    ):
-        raise ValueError(
-            f"The name {name!r} is already registered for {known.__module__}.{known.__qualname__}; rename the class."
-        )
+    name = loss_or_method.__name__
+    known = _full_name(CLASSES.get(name, loss_or_method))
+    # The same full name is the same class, defined again by a notebook cell that was run twice.
+    if known != _full_name(loss_or_method):
+        raise ValueError(f"The name {name!r} is already registered for {known}; rename the class.")
     CLASSES[name] = loss_or_method
     return loss_or_method
+
+
+def _full_name(known: type) -> str:
+    return f"{known.__module__}.{known.__qualname__}"
 
 
 def write_value(value: Any, name: str) -> Any:

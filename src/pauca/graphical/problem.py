@@ -25,9 +25,8 @@ from pauca.model_selection.selection import Selection, Weigh
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal, Method
-from pauca.search.history import History, Move
+from pauca.search.history import History, Move, Stop
 from pauca.search.problem import SearchRun
-from pauca.search.stop import Stop
 from pauca.wording import quoted_columns
 
 # What folds are scored by.

@@ -25,9 +25,9 @@ from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.sizes import AUTO, check_cross_validation
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Progress
+from pauca.search.history import Stop
 from pauca.search.parallel import Watch
 from pauca.search.problem import Target
-from pauca.search.stop import Stop
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 

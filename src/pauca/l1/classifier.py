@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pauca.estimators.classification import ClassificationMixin
+from pauca.estimators.classifier import ClassificationMixin
 from pauca.export import register_kind
 from pauca.l1.base import ARRAYS, NUMBERS, L1Model
 from pauca.losses import Loss

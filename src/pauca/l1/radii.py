@@ -17,9 +17,9 @@ from pauca.model_selection.folds import Fold
 from pauca.model_selection.scoring import Models, Scorer, weigh_folds
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget
+from pauca.search.history import Stop
 from pauca.search.parallel import Watch
 from pauca.search.problem import Target
-from pauca.search.stop import Stop
 
 # The first ball has this share of the length of the best step along a single coordinate, and each further one is so
 # much larger than the one before.

@@ -14,8 +14,7 @@ from pauca.l1.frank_wolfe import vertices
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.losses import Loss
 from pauca.search.driver import Budget, Progress, interrupted_once
-from pauca.search.history import Move
-from pauca.search.stop import Stop
+from pauca.search.history import Move, Stop
 
 METHODS = ("corrective", "pairwise", "away", "forward")
 STEPS = ("line", "closed")

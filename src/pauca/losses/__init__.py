@@ -1,4 +1,4 @@
-"""Losses: convex functions of a target and a score. They never see X."""
+"""Convex losses of a target and a linear score."""
 
 from __future__ import annotations
 
@@ -26,29 +26,31 @@ __all__ = [
     "resolve",
 ]
 
-FOR_NUMBERS = {
+REGRESSION_LOSSES = {
     "absolute_error": AbsoluteError,
     "huber": Huber,
     "poisson": Poisson,
     "quantile": Quantile,
     "squared_error": SquaredError,
 }
-FOR_CLASSES = {"hinge": Hinge, "log_loss": LogLoss, "squared_hinge": SquaredHinge}
+CLASSIFICATION_LOSSES = {"hinge": Hinge, "log_loss": LogLoss, "squared_hinge": SquaredHinge}
 
 
 def resolve(loss: Any, *, classes: bool) -> Loss:
-    """A loss from its name or an object, for targets that are classes or numbers.
+    """The loss of a name, for targets that are classes or numbers; a loss object is returned unchanged.
 
     Examples
     --------
     >>> resolve("huber", classes=False)
     Huber(threshold=None)
     """
-    fitting, other = (FOR_CLASSES, FOR_NUMBERS) if classes else (FOR_NUMBERS, FOR_CLASSES)
-    if isinstance(loss, str) and loss in fitting:
-        return fitting[loss]()
-    misplaced = loss in other if isinstance(loss, str) else isinstance(loss, Loss) and loss.classifies != classes
-    if misplaced:
+    allowed, other = REGRESSION_LOSSES, CLASSIFICATION_LOSSES
+    if classes:
+        allowed, other = other, allowed
+    if isinstance(loss, str) and loss in allowed:
+        return allowed[loss]()
+    wrong_kind = loss in other if isinstance(loss, str) else isinstance(loss, Loss) and loss.classifies != classes
+    if wrong_kind:
         where = "SparseRegressor" if classes else "SparseClassifier"
         kind = "numbers" if classes else "classes"
         raise ValueError(f"loss={loss!r} is for targets that are {kind}; use {where}.")
@@ -56,5 +58,5 @@ def resolve(loss: Any, *, classes: bool) -> Loss:
         return loss
     if isinstance(loss, type) and issubclass(loss, Loss):
         raise ValueError(f"loss must be an object, not a class: write {loss.__name__}().")
-    names = ", ".join(repr(name) for name in sorted(fitting))
+    names = ", ".join(repr(name) for name in sorted(allowed))
     raise ValueError(f"loss must be one of {names} or an object with the methods of pauca.losses.Loss; got {loss!r}.")

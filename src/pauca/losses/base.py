@@ -1,4 +1,4 @@
-"""What a loss is: a convex function of one score, and what it knows of itself."""
+"""The base class of losses: convex functions of one score, with what is known of their derivatives."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ class Slopes(NamedTuple):
 class Loss(ABC):
     """A convex loss ``L(y, a) >= 0`` of a target y and a linear score a.
 
-    A loss of your own needs three methods, ``value``, ``derivative`` and ``curvature``: all take arrays of targets and
-    scores of one shape and work elementwise. What else is known of it makes the search faster or its reports richer,
-    and may be left out.
+    A custom loss needs three methods, ``value``, ``derivative`` and ``curvature``: all take arrays of targets and
+    scores of one shape and work elementwise. All else is optional: it makes the search faster or adds to reports.
 
     Conventions
     -----------
     y, a : arrays of one shape, (n,) or (C, n) for C outputs; classification losses of one score have y in {-1, 1}
     smoothness  : beta with ``L'' <= beta`` everywhere, or None
     lipschitz   : rho with ``|L'| <= rho`` everywhere, or None
-    steepness   : M with ``|L'''| <= M L''`` everywhere, or None; it bounds how fast the curvature can change
+    self_concordance : M with ``|L'''| <= M L''`` everywhere, or None; it bounds how fast the curvature can change
 
     Examples
     --------
@@ -49,18 +48,18 @@ class Loss(ABC):
     """Whether targets are classes; then y is coded as -1 and 1."""
     smoothness: float | None = None
     lipschitz: float | None = None
-    steepness: float | None = None
+    self_concordance: float | None = None
     joint: ClassVar[bool] = False
     """Whether all scores of a row share one loss; then y holds classes coded as 0, 1, 2, ..., shape (n,)."""
     may_diverge: ClassVar[bool] = False
-    """Whether the infimum may lie at infinite scores, as with classes that can be separated."""
+    """Whether the infimum may lie at infinite scores, as with separable classes."""
     flat: ClassVar[bool] = False
-    """Whether the curvature is zero over whole intervals, so that it says little of longer steps."""
+    """Whether the curvature is zero over whole intervals, so that it says little about longer steps."""
     quadratic: ClassVar[bool] = False
     """Whether this is squared loss, for which there are closed forms."""
     link: ClassVar[str | None] = "identity"
-    """What ``prediction`` makes of a score, or ``probabilities`` of scores, for those who write it in other languages:
-    "identity", "exp", "log_loss" or "softmax". It counts where it stands in the same class as that method."""
+    """The inverse link that ``prediction`` or ``probabilities`` applies to scores, for exports to other languages:
+    "identity", "exp", "log_loss" or "softmax". It must be set in the same class as that method."""
 
     @abstractmethod
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -79,27 +78,27 @@ class Loss(ABC):
         return Slopes(self.derivative(y, a), self.curvature(y, a))
 
     def coupling(self, curvature: np.ndarray) -> np.ndarray | None:
-        """Where the scores of a row share a loss: u of shape (C, n) with Hessian ``diag(curvature) - u u'`` per row."""
+        """For joint losses: u of shape (C, n) with the Hessian ``diag(curvature) - u u'`` of each row."""
         return None
 
     def broad_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """A curvature that serves for steps of the size a further feature makes, not for tiny ones alone."""
+        """A curvature for steps as large as those of adding a feature, not only for infinitesimal ones."""
         return self.curvature(y, a)
 
     def for_classes(self, n_classes: int) -> Loss:
-        """The loss for so many classes: by default each class is told from all others by this one."""
+        """The loss for ``n_classes`` classes: by default this one, one class against the rest."""
         return self
 
     def typical_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> float:
-        """One number for the size of the curvature over the range of scores that matter."""
+        """The mean curvature over the scores, one number."""
         return float(np.mean(self.broad_curvature(y, a, weights) @ weights))
 
     def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
         """``sup_a t a - L(y, a)``, infinite outside its domain."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what its conjugate is.")
+        raise NotImplementedError(f"{type(self).__name__} has no conjugate; implement the method conjugate(y, t).")
 
     def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """The loss by which models are scored on rows they have not seen."""
+        """The loss by which models are scored on rows held out."""
         return self.value(y, a)
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
@@ -109,15 +108,15 @@ class Loss(ABC):
             "criterion to choose by cross-validation."
         )
 
-    def check_target(self, y: np.ndarray) -> None:  # noqa: B027 - every y will do unless a loss says otherwise
-        """Raise ``ValueError`` with a sentence if the loss has no meaning for some y."""
+    def check_target(self, y: np.ndarray) -> None:  # noqa: B027 - any y is valid by default
+        """Raise ``ValueError`` if the loss is not defined for some y."""
 
     def prediction(self, a: np.ndarray) -> np.ndarray:
-        """The target a score stands for: the mean, median or quantile that is modelled."""
+        """The predicted target of a score: the mean, median or quantile that is modelled."""
         return a
 
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
-        """A constant score to start from, near the best one; infinite if that is, as for a class without weight."""
+        """A constant score near the best one, to start from; infinite if that is, as for a class without weight."""
         return 0.0
 
     def constants(self, y: np.ndarray, weights: np.ndarray, n_outputs: int) -> np.ndarray:
@@ -125,29 +124,29 @@ class Loss(ABC):
         return np.array([self.constant(output, weights) for output in y])
 
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
-        """The loss with whatever it leaves open set from the targets of all outputs, shape (C, n)."""
+        """The loss with unset parameters set from the targets of all outputs, shape (C, n)."""
         return self
 
     def smoothed(self, y: np.ndarray, weights: np.ndarray, *, center: bool) -> Loss:
-        """A smooth loss to minimise in this one's place, for targets of shape (C, n); smooth losses are their own."""
+        """A smooth loss to minimise instead of this one, for targets of shape (C, n); a smooth loss itself."""
         return self
 
     def envelope(self, beta: float) -> Loss:
         """A loss of curvature at most ``beta`` that lies at most ``lipschitz^2 / (2 beta)`` below this one.
 
-        Smooth losses are their own.
+        A smooth loss returns itself.
         """
         return self
 
     def easier(self) -> Loss | None:
-        """A smoother loss whose minimiser is a good start for this one, if refits may need it."""
+        """A smoother loss whose minimiser is a good warm start for this one; None if there is none."""
         return None
 
-    def link_of(self, verb: str) -> str | None:
-        """The link of ``prediction`` or ``probabilities``; None where it is not stated beside that method."""
-        # A class that says anew what a score stands for does not inherit what was said of another formula.
-        said: Mapping[str, Any] = next((vars(one) for one in type(self).__mro__ if verb in vars(one)), {})
-        return said.get("link")
+    def link_of(self, method: str) -> str | None:
+        """The link of ``prediction`` or ``probabilities``; None if the class of that method does not set it."""
+        # A class that overrides the method does not inherit the link of another formula.
+        attributes: Mapping[str, Any] = next((vars(one) for one in type(self).__mro__ if method in vars(one)), {})
+        return attributes.get("link")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)

@@ -7,15 +7,15 @@ from scipy.special import xlogy
 
 from pauca.losses.base import Loss, Slopes
 
-# On rows held out nobody is taken to be surer than this: where classes can be separated, probabilities of zero and one
-# are claimed without reason, and a single row would outweigh all others.
+# Probabilities of rows held out are at least this: with separable classes a model predicts probabilities near zero
+# and one, and a single wrong row would outweigh all others.
 LEAST_PROBABILITY = 1e-3
 
 
-def check_signs(y: np.ndarray) -> None:
+def check_binary_target(y: np.ndarray) -> None:
     """Refuse classes that are not coded as -1 and 1."""
     if not np.all(np.abs(y) == 1):
-        raise ValueError("The two classes must be coded as -1 and 1; SparseClassifier does so by itself.")
+        raise ValueError("The two classes must be coded as -1 and 1; SparseClassifier does this itself.")
 
 
 class LogLoss(Loss):
@@ -24,12 +24,12 @@ class LogLoss(Loss):
     classifies = True
     smoothness = 0.25
     lipschitz = 1.0
-    steepness = 1.0
+    self_concordance = 1.0
     may_diverge = True
     link = "log_loss"
 
     def check_target(self, y: np.ndarray) -> None:
-        check_signs(y)
+        check_binary_target(y)
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         margin = y * a
@@ -42,7 +42,7 @@ class LogLoss(Loss):
         return self.slopes(y, a).curvature
 
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
-        # In place: at this size making arrays costs as much as filling them. Beyond 700 there is nothing left to tell.
+        # In place: allocating arrays of this size costs as much as filling them. exp overflows beyond 709.
         odds = y * a
         np.exp(np.minimum(odds, 700.0, out=odds), out=odds)
         wrong = 1.0 + odds
@@ -80,14 +80,14 @@ class LogLoss(Loss):
 
 
 class SquaredHinge(Loss):
-    """``max(0, 1 - y a)^2 / 2``: margins of one are enough, the shortfall counts squared."""
+    """``max(0, 1 - y a)^2 / 2``: half the square of the shortfall from a margin of one."""
 
     classifies = True
     smoothness = 1.0
     flat = True
 
     def check_target(self, y: np.ndarray) -> None:
-        check_signs(y)
+        check_binary_target(y)
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return 0.5 * np.maximum(0.0, 1.0 - y * a) ** 2
@@ -120,7 +120,7 @@ class Multinomial(Loss):
 
     def check_target(self, y: np.ndarray) -> None:
         if np.any(y < 0) or np.any(y != np.floor(y)):
-            raise ValueError("The classes must be coded as 0, 1, 2, ...; SparseClassifier does so by itself.")
+            raise ValueError("The classes must be coded as 0, 1, 2, ...; SparseClassifier does this itself.")
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         highest = a.max(axis=0)

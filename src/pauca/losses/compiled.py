@@ -1,4 +1,4 @@
-"""Derivatives of losses as a form and two numbers, for code that is compiled and cannot call an object."""
+"""Derivatives of losses as a form and two numbers, for compiled code that cannot call Python objects."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class CompiledSlope(NamedTuple):
     high: float = np.inf
 
 
-# The classes themselves and none derived from them: those might have other derivatives.
-KINDS = (SquaredError, LogLoss, Huber, AbsoluteError, Quantile, Hinge)
+# These classes only, not their subclasses, which may have other derivatives.
+SUPPORTED = (SquaredError, LogLoss, Huber, AbsoluteError, Quantile, Hinge)
 
 
 def check_compiled(loss: Loss) -> None:
-    """Refuse a loss that compiled code does not know."""
-    if type(loss) not in KINDS:
+    """Raise ``ValueError`` for a loss without a compiled form."""
+    if type(loss) not in SUPPORTED:
         raise ValueError(
-            f"There is no compiled form of {loss!r}; take SquaredError, Huber, AbsoluteError, Quantile, LogLoss "
+            f"There is no compiled form of {loss!r}; use SquaredError, Huber, AbsoluteError, Quantile, LogLoss "
             f"or Hinge."
         )
 
 
 def compiled_slope(loss: Loss) -> CompiledSlope:
-    """What compiled code must know of a loss.
+    """The form of a loss's derivative for compiled code.
 
     Examples
     --------

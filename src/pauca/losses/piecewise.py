@@ -1,4 +1,4 @@
-"""Quantiles of weighted numbers."""
+"""Piecewise linear losses (absolute error, quantile, hinge), and their smooth envelopes."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from abc import abstractmethod
 import numpy as np
 
 from pauca.losses.base import Loss
-from pauca.losses.classification import check_signs
+from pauca.losses.classification import check_binary_target
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """The least value below or at which lies at least ``share`` of the weight."""
+    """The smallest value with at least ``share`` of the weight at or below it."""
     order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weights[order])
-    position = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
+    cumulative = np.cumsum(weights[order])
+    position = np.searchsorted(cumulative, share * cumulative[-1] * (1 - 1e-12))
     return float(values[order[min(position, len(values) - 1)]])
 
 
-# The envelope that ranks candidates is wide enough for this share of the rows to lie where it is curved.
+# The curvature that ranks candidates is that of an envelope with this share of the rows in its curved part, whose width
+# is at least this share of the typical loss over the steepest slope.
 BROAD_SHARE = 0.5
 NARROWEST = 0.1
 
-# Where refits do not get on, they start from a minimum of an envelope so many times wider, at most so many times over.
+# A refit that does not converge restarts from the minimum of an envelope so many times wider, at most so many times.
 WIDER = 8.0
 MOST_WIDENINGS = 6
 
@@ -31,15 +32,16 @@ class PiecewiseLinear(Loss):
     """``max(lowest r, highest r)`` of a residual ``r = direction a - offset``.
 
     It is minimised through its Moreau envelope: with ``beta = lipschitz^2 / eps`` the envelope is smooth, lies below
-    the loss by at most ``eps / 2``, and its minimiser is within ``eps`` of the loss's own minimum, refits being exact
-    to far more than the other half. ``eps`` is ``accuracy`` times the loss of the best constant.
+    the loss by at most ``eps / 2``, and its minimiser is within ``eps`` of the loss's own minimum, since refits are
+    far more accurate than the other half. ``eps`` is ``accuracy`` times the loss of the best constant.
 
-    Shalev-Shwartz, Srebro and Zhang (2010), Lemma 2.5; their Corollary 2.6 runs to eps and so gets 1.5 eps.
+    Shalev-Shwartz, Srebro and Zhang (2010), Lemma 2.5; their Corollary 2.6 gives all of ``eps`` to the refit and so
+    ends at ``1.5 eps``.
 
     Parameters
     ----------
     accuracy : float, default=1e-3
-        How far the loss of a fitted model may be above the least on the same features, as a share of the loss of the
+        How far the loss of a fitted model may be above the minimum on the same features, as a share of the loss of the
         best constant.
     """
 
@@ -88,7 +90,7 @@ class PiecewiseLinear(Loss):
         scores = [self.constant(output, weights) if center else 0.0 for output in y]
         losses = [self.value(output, np.full_like(output, score)) for output, score in zip(y, scores, strict=True)]
         least = float(np.sum(losses @ weights))
-        # A perfect constant leaves nothing to fit; any envelope will do.
+        # If a constant fits perfectly, any envelope will do.
         return Envelope(self, len(y) * self.lipschitz**2 / (self.accuracy * least) if least > 0 else 1.0)
 
     def envelope(self, beta: float) -> Loss:
@@ -115,7 +117,7 @@ class AbsoluteError(PiecewiseLinear):
         return -self.lowest / (self.highest - self.lowest)
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
-        # Laplace's noise (for quantiles a lopsided one) of whatever scale fits best, one for each output.
+        # Laplace noise (asymmetric for quantiles) with the maximum likelihood scale of each output.
         return 2.0 * n_rows * float(np.sum(np.log(np.maximum(losses, np.finfo(float).tiny))))
 
 
@@ -125,9 +127,9 @@ class Quantile(AbsoluteError):
     Parameters
     ----------
     level : float, default=0.5
-        Which quantile, strictly between 0 and 1.
+        The level of the quantile, strictly between 0 and 1.
     accuracy : float, default=1e-3
-        As for every piecewise linear loss: the share of the best constant's loss by which a fit may miss the optimum.
+        The share of the best constant's loss by which a fit may miss the optimum.
     """
 
     def __init__(self, level: float = 0.5, accuracy: float = 1e-3) -> None:
@@ -148,13 +150,13 @@ class Quantile(AbsoluteError):
 
 
 class Hinge(PiecewiseLinear):
-    """``max(0, 1 - y a)``: margins of one are enough, the shortfall counts as it is."""
+    """``max(0, 1 - y a)``: the shortfall from a margin of one."""
 
     classifies = True
     lowest, highest = -1.0, 0.0
 
     def check_target(self, y: np.ndarray) -> None:
-        check_signs(y)
+        check_binary_target(y)
 
     def residual(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return y * a - 1.0
@@ -169,8 +171,8 @@ class Hinge(PiecewiseLinear):
 class Envelope(Loss):
     """The Moreau envelope ``min_u (beta / 2) u^2 + L(a - u)`` of a piecewise linear loss, in closed form.
 
-    With ``t = clip(beta r, lowest, highest)`` it is ``t r - t^2 / (2 beta)``: a parabola about the kink, the loss's own
-    lines beyond it.
+    With ``t = clip(beta r, lowest, highest)`` it is ``t r - t^2 / (2 beta)``: a parabola about the kink, and lines
+    beyond it.
     """
 
     flat = True
@@ -184,7 +186,7 @@ class Envelope(Loss):
 
     @property
     def lipschitz(self) -> float:  # type: ignore[override]
-        """That of the loss itself."""
+        """That of the loss."""
         return self.loss.lipschitz
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -199,14 +201,14 @@ class Envelope(Loss):
         return self._beta * ((r > self.loss.lowest) & (r < self.loss.highest))
 
     def broad_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        # Next to no row lies on the parabola of an accurate envelope. The share of rows in a wider band about the kink
-        # tells the density there, which is what the curvature of the mean loss tends to.
-        away = np.abs(self.loss.residual(y, a))
-        shares = np.tile(weights, away.size // len(weights))
-        width = weighted_quantile(away.ravel(), shares, BROAD_SHARE) or float(shares @ away.ravel())
+        # Hardly any row lies on the parabola of an accurate envelope. The share of rows in a wider band about the kink
+        # estimates their density there, to which the curvature of the mean loss tends.
+        distance = np.abs(self.loss.residual(y, a))
+        shares = np.tile(weights, distance.size // len(weights))
+        width = weighted_quantile(distance.ravel(), shares, BROAD_SHARE) or float(shares @ distance.ravel())
         # Where most rows lie at the kink itself, as they may for a constant, the band is a share of the typical loss.
         width = max(width, NARROWEST * self.loss.lipschitz / self.typical_curvature(y, a, weights))
-        return (away <= width) * ((self.loss.highest - self.loss.lowest) / (2.0 * width))
+        return (distance <= width) * ((self.loss.highest - self.loss.lowest) / (2.0 * width))
 
     def typical_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> float:
         # lipschitz^2 over the loss of the best constant: what the smoothing was set from.

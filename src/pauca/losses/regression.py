@@ -1,4 +1,4 @@
-"""Smooth losses of one score for regression: squared, Huber's, Poisson."""
+"""Smooth losses for regression: squared error, Huber, Poisson."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from scipy.special import xlogy
 from pauca.losses.base import Loss, Slopes
 from pauca.losses.piecewise import weighted_quantile
 
-# Huber's: 95 % of the efficiency of least squares under normal noise of unit scale.
-EFFICIENT = 1.345
+# Huber (1964): 95 % of the efficiency of least squares under normal noise of unit scale.
+EFFICIENT_THRESHOLD = 1.345
 
 # The median absolute deviation of a normal variable is this share of its standard deviation.
 NORMAL_DEVIATION = 0.6744897501960817
@@ -19,7 +19,7 @@ class SquaredError(Loss):
     """``(a - y)^2 / 2``."""
 
     smoothness = 1.0
-    steepness = 0.0
+    self_concordance = 0.0
     quadratic = True
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -38,20 +38,20 @@ class SquaredError(Loss):
         return float(weights @ y)
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
-        # Normal noise of whatever scale fits best, one for each output.
+        # Normal noise with the maximum likelihood variance of each output.
         return n_rows * float(np.sum(np.log(np.maximum(losses, np.finfo(float).tiny))))
 
 
 class Huber(Loss):
-    """Squares for small residuals, absolute values for large ones: outliers pull with a bounded force.
+    """Quadratic for small residuals, linear for large ones, so that outliers have bounded influence.
 
     ``r^2 / 2`` for ``|r| <= threshold`` and ``threshold |r| - threshold^2 / 2`` beyond, with ``r = a - y``.
 
     Parameters
     ----------
     threshold : float or None, default=None
-        Where squares end, in the units of y. None: 1.345 times the scale of y about its median (the median absolute
-        deviation, brought to the scale of a normal variable), which is set when the loss meets its target.
+        Where the quadratic part ends, in the units of y. None: 1.345 times the scale of y (its median absolute
+        deviation, scaled to the standard deviation of a normal variable), set when the model is fitted.
     """
 
     smoothness = 1.0
@@ -70,12 +70,12 @@ class Huber(Loss):
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Huber:
         if self.threshold is not None:
             return self
-        away = np.concatenate([np.abs(output - weighted_quantile(output, weights, 0.5)) for output in y])
+        distance = np.concatenate([np.abs(output - weighted_quantile(output, weights, 0.5)) for output in y])
         shares = np.tile(weights / len(y), len(y))
-        scale = weighted_quantile(away, shares, 0.5) / NORMAL_DEVIATION
-        if scale == 0:  # more than half of y is one number
-            scale = float(np.sqrt(shares @ (away * away)))
-        return Huber(EFFICIENT * scale if scale > 0 else 1.0)
+        scale = weighted_quantile(distance, shares, 0.5) / NORMAL_DEVIATION
+        if scale == 0:  # more than half of y is one value
+            scale = float(np.sqrt(shares @ (distance * distance)))
+        return Huber(EFFICIENT_THRESHOLD * scale if scale > 0 else 1.0)
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         t = self.derivative(y, a)
@@ -88,7 +88,7 @@ class Huber(Loss):
         return (np.abs(a - y) <= self._bound).astype(np.float64)
 
     def broad_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        # That of the parabola through the residual that lies above the loss: never zero.
+        # The curvature of the parabola that touches the loss at the residual and lies above it: never zero.
         return self._bound / np.maximum(np.abs(a - y), self._bound)
 
     def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -100,25 +100,25 @@ class Huber(Loss):
     @property
     def _bound(self) -> float:
         if self.threshold is None:
-            raise ValueError("Huber() takes its threshold from the target: call tuned(y, weights) first.")
+            raise ValueError("Huber() has no threshold yet: give it one, or call tuned(y, weights) first.")
         return self.threshold
 
 
 class Poisson(Loss):
     """Counts with mean ``e^a``: ``e^a - y a`` plus the constant ``y log y - y``, which makes a perfect fit zero."""
 
-    steepness = 1.0
+    self_concordance = 1.0
     may_diverge = True
     link = "exp"
 
     def check_target(self, y: np.ndarray) -> None:
         if np.any(y < 0):
-            raise ValueError(f"Poisson loss needs counts: y must not be negative, but its least value is {y.min():g}.")
+            raise ValueError(f"Poisson loss needs counts: y must not be negative, but its minimum is {y.min():g}.")
         if not np.all(np.any(y > 0, axis=-1)):
             raise ValueError("Poisson loss needs a positive count in every output, in a row that has weight.")
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        # With r = a - log y this is y (e^r - 1 - r), which keeps the digits that large counts would swallow.
+        # With r = a - log y this is y (e^r - 1 - r), which does not lose digits for large counts.
         counts = np.where(y > 0, y, 1.0)
         r = a - np.log(counts)
         return np.where(y > 0, np.maximum(counts * (np.expm1(r) - r), 0.0), np.exp(a))

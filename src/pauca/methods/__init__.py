@@ -1,4 +1,4 @@
-"""The algorithms, one to a file: options that are frozen and a generator of moves."""
+"""The search methods, one to a file: a frozen dataclass of options with a generator of moves."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pauca.search.driver import Method
 
 __all__ = ["Backward", "Exchange", "FoBa", "Forward", "resolve"]
 
-BY_NAME = {"backward": Backward, "exchange": Exchange, "foba": FoBa, "forward": Forward}
+METHODS = {"backward": Backward, "exchange": Exchange, "foba": FoBa, "forward": Forward}
 
 
 def resolve(method: str | Method) -> Method:
-    """A method from its name or from an object with its options.
+    """The method of a name; a method object is returned unchanged.
 
     Examples
     --------
     >>> resolve("foba").nu
     0.5
     """
-    if isinstance(method, str) and method in BY_NAME:
-        return BY_NAME[method]()
+    if isinstance(method, str) and method in METHODS:
+        return METHODS[method]()
     if not isinstance(method, str | type) and hasattr(method, "moves"):
         return method
-    names = ", ".join(repr(name) for name in sorted(BY_NAME))
+    names = ", ".join(repr(name) for name in sorted(METHODS))
     raise ValueError(f"method must be one of {names} or an object from pauca.methods such as FoBa(); got {method!r}.")

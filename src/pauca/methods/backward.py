@@ -1,32 +1,31 @@
-"""Backward greedy elimination."""
+"""Backward greedy elimination: Zhang (2011), Figure 3."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from pauca.methods.base import check_removal
+from pauca.checks import ParameterChecks
 from pauca.search.driver import Goal
-from pauca.search.history import History, Move
-from pauca.search.stop import Stop
-from pauca.subsets.base import Subset
+from pauca.search.history import History, Move, Stop
+from pauca.subsets.base import REMOVALS, Subset
 
 
 @dataclass(frozen=True)
 class Backward:
-    """Start from all features and take one away at a time, refitting the others.
+    """Start from all features and remove one at a time, refitting the others.
 
-    Zhang (2011), Figure 3. Useful with fewer columns than rows: where columns outnumber rows any start
-    fits perfectly and the first removals are arbitrary. The whole Gram matrix is needed, so memory grows with the
-    square of the number of columns. Columns that depend linearly on columns before them are left out at the start.
+    Zhang (2011), Figure 3. Useful with fewer columns than rows: where columns outnumber rows, the full model fits
+    perfectly and the first removals are arbitrary. The whole Gram matrix is needed, so memory grows with the square of
+    the number of columns. Columns that depend linearly on columns before them are left out at the start.
 
-    With ``k`` given, the path goes down to a single feature, so that every size up to ``k`` can be looked at;
-    without it, features are removed as long as the cheapest costs no more than ``tol``.
+    With ``k`` given, the path goes down to a single feature, so that it holds every size up to ``k``; without it,
+    features are removed as long as the cheapest removal raises Q by no more than ``tol``.
 
     Parameters
     ----------
     removal : {"refit", "zero"}, default="refit"
-        What taking a feature away is taken to cost: the increase of Q after the others are refitted, or before.
+        The cost of a removal: the increase of Q after the others are refitted, or before.
 
     Examples
     --------
@@ -38,15 +37,15 @@ class Backward:
     removal: str = "refit"
 
     def __post_init__(self) -> None:
-        check_removal(self.removal)
+        ParameterChecks("Backward").one_of("removal", self.removal, REMOVALS)
 
     def begin(self, subset: Subset) -> None:
-        """Start from every usable column, or from none if there is nothing to explain."""
+        """Start from all usable columns, or from none if the empty model is perfect."""
         if subset.null_value > subset.perfect_below:
             subset.fill()
 
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
-        """Removals down to one feature, or while they cost next to nothing."""
+        """Removals down to one feature, or while they cost at most ``tol``."""
         if subset.null_value <= subset.perfect_below:
             return Stop.PERFECT
         while subset.size > (0 if goal.k is None else 1):
@@ -62,6 +61,6 @@ class Backward:
         return Stop.EXHAUSTED if subset.limits.trivial else Stop.LIMITS
 
     def answer(self, history: History, goal: Goal) -> int:
-        """The size asked for, or the largest there is; where the run ended if it did not get down to it."""
+        """The size ``goal.k``, or the largest there is; the size at which the run stopped if it is still larger."""
         ended_above = goal.k is None or history.size > goal.k
         return history.size if ended_above and history.size in history.best else max(history.best)

@@ -1,19 +1,28 @@
-"""Steps that several methods take."""
+"""What the methods share: how growing methods start and answer, and the choice of the next addition."""
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Iterable
+from pauca.search.driver import Goal
+from pauca.search.history import History, Stop
+from pauca.subsets.base import Subset
 
-from pauca.search.stop import Stop
-from pauca.subsets.base import REMOVALS, RULES, Subset
+
+class GrowingMethod:
+    """A method that starts from the empty model and answers with the size at which it stopped."""
+
+    def begin(self, subset: Subset) -> None:
+        """Start from the empty model."""
+
+    def answer(self, history: History, goal: Goal) -> int:
+        """The size at which the run stopped."""
+        return history.size
 
 
 def next_addition(subset: Subset, rule: str, tol: float) -> int | Stop:
     """The unit to add next, or why there is none.
 
-    The gain held against ``tol`` is the decrease after refitting, and a unit that does not reach it is not taken
-    (Zhang 2011, Fig. 4; Fig. 1 of the same paper takes it and then stops).
+    The gain compared with ``tol`` is the decrease after refitting, and a unit that gains less is not added (Zhang 2011,
+    Figure 4; Figure 1 of the same paper adds it and then stops).
     """
     if subset.value <= subset.perfect_below:
         return Stop.PERFECT
@@ -26,32 +35,3 @@ def next_addition(subset: Subset, rule: str, tol: float) -> int | Stop:
     if gain < tol:
         return Stop.TOLERANCE
     return unit
-
-
-def one_of(name: str, value: object, allowed: Iterable[str]) -> None:
-    """Refuse an option that is not among its allowed names."""
-    allowed = tuple(allowed)
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
-
-
-def check_rule(rule: object) -> None:
-    """Refuse a selection rule that does not exist."""
-    one_of("rule", rule, RULES)
-
-
-def check_removal(removal: object) -> None:
-    """Refuse a removal cost that does not exist."""
-    one_of("removal", removal, REMOVALS)
-
-
-def check_count(name: str, value: object, least: int) -> None:
-    """Refuse what is not an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
-
-
-def check_share(name: str, value: object) -> None:
-    """Refuse what is not a number strictly between 0 and 1."""
-    if not isinstance(value, numbers.Real) or not 0 < float(value) < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")

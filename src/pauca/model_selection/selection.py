@@ -14,9 +14,9 @@ from pauca.model_selection.scoring import Models, Scorer, mean_losses, weigh_fol
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal
+from pauca.search.history import Stop
 from pauca.search.parallel import Watch
 from pauca.search.problem import LinearProblem, Problem, SearchRun
-from pauca.search.stop import Stop
 
 
 @dataclass(eq=False)

@@ -1,7 +1,6 @@
-"""Objectives: data and a loss made into a function of the coefficients. They hold no iterate."""
+"""Objectives: functions of the coefficients, made of data and a loss. They hold no iterate."""
 
-from pauca.objectives.gram import GramRows
-from pauca.objectives.least_squares import LeastSquares
+from pauca.objectives.least_squares import GramRows, LeastSquares
 from pauca.objectives.restricted import Restricted, weighted_gram
 from pauca.objectives.smooth import Bounds, SmoothObjective
 from pauca.objectives.warm_start import WarmStart, warm_start_near

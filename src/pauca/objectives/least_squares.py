@@ -1,24 +1,101 @@
-"""Weighted least squares with an optional ridge, an optional intercept, and nothing that changes."""
+"""Gram rows, and weighted least squares with an optional ridge and intercept."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pauca.design import Design
 from pauca.model import Model, Snapshot
-from pauca.objectives.gram import GramRows
 
-# A target whose spread is this small next to its size is rounding noise around a constant.
+# A pass over X for 32 rows takes about four times as long as for one. More rows gain nothing further.
+ROWS_PER_PASS = 32
+
+# Where many rows are known to be needed, nothing is computed in vain.
+KNOWN_ROWS_PER_PASS = 256
+
+# Designs this narrow get the whole Gram matrix in one pass.
+WHOLE_UP_TO = 4 * ROWS_PER_PASS
+
+# On data that fit in the cache, arithmetic takes all of the time, and rows computed in vain are not cheap.
+SMALL_BYTES = 1 << 20
+
+# No pass computes more than this many bytes of rows, and the rows kept take at most the larger of twice as much and an
+# eighth of X.
+PASS_BYTES = 1 << 26
+
+
+class GramRows:
+    """Cached rows ``j -> X_j' V X`` of the Gram matrix of standardised columns.
+
+    When a row is missing, the pass over X that computes it also computes the rows that are likely to be needed next.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self._design = design
+        self._rows: dict[int, np.ndarray] = {}
+        row_bytes = 8 * design.n_features
+        per_pass = ROWS_PER_PASS if design.nbytes > SMALL_BYTES else ROWS_PER_PASS // 8
+        self._per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, per_pass))
+        self._known_per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, KNOWN_ROWS_PER_PASS))
+        self._most_kept = max(4 * self._per_pass, max(2 * PASS_BYTES, design.nbytes // 8) // row_bytes)
+        self.passes = 0
+        self.computed = 0
+
+    def row(self, feature: int, likely: Callable[[int, int], Iterable[int]] | None = None) -> np.ndarray:
+        """The Gram row of ``feature``; ``likely(feature, count)`` returns rows likely to be needed next."""
+        row = self._rows.get(feature)
+        if row is None:
+            self._compute(self._batch(feature, likely))
+            row = self._rows[feature]
+        return row
+
+    def known(self) -> list[int]:
+        """The features whose rows are cached."""
+        return list(self._rows)
+
+    def rows(self, features: Sequence[int] | np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """The Gram rows of several features, stacked; ``columns`` keeps only some entries of each."""
+        needed = [int(j) for j in features]
+        found = {j: self._rows[j][columns] for j in needed if j in self._rows}
+        missing = [j for j in needed if j not in found]
+        for start in range(0, len(missing), self._known_per_pass):
+            batch = missing[start : start + self._known_per_pass]
+            found.update(zip(batch, self._compute(batch)[:, columns], strict=True))
+        width = self._design.n_features if isinstance(columns, slice) else len(columns)
+        return np.stack([found[j] for j in needed]) if needed else np.zeros((0, width))
+
+    def _batch(self, feature: int, likely: Callable[[int, int], Iterable[int]] | None) -> list[int]:
+        if self._design.n_features <= WHOLE_UP_TO:
+            return [j for j in range(self._design.n_features) if j not in self._rows]
+        if likely is None or self._per_pass == 1:
+            return [feature]
+        others = (int(j) for j in likely(feature, self._per_pass - 1))
+        # In order, as the columns lie in memory.
+        return sorted({feature, *(j for j in others if j not in self._rows)})
+
+    def _compute(self, features: list[int]) -> np.ndarray:
+        block = self._design.gram(features)
+        self.passes += 1
+        self.computed += len(features)
+        for j, row in zip(features, block, strict=True):
+            self._rows[j] = row
+        while len(self._rows) > self._most_kept:
+            # Oldest first: dictionaries keep the order of insertion.
+            self._rows.pop(next(iter(self._rows)))
+        return block
+
+
+# A target whose standard deviation is below this share of its mean is constant up to rounding.
 CONSTANT_TARGET_BELOW = 4 * np.finfo(float).eps
 
-# Up to this condition number coefficients from the Gram matrix are good to ten digits.
+# Up to this condition number, coefficients from the Gram matrix have ten correct digits.
 WELL_CONDITIONED = 1e6
 
-# Below this share of the empty model's value, what comes from the Gram matrix is a difference of nearly equal numbers.
-LITTLE_LEFT = 1e-6
+# Below this share of the empty model's value, values from the Gram matrix are differences of nearly equal numbers.
+NEARLY_PERFECT = 1e-6
 
 # The coefficients are refined against the residuals until a step changes them by less than this share.
 REFINED_BELOW = 1e-9
@@ -33,7 +110,7 @@ class LeastSquares:
     -----------
     Coordinates are those of the standardised columns: ``z_j = spread_j w_j``. In them the Hessian has the diagonal
     ``1 + ridge / spread_j^2`` (``curvature``) and the correlations of the columns elsewhere, whatever the units
-    of the data. ``finish`` carries models back to the user's units.
+    of the data. ``finish`` converts models to the user's units.
     """
 
     design: Design
@@ -73,11 +150,11 @@ class LeastSquares:
         return 1.0 + self.penalty
 
     def little_left(self, value: float) -> bool:
-        """Whether a model of this value leaves so little that only residuals taken from X have the digits to go on."""
-        return value < LITTLE_LEFT * self.null_value
+        """Whether the fit is so close that only residuals computed from X are accurate enough."""
+        return value < NEARLY_PERFECT * self.null_value
 
     def residual(self, support: Sequence[int], coef: np.ndarray) -> np.ndarray:
-        """Target minus fit, shape (n,), from the columns of X themselves."""
+        """Target minus fit, shape (n,), computed from X."""
         residual = self.target.copy()
         for rows, block in self.design.blocks(support):
             residual[rows] -= block @ coef
@@ -86,13 +163,13 @@ class LeastSquares:
     def finish(self, snapshots: Sequence[Snapshot], gram: GramRows) -> list[Model]:
         """Models in the user's units.
 
-        Snapshots come refined against the Gram matrix, which is enough for models that are well conditioned and leave
-        something unexplained. The others are refined against residuals taken from X itself.
+        Snapshots are accurate up to the Gram matrix, which is enough for well conditioned models that do not fit nearly
+        perfectly. The others are refined with residuals computed from X.
         """
-        blurred = [s for s in snapshots if s.support and self._needs_residuals(s)]
-        if blurred:
-            sharp = dict(zip(map(id, blurred), self._refined(blurred, gram), strict=True))
-            snapshots = [sharp.get(id(s), s) for s in snapshots]
+        inaccurate = [s for s in snapshots if s.support and self._needs_residuals(s)]
+        if inaccurate:
+            refined = dict(zip(map(id, inaccurate), self._refined(inaccurate, gram), strict=True))
+            snapshots = [refined.get(id(s), s) for s in snapshots]
         return [self._model(snapshot) for snapshot in snapshots]
 
     def _needs_residuals(self, snapshot: Snapshot) -> bool:
@@ -122,25 +199,27 @@ class LeastSquares:
         """
         supports = [np.array(s.support, dtype=np.intp) for s in snapshots]
         used = np.unique(np.concatenate(supports))
-        places = [np.searchsorted(used, support) for support in supports]
+        positions = [np.searchsorted(used, support) for support in supports]
         hessian = gram.rows(used, used)
         hessian.flat[:: len(used) + 1] += self.penalty[used]
-        inverses = [np.linalg.inv(hessian[place[:, None], place]) for place in places]
+        inverses = [np.linalg.inv(hessian[position[:, None], position]) for position in positions]
         coef = np.zeros((len(used), len(snapshots)))
-        for column, (place, snapshot) in enumerate(zip(places, snapshots, strict=True)):
-            coef[place, column] = snapshot.coef
+        for column, (position, snapshot) in enumerate(zip(positions, snapshots, strict=True)):
+            coef[position, column] = snapshot.coef
         for _ in range(MOST_REFINEMENTS):
             slope, value = self._slopes_from_residuals(used, coef)
             step = np.zeros_like(coef)
-            for column, (place, inverse) in enumerate(zip(places, inverses, strict=True)):
-                step[place, column] = inverse @ slope[place, column]
+            for column, (position, inverse) in enumerate(zip(positions, inverses, strict=True)):
+                step[position, column] = inverse @ slope[position, column]
             value -= 0.5 * np.einsum("ij,ij->j", slope, step)
             coef += step
             if np.all(np.abs(step).max(axis=0) <= REFINED_BELOW * np.abs(coef).max(axis=0)):
                 break
         return [
-            Snapshot(snapshot.support, coef[place, column], max(float(value[column]), 0.0), np.diag(inverses[column]))
-            for column, (place, snapshot) in enumerate(zip(places, snapshots, strict=True))
+            Snapshot(
+                snapshot.support, coef[position, column], max(float(value[column]), 0.0), np.diag(inverses[column])
+            )
+            for column, (position, snapshot) in enumerate(zip(positions, snapshots, strict=True))
         ]
 
     def _slopes_from_residuals(self, used: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""A smooth objective on a few columns: what Newton's method minimises."""
+"""A smooth objective restricted to a few columns, for Newton's method."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from pauca.losses import Loss, Slopes
 
-# Hessians are summed over blocks of rows with about so many numbers, which stay in the cache.
+# Hessians are summed over blocks of rows of about so many numbers, which stay in the cache.
 HESSIAN_NUMBERS = 1 << 18
 
 
 class Restricted:
     """``sum_i v_i L(y_i, offset_i + coef z_i) + sum penalty coef^2 / 2`` over coefficients of shape (C, q).
 
-    It remembers the slopes of the loss at the last point it was asked for, and nothing else.
+    The derivatives of the loss at the last point are cached.
 
     Conventions
     -----------
@@ -48,11 +48,11 @@ class Restricted:
         self.shared: np.ndarray | None = None
         self._slopes: Slopes | None = None
         self._at: np.ndarray | None = None
-        self._force: np.ndarray | None = None
+        self._derivative: np.ndarray | None = None
         self._constant_hessian: np.ndarray | None = None
 
     def with_loss(self, loss: Loss) -> Restricted:
-        """The same with another loss."""
+        """The same objective with another loss."""
         bounds = None if self.lower is None or self.upper is None else (self.lower, self.upper)
         return Restricted(
             loss,
@@ -66,7 +66,7 @@ class Restricted:
         )
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
-        """The linear scores without the offset; zero for rows without weight, which may be anything."""
+        """The linear scores without the offset; zero for rows of zero weight, whose values may be anything."""
         scores = coef @ self._columns
         if self._idle is not None:
             scores[:, self._idle] = 0.0
@@ -75,23 +75,26 @@ class Restricted:
     def value(self, coef: np.ndarray, scores: np.ndarray) -> float:
         """Weighted mean loss and penalty; infinite where the loss overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
-            total = self._mean(self._loss.value(self._y, self._shifted(scores))) + self._penalised(coef)
+            total = self._mean(self._loss.value(self._y, self._shifted(scores))) + self._ridge_term(coef)
         return np.inf if np.isnan(total) else total
 
     def gradient(self, coef: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """The gradient; what else is asked for next refers to the same point."""
-        gradient = self._force_at(scores) @ self._columns.T
+        """The gradient."""
+        gradient = self._weighted_derivative(scores) @ self._columns.T
         gradient += self._penalty * coef
         return gradient
 
     def slope_along(self, coef: np.ndarray, scores: np.ndarray, step: np.ndarray, change: np.ndarray) -> float:
         """Derivative along a step of the coefficients that changes the scores by ``change``."""
         with np.errstate(over="ignore", invalid="ignore"):
-            along = float(np.vdot(self._force_at(scores), change) + np.vdot(self._penalty * coef, step))
+            along = float(np.vdot(self._weighted_derivative(scores), change) + np.vdot(self._penalty * coef, step))
         return np.inf if np.isnan(along) else along
 
     def hessian(self, scores: np.ndarray, share: float) -> np.ndarray:
-        """Blocks (C, q, q), or (1, C q, C q) where the loss couples the outputs."""
+        """Blocks (C, q, q), or (1, C q, C q) for a joint loss.
+
+        ``share`` times the broad curvature is added; infinity takes the broad curvature alone.
+        """
         if self._loss.quadratic:
             if self._constant_hessian is None:
                 one = weighted_gram(self._columns, self._weights) + np.diag(self._penalty)
@@ -107,14 +110,14 @@ class Restricted:
         coupling = self._loss.coupling(self._slopes_at(scores).curvature)
         return blocks if coupling is None else self._coupled(blocks, coupling)
 
-    def bordered(self, scores: np.ndarray, known: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """A Hessian whose piece at ``places`` is known from nearby; only the rows of other columns are computed."""
+    def bordered(self, scores: np.ndarray, known: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """A Hessian whose block at ``positions`` is known from a nearby point; only the other rows are computed."""
         size = len(self._columns)
-        if len(places) == size:
+        if len(positions) == size:
             return known
         whole = np.empty((len(known), size, size))
-        whole[:, places[:, None], places] = known
-        others = np.delete(np.arange(size), places)
+        whole[:, positions[:, None], positions] = known
+        others = np.delete(np.arange(size), positions)
         for block, row in zip(whole, self._slopes_at(scores).curvature, strict=True):
             products = (self._columns[others] * (self._weights * row)) @ self._columns.T
             products[:, others] += np.diag(self._penalty[others])
@@ -122,10 +125,10 @@ class Restricted:
         return whole
 
     def _coupled(self, blocks: np.ndarray, coupling: np.ndarray) -> np.ndarray:
-        """The single block of outputs that share a loss.
+        """The single block of a joint loss.
 
-        Adding one number to all scores of a row changes nothing, so the Hessian has no curvature along coefficients
-        that are the same for all outputs. As the gradient has no component there either, any curvature will do.
+        Adding a constant to all scores of a row does not change the loss, so the Hessian is zero along coefficients
+        that are equal for all outputs. The gradient has no component there either, so any positive curvature will do.
         """
         outputs, size, _ = blocks.shape
         whole = np.zeros((outputs * size, outputs * size))
@@ -142,23 +145,23 @@ class Restricted:
         return whole[None]
 
     def _slopes_at(self, scores: np.ndarray) -> Slopes:
-        """Slopes of the loss; those of the last point are remembered."""
+        """Derivatives of the loss; those of the last point are cached."""
         if self._slopes is None or scores is not self._at:
             self._at, self._slopes = scores, self._loss.slopes(self._y, self._shifted(scores))
-            self._force = None
+            self._derivative = None
         return self._slopes
 
-    def _force_at(self, scores: np.ndarray) -> np.ndarray:
-        """Weighted derivatives of the losses; those of the last point are remembered."""
+    def _weighted_derivative(self, scores: np.ndarray) -> np.ndarray:
+        """Weighted first derivatives of the loss; those of the last point are cached."""
         slopes = self._slopes_at(scores)
-        if self._force is None:
-            self._force = slopes.derivative * self._weights
-        return self._force
+        if self._derivative is None:
+            self._derivative = slopes.derivative * self._weights
+        return self._derivative
 
     def _mean(self, losses: np.ndarray) -> float:
         return float(np.sum(losses @ self._weights))
 
-    def _penalised(self, coef: np.ndarray) -> float:
+    def _ridge_term(self, coef: np.ndarray) -> float:
         return 0.5 * float(np.sum(self._penalty * coef * coef))
 
     def _shifted(self, scores: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Any convex loss, many columns: the objective of everything that has no closed forms."""
+"""The objective of any smooth convex loss, minimised by Newton's method."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from pauca.objectives.restricted import Restricted
 from pauca.objectives.warm_start import WarmStart
 from pauca.solvers.newton import LAST_STEP_BELOW, Minimum, minimise
 
-# Gains below this share of the empty model's value are rounding, and values below it nothing.
+# Gains and values below this share of the empty model's value are rounding: Newton's method leaves about as much.
 ROUNDING_SHARE = 1e-12
 
-# The same for values of losses that vanish at infinite scores only.
+# The same for values of losses that vanish at infinite scores only, which a small ridge keeps away from zero.
 NEARLY_CERTAIN = 1e-6
 
-# The ridge on standardised columns where the user wants none, as a share of the curvature at the empty model: for
-# losses whose optimum may lie at infinity, for those with flat pieces, and for all others.
-UNSEEN_RIDGE = 1e-8
-UNSEEN_ON_FLAT = 1e-8
-UNSEEN_ELSEWHERE = 1e-13
+# The ridge on standardised columns for ridge=0, as a share of the curvature at the empty model: for losses whose
+# optimum may lie at infinity, for those with flat parts, and for all others. Too small to change reported digits, it
+# makes the minimum unique.
+DEFAULT_RIDGE_DIVERGING = 1e-8
+DEFAULT_RIDGE_FLAT = 1e-8
+DEFAULT_RIDGE = 1e-13
 
 Bounds = tuple[np.ndarray, np.ndarray]
 
@@ -38,24 +39,24 @@ class SmoothObjective:
     Conventions
     -----------
     Coordinates are those of the standardised columns, as in ``LeastSquares``; the intercept is a further column of
-    ones, always in and never counted. ``finish`` carries models back to the user's units.
+    ones, always in and never counted. ``finish`` converts models to the user's units.
     """
 
     design: Design
     units: Units
     loss: Loss
-    """The loss as the user means it, in which objectives are reported."""
+    """The loss that the user chose, in which objectives are reported."""
     smooth: Loss
     """What is minimised: the loss itself, or its envelope."""
     y: np.ndarray
-    """Targets of shape (C, n); classes of shape (n,) where all outputs share one loss."""
+    """Targets of shape (C, n); classes of shape (n,) for a joint loss."""
     n_outputs: int
     ridge: float
     center: bool
     user_bounds: Bounds | None
     """Lower and upper bounds in the user's units, shape (d,) each."""
     idle: np.ndarray | None
-    """Rows without weight, if there are any."""
+    """Indices of rows of zero weight, if there are any."""
 
     @classmethod
     def of(
@@ -104,72 +105,73 @@ class SmoothObjective:
     def null(self) -> Minimum:
         """The model without features."""
         none = np.zeros(0, dtype=np.intp)
-        return self.minimise(np.ones((self.free, self.design.n_rows)), none, self._plain(0))
+        return self.minimise(np.ones((self.free, self.design.n_rows)), none, self._null_start(0))
 
     def minimise(
-        self, columns: np.ndarray, features: np.ndarray, guess: WarmStart, within: float = LAST_STEP_BELOW
+        self, columns: np.ndarray, features: np.ndarray, start: WarmStart, within: float = LAST_STEP_BELOW
     ) -> Minimum:
         """The minimum on the columns ``features``, given as rows of ``columns``.
 
-        Outputs that do not share a loss are minimised one by one. ``within`` is as in
-        ``pauca.solvers.newton.minimise``.
+        Outputs without a joint loss are minimised one by one. ``within`` is as in ``pauca.solvers.newton.minimise``.
         """
-        plain = self._plain(len(features))
+        null_start = self._null_start(len(features))
         if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
-            plain = replace(plain, about=float(np.sum(self._plain_values)))
-            return self._minimise(self.restricted(columns, features), self.smooth, guess, plain, within)
-        found = []
-        for output, value in enumerate(self._plain_values.tolist()):
+            null_start = replace(null_start, value=float(np.sum(self._null_start_values)))
+            return self._minimise(self.restricted(columns, features), self.smooth, start, null_start, within)
+        minima = []
+        for output, value in enumerate(self._null_start_values.tolist()):
             problem = self.restricted(columns, features, y=self.y[output : output + 1])
-            start = replace(plain.of_output(output), about=value)
-            found.append(self._minimise(problem, self.smooth, guess.of_output(output), start, within))
+            without = replace(null_start.of_output(output), value=value)
+            minima.append(self._minimise(problem, self.smooth, start.of_output(output), without, within))
         return Minimum(
-            np.concatenate([one.coef for one in found]),
-            np.concatenate([one.scores for one in found]),
-            sum(one.value for one in found),
-            np.concatenate([one.hessian for one in found]),
-            all(one.converged for one in found),
+            np.concatenate([one.coef for one in minima]),
+            np.concatenate([one.scores for one in minima]),
+            sum(one.value for one in minima),
+            np.concatenate([one.hessian for one in minima]),
+            all(one.converged for one in minima),
         )
 
-    def _minimise(self, problem: Restricted, loss: Loss, guess: WarmStart, plain: WarmStart, within: float) -> Minimum:
-        """The minimum near a guess, or from the plain one where that is better."""
-        if guess.about is None:
-            scores = problem.scores(guess.coef)
-            value = problem.value(guess.coef, scores)
-            # What served another model may be far off for this one.
-            better = plain.about is None or value <= plain.about
-            guess = replace(guess, scores=scores, about=value) if better else plain
+    def _minimise(
+        self, problem: Restricted, loss: Loss, start: WarmStart, null_start: WarmStart, within: float
+    ) -> Minimum:
+        """The minimum near a warm start, or from the null start where that has a lower value."""
+        if start.value is None:
+            scores = problem.scores(start.coef)
+            value = problem.value(start.coef, scores)
+            # Coefficients of another model may be far off for this one.
+            better = null_start.value is None or value <= null_start.value
+            start = replace(start, scores=scores, value=value) if better else null_start
         hessian = None
-        if guess.known is not None and guess.places is not None and guess.known_at is not None:
-            hessian = problem.bordered(guess.known_at, guess.known, guess.places)
-        found = minimise(problem, guess.coef, scores=guess.scores, about=guess.about, hessian=hessian, within=within)
+        if start.hessian is not None and start.positions is not None and start.hessian_scores is not None:
+            hessian = problem.bordered(start.hessian_scores, start.hessian, start.positions)
+        found = minimise(problem, start.coef, scores=start.scores, about=start.value, hessian=hessian, within=within)
         easier = None if found.converged else loss.easier()
         if easier is None:
             return found
         smoother = self._minimise(
-            problem.with_loss(easier), easier, WarmStart(guess.coef), WarmStart(plain.coef), within
+            problem.with_loss(easier), easier, WarmStart(start.coef), WarmStart(null_start.coef), within
         )
         again = minimise(problem, smoother.coef, within=within)
         return again if again.value <= found.value else found
 
-    def _plain(self, n_features: int) -> WarmStart:
-        """The model that makes nothing of its features."""
+    def _null_start(self, n_features: int) -> WarmStart:
+        """A start with coefficients of zero and constant scores."""
         coef = np.zeros((self.n_outputs, self.free + n_features))
         start = np.where(np.isfinite(self._constants), self._constants, 0.0)
         coef[:, : self.free] = start - start.mean(axis=0) * self.smooth.joint
         return WarmStart(coef)
 
     @cached_property
-    def _plain_values(self) -> np.ndarray:
-        """The value of that model for every output, shape (C,), or (1,) where they share a loss."""
-        scores = self._plain(0).coef.sum(axis=1, keepdims=True) + np.zeros(self.design.n_rows)
+    def _null_start_values(self) -> np.ndarray:
+        """The value of the null start for every output, shape (C,), or (1,) for a joint loss."""
+        scores = self._null_start(0).coef.sum(axis=1, keepdims=True) + np.zeros(self.design.n_rows)
         return np.atleast_1d(self.smooth.value(self.y, scores) @ self.design.weights)
 
     @cached_property
     def free_penalty(self) -> np.ndarray:
         """A ridge on the intercept, shape (1,) or (0,): none, unless a class without weight would make it infinite."""
-        runs_away = not np.all(np.isfinite(self._constants))
-        return np.full(self.free, UNSEEN_RIDGE * (self.smooth.smoothness or 1.0) if runs_away else 0.0)
+        diverges = not np.all(np.isfinite(self._constants))
+        return np.full(self.free, DEFAULT_RIDGE_DIVERGING * (self.smooth.smoothness or 1.0) if diverges else 0.0)
 
     @cached_property
     def _constants(self) -> np.ndarray:
@@ -187,15 +189,15 @@ class SmoothObjective:
     def penalty(self) -> np.ndarray:
         """The ridge in standardised coordinates, shape (d,).
 
-        Where none is wanted there is one all the same, too small to be seen: it gives a definite answer where the data
-        leave it open, as with classes that can be separated, dependent columns in a group, or flat pieces of a loss.
+        For ``ridge=0`` there is one too small to matter: it makes the minimum unique for separable classes, dependent
+        columns in a group, or flat parts of a loss.
         """
         design = self.design
         if not self.ridge:
             weights = design.weights
             typical = self.smooth.typical_curvature(self.y, self.null.scores, weights)
-            share = UNSEEN_ON_FLAT if self.smooth.flat else UNSEEN_ELSEWHERE
-            share = UNSEEN_RIDGE if self.smooth.may_diverge else share
+            share = DEFAULT_RIDGE_FLAT if self.smooth.flat else DEFAULT_RIDGE
+            share = DEFAULT_RIDGE_DIVERGING if self.smooth.may_diverge else share
             return np.full(design.n_features, share * (typical or 1.0))
         penalty = np.zeros(design.n_features)
         with np.errstate(over="ignore"):
@@ -204,14 +206,14 @@ class SmoothObjective:
 
     @property
     def negligible(self) -> float:
-        """Gains up to this are taken for zero."""
+        """Gains up to this are rounding."""
         return ROUNDING_SHARE * self.null_value
 
     @property
     def perfect_below(self) -> float:
-        """Values up to this are taken for zero.
+        """Values up to this are a perfect fit.
 
-        Losses that vanish at infinite scores only come no nearer than the ridge that is always there lets them.
+        Losses that vanish at infinite scores only are kept above zero by the small ridge.
         """
         return (NEARLY_CERTAIN if self.smooth.may_diverge else ROUNDING_SHARE) * self.null_value
 
@@ -230,11 +232,11 @@ class SmoothObjective:
     ) -> Restricted:
         """The objective on the columns ``features``, given as rows of ``columns`` (after a row of ones, if any)."""
         free = len(columns) - len(features)
-        open_ends = np.full(free, np.inf)
+        unbounded = np.full(free, np.inf)
         bounds = None
         if self.bounds is not None:
             lower, upper = self.bounds
-            bounds = np.concatenate([-open_ends, lower[features]]), np.concatenate([open_ends, upper[features]])
+            bounds = np.concatenate([-unbounded, lower[features]]), np.concatenate([unbounded, upper[features]])
         return Restricted(
             self.smooth,
             self.y if y is None else y,
@@ -247,11 +249,11 @@ class SmoothObjective:
         )
 
     def _penalty_of(self, features: np.ndarray) -> np.ndarray:
-        # The penalty is set from the empty model, which must be fitted without knowing it.
+        # The penalty depends on the empty model, which must be fitted without it.
         return self.penalty[features] if len(features) else np.zeros(0)
 
     def reported(self, minimum: Minimum, features: np.ndarray) -> float:
-        """Q by the loss as the user means it, and with no ridge but the user's."""
+        """Q with the loss and the ridge that the user chose."""
         coef = minimum.coef[:, self.free :]
         loss = float(np.sum(self.loss.value(self.y, minimum.scores) @ self.design.weights))
         return loss + (0.5 * float(np.sum(self.penalty[features] * coef * coef)) if self.ridge else 0.0)

@@ -1,4 +1,4 @@
-"""What the minimum on one set of columns says of that on a similar set."""
+"""Warm starts: the minimum on one set of columns as a start for a similar set."""
 
 from __future__ import annotations
 
@@ -11,68 +11,72 @@ from pauca.solvers.newton import Minimum
 
 @dataclass(frozen=True, eq=False)
 class WarmStart:
-    """Where to look for a minimum, and what is known there."""
+    """A start for the search of a minimum, and what is known there."""
 
     coef: np.ndarray
-    """Shape (C, q), that of the intercept first."""
+    """Shape (C, q), the intercept first."""
     scores: np.ndarray | None = None
     """Their scores, if they are known."""
-    about: float | None = None
-    """The value there, if it is known. Otherwise the start may be a bad one, and is to be held against others."""
-    known: np.ndarray | None = None
-    """The Hessian among some coefficients, from nearby."""
-    known_at: np.ndarray | None = None
-    """The scores it was computed at."""
-    places: np.ndarray | None = None
-    """The places of those coefficients."""
+    value: float | None = None
+    """The value there, if it is known. Otherwise the start may be a bad one, and is compared with others."""
+    hessian: np.ndarray | None = None
+    """The Hessian among some coefficients, at a nearby point."""
+    hessian_scores: np.ndarray | None = None
+    """The scores of that point."""
+    positions: np.ndarray | None = None
+    """The positions of those coefficients."""
 
     def of_output(self, output: int) -> WarmStart:
-        """The guess for one of several outputs that do not share a loss."""
+        """The start for one of several outputs without a joint loss."""
         here = slice(output, output + 1)
         return replace(
             self,
             coef=self.coef[here],
             scores=None if self.scores is None else self.scores[here],
-            about=None if self.about is None else self.about / len(self.coef),
-            known=None if self.known is None else self.known[here],
-            known_at=None if self.known_at is None else self.known_at[here],
+            value=None if self.value is None else self.value / len(self.coef),
+            hessian=None if self.hessian is None else self.hessian[here],
+            hessian_scores=None if self.hessian_scores is None else self.hessian_scores[here],
         )
 
 
 def warm_start_near(
     minimum: Minimum, before: np.ndarray, features: np.ndarray, *, free: int, curved: bool, joint: bool
 ) -> WarmStart:
-    """A guess for the columns ``features`` from the minimum on the columns ``before``.
+    """A start for the columns ``features`` from the minimum on the columns ``before``.
 
-    Coefficients of columns that come in start at zero. Where columns leave, the others take over what the quadratic
-    around the minimum says, if the loss is ``curved``; ``joint`` says that all outputs share one Hessian.
+    Coefficients of added columns start at zero. Where columns are removed, the others change as in the quadratic around
+    the minimum, if the loss is ``curved``; ``joint`` says that all outputs share one Hessian.
     """
-    places, old = _shared(before, features, free)
-    gone = np.delete(np.arange(minimum.coef.shape[1]), old)
+    positions, old = _shared(before, features, free)
+    removed = np.delete(np.arange(minimum.coef.shape[1]), old)
     coef = np.zeros((len(minimum.coef), free + len(features)))
-    coef[:, places] = minimum.coef[:, old]
+    coef[:, positions] = minimum.coef[:, old]
     if not curved:
         return WarmStart(coef)
-    known = _piece(minimum.hessian, old, old, minimum.coef.shape)
-    if len(gone):
-        taken_over = _taken_over(known, _piece(minimum.hessian, old, gone, minimum.coef.shape), minimum.coef[:, gone])
-        coef[:, places] += taken_over.reshape(len(coef), -1)
-    guess = WarmStart(coef) if len(gone) else WarmStart(coef, minimum.scores, minimum.value)
-    # Where outputs are coupled, a piece is of no use unless all coefficients stay.
-    coupled = joint and len(places) < coef.shape[1]
-    return guess if coupled else replace(guess, known=known, known_at=minimum.scores, places=places)
+    hessian = _part(minimum.hessian, old, old, minimum.coef.shape)
+    if len(removed):
+        change = _change_after_removal(
+            hessian, _part(minimum.hessian, old, removed, minimum.coef.shape), minimum.coef[:, removed]
+        )
+        coef[:, positions] += change.reshape(len(coef), -1)
+    start = WarmStart(coef) if len(removed) else WarmStart(coef, minimum.scores, minimum.value)
+    # With a joint Hessian, a block of it is useless unless all coefficients stay.
+    coupled = joint and len(positions) < coef.shape[1]
+    if coupled:
+        return start
+    return replace(start, hessian=hessian, hessian_scores=minimum.scores, positions=positions)
 
 
 def _shared(before: np.ndarray, features: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places of what both sets share: among the coefficients on ``features``, and among those on ``before``."""
-    where = {int(j): place for place, j in enumerate(before, free)}
-    pairs = [(place, where[j]) for place, j in enumerate(features.tolist(), free) if j in where]
-    pairs = [(place, place) for place in range(free)] + pairs
+    """Positions of the shared columns among the coefficients on ``features``, and among those on ``before``."""
+    position = {int(j): i for i, j in enumerate(before, free)}
+    pairs = [(i, position[j]) for i, j in enumerate(features.tolist(), free) if j in position]
+    pairs = [(i, i) for i in range(free)] + pairs
     return np.array([new for new, _ in pairs], dtype=np.intp), np.array([old for _, old in pairs], dtype=np.intp)
 
 
-def _piece(hessian: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """A piece of every block of a Hessian, given by places within one output."""
+def _part(hessian: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A part of every block of a Hessian, by positions within one output."""
     outputs, size = shape
     if len(hessian) < outputs:
         steps = np.arange(outputs)[:, None] * size
@@ -80,10 +84,10 @@ def _piece(hessian: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tu
     return hessian[:, rows[:, None], columns]
 
 
-def _taken_over(known: np.ndarray, across: np.ndarray, gone: np.ndarray) -> np.ndarray:
-    """By how much the coefficients that stay change when others go: ``H_kk^-1 H_kg w_g``."""
-    pull = across @ gone.reshape(len(known), -1, 1)
+def _change_after_removal(hessian: np.ndarray, across: np.ndarray, removed: np.ndarray) -> np.ndarray:
+    """The change of the coefficients that stay when others are removed: ``H_kk^-1 H_kr w_r``."""
+    gradient = across @ removed.reshape(len(hessian), -1, 1)
     try:
-        return np.linalg.solve(known, pull)[:, :, 0]
+        return np.linalg.solve(hessian, gradient)[:, :, 0]
     except np.linalg.LinAlgError:
-        return np.zeros(pull.shape[:2])
+        return np.zeros(gradient.shape[:2])

@@ -1,4 +1,4 @@
-"""The charts as plotly figures, and plotly's own script.
+"""The charts as figures of plotly, in plain dicts, and plotly's own script.
 
 Plotly parses some HTML in every text it draws, so names from the data are escaped here.
 """
@@ -10,20 +10,45 @@ from typing import Any
 
 import numpy as np
 
-from pauca.report.formatting import number, percent, points
+from pauca.report.formatting import count, number, percent, points
 from pauca.report.model_data import ModelData
 from pauca.report.sizes import score_head, shown_sizes
-from pauca.results.choice import EXPLAINED
+from pauca.results.choice import EXPLAINED, Choice
 from pauca.results.curves import coefficient_curves, score_range
 from pauca.results.plots import BLUE, COLOURS, GREY, INK, NAMED_LINES, short, short_names, spread_out
 from pauca.wording import column_names
 
-SLIDER, CHOSEN = "#1d1d1f", COLOURS[1]
+Figure = dict[str, Any]
+
+CURRENT, CHOSEN = "#1d1d1f", COLOURS[1]
 BAND = "rgba(31, 90, 153, 0.16)"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+
+LAYOUT = {
+    "font": {"family": FONT, "size": 13, "color": INK},
+    "height": 360,
+    "paper_bgcolor": "white",
+    "plot_bgcolor": "white",
+    "dragmode": False,
+    "hovermode": "closest",
+    "showlegend": False,
+}
+X_AXIS = {
+    "fixedrange": True,
+    "showline": True,
+    "linecolor": INK,
+    "ticks": "outside",
+    "zeroline": False,
+    "showgrid": False,
+    "tickformat": "d",
+    "nticks": 12,
+}
+Y_AXIS = {"fixedrange": True, "gridcolor": "#e6e8eb", "zeroline": False, "automargin": True}
+
 LONGEST_NAME = 15
 # More lines than this cannot be distinguished and make the page slow.
 MOST_LINES = 60
-MOST_DOTS = 30
+MOST_MARKERS = 30
 
 
 def plotly_script() -> str:
@@ -35,197 +60,133 @@ def plotly_script() -> str:
     return get_plotlyjs()
 
 
-def figures(data: ModelData) -> dict[str, dict[str, Any]]:
+def figures(data: ModelData) -> dict[str, Figure]:
     """Figures by the name of their chart, in the form of plotly's script."""
-    import plotly.graph_objects as go
-
-    drawn = {"accuracy": _accuracy(go, data)}
+    drawn = {"accuracy": _accuracy(data)}
     choice = data.path.choice
     if choice is not None and choice.scoring != EXPLAINED:
-        drawn["score"] = _score(go, data)
+        drawn["score"] = _score(data, choice)
     if data.path.sizes[-1] > 0:
-        drawn["coefficients"] = _coefficients(go, data)
-    return {name: figure.to_plotly_json() for name, figure in drawn.items()}
+        drawn["coefficients"] = _coefficients(data)
+    return drawn
 
 
-def _accuracy(go: Any, data: ModelData) -> Any:
+def _accuracy(data: ModelData) -> Figure:
     """Share explained on the training data, and on held-out rows if that is the score."""
-    path, choice = data.path, data.path.choice
-    sizes = shown_sizes(data)
-    fit = [100 * path.explained(size) for size in sizes]
-    both = choice is not None and choice.scoring == EXPLAINED
-    figure = _figure(go, data, "explained (%)")
-    bottom, top = min(0.0, *fit), max(0.0, *fit)
-    if both:
-        assert choice is not None
+    path, choice, sizes = data.path, data.path.choice, shown_sizes(data)
+    training = [100 * path.explained(size) for size in sizes]
+    figure = _figure(data, "explained (%)")
+    bottom, top = min(0.0, *training), max(0.0, *training)
+    line, symbol = {"color": BLUE, "dash": "solid", "width": 2}, "circle"
+    if choice is not None and choice.scoring == EXPLAINED:
         low, high = score_range(choice)
         bottom, top = min(bottom, 100 * low), max(top, 100 * high)
-        _add_scores(go, figure, data, 100.0)
-    figure.add_scatter(
-        x=sizes,
-        y=fit,
-        name="training data",
-        mode=_mode(len(sizes)),
-        line={"color": INK if both else BLUE, "dash": "dot" if both else "solid", "width": 2},
-        marker={"size": 5, "symbol": "square" if both else "circle"},
-        text=[f"{_size_text(data, size)}: {percent(share / 100)}" for size, share in zip(sizes, fit, strict=True)],
-        hoverinfo="text",
-    )
-    figure.update_yaxes(range=[bottom - 0.02 * (top - bottom), top + 0.06 * (top - bottom or 1)])
+        figure["data"] += _scores(data, choice, 100.0)
+        line, symbol = {"color": INK, "dash": "dot", "width": 2}, "square"
+    labels = [f"{count(size, data.noun)}: {percent(share / 100)}" for size, share in zip(sizes, training, strict=True)]
+    marker = {"size": 5, "symbol": symbol}
+    figure["data"].append(_line(sizes, training, "training data", line=line, marker=marker, text=labels))
+    figure["layout"]["yaxis"]["range"] = [bottom - 0.02 * (top - bottom), top + 0.06 * (top - bottom or 1)]
     return figure
 
 
-def _score(go: Any, data: ModelData) -> Any:
-    choice = data.path.choice
-    assert choice is not None
-    figure = _figure(go, data, _text(short(choice.criterion_name, 30)))
-    _add_scores(go, figure, data, 1.0)
-    figure.update_yaxes(range=list(score_range(choice)))
+def _score(data: ModelData, choice: Choice) -> Figure:
+    figure = _figure(data, _escape(short(choice.criterion_name, 30)))
+    figure["data"] += _scores(data, choice, 1.0)
+    figure["layout"]["yaxis"]["range"] = list(score_range(choice))
     return figure
 
 
-def _add_scores(go: Any, figure: Any, data: ModelData, unit: float) -> None:
-    """The scores with a band of one standard error."""
-    choice = data.path.choice
-    assert choice is not None
+def _scores(data: ModelData, choice: Choice, unit: float) -> list[dict[str, Any]]:
+    """The line of the scores, and a band of one standard error."""
+    lines = []
     sizes, mean = choice.sizes.tolist(), (unit * choice.mean).tolist()
     labels = [percent(float(value)) if unit == 100 else number(float(value), 4) for value in choice.mean]
     if choice.standard_error is not None:
         error = (unit * choice.standard_error).tolist()
         upper = [value + e for value, e in zip(mean, error, strict=True)]
         lower = [value - e for value, e in zip(mean, error, strict=True)]
-        figure.add_scatter(
-            x=[*sizes, *reversed(sizes)],
-            y=[*upper, *reversed(lower)],
-            fill="toself",
-            fillcolor=BAND,
-            line={"width": 0},
-            mode="lines",
-            name="± one standard error",
-            hoverinfo="skip",
-        )
+        outline = _line([*sizes, *reversed(sizes)], [*upper, *reversed(lower)], "± one standard error")
+        band = {"fill": "toself", "fillcolor": BAND, "line": {"width": 0}, "mode": "lines", "hoverinfo": "skip"}
+        lines.append({**outline, **band})
         errors = [points(float(e)) if unit == 100 else number(float(e), 2) for e in choice.standard_error]
         labels = [f"{value} (± {e})" for value, e in zip(labels, errors, strict=True)]
-    figure.add_scatter(
-        x=sizes,
-        y=mean,
-        name="held-out rows" if choice.by_folds else _text(short(score_head(choice), 40)),
-        mode=_mode(len(sizes)),
-        line={"color": BLUE, "width": 2.5},
-        marker={"size": 6},
-        text=[f"{_size_text(data, size)}: {label}" for size, label in zip(sizes, labels, strict=True)],
-        hoverinfo="text",
-    )
+    labels = [f"{count(size, data.noun)}: {label}" for size, label in zip(sizes, labels, strict=True)]
+    name = "held-out rows" if choice.by_folds else _escape(short(score_head(choice), 40))
+    style = {"line": {"color": BLUE, "width": 2.5}, "marker": {"size": 6}}
+    return [*lines, _line(sizes, mean, name, text=labels, **style)]
 
 
-def _coefficients(go: Any, data: ModelData) -> Any:
-    path = data.path
-    curves = coefficient_curves(path, data.size)
-    keep = [index for index, size in enumerate(curves.sizes) if size in set(shown_sizes(data))]
+def _coefficients(data: ModelData) -> Figure:
+    curves = coefficient_curves(data.path, data.size)
+    shown = set(shown_sizes(data))
+    keep = [index for index, size in enumerate(curves.sizes) if size in shown]
     sizes = [curves.sizes[index] for index in keep]
-    title = "coefficient / its maximum" if curves.signed else "norm over outputs / its maximum"
-    figure = _figure(go, data, title)
-    names = column_names(path.column_names, curves.columns[:MOST_LINES])
+    figure = _figure(data, "coefficient / its maximum" if curves.signed else "norm over outputs / its maximum")
+    names = column_names(data.path.column_names, curves.columns[:MOST_LINES])
     short_forms = short_names(names[:NAMED_LINES], LONGEST_NAME)
     ends = []
     for row in reversed(range(len(names))):
-        line = curves.relative[row, keep]
-        if not np.isfinite(line).any():
+        values = curves.relative[row, keep]
+        if not np.isfinite(values).any():
             continue
-        named = row < NAMED_LINES
-        colour = COLOURS[row % len(COLOURS)] if named else GREY
-        text = _text(short(names[row], 60))
-        figure.add_scatter(
-            x=sizes,
-            y=[None if np.isnan(value) else round(value, 4) for value in line.tolist()],
-            name=text,
-            mode=_mode(len(sizes), int(np.isfinite(line).sum())) if named else "lines",
-            line={"color": colour, "width": 2 if named else 1, "dash": "solid" if row < len(COLOURS) else "dash"},
-            marker={"size": 5},
-            hoverinfo="text" if named else "skip",
-            **({"text": text} if named else {}),
-        )
-        if named and np.isfinite(line[-1]):
-            ends.append((float(line[-1]), _text(short_forms[names[row]]), colour))
+        y = [None if np.isnan(value) else round(value, 4) for value in values.tolist()]
+        text = _escape(short(names[row], 60))
+        if row >= NAMED_LINES:
+            grey = {"color": GREY, "width": 1, "dash": "dash"}
+            figure["data"].append({**_line(sizes, y, text, line=grey), "mode": "lines", "hoverinfo": "skip"})
+            continue
+        style = {"color": COLOURS[row % len(COLOURS)], "width": 2, "dash": "solid" if row < len(COLOURS) else "dash"}
+        figure["data"].append(_line(sizes, y, text, line=style, marker={"size": 5}, text=text))
+        if np.isfinite(values[-1]):
+            ends.append((float(values[-1]), _escape(short_forms[names[row]]), style["color"]))
     bottom = -1.12 if np.nanmin(curves.relative, initial=0) < 0 else -0.06
     ends.sort()
     heights = spread_out([end for end, *_ in ends], 0.075 * (1.12 - bottom), bottom, 1.12)
     for (_, name, colour), height in zip(ends, heights, strict=True):
-        figure.add_annotation(
-            x=1.01,
-            xref="paper",
-            xanchor="left",
-            y=height,
-            text=name,
-            showarrow=False,
-            font={"color": colour, "size": 12},
-        )
-    figure.update_yaxes(range=[bottom, 1.12], zeroline=True, zerolinecolor=INK)
-    figure.update_layout(margin={"r": 128 if ends else 16})
+        label = {"x": 1.01, "xref": "paper", "xanchor": "left", "y": height, "text": name, "showarrow": False}
+        figure["layout"]["annotations"].append({**label, "font": {"color": colour, "size": 12}})
+    figure["layout"]["yaxis"] |= {"range": [bottom, 1.12], "zeroline": True, "zerolinecolor": INK}
+    figure["layout"]["margin"]["r"] = 128 if ends else 16
     return figure
 
 
-def _figure(go: Any, data: ModelData, y_title: str) -> Any:
+def _line(x: list[Any], y: list[Any], name: str, **style: Any) -> dict[str, Any]:
+    """A line with markers, unless there are many sizes; a line of a single point is invisible without one."""
+    markers = len(x) <= MOST_MARKERS or sum(value is not None for value in y) < 2
+    mode = "lines+markers" if markers else "lines"
+    return {"type": "scatter", "x": x, "y": y, "name": name, "mode": mode, "hoverinfo": "text", **style}
+
+
+def _figure(data: ModelData, y_title: str) -> Figure:
     """An empty figure over the sizes. The first shape and annotation mark the current size, the second the chosen."""
-    sizes = shown_sizes(data)
-    figure = go.Figure()
+    first, last = shown_sizes(data)[0], shown_sizes(data)[-1]
+    margin = 0.04 * (last - first or 1)
     line = {"type": "line", "x0": data.size, "x1": data.size, "y0": 0, "yref": "paper"}
     text = {"x": data.size, "yref": "paper", "showarrow": False, "yanchor": "bottom"}
-    late = data.size > (sizes[0] + sizes[-1]) / 2
-    figure.update_layout(
-        template=go.layout.Template(),
-        font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif", "size": 13},
-        font_color=INK,
-        height=360,
-        margin={"l": 58, "r": 16, "t": 46, "b": 52},
-        paper_bgcolor="white",
-        plot_bgcolor="white",
-        dragmode=False,
-        hovermode="closest",
-        showlegend=False,
-        shapes=[
-            {**line, "y1": 1.0, "line": {"color": SLIDER, "width": 1.5}},
+    side = "right" if data.size > (first + last) / 2 else "left"
+    layout = {
+        **LAYOUT,
+        "margin": {"l": 58, "r": 16, "t": 46, "b": 52},
+        "shapes": [
+            {**line, "y1": 1.0, "line": {"color": CURRENT, "width": 1.5}},
             {**line, "y1": 1.07, "line": {"color": CHOSEN, "width": 1.5, "dash": "dash"}},
         ],
-        annotations=[
-            {**text, "y": 0.995, "text": "", "font": {"color": SLIDER}, "xanchor": "left"},
-            {
-                **text,
-                "y": 1.06,
-                "text": f"chosen: {data.size}",
-                "font": {"color": CHOSEN},
-                "xanchor": "right" if late else "left",
-            },
+        "annotations": [
+            {**text, "y": 0.995, "text": "", "font": {"color": CURRENT}, "xanchor": "left"},
+            {**text, "y": 1.06, "text": f"chosen: {data.size}", "font": {"color": CHOSEN}, "xanchor": side},
         ],
-    )
-    figure.update_xaxes(
-        title={"text": f"number of {data.noun}s", "standoff": 8},
-        range=[sizes[0] - 0.04 * (sizes[-1] - sizes[0] or 1), sizes[-1] + 0.04 * (sizes[-1] - sizes[0] or 1)],
-        fixedrange=True,
-        showline=True,
-        linecolor=INK,
-        ticks="outside",
-        zeroline=False,
-        showgrid=False,
-        tickformat="d",
-        nticks=12,
-        **({"dtick": 1} if sizes[-1] <= 12 else {}),
-    )
-    figure.update_yaxes(
-        title={"text": y_title, "standoff": 6}, fixedrange=True, gridcolor="#e6e8eb", zeroline=False, automargin=True
-    )
-    return figure
+        "xaxis": {
+            **X_AXIS,
+            "title": {"text": f"number of {data.noun}s", "standoff": 8},
+            "range": [first - margin, last + margin],
+            **({"dtick": 1} if last <= 12 else {}),
+        },
+        "yaxis": {**Y_AXIS, "title": {"text": y_title, "standoff": 6}},
+    }
+    return {"data": [], "layout": layout}
 
 
-def _mode(many: int, present: int = 2) -> str:
-    """Markers unless there are many sizes; a line with a single point is invisible without one."""
-    return "lines+markers" if many <= MOST_DOTS or present < 2 else "lines"
-
-
-def _size_text(data: ModelData, size: int) -> str:
-    return f"{size} {data.noun}{'' if size == 1 else 's'}"
-
-
-def _text(text: str) -> str:
+def _escape(text: str) -> str:
     """Text without anything that plotly would parse as HTML."""
     return html.escape(text, quote=False)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pauca.report.formatting import count, enumerate_names
 from pauca.results.path import Path
+from pauca.results.stability import Stability
 
 LONGEST_SETTING = 300
 
@@ -22,24 +23,6 @@ class FittedEstimator(Protocol):
     get_params: Callable[..., dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Stability:
-    """How often each feature was selected on random subsamples of the rows."""
-
-    frequency: dict[str, float]
-    n_resamples: int
-    size: int
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """The best replacement of a selected feature, and the share explained that it loses."""
-
-    feature: str
-    replacement: str
-    explained_lost: float
-
-
 @dataclass(frozen=True, eq=False)
 class ModelData:
     """A fitted model without the estimator."""
@@ -50,7 +33,7 @@ class ModelData:
     classes: list[str] | None
     parameters: dict[str, str]
     stability: Stability | None
-    alternatives: list[Alternative] | None
+    alternatives: list[dict[str, Any]] | None
 
     @property
     def noun(self) -> str:
@@ -82,7 +65,7 @@ class ModelData:
 
 def model_data_of(model: FittedEstimator) -> ModelData:
     """The data of a fitted estimator."""
-    classes, stability = getattr(model, "classes_", None), getattr(model, "stability_", None)
+    classes = getattr(model, "classes_", None)
     signature = inspect.signature(type(model).__init__).parameters
     return ModelData(
         type(model).__name__,
@@ -90,7 +73,7 @@ def model_data_of(model: FittedEstimator) -> ModelData:
         int(model.k_),
         None if classes is None else [str(label) for label in classes],
         _shown_parameters(model.get_params(deep=False), {name: p.default for name, p in signature.items()}),
-        None if stability is None else _plain_stability(stability),
+        getattr(model, "stability_", None),
         _alternatives(model),
     )
 
@@ -115,12 +98,7 @@ def _parameter_text(value: Any) -> str:
     return line if len(line) <= LONGEST_SETTING else f"{line[:LONGEST_SETTING]} \N{HORIZONTAL ELLIPSIS}"
 
 
-def _plain_stability(found: Any) -> Stability:
-    frequency = {str(name): float(share) for name, share in dict(found.frequency).items()}
-    return Stability(frequency, int(found.n_resamples), int(found.size))
-
-
-def _alternatives(model: FittedEstimator) -> list[Alternative] | None:
+def _alternatives(model: FittedEstimator) -> list[dict[str, Any]] | None:
     if not hasattr(model, "alternatives"):
         return None
     # Called on a shallow copy, since an estimator stores what it finds and a report must not change the model. Not
@@ -128,7 +106,6 @@ def _alternatives(model: FittedEstimator) -> list[Alternative] | None:
     clone = object.__new__(type(model))
     vars(clone).update(vars(model))
     try:
-        found = clone.alternatives()
+        return clone.alternatives()
     except (AttributeError, RuntimeError, ValueError):  # the training data are gone, as after loading
         return None
-    return [Alternative(str(one["feature"]), str(one["replacement"]), float(one["explained_lost"])) for one in found]

@@ -23,7 +23,7 @@ from pauca.report.model_data import ModelData
 from pauca.report.model_table import MOST_OUTPUTS, layout, rows
 from pauca.report.sizes import score_head, score_text
 from pauca.results.choice import EXPLAINED
-from pauca.search.stop import Stop
+from pauca.search.history import Stop
 from pauca.version import __version__
 
 # Features in the table of stability, and names in a cell of the table of sizes.
@@ -167,10 +167,12 @@ def alternatives(data: ModelData) -> Markup:
     """The best replacement of each selected feature."""
     if not data.alternatives:
         return Markup("")
-    body = [[one.feature, name_tag(one.replacement), percent(one.explained_lost, 2)] for one in data.alternatives]
+    body = [
+        [one["feature"], name_tag(one["replacement"]), percent(one["explained_lost"], 2)] for one in data.alternatives
+    ]
     notes = [
-        f"If a selected {data.noun} is not available, this is the best replacement, and the share explained on the "
-        "training data that is lost.",
+        f"If a selected {data.noun} is not available, these are its best replacements, and the share explained on the "
+        "training data that each loses.",
         f"A loss close to the importance of the {data.noun} means that nothing can replace it.",
     ]
     heads = [data.noun.capitalize(), "Replacement", "Explained lost"]

@@ -10,8 +10,7 @@ import numpy as np
 
 from pauca.model import Model
 from pauca.results.choice import Choice
-from pauca.search.history import Move
-from pauca.search.stop import Stop
+from pauca.search.history import Move, Stop
 from pauca.wording import column_names
 
 if TYPE_CHECKING:

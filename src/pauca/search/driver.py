@@ -9,8 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pauca.search.history import History, Move, apply
-from pauca.search.stop import Stop
+from pauca.search.history import History, Move, Stop, apply
 from pauca.subsets.base import OutOfTime, Subset
 
 

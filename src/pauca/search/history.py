@@ -1,9 +1,56 @@
-"""What a run has done so far: its moves and the best model of every size it has met."""
+"""The record of a run: its moves, the best model of every size, and why it ended."""
 
 from __future__ import annotations
 
-from pauca.search.stop import Stop
+from enum import StrEnum
+
 from pauca.subsets.base import Subset
+
+
+class Stop(StrEnum):
+    """The reason a run ended; ``message`` says it in words.
+
+    Examples
+    --------
+    >>> from pauca import Stop
+    >>> Stop.SIZE.message
+    'The size asked for was reached.'
+    >>> Stop.SIZE == "size"
+    True
+    """
+
+    SIZE = "size"
+    TOLERANCE = "tolerance"
+    CERTIFIED = "certified"
+    PERFECT = "perfect"
+    NO_GAIN = "no_gain"
+    EXHAUSTED = "exhausted"
+    LIMITS = "limits"
+    STEPS = "steps"
+    TIME = "time"
+    CALLBACK = "callback"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def message(self) -> str:
+        """The reason in words."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    Stop.SIZE: "The size asked for was reached.",
+    Stop.TOLERANCE: "Nothing further lowers the objective by the tolerance asked for.",
+    Stop.CERTIFIED: "The model is proven to be within the tolerance of the best one in the ball.",
+    Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
+    Stop.NO_GAIN: "Nothing that remains lowers the objective noticeably.",
+    Stop.EXHAUSTED: "Nothing is left to choose: the rest is constant, depends on what was chosen, or was left out.",
+    Stop.LIMITS: "Nothing further fits in the limits given: budget, max_per_group, never.",
+    Stop.STEPS: "The largest number of steps was reached.",
+    Stop.TIME: "The time limit was reached.",
+    Stop.CALLBACK: "The callback asked to stop.",
+    Stop.INTERRUPTED: "The run was interrupted from the keyboard.",
+}
+
 
 Move = tuple[str, int] | tuple[str, int, int] | tuple[str, tuple[int, ...], tuple[int, ...]]
 """``("add", j)``, ``("drop", i)``, ``("swap", i, j)`` for j in i's place, or ``("swap", (i, ..), (j, ..))``."""

@@ -14,8 +14,7 @@ from pauca.design import Design, make_design
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.search.driver import Budget, Goal, Method, run
-from pauca.search.history import History, Move
-from pauca.search.stop import Stop
+from pauca.search.history import History, Move, Stop
 from pauca.subsets import Subset, make_subset
 
 

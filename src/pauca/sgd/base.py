@@ -19,8 +19,8 @@ from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_finite
 from pauca.losses import Loss
 from pauca.results.path import Path
+from pauca.search.history import Stop
 from pauca.search.problem import Target
-from pauca.search.stop import Stop
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.stream import DRAWS, ORDER, Stream, StreamOptions, StreamProgress, learn_in_passes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
-from pauca.estimators.classification import ClassificationMixin, coded
+from pauca.estimators.classifier import ClassificationMixin, coded
 from pauca.estimators.validation import check_class_weight, check_classes, check_raw_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve

@@ -22,29 +22,18 @@ from pauca.sparsification.draws import draw
 
 @dataclass(frozen=True)
 class SecondStage:
-    """How few features are chosen from coefficients of all, and refitted.
-
-    Attributes
-    ----------
-    target : callable
-        Targets of shape (n,) to the target of the refit.
-    k : int or None
-        Number of features; None: all that are not zero.
-    truncation : str
-        How they are chosen, as for ``pauca.sparsification.draws.draw``.
-    refit : bool
-        Whether coefficients are fitted again on the chosen features; never for ``k=None``.
-    ridge : float
-    center : bool
-        Whether an intercept is fitted.
-    """
+    """How few features are chosen from the coefficients of all, and refitted."""
 
     target: Callable[[np.ndarray], Target]
+    """Targets of shape (n,) to the target of the refit."""
     k: int | None
+    """Number of features; None: all that are not zero, without a refit."""
     truncation: str
+    """How they are chosen, as for ``pauca.sparsification.draw``."""
     refit: bool
     ridge: float
     center: bool
+    """Whether an intercept is fitted."""
 
     @property
     def refits(self) -> bool:
@@ -56,11 +45,9 @@ class SecondStage:
         target, weights = self.target(samples.y), samples.weights / samples.weights.sum()
         if self.refits:
             return self._truncate_and_refit(learner, samples.X, target, weights, rng)
-        coef, intercept = learner.solution()
-        support, values = truncate(coef, learner.moments, self.k, self.truncation, rng)
-        null, _ = self._refit(samples.X, target, weights, support[:0])
-        model = self._without_refit(samples.X, target, weights, support, values, intercept, learner.moments[support])
-        return null, model, support[:0]
+        model = self._truncate(learner, samples.X, target, weights, rng)
+        null, _ = self._refit(samples.X, target, weights, model.support[:0])
+        return null, model, model.support[:0]
 
     def held_out_loss(self, learner: OneVsRestSGD, train: Samples, held_out: Samples, seed: int) -> float:
         """Mean loss of the chosen model on ``held_out``, refitted on ``train``."""
@@ -101,20 +88,16 @@ class SecondStage:
         null, model = subset.finish([subset.null, subset.snapshot()], 0)
         return null, replace(model, support=used[model.support], units=used[model.units])
 
-    def _without_refit(
-        self,
-        X: Any,
-        target: Target,
-        weights: np.ndarray,
-        support: np.ndarray,
-        coef: np.ndarray,
-        intercept: np.ndarray,
-        moments: np.ndarray,
+    def _truncate(
+        self, learner: OneVsRestSGD, X: Any, target: Target, weights: np.ndarray, rng: np.random.Generator
     ) -> Model:
-        """The model with coefficients as they were learned; ``moments`` are the mean squares of its columns."""
-        all_coef = np.zeros((len(coef), X.shape[1]))
-        all_coef[:, support] = coef
-        scores = np.asarray((X @ all_coef.T).T) + intercept[:, None]
+        """The model with few of the coefficients as they were learned."""
+        all_coef, intercept = learner.solution()
+        support, coef = truncate(all_coef, learner.moments, self.k, self.truncation, rng)
+        moments = learner.moments[support]
+        few_coef = np.zeros_like(all_coef)
+        few_coef[:, support] = coef
+        scores = np.asarray((X @ few_coef.T).T) + intercept[:, None]
         loss = _tuned_loss(target, weights)
         objective = float(np.sum(loss.value(target.y, scores) @ weights) + 0.5 * self.ridge * np.sum(coef**2))
         curvature = loss.typical_curvature(target.y, scores, weights)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.losses import Loss
 from pauca.search.driver import interrupted_once
-from pauca.search.stop import Stop
+from pauca.search.history import Stop
 from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Reservoir, Samples
@@ -164,31 +164,14 @@ def learn_in_passes(
     callback: Callable[[StreamProgress], bool | None] | None,
 ) -> Stop:
     """Learn all rows as often as the options say; what was learned stays when that is cut short."""
-    try:
-        stop = _learn(stream, samples, order_of_pass, time_limit, callback)
-    except KeyboardInterrupt:
-        if not stream.n_samples_seen:
-            raise
-        interrupted_once()
-        stop = Stop.INTERRUPTED
-    stream.tune()
-    return stop
-
-
-def _learn(
-    stream: Stream,
-    samples: Samples,
-    order_of_pass: Callable[[int], np.ndarray],
-    time_limit: float | None,
-    callback: Callable[[StreamProgress], bool | None] | None,
-) -> Stop:
     start, done, passes = time.monotonic(), 0, stream.options.passes
-    for number in range(passes):
-        order = order_of_pass(number)
+
+    def learn_pass(number: int) -> Stop:
+        nonlocal done
+        order, learn = order_of_pass(number), stream.repeat if number else stream.learn
         size = max(BLOCK, -(-len(order) // MOST_BLOCKS))
         for first in range(0, len(order), size):
             block = order[first : first + size]
-            learn = stream.repeat if number else stream.learn
             learn(samples, block)
             done += len(block)
             elapsed = time.monotonic() - start
@@ -197,7 +180,20 @@ def _learn(
             if time_limit is not None and elapsed >= time_limit:
                 return Stop.TIME
         stream.tune()
-    return Stop.SIZE
+        return Stop.SIZE
+
+    stop = Stop.SIZE
+    try:
+        for number in range(passes):
+            if (stop := learn_pass(number)) is not Stop.SIZE:
+                break
+    except KeyboardInterrupt:
+        if not stream.n_samples_seen:
+            raise
+        interrupted_once()
+        stop = Stop.INTERRUPTED
+    stream.tune()
+    return stop
 
 
 def _constants(loss: Loss, encoded: np.ndarray, weights: np.ndarray) -> np.ndarray:

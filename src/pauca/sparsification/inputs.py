@@ -1,4 +1,4 @@
-"""Any linear model, as its coefficients: bare arrays, or whatever has ``coef_`` and ``intercept_``."""
+"""What ``sparsify`` is given: a linear model or bare coefficients, and the data to measure on."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from pauca.checks import ParameterChecks
+from pauca.estimators import SparseClassifier, SparseRegressor
+from pauca.estimators.classifier import coded
 from pauca.estimators.fitted import FittedModel
-from pauca.losses import FOR_CLASSES, Loss
-from pauca.wording import quoted_columns
+from pauca.estimators.validation import check_classes, check_data, check_table, check_target, check_weights
+from pauca.losses import CLASSIFICATION_LOSSES, Loss, SquaredError, resolve
+from pauca.losses.checks import check_loss
+from pauca.search.problem import Target
+from pauca.wording import plain, quoted_columns
 
-# Losses of scikit-learn's classifiers that have a namesake here; all others are taken to be logistic.
-NAMESAKES = ("hinge", "squared_hinge")
+# Losses of scikit-learn's classifiers that have the same name here; all others are taken to be logistic.
+SAME_NAME = ("hinge", "squared_hinge")
 
 
 @dataclass(frozen=True, eq=False)
 class DenseModel:
-    """What is known of a linear model besides how it was fitted."""
+    """A linear model, whoever fitted it."""
 
     coef: np.ndarray
     """Shape (C, d)."""
@@ -26,32 +32,32 @@ class DenseModel:
     """Shape (C,)."""
     fit_intercept: bool
     classes: np.ndarray | None
-    """The classes it tells apart, if it is a classifier."""
+    """Its classes, if it is a classifier."""
     names: np.ndarray | None
-    """Names of the columns it was fitted on, if it was told any."""
+    """Names of the columns it was fitted on, if they had any."""
     loss: str | Loss | None
     """The loss it was fitted by, where that is known."""
     has_probabilities: bool
-    """Whether it is a classifier that gives them."""
+    """Whether it has ``predict_proba``."""
 
-    def loss_for(self, asked: str | Loss | None) -> str | Loss:
-        """The loss to use: what the user says, or what the model says."""
-        wanted = asked or self.loss or ("squared_error" if self.classes is None else "log_loss")
+    def loss_for(self, given: str | Loss | None) -> str | Loss:
+        """The loss to use: the one given, else that of the model."""
+        wanted = given or self.loss or ("squared_error" if self.classes is None else "log_loss")
         if self.classes is not None and not is_for_classes(wanted):
             raise ValueError(
-                f"loss={wanted!r} is for targets that are numbers, and the model tells classes apart. Use a loss for "
-                "classes, or leave out y to come near the model's scores."
+                f"loss={wanted!r} is for targets that are numbers, and the model is a classifier. Use a loss for "
+                "classes, or leave out y to approximate the model's scores."
             )
         return wanted
 
-    def meaning(self) -> str | Loss:
-        """A loss by which scores mean what those of the model do, where there is no y to say otherwise."""
+    def own_loss(self) -> str | Loss:
+        """A loss by which scores are read as those of the model, where there is no y."""
         if self.classes is not None and self.loss is None and not self.has_probabilities:
             return "squared_hinge"
         return self.loss_for(None)
 
     def check_columns(self, n_features: int, names: np.ndarray | None) -> None:
-        """Refuse coefficients that are not those of the columns of X."""
+        """Check that the coefficients are those of the columns of X."""
         d = self.coef.shape[1]
         if d != n_features:
             raise ValueError(
@@ -59,12 +65,11 @@ class DenseModel:
                 "the same order."
             )
         if self.names is not None and names is not None:
-            moved = np.flatnonzero(self.names != names)
-            if len(moved):
+            differ = np.flatnonzero(self.names != names)
+            if len(differ):
                 raise ValueError(
-                    f"The columns of X are not those the model was fitted on: {quoted_columns(names, moved)} "
-                    f"where the model "
-                    f"has {quoted_columns(self.names, moved)}. Give them in the order of the fit."
+                    f"The columns of X are not those the model was fitted on: {quoted_columns(names, differ)} "
+                    f"where the model has {quoted_columns(self.names, differ)}. Give them in the order of the fit."
                 )
         bad = np.flatnonzero(~np.isfinite(self.coef).all(axis=0))
         if len(bad):
@@ -75,11 +80,11 @@ def read_model(model: Any, intercept: Any, fit_intercept: bool | None) -> DenseM
     """A model or bare coefficients, checked as far as that goes without data."""
     if hasattr(model, "steps"):
         raise TypeError(
-            "The model is a pipeline, whose coefficients belong to the columns its last step sees. Give that step and "
+            "The model is a pipeline, whose coefficients belong to the input of its last step. Give that step and "
             "those columns: sparsify(pipeline[-1], pipeline[:-1].transform(X), ...)."
         )
     if hasattr(model, "best_estimator_"):
-        raise TypeError("The model is a search; give what it found: model.best_estimator_.")
+        raise TypeError("The model is a search; give its result: model.best_estimator_.")
     if isinstance(model, type):
         raise TypeError(f"The model must be fitted, not a class: write {model.__name__}().fit(X, y).")
     if not hasattr(model, "fit"):
@@ -93,11 +98,11 @@ def read_model(model: Any, intercept: Any, fit_intercept: bool | None) -> DenseM
         )
     if intercept is not None:
         raise ValueError("The model has an intercept of its own; leave out intercept.")
-    wants_one = bool(getattr(model, "fit_intercept", True)) if fit_intercept is None else fit_intercept
+    has_intercept = bool(getattr(model, "fit_intercept", True)) if fit_intercept is None else fit_intercept
     return _checked(
         model.coef_,
         getattr(model, "intercept_", 0.0),
-        wants_one,
+        has_intercept,
         getattr(model, "classes_", None),
         getattr(model, "feature_names_in_", None),
         _own_loss(model),
@@ -105,9 +110,94 @@ def read_model(model: Any, intercept: Any, fit_intercept: bool | None) -> DenseM
     )
 
 
+def make_estimator(dense: DenseModel, y: Any, loss: Any, k: int, ridge: float) -> SparseRegressor | SparseClassifier:
+    """The estimator that the sparse model becomes, not fitted yet; its loss says what scores mean."""
+    if y is None and loss is not None and not (loss == "squared_error" or isinstance(loss, SquaredError)):
+        raise ValueError(f"loss={loss!r} needs y. Without y the loss is squared, on the scores of the model.")
+    loss = dense.own_loss() if y is None else dense.loss_for(loss)
+    classifies = dense.classes is not None if y is None else resolve(loss, classes=is_for_classes(loss)).classifies
+    kind = SparseClassifier if classifies else SparseRegressor
+    return kind(k=k, loss=loss, ridge=ridge, fit_intercept=dense.fit_intercept)
+
+
+def read_data(
+    estimator: SparseRegressor | SparseClassifier,
+    dense: DenseModel,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    feature_names: Any,
+) -> tuple[Any, np.ndarray, Target | None, np.ndarray | None]:
+    """Checked X, row weights, target and classes; no target without y. The estimator gets the names of the columns."""
+    classifies = isinstance(estimator, SparseClassifier)
+    if y is None:
+        X = check_table(estimator, X)
+    else:
+        X, y = (check_classes if classifies else check_data)(estimator, X, y)
+    if feature_names is not None:
+        _set_feature_names(estimator, feature_names, X.shape[1])
+    dense.check_columns(X.shape[1], getattr(estimator, "feature_names_in_", None))
+    weights = check_weights(sample_weight, X.shape[0])
+    if y is None:
+        return X, weights, None, dense.classes
+    loss = resolve(estimator.loss, classes=classifies)
+    if classifies:
+        target, classes = _class_target(dense, y, weights, loss)
+    else:
+        target, classes = _number_target(dense, y, weights, loss), None
+    check_loss(target.loss, target.y, weights, target.n_outputs)
+    return X, weights, target, classes
+
+
 def is_for_classes(loss: Any) -> bool:
     """Whether a loss, or its name, is for targets that are classes."""
-    return loss.classifies if isinstance(loss, Loss) else isinstance(loss, str) and loss in FOR_CLASSES
+    return loss.classifies if isinstance(loss, Loss) else isinstance(loss, str) and loss in CLASSIFICATION_LOSSES
+
+
+def _set_feature_names(estimator: SparseRegressor | SparseClassifier, names: Any, n_features: int) -> None:
+    """Name columns that have no names."""
+    if hasattr(estimator, "feature_names_in_"):
+        raise ValueError("X has names of its own for its columns; leave out feature_names.")
+    wanted = "a list of different strings, one for every column"
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(ParameterChecks("sparsify").message("feature_names", wanted, names))
+    found = np.array(list(names), dtype=object)
+    if len(found) != n_features:
+        raise ValueError(f"There are {len(found)} feature_names for {n_features} columns of X.")
+    if len(set(found)) < len(found):
+        duplicate = next(name for i, name in enumerate(found) if name in set(found[:i]))
+        raise ValueError(f"feature_names must be {wanted}; {duplicate!r} is there twice.")
+    estimator.feature_names_in_ = found
+
+
+def _number_target(dense: DenseModel, y: np.ndarray, weights: np.ndarray, loss: Loss) -> Target:
+    check_target(y)
+    outputs = np.ascontiguousarray(y.T) if y.ndim == 2 else y[None]
+    if len(outputs) != len(dense.coef):
+        raise ValueError(f"y has {len(outputs)} columns, and the model has coefficients for {len(dense.coef)}.")
+    loss.check_target(outputs[:, weights > 0])
+    return Target(outputs, loss, len(outputs))
+
+
+def _class_target(dense: DenseModel, y: np.ndarray, weights: np.ndarray, loss: Loss) -> tuple[Target, np.ndarray]:
+    """Classes as the loss needs them, in the order of the model's scores."""
+    classes = np.unique(y) if dense.classes is None else dense.classes
+    outputs = len(dense.coef)
+    if len(classes) != (2 if outputs == 1 else outputs) or outputs == 2:
+        raise ValueError(
+            f"y has {len(classes)} classes, and there are {outputs} rows of coefficients; there must be one row for "
+            "two classes and else one for each."
+        )
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(f"y holds the class {plain(unknown[0])!r}, which the model does not know.")
+    indices = np.searchsorted(classes, y)
+    if len(np.unique(indices[weights > 0])) < 2:
+        raise ValueError("All rows that have weight are of one class; at least two classes are needed.")
+    loss = loss.for_classes(len(classes))
+    target = coded(indices, len(classes), joint=loss.joint)
+    loss.check_target(target)
+    return Target(target, loss, outputs), classes
 
 
 def _from_array(coef: Any, intercept: Any, fit_intercept: bool | None) -> DenseModel:
@@ -137,7 +227,9 @@ def _checked(
     if not np.all(np.isfinite(constants)):
         raise ValueError("The intercept is not finite.")
     if not fit_intercept and np.any(constants):
-        raise ValueError("The model has an intercept, and fit_intercept=False asks for none.")
+        raise ValueError(
+            "The model has an intercept, and fit_intercept is False. Set fit_intercept=True, or the intercept to zero."
+        )
     if classes is not None and len(weights) != (1 if len(classes) == 2 else len(classes)):
         raise ValueError(
             f"The model has {len(weights)} rows of coefficients for {len(classes)} classes; there must be one for two "
@@ -161,4 +253,4 @@ def _own_loss(model: Any) -> str | Loss | None:
     loss = getattr(model, "loss", None)
     if isinstance(model, FittedModel):
         return loss
-    return loss if hasattr(model, "classes_") and loss in NAMESAKES else None
+    return loss if hasattr(model, "classes_") and loss in SAME_NAME else None

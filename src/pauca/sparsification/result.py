@@ -1,4 +1,4 @@
-"""A sparse model made of a dense one, with what that has cost."""
+"""The result of ``sparsify``: a sparse model, as a fitted estimator, and its cost against the dense one."""
 
 from __future__ import annotations
 
@@ -8,38 +8,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from pauca.estimators.classifier import SparseClassifier
-from pauca.estimators.regressor import SparseRegressor
+from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.losses import Loss
-from pauca.sparsification.base import Draw
+from pauca.model import Model
+from pauca.results.path import Path
+from pauca.search.history import Move, Stop
+from pauca.sparsification.sampling import Draw
 
-# So many features, and outputs, are shown by name.
+# At most so many features and outputs are shown.
 MOST_SHOWN = 30
 MOST_OUTPUTS = 6
 
-# Objectives below this share of others are nothing.
+# Without y the dense objective is zero but for rounding: below this share of the other it is shown as zero.
 ROUNDING = 1e-12
-
-
-class Reader(BaseEstimator):
-    """Stands where scikit-learn's checks want an estimator: it knows the columns of X and nothing else."""
-
-    n_features_in_: int
-    feature_names_in_: np.ndarray
-
-
-# The checks name the class in what they say to users, who have called a function.
-Reader.__name__ = "sparsify"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sparsified:
     """A sparse linear model made of a dense one by ``pauca.sparsify``.
 
-    What every fitted model has is named as in scikit-learn, with an underscore at the end; what is told of the step
-    from dense to sparse has none.
+    Attributes of every fitted model are named as in scikit-learn, with an underscore at the end; those that describe
+    the step from dense to sparse have none.
 
     Attributes
     ----------
@@ -56,15 +46,15 @@ class Sparsified:
         difference from the scores of the dense model.
     model : SparseRegressor or SparseClassifier
         The same as a fitted estimator with a path of two sizes, none and ``k_``: for pipelines, ``predict_proba``,
-        ``transform``, ``to_onnx``, ``report``. Fitted anew it would search for features by itself.
+        ``transform``, ``to_onnx``, ``report``. Its ``fit`` would search for features by itself.
     drawn : Draw
-        What was drawn, before any refit: ``drawn.support`` and ``drawn.values``.
+        The draw, before any refit: ``drawn.support`` and ``drawn.values``.
     drawn_objective : float
         ``Q`` of that with the best intercept.
     dense_objective : float
         ``Q`` of the dense model with the best intercept.
     excess : float
-        What the step has cost: ``objective_ - dense_objective``.
+        The cost of the step: ``objective_ - dense_objective``.
     measured_excess : float
         The same of the draw, before any refit: ``drawn_objective - dense_objective``.
     measured : ndarray of shape (repeats,)
@@ -75,13 +65,14 @@ class Sparsified:
     expectation : {"exact", "upper bound", "none"}
         What ``expected_excess`` is; exact for squared loss.
     bound : float or None
-        What the expected excess does not exceed whatever the correlations of the columns: the bound of the papers. None
-        for "truncate", which has none.
-    chances : ndarray of shape (n_features,)
-        The chance of every feature to be drawn.
-    method : str
+        The bound of the papers on the expected excess, which holds whatever the correlations of the columns. None for
+        "truncate", which has none.
+    inclusion : ndarray of shape (n_features,)
+        The inclusion probability of every feature: that of being drawn.
+    truncation : str
+        How features were chosen.
     draws : int
-        The ``k`` that was asked for.
+        The parameter ``k``.
     refitted : bool
         Whether ``coef_`` is the best fit on the support, or the draw itself.
     loss : Loss
@@ -97,8 +88,8 @@ class Sparsified:
     expected_excess: float | None
     expectation: str
     bound: float | None
-    chances: np.ndarray
-    method: str
+    inclusion: np.ndarray
+    truncation: str
     draws: int
     refitted: bool
     loss: Loss
@@ -158,7 +149,7 @@ class Sparsified:
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """What the scores stand for: the class of every row, or the number that the loss models.
+        """The class of every row, or the number that the loss models.
 
         Parameters
         ----------
@@ -188,7 +179,7 @@ class Sparsified:
         return float(self.model.score(X, y, sample_weight))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``model`` to a file of plain JSON; ``pauca.load`` gives it back, without what it has cost.
+        """Write ``model`` to a file of plain JSON; ``pauca.load`` reads it, without the cost.
 
         Parameters
         ----------
@@ -205,7 +196,7 @@ class Sparsified:
         return self.model.to_python()
 
     def summary(self) -> str:
-        """The model as text, to be printed: features and coefficients, and what they have cost.
+        """The model as text, to be printed: features, coefficients and cost.
 
         Returns
         -------
@@ -219,10 +210,9 @@ class Sparsified:
     def _head(self) -> str:
         noun = "feature" if self.k_ == 1 else "features"
         refitted = ", refitted" if self.refitted else ""
-        # Without y the dense model is perfect but for rounding.
         dense = self.dense_objective if self.dense_objective > ROUNDING * self.objective_ else 0.0
         return (
-            f"{self.k_} {noun} of {self.model.n_features_in_} by {self.method!r}{refitted}, "
+            f"{self.k_} {noun} of {self.model.n_features_in_} by {self.truncation!r}{refitted}, "
             f"objective {self.objective_:.6g}, dense {dense:.6g}"
         )
 
@@ -231,7 +221,7 @@ class Sparsified:
         coef = np.atleast_2d(self.coef_)[:, self.support_]
         order = np.argsort(-np.abs(coef).max(axis=0, initial=0.0), kind="stable")[:MOST_SHOWN]
         names = self.names()
-        rows = [(names[place], coef[:MOST_OUTPUTS, place]) for place in order]
+        rows = [(names[i], coef[:MOST_OUTPUTS, i]) for i in order]
         rows.append(("(intercept)", np.atleast_1d(self.intercept_)[:MOST_OUTPUTS]))
         width = max(len(name) for name, _ in rows)
         lines = [name.ljust(width) + "".join(f"  {number:>12.6g}" for number in numbers) for name, numbers in rows]
@@ -250,3 +240,27 @@ class Sparsified:
             at_most = "" if self.expectation == "exact" else "at most "
             lines.append(f"expected of a draw: {at_most}{self.expected_excess:.6g}")
         return lines
+
+
+def set_fitted(
+    estimator: SparseRegressor | SparseClassifier,
+    constant: Model,
+    model: Model,
+    stop: Stop,
+    n_outputs: int,
+    output_names: list[str] | None,
+    classes: np.ndarray | None,
+) -> None:
+    """Set the attributes of a fitted estimator, with a path of two sizes: none and that of ``model``."""
+    if isinstance(estimator, SparseClassifier):
+        assert classes is not None
+        estimator.classes_ = classes
+    else:
+        estimator._several_outputs = n_outputs > 1
+        estimator._output_names = output_names or [f"y{c}" for c in range(n_outputs)]
+    names = getattr(estimator, "feature_names_in_", None)
+    moves: list[Move] = [("add", int(j)) for j in model.support]
+    models, n_features = {0: constant, model.size: model}, estimator.n_features_in_
+    estimator.path_ = Path(models, moves, stop, n_features, names, None, None, *estimator._words())
+    estimator.k = model.size
+    estimator._choose(model.size)

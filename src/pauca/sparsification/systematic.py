@@ -1,4 +1,4 @@
-"""Draws of distinct features with capped chances."""
+"""Systematic sampling: draws of distinct features with capped probabilities."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_banded
 
-from pauca.sparsification.base import RandomNumbers, Sampling, Scores, Spread, Unbiased
-from pauca.sparsification.truncation import strongest
+from pauca.sparsification.sampling import RandomNumbers, Sampling, Scores, UnbiasedSampling, Variance, strongest
 
-# A chance closer to one than this is one.
-ROUNDING = 1e-12
+# A probability closer to one than this is one: sums of strengths are known to about so much.
+CERTAIN_WITHIN = 1e-12
 
 
 class Strata(NamedTuple):
-    """The line of chances, cut into strata of length one; arrays of shape (K,)."""
+    """The line of probabilities, cut into strata of length one; arrays of shape (K,)."""
 
     first: np.ndarray
-    """The feature at the start of a stratum; it may reach in from the stratum before."""
+    """The feature at the start of a stratum; it may begin in the stratum before."""
     before: np.ndarray
     """How much of it lies before the start."""
     after: np.ndarray
@@ -29,16 +28,16 @@ class Strata(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Systematic(Unbiased):
-    """K distinct features: ``u_j = w_j / pi_j`` for those drawn, with chances ``pi_j = min(1, tau strength_j)``.
+class Systematic(UnbiasedSampling):
+    """K distinct features: ``u_j = w_j / pi_j`` for those drawn, with probabilities ``pi_j = min(1, tau strength_j)``.
 
-    Features that are certain (``pi_j = 1``) keep their weight. The chances of all others, laid end to end in the order
-    of the columns, fill strata of length one, and one point falls into each: Deville's systematic sampling (Tillé
-    2006). A feature that reaches over the end of a stratum might be hit twice; where the point of a stratum falls
-    depends on whether that feature was drawn before, so that it never is and every chance is kept. The mean of u is w.
+    Features that are certain (``pi_j = 1``) keep their weight. The probabilities of all others, laid end to end in the
+    order of the columns, fill strata of length one, and one point falls into each: Deville's systematic sampling (Tillé
+    2006). A feature across the end of a stratum might be hit twice; where the point of a stratum falls depends on
+    whether that feature was drawn before, so that it never is and every probability is kept. The mean of u is w.
 
     It is the same design as ordered pivotal sampling (Chauvet 2012): features duel one after the other in the order of
-    the columns, each with whoever is left of the duels before. Hence its variance can be had exactly, see ``spread``,
+    the columns, each with whoever is left of the duels before. Hence its variance is known exactly, see ``variance``,
     and is never above that of K draws with replacement at ``p = pi / K`` (Chauvet and Ruiz-Gazen 2017). As the certain
     features add none of it, it is not above that of K draws with replacement by the same strength either: with R for
     the length of the sum of the uncertain ``x_j w_j``, T for the sum of their lengths and S for that of the certain
@@ -46,7 +45,7 @@ class Systematic(Unbiased):
     common random start for all strata, as in plain systematic sampling, has no such bound.
     """
 
-    inclusion: np.ndarray
+    probabilities: np.ndarray
     """``pi``, shape (N,)."""
     ends: np.ndarray
     """Where the features end on the line of strata, shape (N,); those that are certain have no length."""
@@ -58,7 +57,7 @@ class Systematic(Unbiased):
         """Draws of ``k`` distinct features, or of all if there are no more."""
         certain = _certain(strength, k)
         count = min(k, len(strength)) - int(np.count_nonzero(certain))
-        if not count:  # whatever else there is has no chance
+        if not count:  # all other features have probability zero
             features, coef, every = features[certain], coef[:, certain], np.ones(np.count_nonzero(certain))
             return cls(features, coef, every, np.zeros_like(every), 0)
         length = np.where(certain, 0.0, strength)
@@ -69,25 +68,25 @@ class Systematic(Unbiased):
         return cls(features, coef, np.where(certain, 1.0, length), ends, count)
 
     @property
-    def chances(self) -> np.ndarray:
+    def inclusion(self) -> np.ndarray:
         """``pi``."""
-        return self.inclusion
+        return self.probabilities
 
     def draw(self, rng: RandomNumbers) -> tuple[np.ndarray, np.ndarray]:
         """Those that are certain and one of each stratum."""
-        drawn = self.inclusion == 1.0
+        drawn = self.probabilities == 1.0
         if self.count:
             drawn[self._one_of_each(rng.random(self.count))] = True
-        places = np.flatnonzero(drawn)
-        return places, 1.0 / self.inclusion[places]
+        positions = np.flatnonzero(drawn)
+        return positions, 1.0 / self.probabilities[positions]
 
     def _one_of_each(self, uniform: np.ndarray) -> list[int]:
         """The features that the points of all strata fall on."""
         starts = np.arange(self.count)
         first, before, after = self.strata
         last = np.append(first[1:], np.searchsorted(self.ends, self.count))
-        # Where the point falls if the feature that reaches in was drawn before, and if it was not. Taken together the
-        # point is uniform over its stratum: it hits what reaches in only in the second case, and more often then.
+        # Where the point falls if the feature that begins before was drawn there, and if it was not. Taken together the
+        # point is uniform over its stratum: it hits that feature only in the second case, and more often then.
         if_drawn = after + uniform * (1.0 - after)
         cut = after / (1.0 - before)
         beyond = (uniform - cut) / np.maximum(1.0 - cut, np.finfo(float).tiny)
@@ -96,37 +95,38 @@ class Systematic(Unbiased):
         other = np.minimum(first + 1, last)
         fresh = np.clip(np.searchsorted(self.ends, starts + if_not, side="right"), first, last).tolist()
         again = np.clip(np.searchsorted(self.ends, starts + if_drawn, side="right"), other, last).tolist()
-        reach = np.where(before > 0, first, -1).tolist()
+        shared = np.where(before > 0, first, -1).tolist()
         chosen = [-2]
-        for one, another, reaching in zip(fresh, again, reach, strict=True):
-            chosen.append(another if chosen[-1] == reaching else one)
+        for one, another, common in zip(fresh, again, shared, strict=True):
+            chosen.append(another if chosen[-1] == common else one)
         return chosen[1:]
 
-    def spread(self, moments: np.ndarray, scores: Scores) -> Spread:
+    def variance(self, moments: np.ndarray, scores: Scores) -> Variance:
         """The variance of pivotal sampling, summed over its duels.
 
-        Chances change by a martingale from duel to duel, so the variances of its steps add up. With ``z_j = x_j w_j /
-        pi_j``, a duel of j with whoever carries the chance a that is left has the variance ``a pi_j |z_j - z|^2`` if
-        the winner carries on with ``a + pi_j < 1``, and ``(1 - a) (1 - pi_j) |z_j - z|^2`` if the winner is drawn and
-        the loser carries on with ``a + pi_j - 1``. Who carries is random, but its mean and mean square are not: with A
-        for the sum of the chances in a stratum, T for that of ``pi_j |z_j|^2`` and t for that of ``pi_j z_j``, all of
-        one stratum's duels come to ``A T - |t|^2``, less what the carrier brought of it. One product with X suffices.
+        Probabilities change by a martingale from duel to duel, so the variances of its steps add up. With ``z_j = x_j
+        w_j / pi_j``, a duel of j with whoever carries the probability a that is left has the variance ``a pi_j |z_j -
+        z|^2`` if the winner carries on with ``a + pi_j < 1``, and ``(1 - a) (1 - pi_j) |z_j - z|^2`` if the winner is
+        drawn and the loser carries on with ``a + pi_j - 1``. Who carries is random, but its mean and mean square are
+        not: with A for the sum of the probabilities in a stratum, T for that of ``pi_j |z_j|^2`` and t for that of
+        ``pi_j z_j``, all of one stratum's duels come to ``A T - |t|^2``, less what the carrier brought of it. One
+        product with X suffices.
         """
         squares = self._squares
-        weights = float(squares @ (1.0 / self.inclusion - 1.0))
+        weights = float(squares @ (1.0 / self.probabilities - 1.0))
         if not self.count:
-            return Spread(0.0, weights)
+            return Variance(0.0, weights)
         first, before, after = self.strata
-        chance = self.inclusion[first]
+        probability = self.probabilities[first]
         whole = np.append(1.0 - before[1:], 1.0)  # A
-        stays = before / (1.0 - after)  # the loser of the duel at the start is not the feature that reaches in
-        lone = squares[first] * moments[first] / chance**2
+        stays = before / (1.0 - after)  # the loser of the duel at the start is not the feature from before
+        lone = squares[first] * moments[first] / probability**2
         inside, stratum = self._inside
-        within = np.bincount(stratum, (squares * moments)[inside] / self.inclusion[inside], minlength=self.count)
+        within = np.bincount(stratum, (squares * moments)[inside] / self.probabilities[inside], minlength=self.count)
         carried = self._carried(lone[:, None], within[:, None], whole, stays)[:, 0]
         total = after * carried + within
         variance = float(whole @ total - after**2 @ carried)
-        duels = before[1:] * (1.0 - chance[1:])
+        duels = before[1:] * (1.0 - probability[1:])
         variance += float(duels @ (lone[1:] + total[:-1] / whole[:-1]))
         for output in self.coef:
             for block in scores(self._matrix(output)):
@@ -136,12 +136,12 @@ class Systematic(Unbiased):
                 variance -= float(np.vdot(sums, sums)) - float(after**2 @ np.einsum("ki,ki->k", mean, mean))
                 cross = np.einsum("ki,ki->k", at_start[1:], sums[:-1])
                 variance -= 2.0 * float(duels @ (cross / whole[:-1]))
-        return Spread(max(variance, 0.0), weights)
+        return Variance(max(variance, 0.0), weights)
 
-    def ceiling(self, moments: np.ndarray) -> Spread:
-        """``sum_j |w_j|^2 m_j / pi_j`` over those that are not certain: what draws with replacement would bring."""
-        each = np.where(self.inclusion < 1.0, self._squares / self.inclusion, 0.0)
-        return Spread(float(each @ moments), float(each.sum()))
+    def variance_bound(self, moments: np.ndarray) -> Variance:
+        """``sum_j |w_j|^2 m_j / pi_j`` over those that are not certain: that of draws with replacement."""
+        each = np.where(self.probabilities < 1.0, self._squares / self.probabilities, 0.0)
+        return Variance(float(each @ moments), float(each.sum()))
 
     @cached_property
     def strata(self) -> Strata:
@@ -154,18 +154,18 @@ class Systematic(Unbiased):
     @cached_property
     def _inside(self) -> tuple[np.ndarray, np.ndarray]:
         """Features that are neither certain nor at the start of a stratum, and their strata."""
-        free = self.inclusion < 1.0
+        free = self.probabilities < 1.0
         free[self.strata.first] = False
-        places = np.flatnonzero(free)
-        return places, np.searchsorted(self.strata.first, places, side="right") - 1
+        positions = np.flatnonzero(free)
+        return positions, np.searchsorted(self.strata.first, positions, side="right") - 1
 
     def _matrix(self, coef: np.ndarray) -> sparse.csc_array:
         """Coefficients of 2K scores: what lies inside each stratum, and ``z`` of the feature at its start."""
         inside, stratum = self._inside
         first = self.strata.first
-        values = np.concatenate([coef[inside], coef[first] / self.inclusion[first]])
+        values = np.concatenate([coef[inside], coef[first] / self.probabilities[first]])
         columns = np.concatenate([stratum, self.count + np.arange(self.count)])
-        shape = (len(self.inclusion), 2 * self.count)
+        shape = (len(self.probabilities), 2 * self.count)
         return sparse.csc_array((values, (np.concatenate([inside, first]), columns)), shape=shape)
 
     def _carried(self, at_start: np.ndarray, inner: np.ndarray, whole: np.ndarray, stays: np.ndarray) -> np.ndarray:
@@ -185,9 +185,9 @@ def _certain(strength: np.ndarray, k: int) -> np.ndarray:
     certain = np.zeros(len(strength), dtype=bool)
     top = strongest(strength, k)
     certain[top] = True
-    # Sums from the smallest up: what is left after the largest must not be had by subtraction.
+    # Sums from the smallest up: what is left after the largest must not be computed by subtraction.
     left = np.cumsum(np.append(strength[~certain].sum(), strength[top][::-1]))[1:][::-1]
-    exceeds = strength[top] * (k - np.arange(k)) >= left * (1.0 - ROUNDING)
+    exceeds = strength[top] * (k - np.arange(k)) >= left * (1.0 - CERTAIN_WITHIN)
     if not exceeds.all():
         certain[top[int(np.argmin(exceeds)) :]] = False
     return certain

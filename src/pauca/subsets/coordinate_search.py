@@ -66,7 +66,7 @@ class _CoordinateSearch:
         self._scores = scores
         self._weights = objective.design.weights
         self._before = float(self._weights @ self._loss.value(self._y, scores))
-        self._extent = objective.design.extent() if self._loss.steepness else None
+        self._extent = objective.design.extent() if self._loss.self_concordance else None
 
     def ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray) -> np.ndarray:
         """An upper bound of what is left to gain where slope and curvature are known.
@@ -76,11 +76,11 @@ class _CoordinateSearch:
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             quadratic = np.where(slope == 0, 0.0, 0.5 * slope * slope / curvature)
-            if self._loss.steepness is None:
+            if self._loss.self_concordance is None:
                 return CAUTION * quadratic
             if self._extent is None:
                 return quadratic
-            rate = self._loss.steepness * self._extent[features]
+            rate = self._loss.self_concordance * self._extent[features]
             x = np.abs(slope) * rate / curvature
             # The series x^2 (1/2 + x/6 + ...) where the logarithm would lose its digits.
             exact = np.where(x < 1e-4, x * x * (0.5 + x / 5), x + (1 - x) * np.log1p(-x))

@@ -111,7 +111,7 @@ class Fits:
         """The minimum that belongs to a fit: solved for again if it is no longer kept."""
         key = frozenset(fit.units)
         if key not in self._minima:
-            features, start = self.objective.units.of(fit.units), WarmStart(fit.coef, about=fit.value)
+            features, start = self.objective.units.of(fit.units), WarmStart(fit.coef, value=fit.value)
             self._keep(key, self.objective.minimise(self.pool.gather(fit.units), features, start))
         return self._minima[key]
 

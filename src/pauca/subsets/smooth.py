@@ -10,7 +10,7 @@ import numpy as np
 from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
-from pauca.objectives.gram import GramRows
+from pauca.objectives.least_squares import GramRows
 from pauca.solvers.newton import minimise
 from pauca.subsets.base import digest
 from pauca.subsets.coordinate_search import coordinate_gains

@@ -1,7 +1,7 @@
-"""A calculator of bounds: how many features, steps or samples suffice, what accuracy they buy, how many it takes.
+"""Bounds: how many features, steps or samples suffice for an accuracy, and how many any method needs.
 
 All accuracies are excesses of the objective Q, which is a weighted mean of losses with 1/2 in squared loss. All counts
-are for single columns and one output. Each function says which theorem it is and where the paper's print was put right.
+are for single columns and one output. Each function names its theorem and corrections to the paper.
 """
 
 from pauca.theory.constants import Constants
@@ -15,6 +15,14 @@ from pauca.theory.foba import (
     foba_tolerance,
     foba_visible,
     isotropic_curvatures,
+    noise_excess,
+    noise_selection,
+    noise_sparsity,
+    noise_sparsity_for_excess,
+    noise_tolerance,
+    noise_tolerance_to_select,
+    noise_tolerance_to_stop,
+    noise_visible,
 )
 from pauca.theory.greedy import (
     ball_accuracy,
@@ -27,15 +35,12 @@ from pauca.theory.greedy import (
     replacement_features,
     replacement_swaps,
 )
-from pauca.theory.noise import (
-    noise_excess,
-    noise_selection,
-    noise_sparsity,
-    noise_sparsity_for_excess,
-    noise_tolerance,
-    noise_tolerance_to_select,
-    noise_tolerance_to_stop,
-    noise_visible,
+from pauca.theory.lower_bounds import (
+    least_features_absolute,
+    least_features_squared,
+    tight_distribution,
+    tight_error,
+    tight_features,
 )
 from pauca.theory.sampling import (
     magnitude_draws,
@@ -48,13 +53,6 @@ from pauca.theory.sampling import (
 )
 from pauca.theory.stream import StreamPlan, stream_accuracy, stream_plan
 from pauca.theory.table import Bound, BoundsTable, bounds_table
-from pauca.theory.tight import (
-    least_features_absolute,
-    least_features_squared,
-    tight_distribution,
-    tight_error,
-    tight_features,
-)
 
 __all__ = [
     "Bound",

@@ -1,4 +1,4 @@
-"""What theorems ask of a loss: a bound on its curvature or on its slope; and rates that follow from either."""
+"""Constants in theorems: their checks, those of a loss (largest curvature and slope), and rates that follow."""
 
 from __future__ import annotations
 
@@ -6,13 +6,57 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pauca.losses import FOR_CLASSES, FOR_NUMBERS, Loss
-from pauca.theory.checks import not_negative, number
+from pauca.checks import ParameterChecks
+from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Loss
+
+check = ParameterChecks("this function")
+
+# A count that is a whole number but for rounding is that number.
+COUNT_ROUNDING = 1e-9
+
+# Products of powers of numbers in this range do not overflow.
+SMALLEST, LARGEST = 1e-30, 1e30
+
+
+def number(name: str, value: Any, *, above: float = 0.0) -> float:
+    """A number above a limit, mostly zero, and neither tiny nor huge."""
+    found = check.number(name, value, positive=True)
+    if not max(above, SMALLEST) <= found <= LARGEST or found == above:
+        lowest = f"({above:g}" if above else f"[{SMALLEST:g}"
+        raise ValueError(check.message(name, f"a float in the range {lowest}, {LARGEST:g}]", value))
+    return found
+
+
+def not_negative(name: str, value: Any) -> float:
+    """A number that is not negative and not huge."""
+    return check.number(name, value, below=LARGEST)
+
+
+def share(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    return check.number(name, value, positive=True, below=1.0)
+
+
+def count(name: str, value: Any, least: int = 1) -> int:
+    """An integer of at least ``least``."""
+    return check.count(name, value, least=least)
+
+
+def at_least(value: float) -> int:
+    """The smallest integer that is not below a number."""
+    nearest = round(value)
+    return nearest if abs(value - nearest) <= COUNT_ROUNDING * max(nearest, 1) else math.ceil(value)
+
+
+def at_most(value: float) -> int:
+    """The largest integer that is not above a number."""
+    nearest = round(value)
+    return nearest if abs(value - nearest) <= COUNT_ROUNDING * max(nearest, 1) else math.floor(value)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """A loss by what is known of it, wherever a loss is asked for.
+    """A loss given by its constants, in place of its name.
 
     Parameters
     ----------
@@ -43,14 +87,16 @@ class Constants:
         """The constants of a loss, given by its name or as an object."""
         if isinstance(loss, cls):
             return loss
-        if isinstance(loss, str) and loss in (named := {**FOR_NUMBERS, **FOR_CLASSES}):
+        if isinstance(loss, str) and loss in (named := {**REGRESSION_LOSSES, **CLASSIFICATION_LOSSES}):
             loss = named[loss]()
         if not isinstance(loss, Loss):
-            names = ", ".join(repr(name) for name in sorted({**FOR_NUMBERS, **FOR_CLASSES}))
+            names = ", ".join(repr(name) for name in sorted({**REGRESSION_LOSSES, **CLASSIFICATION_LOSSES}))
             raise ValueError(f"loss must be one of {names}, an object of pauca.losses or Constants; got {loss!r}.")
         known = cls(loss.smoothness, loss.lipschitz)
         if known == cls():
-            raise ValueError(f"{loss!r} has no bound on its curvature or its slope: these theorems say nothing of it.")
+            raise ValueError(
+                f"{loss!r} has no bound on its curvature or its slope, so these theorems do not apply to it."
+            )
         return known
 
 
@@ -64,7 +110,7 @@ def smoothness_of(loss: Any, scale: float, ridge: float) -> float:
 
 def check_curvature(curvature: float, smoothness: float) -> float:
     """The smallest curvature along sparse directions, which no coordinate's own can be below."""
-    if number("curvature", curvature) > smoothness * (1.0 + 1e-9):
+    if number("curvature", curvature) > smoothness * (1.0 + COUNT_ROUNDING):
         raise ValueError(
             f"curvature is the smallest along sparse directions and cannot be above the largest along a coordinate, "
             f"{smoothness:g}; got {curvature!r}."
@@ -76,7 +122,7 @@ def steps_at_rate(factor: float, loss: Any, norm: float, accuracy: float, scale:
     """Steps after which the excess is ``accuracy``, for methods that need ``factor smoothness norm^2 / accuracy``.
 
     A loss with a kink is smoothed to curvature ``lipschitz^2 / accuracy``, which costs half of the accuracy, and the
-    method has the other half to go. Where both ways are open the shorter counts.
+    other half is left for the steps. Where both forms apply it is the smaller number.
     """
     known, accuracy, square = Constants.of(loss), number("accuracy", accuracy), number("norm", norm) ** 2
     scale, ridge = number("scale", scale), not_negative("ridge", ridge)

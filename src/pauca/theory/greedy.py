@@ -1,12 +1,20 @@
-"""Greedy selection: how many features or steps suffice, and what accuracy so many buy."""
+"""Greedy selection: how many features or steps suffice for an accuracy, and the accuracy of a given number."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from pauca.theory.checks import at_least, count, number, one_of
-from pauca.theory.constants import accuracy_at_rate, check_curvature, smoothness_of, steps_at_rate
+from pauca.theory.constants import (
+    accuracy_at_rate,
+    at_least,
+    check,
+    check_curvature,
+    count,
+    number,
+    smoothness_of,
+    steps_at_rate,
+)
 
 STOPS = {"accuracy": 8.0, "gap": 16.0}
 
@@ -79,14 +87,14 @@ def ball_steps(
     >>> ball_steps("absolute_error", radius=5.0, accuracy=0.1, stop="gap")
     80000
     """
-    one_of("stop", stop, STOPS)
+    check.one_of("stop", stop, STOPS)
     return at_least(steps_at_rate(STOPS[stop], loss, number("radius", radius), accuracy, scale, ridge))
 
 
 def ball_accuracy(
     loss: Any, *, radius: float, steps: int, scale: float = 1.0, ridge: float = 0.0, stop: str = "accuracy"
 ) -> float:
-    """The accuracy that so many steps in an l1 ball buy: the inverse of ``ball_steps``.
+    """The accuracy after a number of steps in an l1 ball: the inverse of ``ball_steps``.
 
     Examples
     --------
@@ -94,7 +102,7 @@ def ball_accuracy(
     >>> ball_accuracy("squared_error", radius=5.0, steps=2000)
     0.1
     """
-    one_of("stop", stop, STOPS)
+    check.one_of("stop", stop, STOPS)
     return accuracy_at_rate(STOPS[stop], loss, number("radius", radius), count("steps", steps), scale, ridge)
 
 
@@ -135,7 +143,7 @@ def forward_features(loss: Any, *, norm: float, accuracy: float, scale: float = 
 
 
 def forward_accuracy(loss: Any, *, norm: float, k: int, scale: float = 1.0, ridge: float = 0.0) -> float:
-    """The accuracy that k features of forward selection buy: the inverse of ``forward_features``.
+    """The accuracy of forward selection with k features: the inverse of ``forward_features``.
 
     Examples
     --------
@@ -169,7 +177,7 @@ def forward_features_if_curved(
     n_reference : int
         Features of the model to compare with.
     curvature : float
-        The smallest curvature of Q along directions of ``k + n_reference`` nonzero entries, k being the answer. A
+        The smallest curvature of Q along directions of ``k + n_reference`` nonzero entries, k being the result. A
         ridge is a lower bound of it.
     decrease : float
         By how much that model's Q is below that of the empty model.
@@ -204,7 +212,7 @@ def forward_accuracy_if_curved(
     scale: float = 1.0,
     ridge: float = 0.0,
 ) -> float:
-    """The accuracy that k features buy where Q is curved: the inverse of ``forward_features_if_curved``.
+    """The accuracy of k features where Q is curved: the inverse of ``forward_features_if_curved``.
 
     Examples
     --------
@@ -232,7 +240,7 @@ def replacement_features(
     n_reference : int
         Features of the model to compare with.
     curvature : float
-        The smallest curvature of Q along directions of ``k + 1 + n_reference`` nonzero entries, k being the answer.
+        The smallest curvature of Q along directions of ``k + 1 + n_reference`` nonzero entries, k being the result.
     scale, ridge : float
         As in ``forward_features``.
 

@@ -1,4 +1,4 @@
-"""Sparse models drawn at random from dense ones: how many draws, and how many repeats."""
+"""Sparse models drawn at random from dense ones: numbers of draws and repeats."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.theory.checks import at_least, count, not_negative, number, share
-from pauca.theory.constants import Constants, smoothness_of
+from pauca.theory.constants import Constants, at_least, count, not_negative, number, share, smoothness_of
 from pauca.theory.greedy import norm_bound
 
 
@@ -17,7 +16,7 @@ def sampling_features(loss: Any, *, norm: float, accuracy: float, scale: float =
 
     Shalev-Shwartz, Srebro and Zhang (2010), Theorem 2.1: ``smoothness norm^2 / accuracy`` draws, or
     ``4 lipschitz^2 norm^2 / accuracy^2`` for losses with a kink; the smaller where both hold. Features are drawn with
-    probabilities ``|w_j| / norm``, and ``repeats`` says how often to try for more than an even chance.
+    probabilities ``|w_j| / norm``, and ``repeats`` says how often to repeat for a higher probability.
 
     It assumes that the dense model is the best in the l1 ball of its own norm: otherwise the bound holds for the mean
     over draws only. The paper prints 2 in place of 4; its proof gives 4.
@@ -58,7 +57,7 @@ def sampling_features(loss: Any, *, norm: float, accuracy: float, scale: float =
 
 
 def sampling_accuracy(loss: Any, *, norm: float, k: int, scale: float = 1.0, ridge: float = 0.0) -> float:
-    """The accuracy that k draws buy with probability 1/2: the inverse of ``sampling_features``.
+    """The accuracy of k draws with probability 1/2: the inverse of ``sampling_features``.
 
     It is twice the bound on the mean excess of Lemmas A.1 and A.2 of Shalev-Shwartz, Srebro and Zhang (2010).
 
@@ -128,7 +127,7 @@ def sampling_features_if_curved(
 def magnitude_draws(
     loss: Any, *, norm: float, accuracy: float, confidence: float, scale: float = 1.0, ridge: float = 0.0
 ) -> int:
-    """Draws by magnitude of which a single try is within ``accuracy``, with the given confidence.
+    """Draws by magnitude after which a single model is within ``accuracy``, with the given confidence.
 
     Li, Yang, Zhang and Jin (2017), Theorem 2: ``smoothness norm^2 / (2 accuracy (1 - confidence))``; the paper's
     accuracy is twice ours. It is Markov's inequality, and like ``sampling_features`` needs a dense model that is the
@@ -147,7 +146,7 @@ def magnitude_draws(
 
 
 def moment_draws(loss: Any, *, norm: float, accuracy: float, confidence: float) -> int:
-    """Draws by magnitude times scale of which a single try is within ``accuracy``, with the given confidence.
+    """Draws by magnitude times scale after which a single model is within ``accuracy``, with the given confidence.
 
     Li, Yang, Zhang and Jin (2017), Theorem 3: ``smoothness norm^2 / (2 accuracy (1 - confidence))``, where the norm is
     that of ``moment_norm`` and features are drawn with probabilities in proportion to its terms. The norm is never
@@ -193,7 +192,7 @@ def moment_norm(coef: Any, moments: Any) -> float:
 
 
 def repeats(confidence: float) -> int:
-    """How often to repeat a try that succeeds with probability 1/2, keeping the best, for a given confidence.
+    """How often to repeat a draw that succeeds with probability 1/2, keeping the best, for a given confidence.
 
     ``ceil(log2(1 / (1 - confidence)))``. Shalev-Shwartz, Srebro and Zhang (2010), after Theorem 2.1, where the
     logarithm must be the binary one: with the natural one, 99 % would be 97 %.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pauca.theory.checks import at_least, count, number, share
+from pauca.theory.constants import at_least, count, number, share
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class StreamPlan:
 def stream_plan(
     *, radius: float, accuracy: float, confidence: float, row_norm: float, error_bound: float = 1.0
 ) -> StreamPlan:
-    """Epochs and samples after which a model learnt from a stream is within ``accuracy`` of the best in an l1 ball.
+    """Epochs and samples after which a model learned from a stream is within ``accuracy`` of the best in an l1 ball.
 
     Li, Yang, Zhang and Jin (2017), Theorem 1, for squared loss: with ``c = max(error_bound, 1)``,
     ``epochs = ceil(log2(c radius^2 / (2 accuracy)))`` and
@@ -48,7 +48,7 @@ def stream_plan(
     accuracy : float
         The excess of the expected objective Q over the best in the ball.
     confidence : float
-        The probability with which it is promised.
+        The probability of success.
     row_norm : float
         The largest l2 norm of a row.
     error_bound : float, default=1.0
@@ -67,15 +67,15 @@ def stream_plan(
     (5, 34976, 1084256)
     """
     c, radius = _factor(error_bound), number("radius", radius)
-    doubt, row_norm = 1.0 - share("confidence", confidence), number("row_norm", row_norm)
+    failure, row_norm = 1.0 - share("confidence", confidence), number("row_norm", row_norm)
     epochs = max(at_least(math.log2(c * radius**2 / (2.0 * number("accuracy", accuracy)))), 1)
-    return _plan(epochs, c, row_norm, doubt)
+    return _plan(epochs, c, row_norm, failure)
 
 
 def stream_accuracy(
     *, radius: float, samples: int, confidence: float, row_norm: float, error_bound: float = 1.0
 ) -> float:
-    """The accuracy that so many samples buy: the inverse of ``stream_plan``.
+    """The accuracy after a number of samples: the inverse of ``stream_plan``.
 
     Where they do not fill the first epoch it is ``c radius^2 / 2``, which the empty model has.
 
@@ -86,9 +86,9 @@ def stream_accuracy(
     0.0625
     """
     c, radius, samples = _factor(error_bound), number("radius", radius), count("samples", samples)
-    doubt, row_norm = 1.0 - share("confidence", confidence), number("row_norm", row_norm)
+    failure, row_norm = 1.0 - share("confidence", confidence), number("row_norm", row_norm)
     epochs = 0
-    while _plan(epochs + 1, c, row_norm, doubt).samples <= samples:
+    while _plan(epochs + 1, c, row_norm, failure).samples <= samples:
         epochs += 1
     return math.ldexp(c * radius**2, -epochs - 1)
 
@@ -97,6 +97,6 @@ def _factor(error_bound: float) -> float:
     return max(number("error_bound", error_bound), 1.0)
 
 
-def _plan(epochs: int, c: float, row_norm: float, doubt: float) -> StreamPlan:
-    first = at_least((8.0 * c * row_norm + 64.0 * row_norm * math.sqrt(2.0 * math.log(epochs / doubt))) ** 2)
+def _plan(epochs: int, c: float, row_norm: float, failure: float) -> StreamPlan:
+    first = at_least((8.0 * c * row_norm + 64.0 * row_norm * math.sqrt(2.0 * math.log(epochs / failure))) ** 2)
     return StreamPlan(epochs, first, 1.0 / (2.0 * row_norm * math.sqrt(first)), first * (2**epochs - 1))

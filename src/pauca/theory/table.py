@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pauca.losses import FOR_NUMBERS
-from pauca.theory.checks import number, share
-from pauca.theory.constants import Constants
+from pauca.losses import REGRESSION_LOSSES
+from pauca.theory.constants import Constants, number, share
 from pauca.theory.foba import foba_additions
 from pauca.theory.greedy import (
     ball_steps,
@@ -18,8 +17,8 @@ from pauca.theory.greedy import (
     replacement_features,
     replacement_swaps,
 )
+from pauca.theory.lower_bounds import least_features_absolute, least_features_squared
 from pauca.theory.sampling import magnitude_draws, repeats, sampling_features, sampling_features_if_curved
-from pauca.theory.tight import least_features_absolute, least_features_squared
 
 SPARSITY = "Shalev-Shwartz, Srebro and Zhang (2010)"
 TWO_STAGES = "Li, Yang, Zhang and Jin (2017)"
@@ -100,7 +99,7 @@ def bounds_table(
         The excess of the objective Q that is allowed.
     norm : float, default=None
         The l1 norm of the model to compare with, and the radius of the ball. Before there is a model, ``norm_bound``
-        has one from its size (Lemma 2.2), and a quick ridge regression gives a fair guess.
+        bounds it by its size (Lemma 2.2), and the norm of a ridge regression is an estimate.
     n_reference : int, default=None
         The number of its features.
     curvature : float, default=None
@@ -181,7 +180,7 @@ def _by_norm(
 
 
 def _lower(loss: Any, norm: float, accuracy: float) -> Iterator[Bound]:
-    """Lower bounds are proved for two losses only, and constants do not tell which loss it is."""
+    """Lower bounds are proved for two losses only, and constants do not determine the loss."""
     if norm > NORM_ABOVE and _is("squared_error", loss) and accuracy <= SQUARED_BELOW:
         least = least_features_squared(radius=norm, accuracy=accuracy)
         yield Bound("any method, on some data", least, "features", "Theorem 4.2", SPARSITY)
@@ -191,7 +190,7 @@ def _lower(loss: Any, norm: float, accuracy: float) -> Iterator[Bound]:
 
 
 def _is(name: str, loss: Any) -> bool:
-    return type(loss) is FOR_NUMBERS[name] or (isinstance(loss, str) and loss == name)
+    return type(loss) is REGRESSION_LOSSES[name] or (isinstance(loss, str) and loss == name)
 
 
 def _by_size(
@@ -218,6 +217,6 @@ def _by_size(
             swaps = replacement_swaps(known, k=k, decrease=decrease, **curved, **about)
             yield Bound("replacements, any accuracy", k, "features", "Theorem 2.9", SPARSITY)
             yield Bound("replacements, for this accuracy", swaps, "swaps", "Theorem 2.9", SPARSITY)
-    # The decrease is that of the model to compare with: FoBa may go on below it, and how long nobody has said.
+    # The decrease is that of the model to compare with: FoBa may go on below it, and there is no bound on how long.
     additions = foba_additions(decrease=decrease, tol=accuracy)
     yield Bound("FoBa with this tolerance, until no worse", additions, "steps", "Proposition 3.1", FOBA)

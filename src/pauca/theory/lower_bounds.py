@@ -1,4 +1,4 @@
-"""How many features are needed at least: lower bounds, and the data on which they are seen."""
+"""Lower bounds: how many features any method needs, and the data on which that is so."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.theory.checks import at_least, count, number, share
+from pauca.theory.constants import at_least, count, number, share
 
 
 def least_features_squared(*, radius: float, accuracy: float) -> int:
@@ -63,20 +63,20 @@ def least_features_absolute(*, radius: float, accuracy: float) -> int:
 
 
 def tight_distribution(
-    n_samples: int, n_features: int, bound: float, random_state: Any = None
+    n_samples: int, n_features: int, radius: float, random_state: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Data on which no model of few features is good and a dense one is.
 
     Shalev-Shwartz, Srebro and Zhang (2010), A.8: y is -1 or 1 with even chances and each feature, independently of the
-    others given y, equals y with probability ``(1 + 1 / bound) / 2`` and -y otherwise. What is known of y is spread
-    over all features: the model with all coefficients ``bound / n_features`` has the l1 norm ``bound`` and a mean
-    squared error of ``(bound^2 - 1) / n_features``, while the best of k features has ``tight_error(k, bound)``.
+    others given y, equals y with probability ``(1 + 1 / radius) / 2`` and -y otherwise. What is known of y is spread
+    over all features: the model with all coefficients ``radius / n_features`` has the l1 norm ``radius`` and a mean
+    squared error of ``(radius^2 - 1) / n_features``, while the best of k features has ``tight_error(k, radius)``.
 
     Parameters
     ----------
     n_samples, n_features : int
         The shape of X.
-    bound : float
+    radius : float
         The l1 norm of the dense model; above 1.
     random_state : int, numpy.random.Generator or None, default=None
         Where the draws come from.
@@ -91,48 +91,48 @@ def tight_distribution(
     Examples
     --------
     >>> from pauca.theory import tight_distribution, tight_error
-    >>> X, y = tight_distribution(100_000, 3, bound=2.0, random_state=0)
+    >>> X, y = tight_distribution(100_000, 3, radius=2.0, random_state=0)
     >>> error = ((y - X @ (y @ X / 100_000 / (1 + 2 * 0.25))) ** 2).mean()  # equal covariances of 1/4
-    >>> round(float(error), 2), tight_error(3, bound=2.0)
+    >>> round(float(error), 2), tight_error(3, radius=2.0)
     (0.5, 0.5)
     """
     shape = count("n_samples", n_samples), count("n_features", n_features)
-    chance = 0.5 * (1.0 + 1.0 / number("bound", bound, above=1.0))
+    chance = 0.5 * (1.0 + 1.0 / number("radius", radius, above=1.0))
     rng = np.random.default_rng(random_state)
     y = np.where(rng.random(shape[0]) < 0.5, -1.0, 1.0)
     return np.where(rng.random(shape) < chance, y[:, None], -y[:, None]), y
 
 
-def tight_error(k: int, bound: float) -> float:
-    """The mean squared error of the best k features of ``tight_distribution``: ``(B^2 - 1) / (B^2 - 1 + k)``.
+def tight_error(k: int, radius: float) -> float:
+    """The mean squared error of the best k features of ``tight_distribution``: ``(r^2 - 1) / (r^2 - 1 + k)``.
 
-    Exact for the distribution, with coefficients ``B / (B^2 - 1 + k)``; the objective Q is half of it.
+    Exact for the distribution, with coefficients ``r / (r^2 - 1 + k)``; r is the radius, and Q is half of the error.
 
     Examples
     --------
     >>> from pauca.theory import tight_error, tight_features
-    >>> tight_error(72, bound=5.0)
+    >>> tight_error(72, radius=5.0)
     0.25
-    >>> tight_features(0.25, bound=5.0)
+    >>> tight_features(0.25, radius=5.0)
     72
     """
-    rest = number("bound", bound, above=1.0) ** 2 - 1.0
+    rest = number("radius", radius, above=1.0) ** 2 - 1.0
     return rest / (rest + count("k", k))
 
 
-def tight_features(error: float, bound: float) -> int:
-    """Features that a mean squared error takes on ``tight_distribution``: ``ceil((B^2 - 1) (1 - error) / error)``.
+def tight_features(error: float, radius: float) -> int:
+    """Features that a mean squared error takes on ``tight_distribution``: ``ceil((r^2 - 1) (1 - error) / error)``.
 
-    The inverse of ``tight_error``. Both are exact: on this data no method does with fewer.
+    The inverse of ``tight_error``. Both are exact: on these data no method needs fewer.
 
     Examples
     --------
     >>> from pauca.theory import tight_features
-    >>> tight_features(0.02, bound=5.0)
+    >>> tight_features(0.02, radius=5.0)
     1176
     """
     error = share("error", error)
-    return max(at_least((number("bound", bound, above=1.0) ** 2 - 1.0) * (1.0 - error) / error), 1)
+    return max(at_least((number("radius", radius, above=1.0) ** 2 - 1.0) * (1.0 - error) / error), 1)
 
 
 def _within(accuracy: float, most: float) -> float:
