@@ -16,7 +16,7 @@ from pauca import SparseTagger
 from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
 from pauca.custom.objective import CustomProblem
-from pauca.solvers.quasi_newton import Rest, minimise
+from pauca.solvers.quasi_newton import SolverState, minimise
 
 C2 = 1.0
 K = 15
@@ -110,7 +110,7 @@ def _full_fit(make: Callable[[], ChainCRF], ridge: float, goal: float) -> tuple[
     field = make()
     posed = _WithBiases(field, ridge)
     value, gradient = posed.value_and_gradient(field.start)
-    begin = Rest(field.start, value, gradient, np.diag(1.0 / posed.curvature(field.start)), np.inf)
+    begin = SolverState(field.start, value, gradient, np.diag(1.0 / posed.curvature(field.start)), np.inf)
     everything = np.arange(field.n_coords)
     found = minimise(CustomProblem(posed), everything, begin, lambda reached: np.inf if reached <= goal else 0.0)
     return process_time() - start, found.value, posed.calls

@@ -172,9 +172,6 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         self.time_limit = time_limit
         self.callback = callback
 
-    scoring = None
-    """Folds are always scored by the likelihood."""
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparsePrecision:
         """Find the graphs of every size up to ``k``, or up to the sizes compared, and choose one.
 

@@ -81,7 +81,7 @@ class SmoothFunction(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
+class SolverState:
     """Where the steps ended, on q coordinates of a parameter vector."""
 
     w: np.ndarray
@@ -100,9 +100,9 @@ class Rest:
 def minimise(
     problem: SmoothFunction,
     coords: np.ndarray,
-    begin: Rest,
+    begin: SolverState,
     enough: Callable[[float], float],
-) -> Rest:
+) -> SolverState:
     """Steps on ``coords`` from ``begin`` until ``left`` is at most ``enough(value)``.
 
     The method of Broyden, Fletcher, Goldfarb and Shanno (1970) with the inverse Hessian as a dense matrix, which the
@@ -127,10 +127,10 @@ def minimise(
         limit, nothing = enough(value), NO_DECREASE * max(abs(value), problem.magnitude)
         # What a quasi-Newton step promises is believed once the step before has not gained far more.
         if promised <= nothing or (promised <= limit and (fell <= 10 * limit or promised <= 0.01 * limit)):
-            return Rest(w, value, gradient, inverse, promised)
+            return SolverState(w, value, gradient, inverse, promised)
         found = _search_along(problem, coords, w, value, gradient, step)
         if found is None:
-            return Rest(
+            return SolverState(
                 w, value, gradient, inverse, promised, promised <= STUCK_ABOVE * max(abs(value), problem.magnitude)
             )
         moved, there, new = found
@@ -139,7 +139,7 @@ def minimise(
         fell, before = value - there, promised
         w, value, gradient = moved, there, new
     step, promised = _step(inverse, gradient[coords])
-    return Rest(w, value, gradient, inverse, promised, converged=False)
+    return SolverState(w, value, gradient, inverse, promised, converged=False)
 
 
 def inverse_diagonal(curvature: np.ndarray) -> np.ndarray:
@@ -154,7 +154,7 @@ def inverse_of(hessian: np.ndarray) -> np.ndarray:
     return damped_inverse(hessian, LEAST_DAMPING)
 
 
-def without(inverse: np.ndarray, kept: np.ndarray, lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def inverse_without(inverse: np.ndarray, kept: np.ndarray, lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The inverse Hessian once some coordinates are held at zero, and what each of them moves the others by.
 
     ``B_kk - B_kl (B_ll)^-1 B_lk`` and ``B_kl (B_ll)^-1``.
