@@ -73,9 +73,9 @@ def _run(tree: Path, section: str, options: argparse.Namespace) -> list[Row]:
     """Figures of one section in a process that knows this tree alone."""
     source = tree / "src"
     data = None if options.data is None else str(options.data.resolve())
-    wishes = json.dumps([str(source), section, options.quick, options.threads, data])
+    arguments = json.dumps([str(source), section, options.quick, options.threads, data])
     environment = os.environ | {"PYTHONPATH": str(source)}
-    command = [sys.executable, "-c", PROGRAM, wishes]
+    command = [sys.executable, "-c", PROGRAM, arguments]
     done = subprocess.run(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"Section {section} of {tree} came to no end.")

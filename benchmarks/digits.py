@@ -1,4 +1,4 @@
-"""Ten classes and few pixels: handwritten digits told apart by pauca and by an L1 penalty."""
+"""Ten classes and few pixels: handwritten digits classified by pauca and by an L1 penalty."""
 
 from __future__ import annotations
 

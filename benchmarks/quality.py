@@ -22,7 +22,7 @@ ENUMERABLE = Shape(60, 30, 5)
 ENUMERABLE_RHOS = (0.5, 0.8, 0.95)
 ENUMERABLE_SNRS = (1.0, 3.0, 10.0)
 
-# Objectives closer than this belong to the same model, or to two that nobody can tell apart.
+# Objectives closer than this belong to the same model, or to two that are equally good.
 SAME_WITHIN = 1e-9
 
 EXCHANGE = "Exchange"

@@ -301,7 +301,7 @@ def test_a_removal_that_leaves_no_definite_matrix_costs_infinitely_much():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_graphs_that_follow_from_one_another_are_those_fitted_afresh(seed):
-    """Edges come and go one at a time; blocks are joined and split, and Sigma hangs on what stays."""
+    """Edges come and go one at a time; blocks are joined and split, and Sigma is updated from what stays."""
     p, rng = INVERTED_UP_TO + 10, np.random.default_rng(seed)
     graph = GaussianGraph(covariance(p, n=4 * p, seed=seed))
     cache, fresh = GraphCache(graph, Limits()), GaussianGraph(covariance(p, n=4 * p, seed=seed)).mle

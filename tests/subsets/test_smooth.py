@@ -438,25 +438,27 @@ def long_tailed(kind, seed, n=60, d=30):
     return X, target(kind, signal, rng)
 
 
-WISHES = ["none", "bounds", "prices"]
+CONSTRAINTS = ["none", "bounds", "prices"]
 ALONG = [
-    *itertools.product(["log_loss", "huber", "squared hinge", "absolute_error"], [long_tailed], [True, False], WISHES),
+    *itertools.product(
+        ["log_loss", "huber", "squared hinge", "absolute_error"], [long_tailed], [True, False], CONSTRAINTS
+    ),
     *itertools.product(
         ["log_loss", "huber", "squared hinge", "absolute_error"], [correlated], [True, False], ["bounds"]
     ),
-    *itertools.product(["poisson"], [correlated], [True, False], WISHES),
-    *itertools.product(["poisson"], [long_tailed], [True], WISHES),
+    *itertools.product(["poisson"], [correlated], [True, False], CONSTRAINTS),
+    *itertools.product(["poisson"], [long_tailed], [True], CONSTRAINTS),
 ]
 
 
-@pytest.mark.parametrize(("name", "data", "center", "wishes"), ALONG)
-def test_the_objective_rule_takes_the_best_of_all_lines(name, data, center, wishes):
+@pytest.mark.parametrize(("name", "data", "center", "constraints"), ALONG)
+def test_the_objective_rule_takes_the_best_of_all_lines(name, data, center, constraints):
     for seed in range(3):
         X, y = data(LOSSES[name], seed=seed)
         rng, d = np.random.default_rng(seed), X.shape[1]
         room = np.where(rng.random((2, d)) < 0.4, 0.0, 0.2) / X.std(axis=0)
-        price = rng.uniform(0.2, 3.0, d) if wishes == "prices" else None
-        bounds = (-room[0], room[1]) if wishes == "bounds" else None
+        price = rng.uniform(0.2, 3.0, d) if constraints == "prices" else None
+        bounds = (-room[0], room[1]) if constraints == "bounds" else None
         weights = np.arange(len(X)) % 3.0 if seed % 2 else None
         subset = subset_of(name, X, y, center=center, bounds=bounds, price=price, weights=weights)
         for unit in rng.choice(d, seed % 3, replace=False):

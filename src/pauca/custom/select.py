@@ -14,14 +14,12 @@ from pauca.constraints.limits import Limits
 from pauca.custom.gradient_check import check_objective
 from pauca.custom.objective import CustomProblem, Objective
 from pauca.custom.options import (
-    Said,
-    check_callable,
-    check_flag,
+    CHECK,
+    ObjectiveOptions,
     check_generator,
-    check_number,
     check_size,
     limits,
-    posed,
+    make_objective,
 )
 from pauca.custom.subset import CustomSubset
 from pauca.export import register_kind, save
@@ -172,30 +170,30 @@ def select(
     >>> path[2].support
     array([3, 7])
     """
-    asked = posed(objective, gradient, n_coords)
+    wrapped = make_objective(objective, gradient, n_coords)
     for name, function in (("curvature", curvature), ("callback", callback)):
-        check_callable(name, function)
-    said = Said(asked, free=free, groups=groups, start=start, floor=floor, names=names)
+        CHECK.optional_callable(name, function)
+    options = ObjectiveOptions(wrapped, free=free, groups=groups, start=start, floor=floor, names=names)
     problem = CustomProblem(
-        asked,
-        free=said.free,
-        groups=said.groups,
-        start=said.start,
-        floor=said.floor,
+        wrapped,
+        free=options.free,
+        groups=options.groups,
+        start=options.start,
+        floor=options.floor,
         curvature=curvature,
-        names=said.names,
+        names=options.names,
     )
     size = check_size(k)
-    allowed = limits(said, problem, size, always=always, never=never, costs=costs, budget=budget)
-    goal = Goal(size, check_number("tol", tol))
-    seconds = None if time_limit is None else check_number("time_limit", time_limit, positive=True)
+    allowed = limits(options, problem, size, always=always, never=never, costs=costs, budget=budget)
+    goal = Goal(size, CHECK.number("tol", tol))
+    seconds = CHECK.time_limit(time_limit)
     chosen = resolve(method)
     rng = check_generator(random_state)
-    if check_flag("check", check):
+    if CHECK.flag("check", check):
         check_objective(problem, rng)
     subset = CustomSubset.start(problem, allowed)
     moves = () if resume is None else _earlier_moves(resume, subset, chosen, goal)
-    path = search(subset, chosen, goal, Budget(seconds, callback), said.names, moves)
+    path = search(subset, chosen, goal, Budget(seconds, callback), options.names, moves)
     messages = " ".join(search_warnings(path, size, problem, allowed))
     if messages:
         warnings.warn(messages, PaucaWarning, stacklevel=2)
