@@ -30,7 +30,7 @@ CASES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Some coefficients")
+@pytest.mark.filterwarnings("ignore:The data are separable")
 @pytest.mark.parametrize("case", CASES)
 def test_alternatives_are_refits_of_all_exchanges(case):
     X, y = table()

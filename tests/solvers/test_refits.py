@@ -560,7 +560,7 @@ def zero_one_columns(seed):
     return X, y
 
 
-@pytest.mark.filterwarnings("ignore:Some coefficients")
+@pytest.mark.filterwarnings("ignore:The data are separable")
 def test_what_is_called_exact_is_the_difference_of_two_fits():
     """Rows that are nearly certain have next to no curvature: a step that promises nothing may go far."""
     for seed in range(40):
@@ -659,7 +659,7 @@ def test_a_refit_that_ends_early_is_told_of(monkeypatch):
         SparseClassifier(k=2, method="forward").fit(X, y)
 
 
-@pytest.mark.filterwarnings("ignore:Some coefficients")
+@pytest.mark.filterwarnings("ignore:The data are separable")
 def test_multinomial_within_bounds_against_a_general_solver():
     for seed in range(5):
         rng = np.random.default_rng(seed)
