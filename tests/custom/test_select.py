@@ -952,10 +952,18 @@ def test_errors_after_the_checks_name_the_function():
         (
             {"k": [1, 2]},
             TypeError,
-            r"k must be an integer of at least 1, or None; got \[1, 2\]. The path holds all sizes",
+            r"'k' parameter of select must be an int .* or None. Got \[1, 2\] instead. The path holds all sizes",
         ),
-        ({"k": 0}, ValueError, "k must be an integer of at least 1; got 0"),
-        ({"k": 1.5}, TypeError, "k must be an integer of at least 1; got 1.5"),
+        (
+            {"k": 0},
+            ValueError,
+            r"'k' parameter of select must be an int in the range \[1, inf\) or None. Got 0 instead",
+        ),
+        (
+            {"k": 1.5},
+            TypeError,
+            r"'k' parameter of select must be an int in the range \[1, inf\) or None. Got 1.5 instead",
+        ),
         ({"free": range(6)}, ValueError, "free holds all coordinates"),
         ({"free": [6]}, ValueError, "'free' names coordinate 6; the objective has coordinates 0 to 5"),
         ({"free": ["b"]}, ValueError, "'free' names the coordinate 'b', but the objective has no coordinate names"),
@@ -1002,16 +1010,20 @@ def test_errors_after_the_checks_name_the_function():
         ),
         ({"names": "abcdef"}, TypeError, "names must be a list; got 'abcdef'"),
         ({"start": "zero"}, TypeError, "start must be an array of 6 numbers; got 'zero'"),
-        ({"check": "no"}, TypeError, "check must be True or False; got 'no'"),
-        ({"random_state": "any"}, TypeError, "random_state must be an integer of at least 0, a Generator or None"),
+        ({"check": "no"}, TypeError, "'check' parameter of select must be a bool. Got 'no' instead"),
+        (
+            {"random_state": "any"},
+            TypeError,
+            "'random_state' parameter of select must be an int .*, a Generator or None",
+        ),
         ({"budget": 3}, ValueError, "'budget' needs 'costs'"),
         ({"budget": 1, "costs": [2] * 6, "always": [0]}, ValueError, "'always' alone costs 2, more than the budget"),
         ({"names": ["a"]}, ValueError, "names must hold a name for each of the 6 coordinates"),
         ({"names": list("abcdea")}, ValueError, "names holds 'a' more than once"),
-        ({"tol": -1}, ValueError, "tol must be a finite number of at least 0"),
-        ({"time_limit": 0}, ValueError, "time_limit must be a finite number above 0"),
-        ({"callback": 3}, TypeError, "callback must be a function or None"),
-        ({"curvature": 3}, TypeError, "curvature must be a function or None"),
+        ({"tol": -1}, ValueError, r"'tol' parameter of select must be a float in the range \[0, inf\)"),
+        ({"time_limit": 0}, ValueError, r"'time_limit' parameter of select must be a float in the range \(0, inf\)"),
+        ({"callback": 3}, TypeError, "'callback' parameter of select must be a callable or None"),
+        ({"curvature": 3}, TypeError, "'curvature' parameter of select must be a callable or None"),
         ({"method": "magic"}, ValueError, "method must be one of"),
         ({"resume": 3}, TypeError, "resume must be a Path"),
         ({"gradient": Half().gradient}, TypeError, "Two functions are given as"),
@@ -1027,7 +1039,9 @@ def test_objects_that_are_no_objectives():
         select(Half, 2)
     with pytest.raises(TypeError, match="function has no n_coords and no value and no gradient"):
         select(lambda w: 0.0, 2)
-    with pytest.raises(TypeError, match=r"objective\.refit must be a function or None; got True"):
+    with pytest.raises(
+        TypeError, match=r"'objective\.refit' parameter of select must be a callable or None. Got True instead"
+    ):
         select(broken(refit=True), 2)
     with pytest.raises(ValueError, match="another objective"):
         select(Half(), 3, resume=select(Squares(*numbers()), 2))

@@ -1,22 +1,24 @@
-"""What a call of ``select`` asks for, checked before any work."""
+"""Options of ``select``, checked before any value is computed."""
 
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from pauca.checks import ParameterChecks
 from pauca.constraints.limits import Limits
 from pauca.constraints.parsing import Columns, ConstraintParser, is_number, parse_groups
 from pauca.custom.objective import HOOKS, CustomProblem, FunctionObjective, Objective, called
 from pauca.wording import NAMES_SHOWN
 
+CHECK = ParameterChecks("select")
 
-def posed(objective: Any, gradient: Any, n_coords: Any) -> Objective:
-    """An object that is an objective, from itself or from two functions."""
+
+def as_objective(objective: Any, gradient: Any, n_coords: Any) -> Objective:
+    """An objective, from an object that is one or from two functions."""
     if gradient is None and n_coords is None:
         if isinstance(objective, type):
             raise TypeError(f"objective is the class {objective.__name__}; make an object of it first.")
@@ -26,30 +28,13 @@ def posed(objective: Any, gradient: Any, n_coords: Any) -> Objective:
                 f"objective must have n_coords, value(w) and gradient(w); {type(objective).__name__} has no "
                 f"{' and no '.join(missing)}. A function goes with gradient= and n_coords=."
             )
-        _check_count("objective.n_coords", objective.n_coords)
+        CHECK.count("objective.n_coords", objective.n_coords)
         for name in ("value", "gradient", *HOOKS):
-            check_callable(f"objective.{name}", getattr(objective, name, None))
+            CHECK.optional_callable(f"objective.{name}", getattr(objective, name, None))
         return objective
     if not callable(objective) or not callable(gradient) or n_coords is None:
         raise TypeError("Two functions are given as select(value, gradient=..., n_coords=...): all three are needed.")
-    return FunctionObjective(objective, gradient, _check_count("n_coords", n_coords))
-
-
-def check_number(name: str, value: Any, *, positive: bool = False) -> float:
-    """A finite number that is not negative, or positive if asked."""
-    wanted = f"a finite number {'above 0' if positive else 'of at least 0'}"
-    if not is_number(value):
-        raise TypeError(f"{name} must be {wanted}; got {value!r}.")
-    if not math.isfinite(value) or value < 0 or (positive and value == 0):
-        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
-    return float(value)
-
-
-def check_flag(name: str, value: Any) -> bool:
-    """True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False; got {value!r}.")
-    return bool(value)
+    return FunctionObjective(objective, gradient, CHECK.count("n_coords", n_coords))
 
 
 def check_generator(random_state: Any) -> np.random.Generator:
@@ -57,14 +42,8 @@ def check_generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        wanted = "an integer of at least 0, a Generator or None"
-        raise TypeError(f"random_state must be {wanted}; got {random_state!r}.") from None
-
-
-def check_callable(name: str, value: Any) -> None:
-    """A function, or None."""
-    if value is not None and not callable(value):
-        raise TypeError(f"{name} must be a function or None; got {value!r}.")
+        allowed = "an int in the range [0, inf), a Generator or None"
+        raise TypeError(CHECK.message("random_state", allowed, random_state)) from None
 
 
 class Coordinates(Columns):
@@ -80,10 +59,10 @@ class Coordinates(Columns):
         return f"{shown} and {len(coords) - NAMES_SHOWN} more" if len(coords) > NAMES_SHOWN else shown
 
 
-class Said:
+class ObjectiveOptions:
     """Free coordinates, groups, a start, a floor and names, as arrays that fit the objective.
 
-    What is given in the call goes before what the objective says.
+    Arguments of the call override attributes of the objective.
     """
 
     def __init__(self, objective: Objective, **given: Any) -> None:
@@ -97,15 +76,27 @@ class Said:
         self.start = self._start()
         self.floor = self._floor()
 
-    def _said(self, name: str) -> Any:
+    def problem(self, curvature: Callable[[np.ndarray], np.ndarray] | None) -> CustomProblem:
+        """The objective with these options."""
+        return CustomProblem(
+            self._objective,
+            free=self.free,
+            groups=self.groups,
+            start=self.start,
+            floor=self.floor,
+            curvature=curvature,
+            names=self.names,
+        )
+
+    def _option(self, name: str) -> Any:
         given = self._given.get(name)
         return getattr(self._objective, name, None) if given is None else given
 
     def _names(self) -> np.ndarray | None:
-        names = self._said("names")
+        names = self._option("names")
         if names is None:
             return None
-        found = [str(name) for name in self.listed("names", names)]
+        found = [str(name) for name in self._as_list("names", names)]
         if len(found) != self.n_coords:
             raise ValueError(f"names must hold a name for each of the {self.n_coords} coordinates; got {len(found)}.")
         twice = {name for name in found if found.count(name) > 1} if len(set(found)) < len(found) else set()
@@ -113,32 +104,32 @@ class Said:
             raise ValueError(f"names holds {min(twice)!r} more than once.")
         return np.array(found, dtype=object)
 
-    def listed(self, wish: str, wanted: Any) -> list[Any]:
-        """What a wish lists, as a list."""
-        if isinstance(wanted, np.ndarray) and wanted.ndim:
-            return list(wanted.tolist())
-        if isinstance(wanted, str | Mapping | np.ndarray) or not isinstance(wanted, Iterable):
-            raise TypeError(f"{wish} must be a list; got {wanted!r}.")
-        return list(wanted)
+    def _as_list(self, name: str, value: Any) -> list[Any]:
+        """An option that must be a list, array or other iterable, as a list."""
+        if isinstance(value, np.ndarray) and value.ndim:
+            return list(value.tolist())
+        if isinstance(value, str | Mapping | np.ndarray) or not isinstance(value, Iterable):
+            raise TypeError(f"{name} must be a list; got {value!r}.")
+        return list(value)
 
     def _free(self) -> np.ndarray:
-        free = self._said("free")
+        free = self._option("free")
         if free is None:
             return np.zeros(0, dtype=np.intp)
-        found = sorted({self.coordinates.index(one, "free") for one in self.listed("free", free)})
+        found = sorted({self.coordinates.index(one, "free") for one in self._as_list("free", free)})
         if len(found) == self.n_coords:
             raise ValueError("free holds all coordinates: there is nothing to choose from.")
         return np.array(found, dtype=np.intp)
 
     def _groups(self) -> np.ndarray | None:
-        groups = self._said("groups")
+        groups = self._option("groups")
         if groups is None:
             return None
         free = np.isin(np.arange(self.n_coords), self.free)
         return parse_groups(groups, self.coordinates, "groups", free)
 
     def _start(self) -> np.ndarray | None:
-        start = self._said("start")
+        start = self._option("start")
         if start is None:
             return None
         try:
@@ -161,7 +152,7 @@ class Said:
         return called(coord, self.names)
 
     def _floor(self) -> float | None:
-        floor = self._said("floor")
+        floor = self._option("floor")
         if floor is None:
             return None
         if not is_number(floor) or not math.isfinite(floor):
@@ -169,24 +160,17 @@ class Said:
         return float(floor)
 
 
-def limits(said: Said, problem: CustomProblem, k: int | None, **constraints: Any) -> Limits:
+def parse_limits(options: ObjectiveOptions, problem: CustomProblem, k: int | None, **constraints: Any) -> Limits:
     """Limits on the choice of units, from always, never, costs and budget."""
-    parser = ConstraintParser(said.coordinates, units=problem.units, free=problem.is_free, **constraints)
+    parser = ConstraintParser(options.coordinates, units=problem.units, free=problem.is_free, **constraints)
     return parser.limits(k, ~problem.is_free)
 
 
 def check_size(k: Any) -> int | None:
-    """A number of units to choose, or None for as many as help. As everywhere, it may be more than there are."""
+    """A number of units to choose, or None for as many as help; it may be more than there are."""
     if k is None:
         return None
     if isinstance(k, Iterable):
-        raise TypeError(f"k must be an integer of at least 1, or None; got {k!r}. The path holds all sizes up to k.")
-    return _check_count("k", k)
-
-
-def _check_count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer of at least 1; got {value!r}.")
-    if value < 1:
-        raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
-    return int(value)
+        message = CHECK.message("k", "an int in the range [1, inf) or None", k)
+        raise TypeError(f"{message} The path holds all sizes up to k.")
+    return CHECK.count("k", k, "or None")
