@@ -46,7 +46,7 @@ class FunctionCheck:
         return found
 
     def array(self, function: str, found: Any, shape: tuple[int, ...], given: str = "") -> np.ndarray:
-        """What a function has returned, as an array of a shape; ``given`` may say for which arguments."""
+        """What a function has returned, as an array of a shape; ``given`` may describe the arguments."""
         if np.shape(found) != shape or np.asarray(found).dtype.kind not in NUMBERS:
             self.reject(function, f"returns {described(found)}{given}, not an array of numbers of shape {shape}")
         return np.asarray(found, dtype=np.float64)

@@ -240,18 +240,16 @@ def test_groups(method):
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    "constraints",
+    "wishes",
     [{"always": [5]}, {"never": [0, 3]}, {"costs": np.arange(1.0, 13)}, {"costs": np.arange(1.0, 13), "budget": 15.0}],
     ids=str,
 )
-def test_constraints_are_kept_as_estimators_keep_them(method, constraints):
+def test_wishes_are_kept_as_estimators_keep_them(method, wishes):
     X, y = numbers(12, seed=5)
-    theirs = SparseRegressor(k=4, method=method, **constraints).fit(X, y).path_
-    ours = {
-        name: [j + 1 for j in constraint] for name, constraint in constraints.items() if name in ("always", "never")
-    }
-    ours |= {"costs": [9.0, *constraints["costs"]]} if "costs" in constraints else {}
-    ours |= {"budget": constraints["budget"]} if "budget" in constraints else {}
+    theirs = SparseRegressor(k=4, method=method, **wishes).fit(X, y).path_
+    ours = {name: [j + 1 for j in wish] for name, wish in wishes.items() if name in ("always", "never")}
+    ours |= {"costs": [9.0, *wishes["costs"]]} if "costs" in wishes else {}
+    ours |= {"budget": wishes["budget"]} if "budget" in wishes else {}
     path = select(Squares(X, y), 4, method=method, **ours)
     assert_same(path, theirs, shift=1)
     assert path.stop is theirs.stop
@@ -611,7 +609,7 @@ def test_a_path_is_saved_loaded_and_taken_up_again(tmp_path, free, options):
 
 
 @pytest.mark.parametrize(
-    ("constraints", "message"),
+    ("wishes", "message"),
     [
         ({"never": [4]}, "another method, always or never"),
         ({"always": [1]}, "another method, always or never"),
@@ -621,9 +619,9 @@ def test_a_path_is_saved_loaded_and_taken_up_again(tmp_path, free, options):
         ({"free": [0]}, "another objective"),
     ],
 )
-def test_a_path_is_not_taken_up_under_other_constraints(constraints, message):
+def test_a_path_is_not_taken_up_under_other_wishes(wishes, message):
     with pytest.raises(ValueError, match=f"resume is the path of .*{message}"):
-        select(Half(), 3, resume=select(Half(), 2), **constraints)
+        select(Half(), 3, resume=select(Half(), 2), **wishes)
     rich = select(Half(), 2, costs=[1] * 6, budget=2)
     with pytest.raises(ValueError, match="larger budget"):
         select(Half(), 3, resume=rich, costs=[1] * 6, budget=1)
@@ -954,10 +952,18 @@ def test_errors_after_the_checks_name_the_function():
         (
             {"k": [1, 2]},
             TypeError,
-            r"k must be an integer of at least 1, or None; got \[1, 2\]. The path holds all sizes",
+            r"'k' parameter of select must be an int .* or None. Got \[1, 2\] instead. The path holds all sizes",
         ),
-        ({"k": 0}, ValueError, r"The 'k' parameter of select must be an int in the range \[1, inf\)\. Got 0"),
-        ({"k": 1.5}, TypeError, r"'k' parameter of select must be an int .* Got 1\.5"),
+        (
+            {"k": 0},
+            ValueError,
+            r"'k' parameter of select must be an int in the range \[1, inf\) or None. Got 0 instead",
+        ),
+        (
+            {"k": 1.5},
+            TypeError,
+            r"'k' parameter of select must be an int in the range \[1, inf\) or None. Got 1.5 instead",
+        ),
         ({"free": range(6)}, ValueError, "free holds all coordinates"),
         ({"free": [6]}, ValueError, "'free' names coordinate 6; the objective has coordinates 0 to 5"),
         ({"free": ["b"]}, ValueError, "'free' names the coordinate 'b', but the objective has no coordinate names"),
@@ -1004,8 +1010,12 @@ def test_errors_after_the_checks_name_the_function():
         ),
         ({"names": "abcdef"}, TypeError, "names must be a list; got 'abcdef'"),
         ({"start": "zero"}, TypeError, "start must be an array of 6 numbers; got 'zero'"),
-        ({"check": "no"}, TypeError, "'check' parameter of select must be a bool. Got 'no'"),
-        ({"random_state": "any"}, TypeError, "random_state must be an integer of at least 0, a Generator or None"),
+        ({"check": "no"}, TypeError, "'check' parameter of select must be a bool. Got 'no' instead"),
+        (
+            {"random_state": "any"},
+            TypeError,
+            "'random_state' parameter of select must be an int .*, a Generator or None",
+        ),
         ({"budget": 3}, ValueError, "'budget' needs 'costs'"),
         ({"budget": 1, "costs": [2] * 6, "always": [0]}, ValueError, "'always' alone costs 2, more than the budget"),
         ({"names": ["a"]}, ValueError, "names must hold a name for each of the 6 coordinates"),
@@ -1019,7 +1029,7 @@ def test_errors_after_the_checks_name_the_function():
         ({"gradient": Half().gradient}, TypeError, "Two functions are given as"),
     ],
 )
-def test_invalid_options(options, error, message):
+def test_wishes_that_cannot_be_meant(options, error, message):
     with pytest.raises(error, match=message):
         select(Half(), **{"k": 2, **options})
 
@@ -1029,7 +1039,9 @@ def test_objects_that_are_no_objectives():
         select(Half, 2)
     with pytest.raises(TypeError, match="function has no n_coords and no value and no gradient"):
         select(lambda w: 0.0, 2)
-    with pytest.raises(TypeError, match=r"objective\.refit must be a function or None; got True"):
+    with pytest.raises(
+        TypeError, match=r"'objective\.refit' parameter of select must be a callable or None. Got True instead"
+    ):
         select(broken(refit=True), 2)
     with pytest.raises(ValueError, match="another objective"):
         select(Half(), 3, resume=select(Squares(*numbers()), 2))

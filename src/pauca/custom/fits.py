@@ -52,7 +52,7 @@ FADED = 0.02
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PartialFit(Fit):
-    """A model on a set of units, as close to the minimum as ``left`` says; ``coef`` has shape (q,)."""
+    """A model on a set of units, as close to the minimum as ``left``; ``coef`` has shape (q,)."""
 
     coords: np.ndarray
     """Free coordinates, then those of the units, shape (q,)."""
@@ -159,8 +159,8 @@ class Fits:
 
     def dropped(self, fit: PartialFit, units: frozenset[int]) -> SolverState:
         """The objective where the quadratic around a fit has its minimum once some units are held at zero."""
-        wanted = self.problem.coords(sorted(set(fit.units) - units))
-        return self._dropped(replace(self._state(fit), inverse=self.inverse(fit)), fit.coords, wanted)[0]
+        needed = self.problem.coords(sorted(set(fit.units) - units))
+        return self._dropped(replace(self._state(fit), inverse=self.inverse(fit)), fit.coords, needed)[0]
 
     def aside(self, fit: PartialFit, coords: np.ndarray) -> SolverState:
         """A fit as the point from which other coordinates start to move alone."""
@@ -211,9 +211,9 @@ class Fits:
         value, gradient = self.problem.at(w)
         return replace(begin, value=np.inf) if gradient is None else SolverState(w, value, gradient, None, tol)
 
-    def _dropped(self, state: SolverState, coords: np.ndarray, wanted: np.ndarray) -> tuple[SolverState, np.ndarray]:
-        """The point to go on from with those of ``coords`` that are wanted, and which they are."""
-        stays = np.isin(coords, wanted)
+    def _dropped(self, state: SolverState, coords: np.ndarray, needed: np.ndarray) -> tuple[SolverState, np.ndarray]:
+        """The point to go on from with those of ``coords`` that are in ``needed``, and which they are."""
+        stays = np.isin(coords, needed)
         if stays.all():
             return state, coords
         kept, lost = np.flatnonzero(stays), np.flatnonzero(~stays)
@@ -232,21 +232,21 @@ class Fits:
                 return SolverState(there, value, gradient, inverse, np.inf), coords[kept]
         raise FloatingPointError(f"{self.problem.called('value')} was finite at the empty model, and is no more.")
 
-    def _bordered(self, state: SolverState, coords: np.ndarray, wanted: np.ndarray) -> SolverState:
-        """The same point with further coordinates, which are zero there, in the order that is wanted."""
+    def _bordered(self, state: SolverState, coords: np.ndarray, needed: np.ndarray) -> SolverState:
+        """The same point with further coordinates, which are zero there, in the order of ``needed``."""
         if state.inverse is None:
             return state
         position_of = {coord: position for position, coord in enumerate(coords.tolist())}
         old = np.array(
-            [position for position, coord in enumerate(wanted.tolist()) if coord in position_of], dtype=np.intp
+            [position for position, coord in enumerate(needed.tolist()) if coord in position_of], dtype=np.intp
         )
         new = np.array(
-            [position for position, coord in enumerate(wanted.tolist()) if coord not in position_of], np.intp
+            [position for position, coord in enumerate(needed.tolist()) if coord not in position_of], np.intp
         )
-        inverse = np.zeros((len(wanted), len(wanted)))
-        source = [position_of[coord] for coord in wanted[old].tolist()]
+        inverse = np.zeros((len(needed), len(needed)))
+        source = [position_of[coord] for coord in needed[old].tolist()]
         inverse[np.ix_(old, old)] = state.inverse[np.ix_(source, source)]
-        inverse[new, new] = self._diagonal(state.w, state.gradient, wanted[new])
+        inverse[new, new] = self._diagonal(state.w, state.gradient, needed[new])
         return replace(state, inverse=inverse, left=np.inf)
 
     def _inverse(self, w: np.ndarray, gradient: np.ndarray, coords: np.ndarray) -> np.ndarray:
@@ -264,9 +264,9 @@ class Fits:
         else:
             direction = np.zeros_like(w)
             direction[coords] = gradient[coords]
-            bent = self.problem.bend(w, gradient, direction)
+            product = self.problem.hessian_product(w, gradient, direction)
             size = float(direction @ direction)
-            own = np.full(len(coords), 0.0 if bent is None else float(bent @ direction) / size)
+            own = np.full(len(coords), 0.0 if product is None else float(product @ direction) / size)
         return inverse_diagonal(own)
 
     def _state(self, fit: PartialFit) -> SolverState:

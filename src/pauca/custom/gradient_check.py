@@ -142,7 +142,7 @@ class _ObjectiveCheck:
         """The gradient does not jump where coordinates pass zero, as it does for ``|w|``.
 
         The search holds most coordinates at zero, so that is where a kink matters. All of them are moved to either side
-        by far less than rounding: no smooth function can tell, however curved it is.
+        by far less than rounding, which changes no smooth function, however curved it is.
         """
         size = TINY_STEP_SINGLE if self.eps > SINGLE_ABOVE else TINY_STEP
         step = np.where(w == 0, size * self.rng.normal(size=len(w)), 0.0)
@@ -153,7 +153,7 @@ class _ObjectiveCheck:
         jumps = np.where(w == 0, np.abs(above - below), 0.0)
         worst = int(jumps.argmax())
         rounding = ROUNDINGS_OF_CHORDS * self.eps * max(np.abs(below).max(), np.abs(above).max())
-        # What is smooth and as curved as numbers can say changes by less than the root of the step.
+        # A smooth gradient, as curved as floating point allows, changes by less than the root of the step.
         if jumps[worst] <= max(rounding, np.sqrt(size)):
             return
         between = f"between {below[worst]:.6g} and {above[worst]:.6g}"
@@ -229,9 +229,9 @@ class _ObjectiveCheck:
             _, there = self.problem.at(w + step * direction)
             if there is None:
                 continue
-            bent = (there - gradient)[coords] / step
-            off = np.abs(bent - hessian @ direction[coords])
-            slack = LOOSE_OPTIONAL * np.abs(bent).max() + self.eps * np.abs(gradient).max() / step
+            product = (there - gradient)[coords] / step
+            off = np.abs(product - hessian @ direction[coords])
+            slack = LOOSE_OPTIONAL * np.abs(product).max() + self.eps * np.abs(gradient).max() / step
             if np.all(off <= slack):
                 return
         self._check.reject(

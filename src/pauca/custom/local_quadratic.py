@@ -17,13 +17,13 @@ LEAST_LEFT = 1e-6
 
 
 class LocalQuadratic:
-    """The quadratic around a fit, as far as gradients tell.
+    """The quadratic around a fit, as far as it follows from gradients.
 
     Conventions (g the gradient; D the diagonal of the Hessian H, or ones where it is not known; B the inverse of H on
     the model, d the direction ``-g_u / D_u`` in which unit u would start to move)
     -----------
     diagonal gain : ``g_u' D_u^-1 g_u / 2``, what u gains if it moves alone and the diagonal is all there is
-    stiffness     : ``d'Hd / d'Dd``, the curvature along d in parts of what D says
+    stiffness     : ``d'Hd / d'Dd``, the curvature along d relative to that of D
     stiffness left: ``(d'Hd - d'H B H d) / d'Dd``, what the model leaves of it
 
     A unit gains about its diagonal gain over the stiffness if it moves alone, and over the stiffness left if the model
@@ -43,7 +43,7 @@ class LocalQuadratic:
             positive = own[np.isfinite(own) & (own > 0)]
             least = LEAST_LEFT * float(positive.min()) if len(positive) else 1.0
             self._diagonal = np.where(own > least, own, least)
-        self._bent: dict[int, tuple[np.ndarray, np.ndarray] | None] = {}
+        self._products: dict[int, tuple[np.ndarray, np.ndarray] | None] = {}
 
     @property
     def inverse(self) -> np.ndarray:
@@ -69,19 +69,19 @@ class LocalQuadratic:
         return self.diagonal_gains(self.gradient)[units] / self.stiffness(units, self.inverse, self.fit.coords)
 
     def stiffness(self, units: list[int], inverse: np.ndarray | None, coords: np.ndarray) -> np.ndarray:
-        """The curvature along some units in parts of what the diagonal says, less what moves with them.
+        """The curvature along some units relative to the diagonal's, less what moves with them.
 
         That is the model on ``coords``, with this inverse Hessian; None for nothing.
         """
         self._use_hessian(units)
         found = np.full(len(units), LEAST_LEFT)
         for position, unit in enumerate(units):
-            along = self._along(unit)
+            along = self._hessian_along(unit)
             if along is None:
                 continue
-            direction, bent = along
-            own = float(direction @ bent)
-            left = own if inverse is None else own - float(bent[coords] @ inverse @ bent[coords])
+            direction, product = along
+            own = float(direction @ product)
+            left = own if inverse is None else own - float(product[coords] @ inverse @ product[coords])
             found[position] = max(left, LEAST_LEFT * own, 1e-300) / float(direction @ (self._diagonal * direction))
         return found
 
@@ -99,13 +99,13 @@ class LocalQuadratic:
                 costs.append(0.0)
         return np.maximum(costs, 0.0)
 
-    def _along(self, unit: int) -> tuple[np.ndarray, np.ndarray] | None:
+    def _hessian_along(self, unit: int) -> tuple[np.ndarray, np.ndarray] | None:
         """The direction in which a unit starts to move, and the Hessian times it; None if the domain ends at once."""
-        if unit not in self._bent:
+        if unit not in self._products:
             direction = self._direction(unit)
-            bent = self._fits.problem.bend(self.w, self.gradient, direction)
-            self._bent[unit] = None if bent is None else (direction, bent)
-        return self._bent[unit]
+            product = self._fits.problem.hessian_product(self.w, self.gradient, direction)
+            self._products[unit] = None if product is None else (direction, product)
+        return self._products[unit]
 
     def _direction(self, unit: int) -> np.ndarray:
         own = self._fits.problem.units.of([unit])
@@ -118,7 +118,7 @@ class LocalQuadratic:
     def _use_hessian(self, units: list[int]) -> None:
         """All products with the Hessian that are needed, at once, where the objective has one."""
         problem = self._fits.problem
-        units = [unit for unit in units if unit not in self._bent]
+        units = [unit for unit in units if unit not in self._products]
         new = problem.units.of(units)
         if problem.hessian is None or not len(new) or len(new) + len(self.fit.coords) > LARGEST_HESSIAN:
             return
@@ -126,6 +126,6 @@ class LocalQuadratic:
         hessian = np.asarray(problem.hessian(self.w, coords), dtype=np.float64)
         for unit in units:
             direction = self._direction(unit)
-            bent = np.zeros_like(self.w)
-            bent[coords] = hessian @ direction[coords]
-            self._bent[unit] = direction, bent
+            product = np.zeros_like(self.w)
+            product[coords] = hessian @ direction[coords]
+            self._products[unit] = direction, product

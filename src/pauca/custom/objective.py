@@ -1,4 +1,4 @@
-"""Any smooth convex function of a parameter vector as an objective, and what is filled in where it says little."""
+"""Any smooth convex function of a parameter vector as an objective, with defaults for all that is optional."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Objective(Protocol):
     """A smooth convex function Q of a parameter vector ``w`` of shape (n_coords,).
 
     ``value`` and ``gradient`` must be there; both must leave ``w`` as it is. A value of infinity, or one that is not a
-    number, says that ``w`` lies outside of Q's domain. All else is optional and is looked for by name.
+    number, means that ``w`` lies outside of Q's domain. All else is optional and is found by name.
 
     Attributes
     ----------
@@ -38,19 +38,19 @@ class Objective(Protocol):
     free : array of int, optional
         Coordinates that are always in and never counted, such as an intercept. Default: none.
     groups : array of shape (n_coords,), optional
-        Labels; coordinates of one label are chosen together. What it says of free coordinates is ignored. Default:
+        Labels; coordinates of one label are chosen together. Labels of free coordinates are ignored. Default:
         every coordinate is chosen on its own.
     start : array of shape (n_coords,), optional
         Where the search for the empty model begins; zero outside of ``free``. Default: zeros.
     floor : float, optional
-        A value that Q is never below, such as 0 for a loss. With it the path can say which share of Q is explained, and
+        A value that Q is never below, such as 0 for a loss. With it the path has the share of Q that is explained, and
         a search ends where nothing is left. Default: nothing is known.
     names : list of str, optional
         Names of the coordinates. Default: numbers.
     costly : bool, optional
-        Whether values take so long that no more of them should be asked for than it takes to choose: the search then
-        stands on models that leave up to a few per cent of the step that led to them, the last step towards those that
-        are returned promises a millionth of their value, and what a unit is worth is an estimate. Default: False.
+        Whether values take so long that as few as possible should be computed. Models of the search then leave up to a
+        few per cent of the step that led to them to be gained, the last step towards those that are returned promises
+        a millionth of their value, and importances are estimates. Default: False.
 
     A **unit** is what is chosen: a coordinate, numbered as in ``w`` (free ones have a number, and are never chosen), or
     a group, numbered in the order of the sorted labels of the coordinates that are not free. So there are ``n_coords``
@@ -63,7 +63,7 @@ class Objective(Protocol):
     curvature(w) -> ndarray of shape (n_coords,)
         The diagonal of the Hessian, or an estimate. It ranks candidates and scales the first steps of refits.
     gains(w) -> ndarray of shape (n_units,)
-        By how much Q falls at most if one unit alone moves. Only units that are not chosen are looked at.
+        By how much Q falls at most if one unit alone moves. Only entries of units that are not chosen are used.
     removal_costs(w, units) -> ndarray of shape (len(units),)
         By how much Q rises if the coordinates of one unit are set to zero and all others stay.
     refit(coords, start, tol) -> ndarray of shape (n_coords,)
@@ -106,14 +106,14 @@ class CustomProblem:
         self.objective = objective
         self.names = names
         self.n_coords = int(objective.n_coords)
-        self.free = np.unique(np.asarray(_said(objective, "free", free, ()), dtype=np.intp))
+        self.free = np.unique(np.asarray(_option(objective, "free", free, ()), dtype=np.intp))
         self.start = np.zeros(self.n_coords)
-        self.start[:] = _said(objective, "start", start, 0.0)
-        self.floor: float | None = _said(objective, "floor", floor, None)
+        self.start[:] = _option(objective, "start", start, 0.0)
+        self.floor: float | None = _option(objective, "floor", floor, None)
         self.costly = bool(getattr(objective, "costly", False))
         self.is_free = np.zeros(self.n_coords, dtype=bool)
         self.is_free[self.free] = True
-        self.units, self.usable = _units(_said(objective, "groups", groups, None), self.is_free)
+        self.units, self.usable = _units(_option(objective, "groups", groups, None), self.is_free)
         self.curvature = _quiet(curvature or getattr(objective, "curvature", None))
         self.gains = _quiet(getattr(objective, "gains", None))
         self.removal_costs = _quiet(getattr(objective, "removal_costs", None))
@@ -121,7 +121,7 @@ class CustomProblem:
         self.hessian = _quiet(getattr(objective, "hessian", None))
         self._both = getattr(objective, "value_and_gradient", None)
         self.deadline = np.inf
-        """When the clock has come here, values and gradients are asked for no more, and ``OutOfTime`` is raised."""
+        """After this time values and gradients raise ``OutOfTime`` instead."""
         self._functions: dict[str, Any] = {"curvature": curvature} if curvature is not None else {}
         if isinstance(objective, FunctionObjective):
             self._functions |= {"value": objective.value, "gradient": objective.gradient}
@@ -138,7 +138,7 @@ class CustomProblem:
 
     def value(self, w: np.ndarray) -> float:
         """``Q(w)``; infinite outside of its domain."""
-        self._look_at_clock()
+        self._check_deadline()
         with np.errstate(all="ignore"):
             return self.read_value(self.objective.value(w))
 
@@ -147,7 +147,7 @@ class CustomProblem:
         if self._both is None:
             value = self.value(w)
             return value, self.gradient(w, value) if value < np.inf else None
-        self._look_at_clock()
+        self._check_deadline()
         with np.errstate(all="ignore"):
             found = self._both(w)
         if not isinstance(found, tuple | list) or len(found) != 2:
@@ -171,8 +171,8 @@ class CustomProblem:
     def read_gradient(self, found: Any, value: float, method: str = "gradient") -> np.ndarray:
         """What a function has returned as the gradient where the value is finite; a new array."""
         if np.shape(found) != (self.n_coords,) or np.asarray(found).dtype.kind not in NUMBERS:
-            wanted = f"not an array of shape ({self.n_coords},), a number for each coordinate"
-            raise ValueError(f"{self.called(method)} returns {described(found)}, {wanted}.")
+            expected = f"not an array of shape ({self.n_coords},), a number for each coordinate"
+            raise ValueError(f"{self.called(method)} returns {described(found)}, {expected}.")
         gradient = np.array(found, dtype=np.float64)
         if not np.isfinite(gradient).all():
             bad = int(np.flatnonzero(~np.isfinite(gradient))[0])
@@ -183,7 +183,7 @@ class CustomProblem:
         return gradient
 
     def called(self, method: str) -> str:
-        """What to call one of the functions where a sentence begins: ``Cox.gradient``; its own name if it was given."""
+        """What to call one of the functions in a message: ``Cox.gradient``, or its own name if it was given."""
         if method not in self._functions:
             return f"{self.name}.{method}"
         own = function_name(self._functions[method])
@@ -209,7 +209,7 @@ class CustomProblem:
         names = "" if self.names is None else f" ({', '.join(repr(str(self.names[j])) for j in shown)}{more})"
         return f"coordinates {', '.join(map(str, shown))}{more}{names}"
 
-    def bend(self, w: np.ndarray, gradient: np.ndarray, direction: np.ndarray) -> np.ndarray | None:
+    def hessian_product(self, w: np.ndarray, gradient: np.ndarray, direction: np.ndarray) -> np.ndarray | None:
         """The Hessian times a direction, by a difference of gradients; None if the domain ends at once."""
         size = float(np.abs(direction).max(initial=0.0))
         if not size > 0:
@@ -222,7 +222,7 @@ class CustomProblem:
             length *= 1e-2
         return None
 
-    def _look_at_clock(self) -> None:
+    def _check_deadline(self) -> None:
         if time.monotonic() >= self.deadline:
             raise OutOfTime
 
@@ -239,15 +239,15 @@ class CustomProblem:
 
     @cached_property
     def magnitude(self) -> float:
-        """The size of the numbers that a value is made of, as far as the start tells; it says what rounding is.
+        """The size of the numbers that a value is made of, as far as the start shows; rounding is relative to it.
 
         That is the value there, or what a step along the gradient would gain if that is more.
         """
         value, gradient = self.at(self.start)
-        bent = None if gradient is None else self.bend(self.start, gradient, gradient)
-        if gradient is None or bent is None:
+        product = None if gradient is None else self.hessian_product(self.start, gradient, gradient)
+        if gradient is None or product is None:
             return abs(value)
-        curved, squares = float(gradient @ bent), float(gradient @ gradient)
+        curved, squares = float(gradient @ product), float(gradient @ gradient)
         return max(abs(value), 0.5 * squares**2 / curved if curved > 0 else 0.0)
 
     @cached_property
@@ -268,8 +268,8 @@ class FunctionObjective:
         self.name = function_name(value) or "The objective"
 
 
-def _said(objective: Objective, name: str, given: Any, otherwise: Any) -> Any:
-    """What is said in the call, or by the objective, or neither."""
+def _option(objective: Objective, name: str, given: Any, otherwise: Any) -> Any:
+    """The argument of the call, else the attribute of the objective, else a default."""
     if given is not None:
         return given
     found = getattr(objective, name, None)

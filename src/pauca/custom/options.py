@@ -1,9 +1,9 @@
-"""What a call of ``select`` asks for, checked before any work."""
+"""Options of ``select``, checked before any value is computed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ from pauca.wording import NAMES_SHOWN
 CHECK = ParameterChecks("select")
 
 
-def make_objective(objective: Any, gradient: Any, n_coords: Any) -> Objective:
-    """The objective: an object that is one, or one made of two functions."""
+def as_objective(objective: Any, gradient: Any, n_coords: Any) -> Objective:
+    """An objective, from an object that is one or from two functions."""
     if gradient is None and n_coords is None:
         if isinstance(objective, type):
             raise TypeError(f"objective is the class {objective.__name__}; make an object of it first.")
@@ -42,8 +42,8 @@ def check_generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        wanted = "an integer of at least 0, a Generator or None"
-        raise TypeError(f"random_state must be {wanted}; got {random_state!r}.") from None
+        allowed = "an int in the range [0, inf), a Generator or None"
+        raise TypeError(CHECK.message("random_state", allowed, random_state)) from None
 
 
 class Coordinates(Columns):
@@ -62,7 +62,7 @@ class Coordinates(Columns):
 class ObjectiveOptions:
     """Free coordinates, groups, a start, a floor and names, as arrays that fit the objective.
 
-    What is given in the call goes before what the objective says.
+    Arguments of the call override attributes of the objective.
     """
 
     def __init__(self, objective: Objective, **given: Any) -> None:
@@ -76,15 +76,27 @@ class ObjectiveOptions:
         self.start = self._start()
         self.floor = self._floor()
 
-    def _given_or_own(self, name: str) -> Any:
+    def problem(self, curvature: Callable[[np.ndarray], np.ndarray] | None) -> CustomProblem:
+        """The objective with these options."""
+        return CustomProblem(
+            self._objective,
+            free=self.free,
+            groups=self.groups,
+            start=self.start,
+            floor=self.floor,
+            curvature=curvature,
+            names=self.names,
+        )
+
+    def _option(self, name: str) -> Any:
         given = self._given.get(name)
         return getattr(self._objective, name, None) if given is None else given
 
     def _names(self) -> np.ndarray | None:
-        names = self._given_or_own("names")
+        names = self._option("names")
         if names is None:
             return None
-        found = [str(name) for name in self.as_list("names", names)]
+        found = [str(name) for name in self._as_list("names", names)]
         if len(found) != self.n_coords:
             raise ValueError(f"names must hold a name for each of the {self.n_coords} coordinates; got {len(found)}.")
         twice = {name for name in found if found.count(name) > 1} if len(set(found)) < len(found) else set()
@@ -92,32 +104,32 @@ class ObjectiveOptions:
             raise ValueError(f"names holds {min(twice)!r} more than once.")
         return np.array(found, dtype=object)
 
-    def as_list(self, parameter: str, value: Any) -> list[Any]:
-        """A parameter that lists something, as a list."""
+    def _as_list(self, name: str, value: Any) -> list[Any]:
+        """An option that must be a list, array or other iterable, as a list."""
         if isinstance(value, np.ndarray) and value.ndim:
             return list(value.tolist())
         if isinstance(value, str | Mapping | np.ndarray) or not isinstance(value, Iterable):
-            raise TypeError(f"{parameter} must be a list; got {value!r}.")
+            raise TypeError(f"{name} must be a list; got {value!r}.")
         return list(value)
 
     def _free(self) -> np.ndarray:
-        free = self._given_or_own("free")
+        free = self._option("free")
         if free is None:
             return np.zeros(0, dtype=np.intp)
-        found = sorted({self.coordinates.index(one, "free") for one in self.as_list("free", free)})
+        found = sorted({self.coordinates.index(one, "free") for one in self._as_list("free", free)})
         if len(found) == self.n_coords:
             raise ValueError("free holds all coordinates: there is nothing to choose from.")
         return np.array(found, dtype=np.intp)
 
     def _groups(self) -> np.ndarray | None:
-        groups = self._given_or_own("groups")
+        groups = self._option("groups")
         if groups is None:
             return None
         free = np.isin(np.arange(self.n_coords), self.free)
         return parse_groups(groups, self.coordinates, "groups", free)
 
     def _start(self) -> np.ndarray | None:
-        start = self._given_or_own("start")
+        start = self._option("start")
         if start is None:
             return None
         try:
@@ -140,7 +152,7 @@ class ObjectiveOptions:
         return called(coord, self.names)
 
     def _floor(self) -> float | None:
-        floor = self._given_or_own("floor")
+        floor = self._option("floor")
         if floor is None:
             return None
         if not is_number(floor) or not math.isfinite(floor):
@@ -148,16 +160,17 @@ class ObjectiveOptions:
         return float(floor)
 
 
-def limits(options: ObjectiveOptions, problem: CustomProblem, k: int | None, **constraints: Any) -> Limits:
+def parse_limits(options: ObjectiveOptions, problem: CustomProblem, k: int | None, **constraints: Any) -> Limits:
     """Limits on the choice of units, from always, never, costs and budget."""
     parser = ConstraintParser(options.coordinates, units=problem.units, free=problem.is_free, **constraints)
     return parser.limits(k, ~problem.is_free)
 
 
 def check_size(k: Any) -> int | None:
-    """A number of units to choose, or None for as many as help. As everywhere, it may be more than there are."""
+    """A number of units to choose, or None for as many as help; it may be more than there are."""
     if k is None:
         return None
     if isinstance(k, Iterable):
-        raise TypeError(f"k must be an integer of at least 1, or None; got {k!r}. The path holds all sizes up to k.")
-    return CHECK.count("k", k)
+        message = CHECK.message("k", "an int in the range [1, inf) or None", k)
+        raise TypeError(f"{message} The path holds all sizes up to k.")
+    return CHECK.count("k", k, "or None")

@@ -13,14 +13,7 @@ import numpy as np
 from pauca.constraints.limits import Limits
 from pauca.custom.gradient_check import check_objective
 from pauca.custom.objective import CustomProblem, Objective
-from pauca.custom.options import (
-    CHECK,
-    ObjectiveOptions,
-    check_generator,
-    check_size,
-    limits,
-    make_objective,
-)
+from pauca.custom.options import CHECK, ObjectiveOptions, as_objective, check_generator, check_size, parse_limits
 from pauca.custom.subset import CustomSubset
 from pauca.export import register_kind, save
 from pauca.methods import resolve
@@ -107,7 +100,7 @@ def select(
     objective : object or callable
         A smooth convex function: an object with ``n_coords``, ``value(w)`` and ``gradient(w)``, and whatever else
         ``pauca.custom.objective.Objective`` lists; or ``value`` itself, with ``gradient`` and ``n_coords`` given too.
-        A value of infinity, or one that is not a number, says that ``w`` lies outside of the domain.
+        A value of infinity, or one that is not a number, means that ``w`` lies outside of the domain.
     k : int or None
         The number of coordinates, or groups, to choose; None goes on as long as each gains at least ``tol``. Where
         there is no model of so many, a ``PaucaWarning`` says why.
@@ -127,7 +120,7 @@ def select(
     curvature : callable, default=None
         ``curvature(w)``: the diagonal of the Hessian, or an estimate. It ranks candidates.
     floor : float, default=None
-        A value that the objective is never below, 0 for losses: then the path tells the share explained.
+        A value that the objective is never below, 0 for losses: then the path has the share explained.
     always, never : list, default=None
         Coordinates, by index or name, or labels of groups, that must or must not be in.
     costs : list or dict, default=None
@@ -170,31 +163,23 @@ def select(
     >>> path[2].support
     array([3, 7])
     """
-    wrapped = make_objective(objective, gradient, n_coords)
-    for name, function in (("curvature", curvature), ("callback", callback)):
-        CHECK.optional_callable(name, function)
-    options = ObjectiveOptions(wrapped, free=free, groups=groups, start=start, floor=floor, names=names)
-    problem = CustomProblem(
-        wrapped,
-        free=options.free,
-        groups=options.groups,
-        start=options.start,
-        floor=options.floor,
-        curvature=curvature,
-        names=options.names,
-    )
+    posed = as_objective(objective, gradient, n_coords)
+    CHECK.optional_callable("curvature", curvature)
+    CHECK.optional_callable("callback", callback)
+    options = ObjectiveOptions(posed, free=free, groups=groups, start=start, floor=floor, names=names)
+    problem = options.problem(curvature)
     size = check_size(k)
-    allowed = limits(options, problem, size, always=always, never=never, costs=costs, budget=budget)
+    limits = parse_limits(options, problem, size, always=always, never=never, costs=costs, budget=budget)
     goal = Goal(size, CHECK.number("tol", tol))
     seconds = CHECK.time_limit(time_limit)
     chosen = resolve(method)
     rng = check_generator(random_state)
     if CHECK.flag("check", check):
         check_objective(problem, rng)
-    subset = CustomSubset.start(problem, allowed)
+    subset = CustomSubset.start(problem, limits)
     moves = () if resume is None else _earlier_moves(resume, subset, chosen, goal)
     path = search(subset, chosen, goal, Budget(seconds, callback), options.names, moves)
-    messages = " ".join(search_warnings(path, size, problem, allowed))
+    messages = " ".join(search_warnings(path, size, problem, limits))
     if messages:
         warnings.warn(messages, PaucaWarning, stacklevel=2)
     return path
@@ -207,9 +192,8 @@ def search(
     budget: Budget | None = None,
     names: np.ndarray | None = None,
     resume: Sequence[Move] = (),
-    noun: str | None = None,
 ) -> Selected:
-    """Run a method on a subset and make a path of what it finds; ``noun`` is what its sizes count."""
+    """Run a method on a subset and make a path of what it finds."""
     history = run(method, subset, goal, budget, resume)
     assert history.stop is not None
     sizes, problem = sorted(history.best), subset.problem
@@ -225,7 +209,7 @@ def search(
         prices=subset.limits.price,
         free=problem.free,
         floor=problem.floor,
-        noun=noun or ("coordinate" if problem.units.single else None),
+        noun="coordinate" if problem.units.single else None,
     )
 
 
@@ -297,8 +281,8 @@ def _why_fewer(path: Path, k: int, problem: CustomProblem, limits: Limits) -> It
     noun = "coordinates" if problem.units.single else "groups"
     asked = f"k={k} {noun} were asked for, but"
     if path.stop is Stop.LIMITS and limits.budget is not None:
-        fits_not = f"no other fits in budget={limits.budget:g}. Allow more or ask for fewer"
-        yield f"{asked} the search ended at {found}: {fits_not}."
+        nothing_fits = f"no other fits in budget={limits.budget:g}. Allow more or ask for fewer"
+        yield f"{asked} the search ended at {found}: {nothing_fits}."
     elif path.stop in {Stop.LIMITS, Stop.EXHAUSTED}:
         left_out = " 'never' leaves out the others." if limits.never else ""
         yield f"{asked} only {found} of {int(problem.usable.sum())} can be used together.{left_out}"

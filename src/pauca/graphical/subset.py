@@ -89,8 +89,8 @@ class GraphSubset(RefittedSubset[GraphCache]):
     knows nothing of graphs would refit all entries.
     """
 
-    # An edge between two parts of the graph needs no refit, so more are tried; a refit may gain far more than the
-    # closed form says where there are cycles, so few are passed over for a swap.
+    # An edge between two parts of the graph needs no refit, so more are tried. Where there are cycles a refit may gain
+    # far more than the closed form, so few are passed over for a swap.
     shortlist = Shortlist(additions=8, most_additions=8, least_swap_share=0.1)
     unit_noun = "edges"
 
@@ -113,7 +113,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
         return self._optimum.value
 
     def snapshot(self) -> Snapshot:
-        """The fitted graph as it is now: its edges, their entries, and the diagonal in place of an intercept."""
+        """The fitted graph as it is now: its edges, their entries, and the diagonal as an intercept."""
         optimum, units = self._optimum, tuple(sorted(self.support))
         return Snapshot(
             units,

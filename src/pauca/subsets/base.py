@@ -1,4 +1,4 @@
-"""What a method may ask of the model on the current subset of features."""
+"""The protocol of subsets: what methods may call on the model of the chosen features."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REMOVALS = ("refit", "zero")
 
 
 class OutOfTime(Exception):
-    """The time a run may take is over, and what it asked for is not done."""
+    """The time limit of a run has passed before an answer was found."""
 
 
 class Swap(NamedTuple):
@@ -60,11 +60,11 @@ class Subset(Protocol):
         ...
 
     def expect(self, size: int | None) -> None:
-        """Say how many units the run is going for, so that work can be laid out for them."""
+        """Announce how many units the run aims for, so that work can be planned."""
         ...
 
     def allow_until(self, deadline: float) -> None:
-        """Say until when the clock may run: a subset whose answers may take long raises ``OutOfTime`` after that."""
+        """Set the time after which a subset whose answers may take long raises ``OutOfTime``."""
         ...
 
     def best_addition(self, rule: str) -> int | None:
@@ -78,7 +78,7 @@ class Subset(Protocol):
     def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
         """The unit whose removal costs least (per price, if there are prices), and by how much it raises the value.
 
-        None if nothing may be removed; a subset may also say None without looking closer where every removal costs far
+        None if nothing may be removed; a subset may also return None, without refits, where every removal costs far
         more than ``at_most``.
         """
         ...
@@ -88,26 +88,26 @@ class Subset(Protocol):
         ...
 
     def replacements(self, count: int) -> dict[int, list[Swap]]:
-        """For every chosen unit the ``count`` best others in its place, best first; a cost is a negative decrease."""
+        """For every chosen unit the ``count`` best others instead of it, best first; a cost is a negative decrease."""
         ...
 
     def add(self, unit: int) -> None:
-        """Take a unit in and refit."""
+        """Add a unit and refit."""
         ...
 
     def drop(self, unit: int) -> None:
-        """Leave a unit out and refit."""
+        """Remove a unit and refit."""
         ...
 
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
-        """The units that would go if the one that costs least after refitting were left out again and again.
+        """The units that go if the one that costs least after refitting is removed again and again.
 
-        Until no more than ``size`` are left, if it is given, and ``limits`` hold.
+        Until no more than ``size`` remain, if it is given, and ``limits`` hold.
         """
         ...
 
     def fill(self) -> None:
-        """Start from every usable unit, leaving out those that depend on units before them."""
+        """Start from every usable unit but those that depend on units before them."""
         ...
 
     def copy(self) -> Subset:
@@ -115,7 +115,7 @@ class Subset(Protocol):
         ...
 
     def trial(self) -> AbstractContextManager[None]:
-        """A context in which units may be added, whatever budget and places are left.
+        """A context in which units may be added beyond the budget and the most of a kind.
 
         When it ends, the subset is as it was before.
         """
@@ -132,16 +132,16 @@ class Subset(Protocol):
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         """Models in the user's units.
 
-        What the units of the one at place ``answer`` are worth is exact; for the others it may be an estimate.
+        Importances in the one at position ``answer`` are exact; in the others they may be estimates.
         """
         ...
 
     def held_back(self) -> bool:
-        """Whether a unit that could be used is left out by the limits alone."""
+        """Whether a unit that could be used is out because of the limits alone."""
         ...
 
     def data_key(self) -> bytes:
-        """What tells these data and this objective from others."""
+        """A digest that differs between data sets and between objectives."""
         ...
 
     def dependent(self) -> np.ndarray:
@@ -168,20 +168,20 @@ def first_smallest(costs: np.ndarray, support: list[int]) -> int:
 
 
 def digest(arrays: Iterable[np.ndarray]) -> bytes:
-    """A few bytes that stand for arrays."""
-    made = blake2b(digest_size=16)
+    """A digest of some arrays."""
+    hashed = blake2b(digest_size=16)
     for array in arrays:
-        made.update(np.ascontiguousarray(array).tobytes())
-    return made.digest()
+        hashed.update(np.ascontiguousarray(array).tobytes())
+    return hashed.digest()
 
 
 def require_memory(needed: int, purpose: str, advice: str = "Use a method that grows, or fewer columns.") -> None:
-    """Raise ``MemoryError`` with a sentence if ``needed`` bytes exceed the machine's memory, where that can be told."""
+    """Raise ``MemoryError`` if ``needed`` bytes exceed the machine's memory, where its size is known."""
     try:
-        there_is = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return
-    if needed > there_is:
+    if needed > available:
         raise MemoryError(
-            f"{purpose} takes about {needed / 1e9:.0f} GB of memory, and there are {there_is / 1e9:.0f} GB. {advice}"
+            f"{purpose} takes about {needed / 1e9:.0f} GB of memory, and there are {available / 1e9:.0f} GB. {advice}"
         )

@@ -80,7 +80,7 @@ class Candidates:
         thresholds = self.thresholds()
         if rule == "refit":
             scores = self.slope * self.slope / np.maximum(self.residual, thresholds)
-            # Columns that would complete a perfect fit gain the same, all that is left, whatever rounding says.
+            # Columns that would complete a perfect fit gain the same, all that is left, but for rounding.
             np.minimum(scores, (2 - COMPLETES_WITHIN) * max(left, 0.0), out=scores)
         elif rule == "objective":
             scores = self.slope * self.slope / self.curvature
@@ -121,7 +121,7 @@ def best_exchange(
 
         (slope_j + V_ij coef_i / A_ii)^2 / (2 (residual_j + V_ij^2 / A_ii)) - coef_i^2 / (2 A_ii).
 
-    ``allowed``, of shape (k, d), says which exchanges are allowed; None for all.
+    ``allowed``, of shape (k, d), is a mask of the allowed exchanges; None for all.
     Barred columns are passed over. A column in the span of the chosen ones is among them rightly: no exchange of it
     for one of them widens the span.
     """
@@ -200,7 +200,7 @@ def _first_best(table: np.ndarray) -> tuple[int, int, float]:
 
 
 def highest_first(scores: np.ndarray, count: int) -> np.ndarray:
-    """Indices of the ``count`` largest scores, best first, leaving out those of minus infinity."""
+    """Indices of the ``count`` largest scores, best first, without those of minus infinity."""
     if count < len(scores):
         top = np.argpartition(scores, len(scores) - count)[len(scores) - count :]
     else:

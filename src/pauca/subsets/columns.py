@@ -37,10 +37,10 @@ class ColumnPool:
             np.take(self._rows, [self._positions[j] for j in features], axis=0, out=gathered[free:], mode="clip")
         return gathered
 
-    def _take(self, missing: list[int], wanted: list[int]) -> None:
+    def _take(self, missing: list[int], needed: list[int]) -> None:
         if len(self._positions) + len(missing) > self._capacity:
             self._positions.clear()
-            missing = wanted
+            missing = needed
         first = len(self._positions)
         last = first + len(missing)
         if last > len(self._rows):

@@ -36,7 +36,7 @@ class Shortlist:
     swaps_per_unit: int = 2
     """Pairs among them with the same incoming unit; one that estimates overrate would otherwise take them all."""
     extra_replacements: int = 2
-    """Candidates refitted beyond the number of replacements that are wanted."""
+    """Candidates refitted beyond the number of replacements to return."""
     least_share: float = 0.5
     """A candidate is passed over if its estimated gain is below this share of the best exact one, and a removal if this
     share of its estimated cost is above the lowest exact one."""
@@ -140,7 +140,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def _swap_estimates(self) -> Iterator[tuple[int, float, np.ndarray]]:
         """For each chosen unit: what its removal costs, and what each other unit gains afterwards, shape (U,).
 
-        The arrays are the caller's to change. Units that the limits keep from leaving may be passed over.
+        The caller may change the arrays. Units that the limits keep in may be passed over.
         """
 
     def _fill_bytes(self, units: list[int]) -> int:
@@ -156,7 +156,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return False
 
     def _replacement_estimates(self) -> Iterator[tuple[int, np.ndarray]]:
-        """For each chosen unit: what each other unit would gain in its place, shape (U,)."""
+        """For each chosen unit: what each other unit would gain instead of it, shape (U,)."""
         for out, _, gains in self._swap_estimates():
             yield out, gains
 
@@ -319,7 +319,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return {units[position]: float(per_price[position]) for position in ranked}
 
     def _exact_costs(self, likely: dict[int, float], exact_cost: Callable[[int], float]) -> dict[int, float]:
-        """Exact costs of removals in the order given, until estimates say that no cheaper one will come."""
+        """Exact costs of removals in the order given, until the estimates of the rest are too high."""
         costs: dict[int, float] = {}
         for unit, estimate in likely.items():
             least = min(self._per_price(costs), default=np.inf)

@@ -1,4 +1,4 @@
-"""Refits of a smooth objective, each support once, and what second derivatives say of them."""
+"""Refits of a smooth objective, each support once, and their second-order properties."""
 
 from __future__ import annotations
 

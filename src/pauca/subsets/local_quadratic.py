@@ -1,4 +1,4 @@
-"""Small dense blocks, one for each unit: its own piece of the Hessian and what a step in it would gain."""
+"""The quadratic around a fitted model: what additions, removals and swaps bring to second order."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class UnitBlocks:
     def gains(self, num: np.ndarray, den: Blocks, own: Blocks, bounds: Bounds | None) -> np.ndarray:
         """What the best step in each unit gains by the quadratic, shape (U,); zero for dependent columns.
 
-        ``own`` says what there was before others took their share. Bounds are kept exactly by units of one column; of
+        ``own`` is the curvature before the chosen columns took their share. Units of one column keep bounds exactly; of
         larger units only columns that would move out of bounds at once are left out.
         """
         gains = np.zeros(self._n_units)
@@ -149,12 +149,12 @@ def _gathered(design: Design, weights: np.ndarray, columns: np.ndarray) -> np.nd
     return blocks
 
 
-# Exchanges are looked at for so many pairs at a time, which stay in the cache.
+# Exchanges are evaluated for so many pairs at a time, which stay in the processor's cache.
 EXCHANGE_NUMBERS = 1 << 16
 
 
 class LocalQuadratic:
-    """Slopes and curvatures at a fitted model, each made when it is first asked for.
+    """Slopes and curvatures at a fitted model, each computed when it is first needed.
 
     Outputs that share a loss are taken one by one: this ranks candidates, and refits decide.
 
@@ -229,17 +229,17 @@ class LocalQuadratic:
         return self._blocks.gains(self.slope, self.left, self.own, self._bounds)
 
     def removal_costs(self) -> np.ndarray:
-        """What leaving out each chosen unit costs, in the order of the fit, shape (k,)."""
+        """What removing each chosen unit costs, in the order of the fit, shape (k,)."""
         return np.array([self._removal(unit)[0] for unit in self._fit.units])
 
     def exchanges(self) -> Iterator[tuple[int, float, np.ndarray]]:
-        """For each chosen unit: what leaving it out costs, and what each unit gains afterwards, shape (U,)."""
+        """For each chosen unit: what removing it costs, and what each unit gains afterwards, shape (U,)."""
         if self._objective.units.single:
             yield from self._line_exchanges()
             return
         for unit in self._fit.units:
-            cost, places, force, root = self._removal(unit)
-            shared = self._projected[:, places]
+            cost, positions, force, root = self._removal(unit)
+            shared = self._projected[:, positions]
             slope = self.slope + (force[:, None, :] @ shared)[:, 0]
             left = self._blocks.reduce(self.left, root.transpose(0, 2, 1) @ shared, 1.0)
             yield unit, cost, self._blocks.gains(slope, left, self.own, self._bounds)
@@ -261,13 +261,13 @@ class LocalQuadratic:
             yield from zip(self._fit.units[some], costs[some].tolist(), gains, strict=True)
 
     def _removal(self, unit: int) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Cost of a removal, the places of its coefficients, ``(A_ii)^-1 w_i`` and a root of ``(A_ii)^-1``."""
-        places = self._objective.free + np.flatnonzero(self._objective.units.owner[self._features] == unit)
-        # Columns of M at these places: a thin factor of A_ii, whose own inverse is a root of (A_ii)^-1.
-        root = np.linalg.inv(np.linalg.qr(self._root[:, :, places], mode="r"))
-        coef = self._fit.coef[:, places]
+        """Cost of a removal, the positions of its coefficients, ``(A_ii)^-1 w_i`` and a root of ``(A_ii)^-1``."""
+        positions = self._objective.free + np.flatnonzero(self._objective.units.owner[self._features] == unit)
+        # Columns of M at these positions: a thin factor of A_ii, whose own inverse is a root of (A_ii)^-1.
+        root = np.linalg.inv(np.linalg.qr(self._root[:, :, positions], mode="r"))
+        coef = self._fit.coef[:, positions]
         half = (root.transpose(0, 2, 1) @ coef[:, :, None])[:, :, 0]
-        return 0.5 * float(np.sum(half * half)), places, (root @ half[:, :, None])[:, :, 0], root
+        return 0.5 * float(np.sum(half * half)), positions, (root @ half[:, :, None])[:, :, 0], root
 
     @cached_property
     def _rows(self) -> np.ndarray:
@@ -278,8 +278,8 @@ class LocalQuadratic:
             rows[0, objective.free :] = self._gram.rows(self._features)
         else:
             rows = self._rows_and_slope()
-        for place, feature in enumerate(self._features, objective.free):
-            rows[:, place, feature] += objective.penalty[feature]
+        for position, feature in enumerate(self._features, objective.free):
+            rows[:, position, feature] += objective.penalty[feature]
         return rows * self._moving[:, :, None]
 
     def _rows_and_slope(self) -> np.ndarray:
@@ -318,7 +318,7 @@ class LocalQuadratic:
 
     @cached_property
     def _moving(self) -> np.ndarray:
-        """Which coefficients no bound holds in their place, shape (C, q) or (1, q)."""
+        """Which coefficients are not held by a bound, shape (C, q) or (1, q)."""
         objective = self._objective
         moving = np.ones((len(self.weights), len(self._z)), dtype=bool)
         if objective.bounds is not None:
