@@ -40,7 +40,7 @@ def ball(quick: bool) -> Iterator[Figure]:
 
 
 def _beside_lasso(problem: Problem, norm: float, rounds: int) -> Iterator[Figure]:
-    reference = L1Regressor(bound=norm, tol=REFERENCE).fit(*problem)
+    reference = L1Regressor(radius=norm, tol=REFERENCE).fit(*problem)
     residual = problem.y - reference.predict(problem.X)
     alpha = float(np.abs(problem.X.T @ (residual - residual.mean())).max()) / len(problem.y)
     times = race(
@@ -68,14 +68,14 @@ def _beside_lasso(problem: Problem, norm: float, rounds: int) -> Iterator[Figure
 def _gaps_hold(problem: Problem) -> Iterator[Figure]:
     """The true distance from the best model over the proven one, for every way to step; above one would be wrong."""
     for norm in NORMS:
-        reference = L1Regressor(bound=norm, tol=REFERENCE).fit(*problem)
-        for method in ("corrective", "pairwise", "away", "forward"):
-            model = L1Regressor(bound=norm, tol=GAP, method=method, max_iter=300).fit(*problem)
+        reference = L1Regressor(radius=norm, tol=REFERENCE).fit(*problem)
+        for solver in ("corrective", "pairwise", "away", "forward"):
+            model = L1Regressor(radius=norm, tol=GAP, solver=solver, max_iter=300).fit(*problem)
             slack = REFERENCE * model.path_[0].objective
             true = max(0.0, model.objective_ - reference.objective_)
             share = true / (model.gap_ + slack)
-            yield Figure(f"l1 norm {norm:g}, {method}", "true distance over the proven gap", share, 1, digits=4)
+            yield Figure(f"l1 norm {norm:g}, {solver}", "true distance over the proven gap", share, 1, digits=4)
 
 
 def _fit(problem: Problem, norm: float) -> Callable[[], Any]:
-    return lambda: L1Regressor(bound=norm, tol=GAP).fit(problem.X, problem.y)
+    return lambda: L1Regressor(radius=norm, tol=GAP).fit(problem.X, problem.y)

@@ -22,12 +22,12 @@ from pauca.crf.observations import Observations
 from pauca.custom.fits import Fits
 from pauca.custom.objective import CustomProblem
 
-# Numbers of sensors at which errors are told, and by how much the error of all sensors may be missed.
+# Numbers of sensors at which errors are reported, and by how much the error of all sensors may be missed.
 SIZES = (2, 3, 4, 5, 6, 8, 10, 12)
 FEW = (3, 5, 8)
 WITHIN = 0.01
 
-# A search by weight goes on until it stands on so many sensors more than are told: FoBa may take some of them back.
+# A search by weight goes on until it uses so many sensors more than are reported: FoBa may remove some of them.
 FURTHER = 2
 
 # How sure it should be that we are behind before it counts.
@@ -40,31 +40,32 @@ def sensors(quick: bool, data: Path) -> Iterator[Figure]:
     """Error on days held out, by number of sensors: mean and standard error over folds, which are the same for all.
 
     By sensor: all weights of the chosen sensors are fitted. By weight: single weights are chosen, a sensor counts as
-    used if any of its weights is, and of the models that use no more sensors than are told the one with most weights
-    counts; the search goes on until it uses two sensors more than the largest number told, however many weights that
-    takes. L1 refitted: CRFsuite with an L1 penalty of the strength that leaves as many sensors as are told (by
-    bisection; where eight trials do not hit the number, the sensors with the largest weights stay of the next larger
-    model), and then all weights of these sensors (by sensor), or those that L1 has left (by weight), without L1.
+    used if any of its weights is. Of the models that use at most the reported number of sensors, the one with most
+    weights counts; the search goes on until it uses two sensors more than the largest number reported, however many
+    weights that takes. L1 refitted: CRFsuite with an L1 penalty of the strength that leaves the reported number of
+    sensors (by bisection; where eight trials do not hit the number, the sensors with the largest weights stay of the
+    next larger model), and then all weights of these sensors (by sensor), or those that L1 has left (by weight),
+    without L1.
 
     Errors are those of the most probable sequence of labels (Viterbi), unless it says "one by one": then every position
     has the label that is most probable there. The likelihood, which all ways go by, counts a long stretch that is
     mistaken as a whole like one or two short ones; the error counts its minutes. So a set of sensors can be better in
     the first and far worse in the second, on the days it was fitted on as well.
 
-    Sensors needed: the fewest of those told with an error at most one point above that of all sensors, the median over
-    folds; a fold that never gets there counts as needing more than the largest number. Points behind L1 are paired by
-    fold; in the mean over all numbers of sensors they should be no more than chance brings in one case of twenty.
+    Sensors needed: the smallest reported number with an error at most one point above that of all sensors, the median
+    over folds; a fold that never gets there counts as needing more than the largest number. Points behind L1 are paired
+    by fold; in the mean over all numbers of sensors they should be no more than chance brings in one case of twenty.
     """
     homes = [made_up(40, 500), kasteren(data), house_d(data), house_d(data, unlabelled=True)]
     n_folds, sizes = (3, FEW) if quick else (5, SIZES)
-    tasks = [
+    jobs = [
         delayed(_fold)(home.days(fit), home.days(test), tuple(size for size in sizes if size <= home.X[0].shape[1]))
         for home in homes
         for fit, test in KFold(n_folds, shuffle=True, random_state=0).split(home.X)
     ]
-    folds: list[Fold] = Parallel(n_jobs=2)(tasks)
-    for place, home in enumerate(homes):
-        yield from _told(home, folds[place * n_folds : (place + 1) * n_folds])
+    folds: list[Fold] = Parallel(n_jobs=2)(jobs)
+    for i, home in enumerate(homes):
+        yield from _figures(home, folds[i * n_folds : (i + 1) * n_folds])
 
 
 class Wrong(NamedTuple):
@@ -100,7 +101,7 @@ class Refits:
         self._truth = np.concatenate(test.y)
 
     def wrong(self, chosen: np.ndarray) -> Wrong:
-        """What a model gets wrong; its weights are told by truth values of shape (sensors, labels)."""
+        """What a model gets wrong; its weights are given by truth values of shape (sensors, labels)."""
         # The model before is where the search for this one begins.
         self._near = self._fits.polished(self._fits.trial(frozenset(np.flatnonzero(chosen).tolist()), self._near))
         weights, transitions, biases = self._field.parameters(self._fits.point(self._near))
@@ -162,7 +163,7 @@ def _bounds(home: Home) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(one) for one in home.y])])
 
 
-def _told(home: Home, folds: list[Fold]) -> Iterator[Figure]:
+def _figures(home: Home, folds: list[Fold]) -> Iterator[Figure]:
     labels, sizes = np.concatenate(home.y), list(folds[0].ways[OURS])
     about = f"{home.name}, {len(labels)} x {len(np.unique(labels))} x {home.X[0].shape[1]}, {len(folds)} folds"
     yield _mean(about, "error of no sensors", [one.none.together for one in folds])

@@ -16,7 +16,7 @@ from pauca import SparseTagger
 from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
 from pauca.custom.objective import CustomProblem
-from pauca.custom.quasi_newton import Rest, minimise
+from pauca.solvers.quasi_newton import SolverState, minimise
 
 C2 = 1.0
 K = 15
@@ -38,8 +38,8 @@ print(perf_counter() - start)
 def crf(quick: bool) -> Iterator[Figure]:
     """270 thousand steps, 14 labels, 40 binary sensors in 90 sequences: values, a full fit, and a path to 15 sensors.
 
-    Everything runs on one thread but the path, which has two. Times are those of the processor, as CRFsuite tells its
-    own; that of the path is told by the clock as well. The full fit goes to the objective that CRFsuite (L-BFGS, with
+    Everything runs on one thread but the path, which has two. Times are processor times, as CRFsuite reports its
+    own; that of the path is also measured by the clock. The full fit goes to the objective that CRFsuite (L-BFGS, with
     c2 = 1) has after 300 iterations, or where it ends before. Ours is the same function of the weights: CRFsuite takes
     biases for weights of a sensor that is always on, so that their squares are in it here, and nowhere else.
     """
@@ -110,7 +110,7 @@ def _full_fit(make: Callable[[], ChainCRF], ridge: float, goal: float) -> tuple[
     field = make()
     posed = _WithBiases(field, ridge)
     value, gradient = posed.value_and_gradient(field.start)
-    begin = Rest(field.start, value, gradient, np.diag(1.0 / posed.curvature(field.start)), np.inf)
+    begin = SolverState(field.start, value, gradient, np.diag(1.0 / posed.curvature(field.start)), np.inf)
     everything = np.arange(field.n_coords)
     found = minimise(CustomProblem(posed), everything, begin, lambda reached: np.inf if reached <= goal else 0.0)
     return process_time() - start, found.value, posed.calls

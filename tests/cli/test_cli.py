@@ -705,7 +705,7 @@ def test_wrong_tables(name, content, message, table, capsys):
         (["fit", "houses.csv", "--target", "price", "--never", "aera"], "did you mean 'area'?", 1),
         (["fit", "houses.csv", "--target", "price", "--bounds", "aera=0:1"], "did you mean 'area'?", 1),
         (["fit", "houses.csv", "--target", "price", "--bounds", "area"], "COLUMN=LOW:HIGH", 2),
-        (["fit", "houses.csv", "--target", "price", "--bounds", "area=1:2"], "must leave room for 0", 1),
+        (["fit", "houses.csv", "--target", "price", "--bounds", "area=1:2"], "must include 0", 1),
         (["fit", "houses.csv", "--target", "price", "--drop", "price"], "both --target and --drop", 2),
         (
             ["fit", "houses.csv", "--target", "price", "--sample-weight", "price"],

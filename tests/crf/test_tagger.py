@@ -395,9 +395,9 @@ def test_labels_in_files(tmp_path):
     assert again.classes_.tolist() == model.classes_.tolist()
     assert again.predict(X)[0].tolist() == model.predict(X)[0].tolist()
     for label, message in [
-        (frozenset("ab"), r"labels\.classes_\.array\[.\]: keys and labels are strings, .* or tuples of such"),
-        (("a", frozenset("b")), "keys and labels are strings"),
-        (pd.Timestamp(2026, 1, 1), "classes_ holds a Timestamp, which a model file cannot"),
+        (frozenset("ab"), r"arrays\.classes_\.array\[.\]: keys and labels must be strings, .* or tuples of these"),
+        (("a", frozenset("b")), "keys and labels must be strings"),
+        (pd.Timestamp(2026, 1, 1), "classes_ holds a Timestamp, which cannot be saved"),
     ]:
         other = SparseTagger(k=1).fit(X, [[label if one == 1 else int(one) for one in labels] for labels in y])
         with pytest.raises(pauca.ModelFileError, match=message):

@@ -24,11 +24,11 @@ from pauca.methods import FoBa
 @parametrize_with_checks(
     [
         L1Regressor(),
-        L1Regressor(bound=1, loss="absolute_error", scale="columns"),
-        L1Regressor(bound=2, k=3, ridge=0.1),
+        L1Regressor(radius=1, loss="absolute_error", standardize=True),
+        L1Regressor(radius=2, k=3, ridge=0.1),
         L1Classifier(),
-        L1Classifier(bound=2),
-        L1Classifier(bound=8, loss="hinge", tol=0.05),
+        L1Classifier(radius=2),
+        L1Classifier(radius=8, loss="hinge", tol=0.05),
         SparseRegressor(),
         SparseRegressor(k=None),
         SparseRegressor(k=range(1, 4), n_jobs=2),

@@ -7,15 +7,12 @@ import pytest
 from scipy.optimize import minimize
 
 from pauca.constraints.limits import Limits
-from pauca.graphical import mle as maxima
-from pauca.graphical import objective
+from pauca.graphical import mle, objective
 from pauca.graphical.blocks import blocks
-from pauca.graphical.edge_formulas import least_cost
+from pauca.graphical.covariance import NoMaximumError
 from pauca.graphical.edges import EdgeNames, Edges
-from pauca.graphical.errors import NoMaximumError
-from pauca.graphical.hessian import Curvature, Pattern, hessian
-from pauca.graphical.newton import FACTORED_UP_TO
-from pauca.graphical.objective import GaussianGraph
+from pauca.graphical.newton import FACTORED_UP_TO, HessianOperator, Pattern, hessian
+from pauca.graphical.objective import GaussianGraph, least_cost
 from pauca.graphical.subset import INVERTED_UP_TO, GraphCache, GraphSubset
 from pauca.methods import Forward
 from pauca.search.driver import Goal, run
@@ -303,11 +300,11 @@ def test_a_removal_that_leaves_no_definite_matrix_costs_infinitely_much():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_graphs_that_follow_from_one_another_are_those_made_anew(seed):
+def test_graphs_that_follow_from_one_another_are_those_fitted_afresh(seed):
     """Edges come and go one at a time; blocks are joined and split, and Sigma hangs on what stays."""
     p, rng = INVERTED_UP_TO + 10, np.random.default_rng(seed)
     graph = GaussianGraph(covariance(p, n=4 * p, seed=seed))
-    cache, fresh = GraphCache(graph, Limits()), GaussianGraph(covariance(p, n=4 * p, seed=seed)).maxima
+    cache, fresh = GraphCache(graph, Limits()), GaussianGraph(covariance(p, n=4 * p, seed=seed)).mle
     near = frozenset()
     assert cache.optimum(near, near).value == p
     for step in range(150):
@@ -316,7 +313,7 @@ def test_graphs_that_follow_from_one_another_are_those_made_anew(seed):
         if step > 100:  # a few nodes get many edges: large blocks, which fall apart again
             edge = int(rng.choice(sorted(near))) if leaves else graph.edges.number(*rng.choice(15, 2, replace=False))
         there = near ^ {edge}
-        found, anew = cache.optimum(there, near), fresh.of(there, lambda: np.eye(p))
+        found, anew = cache.optimum(there, near), fresh.fit(there, lambda: np.eye(p))
         assert found.value == pytest.approx(anew.value, rel=1e-12)
         assert set(found.cyclic) == set(anew.cyclic)
         np.testing.assert_array_equal(found.single, anew.single)
@@ -326,7 +323,7 @@ def test_graphs_that_follow_from_one_another_are_those_made_anew(seed):
         np.testing.assert_allclose(
             found.entries(units), anew.theta(p)[graph.edges.first[units], graph.edges.second[units]], atol=1e-9
         )
-        point = cache.point(there)
+        point = cache.covariance(there)
         np.testing.assert_allclose(point.sigma @ anew.theta(p), np.eye(p), atol=1e-10)
         assert point.logdet == pytest.approx(p - anew.value, abs=1e-9)
         near = there
@@ -336,12 +333,12 @@ def test_what_a_removal_costs_is_never_below_what_second_order_allows():
     p = 14
     graph = GaussianGraph(covariance(p, n=60))
     support = frozenset(graph.edges.number(*edge) for edge in random_edges(p, 40, seed=2))
-    best = graph.maxima.of(support, lambda: np.eye(p))
+    best = graph.mle.fit(support, lambda: np.eye(p))
     block = max(best.cyclic.values(), key=lambda block: len(block.edges))
     sigma = np.linalg.inv(block.theta)
-    sharper = block.sharper_costs(block.edges, sigma)
+    sharper = block.refined_removal_costs(block.edges, sigma)
     for edge, estimate in zip(block.edges, block.removal_costs, strict=True):
-        true = graph.maxima.of(support - {edge}, lambda: np.eye(p)).value - best.value
+        true = graph.mle.fit(support - {edge}, lambda: np.eye(p)).value - best.value
         assert true >= least_cost(estimate) - 1e-12
         assert sharper[edge] == pytest.approx(estimate, rel=1e-2)
 
@@ -389,10 +386,10 @@ def test_conjugate_gradients_take_no_more_products_than_there_are_entries(monkey
     graph = GaussianGraph(covariance(p, n=12, seed=seed))
     theta = matrix(graph, refitted(graph, edges))
     pattern, sigma = Pattern.of(p, *np.array(edges).T), np.linalg.inv(theta)
-    products, product = [], Curvature._product
-    monkeypatch.setattr(Curvature, "_product", lambda *given: products.append(1) or product(*given))
+    products, product = [], HessianOperator._product
+    monkeypatch.setattr(HessianOperator, "_product", lambda *given: products.append(1) or product(*given))
     wanted = np.random.default_rng(seed).standard_normal(p + len(edges))
-    found = Curvature(pattern, pattern.read(theta)).solve(sigma, wanted, 1e-6)
+    found = HessianOperator(pattern, pattern.read(theta)).solve(sigma, wanted, 1e-6)
     np.testing.assert_allclose(hessian(sigma, pattern.first, pattern.second) @ found, wanted, atol=1e-4)
     assert len(products) <= p + len(edges)
 
@@ -405,10 +402,10 @@ def test_what_removals_from_large_blocks_cost_is_put_too_low(monkeypatch, name):
     def costs():
         graph = GaussianGraph(covariance(p))
         units = [graph.edges.number(*edge) for edge in edges]
-        return graph.maxima.of(units, lambda: np.eye(p)).removal_costs(units)
+        return graph.mle.fit(units, lambda: np.eye(p)).removal_costs(units)
 
     of_small = costs()
-    monkeypatch.setattr(maxima, "INVERTED_UP_TO", 0)
+    monkeypatch.setattr(mle, "INVERTED_UP_TO", 0)
     of_large = costs()
     assert np.all(of_large > 0)
     assert np.all(of_large <= of_small * (1 + 1e-9))
@@ -420,7 +417,7 @@ def standing(graph, support, limits=None):
     subset = GraphSubset.start(graph, limits)
     for edge in support:
         subset.add(edge)
-    return subset, lambda edges: graph.maxima.of(sorted(edges), lambda: np.eye(graph.n_nodes)).value
+    return subset, lambda edges: graph.mle.fit(sorted(edges), lambda: np.eye(graph.n_nodes)).value
 
 
 def test_additions_and_swaps_are_those_of_all_refits():

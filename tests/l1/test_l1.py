@@ -16,24 +16,22 @@ from sklearn.model_selection import GroupKFold
 import pauca
 from pauca import L1Classifier, L1Regressor, PaucaWarning, Stop
 from pauca.design import make_design
-from pauca.l1.certificate import look
-from pauca.l1.frank_wolfe import vertices
-from pauca.l1.line_search import settled
-from pauca.l1.objective import BallObjective, Iterate
+from pauca.l1.certificate import SOLVERS, Search, SearchSettings
+from pauca.l1.frank_wolfe import frank_wolfe_steps
+from pauca.l1.objective import BallObjective, Iterate, best_intercept_shifts
 from pauca.l1.quadratic import minimise_in_ball
-from pauca.l1.search import METHODS, Search, Settings
 from pauca.losses import AbsoluteError, SquaredError
 from pauca.search import driver
 from problems import DESIGNS, ar_problem, integers
 
 ALL = {**LOSSES, "squared_error": Kind(SquaredError(), "numbers"), "own": Kind(LogCosh(), "numbers")}
-BOUNDS = (0.3, 4.0)
+RADII = (0.3, 4.0)
 VARIANTS = {
     "corrective": {},
     "ridge": {"ridge": 0.1},
     "no intercept": {"fit_intercept": False},
-    "columns": {"scale": "columns"},
-    **{method: {"method": method, "max_iter": 60} for method in METHODS if method != "corrective"},
+    "standardized": {"standardize": True},
+    **{solver: {"solver": solver, "max_iter": 60} for solver in SOLVERS if solver != "corrective"},
 }
 
 
@@ -48,14 +46,14 @@ def fit(kind, X, y, weights=None, **options):
         return estimator(kind, **options).fit(X, y, weights)
 
 
-def best(kind, X, y, bound, options, weights=None):
+def best(kind, X, y, radius, options, weights=None):
     center = options.get("fit_intercept", True)
     v = shares(weights, len(X))
-    spread = np.sqrt(v @ (X - center * (v @ X)) ** 2) if "scale" in options else None
+    spread = np.sqrt(v @ (X - center * (v @ X)) ** 2) if "standardize" in options else None
     if kind in PIECEWISE.values():
-        return best_in_ball_by_lp(kind.loss, X, kind.coded(y)[0], bound, weights=weights, center=center, scale=spread)
+        return best_in_ball_by_lp(kind.loss, X, kind.coded(y)[0], radius, weights=weights, center=center, scale=spread)
     ridge = options.get("ridge", 0.0)
-    return best_in_ball(kind, X, y, bound, weights=weights, ridge=ridge, center=center, scale=spread)
+    return best_in_ball(kind, X, y, radius, weights=weights, ridge=ridge, center=center, scale=spread)
 
 
 # What is proven.
@@ -68,11 +66,11 @@ def test_the_gap_bounds_what_any_model_in_the_ball_could_gain(name, variant):
     if "ridge" in options and name in PIECEWISE:
         pytest.skip("a linear program has no ridge")
     X, y = correlated(kind, n=40, d=6)
-    for bound in BOUNDS:
-        model = fit(kind, X, y, bound=bound, tol=1e-4, **options)
-        null, least = model.path_[0].objective, best(kind, X, y, bound, options)
-        scale = X.std(axis=0) if "scale" in options else 1.0
-        assert np.sum(np.abs(model.coef_) * scale) <= bound * (1 + 1e-9)
+    for radius in RADII:
+        model = fit(kind, X, y, radius=radius, tol=1e-4, **options)
+        null, least = model.path_[0].objective, best(kind, X, y, radius, options)
+        scale = X.std(axis=0) if "standardize" in options else 1.0
+        assert np.sum(np.abs(model.coef_) * scale) <= radius * (1 + 1e-9)
         assert model.lower_bound_ <= least + 1e-8 * null
         assert least - 1e-8 * null <= model.objective_ <= least + model.gap_ + 1e-8 * null
         assert model.gap_ == pytest.approx(model.objective_ - model.lower_bound_, abs=1e-12 * null)
@@ -81,7 +79,7 @@ def test_the_gap_bounds_what_any_model_in_the_ball_could_gain(name, variant):
         assert model.objective_ == pytest.approx(
             objective(kind, loss, y, scores(model, X), model.coef_, ridge=ridge), rel=1e-9
         )
-        if model.method == "corrective":
+        if model.solver == "corrective":
             assert model.stop_ is Stop.CERTIFIED
         assert (model.gap_ <= 1e-4 * null) == (model.stop_ is Stop.CERTIFIED)
 
@@ -92,12 +90,12 @@ def test_it_holds_with_weights(name):
     X, y = correlated(kind, n=50, d=5, seed=3)
     weights = np.random.default_rng(0).integers(0, 3, 50).astype(float)
     X[weights == 0] *= 1e3  # rows without weight may be anything
-    model = fit(kind, X, y, weights, bound=2.0, tol=1e-4)
+    model = fit(kind, X, y, weights, radius=2.0, tol=1e-4)
     null, least = model.path_[0].objective, best(kind, X, y, 2.0, {}, weights)
     assert model.gap_ <= 1e-4 * null
     assert least - 1e-8 * null <= model.objective_ <= least + model.gap_ + 1e-8 * null
     repeated = fit(
-        kind, np.repeat(X, weights.astype(int), axis=0), np.repeat(y, weights.astype(int), axis=0), bound=2.0
+        kind, np.repeat(X, weights.astype(int), axis=0), np.repeat(y, weights.astype(int), axis=0), radius=2.0
     )
     assert repeated.objective_ == pytest.approx(model.objective_, abs=2e-3 * null)
 
@@ -113,28 +111,31 @@ def test_it_holds_at_any_point_even_where_the_intercept_is_off(name):
     for off in (0.0, 1e-6, 0.1, -1.0):
         u = rng.standard_normal(kind.outputs * 5)
         u *= rng.uniform(0, 2) / np.abs(u).sum()
-        at = Iterate(np.arange(len(u)), u, ball.null.free + off * rng.standard_normal(kind.outputs))
+        iterate = Iterate(np.arange(len(u)), u, ball.null.intercepts + off * rng.standard_normal(kind.outputs))
         if not off:
-            at, _ = ball.settled(ball.loss, at)
-        seen = look(ball, ball.loss, 2.0, at, ball.scores(at), ball.gradient(ball.loss, ball.scores(at), at))
-        assert seen.lower <= least + 1e-9
-        assert seen.value >= least - 1e-9
+            iterate, _ = ball.minimise_intercepts(ball.loss, iterate)
+        found = ball.scores(iterate)
+        proven = ball.duality_gap(ball.loss, 2.0, iterate, found, ball.gradient(ball.loss, found, iterate))
+        assert proven.lower <= least + 1e-9
+        assert proven.value >= least - 1e-9
 
 
-@pytest.mark.parametrize("method", ["forward", "away", "pairwise"])
+@pytest.mark.parametrize("solver", ["forward", "away", "pairwise"])
 @pytest.mark.parametrize("name", ["squared_error", "huber", "log_loss"])
-def test_what_steps_carry_along_is_what_is_there(name, method):
+def test_what_steps_carry_along_is_what_is_there(name, solver):
     kind = ALL[name]
     for seed in range(15):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((6, 6)) * 10.0 ** rng.uniform(-1, 1, 6)  # so that coordinates change their sign
         y = kind.coded(np.arange(6) % 2 * 2.0 - 1.0 if kind.target == "signs" else X @ (1 / X.std(axis=0)))
-        at = BallObjective.of(make_design(X, np.full(6, 1 / 6), center=True), y, kind.loss.tuned(y, np.full(6, 1 / 6)))
-        for seen in itertools.islice(vertices(at, at.loss, 2.0, at.null, method, closed=False), 40):
-            found = at.scores(seen.at)
-            told = look(at, at.loss, 2.0, seen.at, found, at.gradient(at.loss, found, seen.at))
-            assert seen.value == pytest.approx(told.value, abs=1e-10 * at.null_value)
-            assert seen.lower <= told.lower + 1e-9 * at.null_value
+        ball = BallObjective.of(
+            make_design(X, np.full(6, 1 / 6), center=True), y, kind.loss.tuned(y, np.full(6, 1 / 6))
+        )
+        for step in itertools.islice(frank_wolfe_steps(ball, ball.loss, 2.0, ball.null, solver, closed=False), 40):
+            found = ball.scores(step.iterate)
+            exact = ball.duality_gap(ball.loss, 2.0, step.iterate, found, ball.gradient(ball.loss, found, step.iterate))
+            assert step.value == pytest.approx(exact.value, abs=1e-10 * ball.null_value)
+            assert step.lower <= exact.lower + 1e-9 * ball.null_value
 
 
 @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-5])
@@ -142,7 +143,7 @@ def test_what_steps_carry_along_is_what_is_there(name, method):
 def test_the_promise_of_smoothing_is_about_the_loss_itself(name, tol):
     kind = PIECEWISE[name]
     X, y = correlated(kind, n=60, d=5, seed=2)
-    model = estimator(kind, bound=3.0, tol=tol).fit(X, y)
+    model = estimator(kind, radius=3.0, tol=tol).fit(X, y)
     least = best(kind, X, y, 3.0, {})
     assert model.objective_ - least <= model.gap_ + 1e-12 <= tol * model.path_[0].objective + 2e-12
     assert model.lower_bound_ <= least + 1e-12
@@ -164,7 +165,7 @@ def test_an_envelope_lies_within_its_promise_below_the_loss(name):
 
 def test_losses_of_several_outputs_share_what_smoothing_may_cost():
     X, y = correlated(SMOOTH["squared, 2 outputs"], n=50, d=4)
-    both = L1Regressor(bound=3, loss="absolute_error", tol=1e-3).fit(X, y)
+    both = L1Regressor(radius=3, loss="absolute_error", tol=1e-3).fit(X, y)
     assert both.stop_ is Stop.CERTIFIED
     # Whatever share of the ball either output has, the bound holds for the sum.
     for share in (0.5, 1.0, 1.5, 2.0, 2.5):
@@ -175,47 +176,47 @@ def test_losses_of_several_outputs_share_what_smoothing_may_cost():
 # The steps.
 
 
-@pytest.mark.parametrize("step", ["closed", "line"])
+@pytest.mark.parametrize("step_rule", ["closed", "line"])
 @pytest.mark.parametrize("name", ["squared_error", "log_loss", "huber", "squared hinge", "multinomial"])
-def test_forward_steps_keep_the_rate_of_the_theorem(name, step):
+def test_forward_steps_keep_the_rate_of_the_theorem(name, step_rule):
     kind = ALL[name]
     X, y = correlated(kind, n=50, d=6, seed=5)
     design = make_design(X, shares(None, 50), center=True)
     ball = BallObjective.of(design, kind.coded(y), kind.loss, n_outputs=kind.outputs, ridge=0.05)
-    bound = 1.5
+    radius = 1.5
     beta = np.max(kind.loss.smoothness * X.var(axis=0) + 0.05)
-    assert ball.steepness(ball.loss) == pytest.approx(beta)
-    least = best_in_ball(kind, X, y, bound, ridge=0.05)
+    assert ball.smoothness(ball.loss) == pytest.approx(beta)
+    least = best_in_ball(kind, X, y, radius, ridge=0.05)
     gaps = []
-    looks = vertices(ball, ball.loss, bound, ball.null, "forward", closed=step == "closed")
-    for t, seen in enumerate(itertools.islice(looks, 120)):
+    steps = frank_wolfe_steps(ball, ball.loss, radius, ball.null, "forward", closed=step_rule == "closed")
+    for t, seen in enumerate(itertools.islice(steps, 120)):
         gaps.append(seen.gap)
         if t:
-            assert seen.value - least <= 8 * beta * bound**2 / (t + 3) + 1e-10
+            assert seen.value - least <= 8 * beta * radius**2 / (t + 3) + 1e-10
     for eps in np.quantile(gaps, [0.1, 0.5, 0.9]):
-        assert np.argmax(np.array(gaps) <= eps) <= 16 * beta * bound**2 / eps
+        assert np.argmax(np.array(gaps) <= eps) <= 16 * beta * radius**2 / eps
 
 
-@pytest.mark.parametrize("method", ["pairwise", "away"])
+@pytest.mark.parametrize("solver", ["pairwise", "away"])
 @pytest.mark.parametrize("name", ["squared_error", "log_loss"])
-def test_away_and_pairwise_steps_come_where_forward_steps_do_not(name, method):
+def test_away_and_pairwise_steps_come_where_forward_steps_do_not(name, solver):
     kind = ALL[name]
     X, y = correlated(kind, n=80, d=12)
-    steps = {m: fit(kind, X, y, bound=1.0, tol=1e-7, method=m, max_iter=400) for m in (method, "forward")}
-    assert steps[method].stop_ is Stop.CERTIFIED
+    steps = {m: fit(kind, X, y, radius=1.0, tol=1e-7, solver=m, max_iter=400) for m in (solver, "forward")}
+    assert steps[solver].stop_ is Stop.CERTIFIED
     assert steps["forward"].stop_ is Stop.STEPS
-    assert steps[method].gap_ < 0.1 * steps["forward"].gap_
+    assert steps[solver].gap_ < 0.1 * steps["forward"].gap_
 
 
-def test_the_best_bound_may_come_from_another_step_than_the_best_model():
+def test_the_best_lower_bound_may_come_from_another_step_than_the_best_model():
     X, y = correlated(ALL["squared_error"], n=40, d=8)
     design = make_design(X, shares(None, 40), center=True)
     ball = BallObjective.of(design, y[None], SquaredError())
-    looks = [*itertools.islice(vertices(ball, ball.loss, 2.0, ball.null, "forward", closed=False), 30)]
-    found = Search(ball, Settings("forward", max_iter=30, tol=1e-12)).go(2.0)
-    assert found.lower == pytest.approx(max(0, *(seen.lower for seen in looks)))
-    assert found.value == pytest.approx(min(seen.value for seen in looks))
-    assert found.gap < min(seen.gap for seen in looks) or found.gap == pytest.approx(min(seen.gap for seen in looks))
+    steps = [*itertools.islice(frank_wolfe_steps(ball, ball.loss, 2.0, ball.null, "forward", closed=False), 30)]
+    found = Search(ball, SearchSettings("forward", max_iter=30, tol=1e-12)).run(2.0)
+    assert found.lower == pytest.approx(max(0, *(seen.lower for seen in steps)))
+    assert found.value == pytest.approx(min(seen.value for seen in steps))
+    assert found.gap < min(seen.gap for seen in steps) or found.gap == pytest.approx(min(seen.gap for seen in steps))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -227,22 +228,22 @@ def test_a_quadratic_in_a_ball_is_minimised_to_rounding(seed):
     if seed % 3 == 0:
         slope = hessian @ rng.standard_normal(m)
     start = rng.standard_normal(m) * (rng.random(m) < 0.5)
-    for bound in (0.1, 3.0, 1e4):
-        here = start * min(1, bound / max(np.abs(start).sum(), 1e-9))
-        u = minimise_in_ball(hessian, hessian @ here - slope, bound, here)
+    for radius in (0.1, 3.0, 1e4):
+        here = start * min(1, radius / max(np.abs(start).sum(), 1e-9))
+        u = minimise_in_ball(hessian, hessian @ here - slope, radius, here)
         gradient = hessian @ u - slope
-        assert np.abs(u).sum() <= bound * (1 + 1e-12)
-        size = bound * (np.abs(slope).max() + np.abs(hessian @ here).max())
-        assert gradient @ u + bound * np.abs(gradient).max() <= 1e-9 * size
+        assert np.abs(u).sum() <= radius * (1 + 1e-12)
+        size = radius * (np.abs(slope).max() + np.abs(hessian @ here).max())
+        assert gradient @ u + radius * np.abs(gradient).max() <= 1e-9 * size
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_intercepts_are_settled_to_rounding(name):
+def test_intercepts_are_minimised_out_to_rounding(name):
     kind = SMOOTH[name]
     _, y = correlated(kind, n=40)
     loss, v = kind.tuned(y)[0], shares(np.arange(40.0), 40)
     a = 30 * np.random.default_rng(0).standard_normal((kind.outputs, 40))
-    shift, left = settled(loss, kind.coded(y), v, a, np.zeros(kind.outputs, dtype=bool))
+    shift, left = best_intercept_shifts(loss, kind.coded(y), v, a, np.zeros(kind.outputs, dtype=bool))
     slopes = loss.derivative(kind.coded(y), a + shift[:, None]) * v
     assert np.all(np.abs(left) <= 1e-12 * np.abs(slopes).sum())
     np.testing.assert_allclose(slopes.sum(axis=1), left, atol=1e-13 * np.abs(slopes).sum())
@@ -253,7 +254,7 @@ def test_intercepts_are_settled_to_rounding(name):
 
 def test_it_is_the_lasso_of_the_same_norm():
     X, y = ar_problem(80, 40, 5, rho=0.5)
-    model = L1Regressor(bound=4.0, tol=1e-10).fit(X, y)
+    model = L1Regressor(radius=4.0, tol=1e-10).fit(X, y)
     residual = y - model.predict(X)
     alpha = np.abs(X.T @ (residual - residual.mean())).max() / len(y)
     lasso = Lasso(alpha=alpha, tol=1e-12, max_iter=100_000).fit(X, y)
@@ -266,7 +267,7 @@ def test_it_is_the_lasso_of_the_same_norm():
 def test_a_large_ball_holds_the_best_model_of_all(name):
     kind = ALL[name]
     X, y = correlated(kind, n=60, d=4, strength=0.5)
-    model = estimator(kind, bound=1e4, tol=1e-6).fit(X, y)
+    model = estimator(kind, radius=1e4, tol=1e-6).fit(X, y)
     if name == "squared_error":
         free = LinearRegression().fit(X, y)
         np.testing.assert_allclose(model.coef_, free.coef_, rtol=1e-5)
@@ -281,11 +282,11 @@ def test_a_warm_start_comes_to_the_same_as_a_cold_one(name):
     design = make_design(X, shares(None, 60), center=True)
 
     def search():
-        return Search(BallObjective.of(design, kind.coded(y), kind.loss), Settings(tol=1e-6))
+        return Search(BallObjective.of(design, kind.coded(y), kind.loss), SearchSettings(tol=1e-6))
 
     warm = search()
-    for bound in (0.5, 1.0, 3.0):
-        found, cold = warm.go(bound), search().go(bound)
+    for radius in (0.5, 1.0, 3.0):
+        found, cold = warm.run(radius), search().run(radius)
         null = warm.objective.null_value
         assert found.stop is cold.stop is Stop.CERTIFIED
         assert found.value == pytest.approx(cold.value, abs=1e-6 * null)
@@ -297,8 +298,8 @@ def test_a_warm_start_comes_to_the_same_as_a_cold_one(name):
 @pytest.mark.parametrize("loss", ["squared_error", "huber"])
 def test_data_in_every_form_give_the_same_model(form, loss):
     X, y = integers()
-    model = L1Regressor(bound=3.0, loss=loss, tol=1e-9).fit(DESIGNS[form](X), y)
-    plain = L1Regressor(bound=3.0, loss=loss, tol=1e-9).fit(X, y)
+    model = L1Regressor(radius=3.0, loss=loss, tol=1e-9).fit(DESIGNS[form](X), y)
+    plain = L1Regressor(radius=3.0, loss=loss, tol=1e-9).fit(X, y)
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
     assert model.support_.tolist() == plain.support_.tolist()
 
@@ -306,85 +307,85 @@ def test_data_in_every_form_give_the_same_model(form, loss):
 def test_columns_of_any_scale_and_offset():
     X, y = ar_problem(60, 15, 3, rho=0.5)
     units = 10.0 ** np.random.default_rng(0).integers(-6, 7, 15)
-    plain = L1Regressor(bound=2.0, scale="columns", tol=1e-8).fit(X, y)
-    moved = L1Regressor(bound=2.0, scale="columns", tol=1e-8).fit(X * units + 100 * units, y)
+    plain = L1Regressor(radius=2.0, standardize=True, tol=1e-8).fit(X, y)
+    moved = L1Regressor(radius=2.0, standardize=True, tol=1e-8).fit(X * units + 100 * units, y)
     np.testing.assert_allclose(moved.coef_ * units, plain.coef_, atol=1e-6)
     assert moved.gap_ <= 1e-8 * moved.path_[0].objective
 
 
 def test_no_more_features_than_asked_for():
     X, y = ar_problem(100, 60, 10, rho=0.5)
-    model = L1Regressor(bound=10.0, k=4).fit(X, y)  # no warning: the user has asked for it
+    model = L1Regressor(radius=10.0, k=4).fit(X, y)  # no warning: k is the user's choice
     assert (model.k_, model.path_.sizes, model.stop_) == (4, [0, 1, 2, 3, 4], Stop.SIZE)
-    whole = L1Regressor(bound=10.0, tol=1e-6).fit(X, y)
+    whole = L1Regressor(radius=10.0, tol=1e-6).fit(X, y)
     assert model.lower_bound_ <= whole.objective_ <= model.objective_ <= whole.objective_ + model.gap_
     for size in model.path_.sizes:
         smaller = model.at(size)
         assert np.abs(smaller.coef_).sum() <= 10.0 * (1 + 1e-9)
         assert smaller.gap_ == pytest.approx(smaller.objective_ - model.lower_bound_)
-    classes = L1Classifier(bound=3.0, k=2).fit(X, np.digitize(y, np.quantile(y, [0.3, 0.6])))
+    classes = L1Classifier(radius=3.0, k=2).fit(X, np.digitize(y, np.quantile(y, [0.3, 0.6])))
     assert classes.k_ <= 2
-    forward = L1Regressor(bound=10.0, k=4, method="forward").fit(X, y)
+    forward = L1Regressor(radius=10.0, k=4, solver="forward").fit(X, y)
     assert forward.k_ <= 4
 
 
 def test_smaller_models_on_the_path_are_worse_and_in_the_ball():
     X, y = ar_problem(100, 200, 10, rho=0.5)
-    path = L1Regressor(bound=8.0).fit(X, y).path_
+    path = L1Regressor(radius=8.0).fit(X, y).path_
     values = [model.objective for model in path]
     assert values == sorted(values, reverse=True)
     assert len(values) > 2
 
 
-@pytest.mark.parametrize("scale", [None, "columns"])
-@pytest.mark.parametrize("bound", [4.0, "auto"])
-def test_smaller_models_tell_of_themselves(bound, scale, tmp_path):
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("radius", [4.0, "auto"])
+def test_smaller_models_tell_of_themselves(radius, standardize, tmp_path):
     X, y = ar_problem(100, 30, 10, rho=0.5)
     X = X * np.linspace(0.5, 2.0, 30)
-    unit = X.std(axis=0) if scale else np.ones(30)
-    model = L1Regressor(bound, scale=scale, method="pairwise").fit(X, y)
+    unit = X.std(axis=0) if standardize else np.ones(30)
+    model = L1Regressor(radius, standardize=standardize, solver="pairwise").fit(X, y)
     model.save(tmp_path / "model.json")
     assert model.stop_ == "certified"
     for whole in (model, pauca.load(tmp_path / "model.json")):
         for size in whole.path_.sizes:
             one = whole.at(size)
             assert one.norm_ == pytest.approx(np.sum(unit * np.abs(one.coef_)), abs=1e-9)
-            assert one.norm_ <= one.bound_ * (1 + 1e-9)
+            assert one.norm_ <= one.radius_ * (1 + 1e-9)
             assert one.gap_ == max(0.0, one.objective_ - whole.lower_bound_)
             within = one.gap_ <= one.tol * one.path_[0].objective
             assert one.stop_ == ("certified" if within else "size")
-            smaller = one.norm_ < 0.999 * one.bound_
+            smaller = one.norm_ < 0.999 * one.radius_
             assert (f"; the norm of this model is {one.norm_:.6g}" in one.summary()) == smaller
-            assert ("it scores" in one.summary()) == (bound == "auto" and size == model.k_)
+            assert ("it scores" in one.summary()) == (radius == "auto" and size == model.k_)
         assert whole.at(0).stop_ == "size"
         assert whole.at(model.k_).stop_ == "certified"
 
 
-# Choosing the bound.
+# Choosing the radius.
 
 
-def test_the_bound_is_chosen_by_cross_validation():
+def test_the_radius_is_chosen_by_cross_validation():
     X, y = ar_problem(120, 40, 4, rho=0.5, snr=3.0)
     model = L1Regressor(tol=1e-4).fit(X, y)
-    assert np.all(np.diff(model.bounds_) > 0)
-    assert model.bounds_.shape == model.scores_.shape == model.score_errors_.shape
-    place = np.flatnonzero(model.bounds_ == model.bound_)[0]
+    assert np.all(np.diff(model.radii_) > 0)
+    assert model.radii_.shape == model.scores_.shape == model.score_errors_.shape
+    position = np.flatnonzero(model.radii_ == model.radius_)[0]
     top = model.scores_.argmax()
     enough = model.scores_ >= model.scores_[top] - model.score_errors_[top]
-    assert place == np.flatnonzero(enough)[0]
+    assert position == np.flatnonzero(enough)[0]
     best_scored = L1Regressor(tol=1e-4, selection_rule="best").fit(X, y)
-    assert best_scored.bound_ == model.bounds_[top]
-    given = L1Regressor(bound=model.bound_, tol=1e-4).fit(X, y)
+    assert best_scored.radius_ == model.radii_[top]
+    given = L1Regressor(radius=model.radius_, tol=1e-4).fit(X, y)
     assert given.objective_ == pytest.approx(model.objective_, abs=2e-4 * model.path_[0].objective)
-    assert len(given.bounds_) == 0
+    assert len(given.radii_) == 0
 
 
 @pytest.mark.parametrize("target", ["log_loss", "multinomial", "absolute_error"])
-def test_the_bound_is_chosen_for_every_kind_of_target(target):
+def test_the_radius_is_chosen_for_every_kind_of_target(target):
     kind = ALL[target]
     X, y = correlated(kind, n=60, d=6, seed=1)
     model = estimator(kind, cv=3, tol=1e-2).fit(X, y)
-    assert model.bound_ in model.bounds_
+    assert model.radius_ in model.radii_
     assert model.gap_ <= 1e-2 * model.path_[0].objective
     again = estimator(kind, cv=3, tol=1e-2, n_jobs=2).fit(X, y)
     np.testing.assert_allclose(again.scores_, model.scores_)
@@ -411,17 +412,17 @@ def test_where_no_feature_helps_the_ball_is_small():
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
 def test_odd_data():
     X, y = ar_problem(20, 5, 2)
-    flat = L1Regressor(bound=1).fit(X, np.full(20, 3.0))
+    flat = L1Regressor(radius=1).fit(X, np.full(20, 3.0))
     assert (flat.k_, flat.objective_, flat.gap_, flat.intercept_) == (0, 0.0, 0.0, 3.0)
     assert L1Regressor().fit(X, np.full(20, 3.0)).k_ == 0
-    constant = L1Regressor(bound=1).fit(np.ones((20, 3)), y)
+    constant = L1Regressor(radius=1).fit(np.ones((20, 3)), y)
     assert (constant.k_, constant.gap_) == (0, 0.0)
-    twice = L1Regressor(bound=2, tol=1e-9).fit(np.hstack([X, X, -X]), y)
-    once = L1Regressor(bound=2, tol=1e-9).fit(X, y)
+    twice = L1Regressor(radius=2, tol=1e-9).fit(np.hstack([X, X, -X]), y)
+    once = L1Regressor(radius=2, tol=1e-9).fit(X, y)
     assert twice.objective_ == pytest.approx(once.objective_)
-    wide = L1Regressor(bound=1e3, tol=1e-6).fit(np.random.default_rng(0).standard_normal((10, 50)), y[:10])
+    wide = L1Regressor(radius=1e3, tol=1e-6).fit(np.random.default_rng(0).standard_normal((10, 50)), y[:10])
     assert wide.objective_ <= wide.path_[0].objective * 1e-5
-    one = L1Regressor(bound=1).fit(X[:1], y[:1])
+    one = L1Regressor(radius=1).fit(X[:1], y[:1])
     assert one.predict(X[:1]) == pytest.approx(y[:1])
 
 
@@ -431,11 +432,11 @@ def test_separable_classes_and_classes_without_weight(classes):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 4))
     y = np.digitize(X[:, 0], [0.0] if classes == 2 else [-0.5, 0.5])
-    model = L1Classifier(bound=20, tol=1e-4).fit(X, y)
+    model = L1Classifier(radius=20, tol=1e-4).fit(X, y)
     assert model.score(X, y) > 0.9
     assert model.gap_ <= 1e-4 * model.path_[0].objective
     if classes == 3:
-        two = L1Classifier(bound=3).fit(X, y, sample_weight=(y > 0).astype(float))
+        two = L1Classifier(radius=3).fit(X, y, sample_weight=(y > 0).astype(float))
         assert np.all(np.isfinite(two.coef_))
         assert set(two.predict(X)) == {1, 2}
 
@@ -443,21 +444,21 @@ def test_separable_classes_and_classes_without_weight(classes):
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"bound": 0}, ValueError, "'bound' parameter of L1Regressor must be a float in the range"),
-        ({"bound": -1.0}, ValueError, "or 'auto'. Got -1.0"),
-        ({"bound": np.nan}, ValueError, "'bound'"),
-        ({"bound": np.inf}, ValueError, "'bound'"),
-        ({"bound": "best"}, ValueError, "or 'auto'"),
-        ({"bound": None}, TypeError, r"must be a float in the range \(0, inf\) or 'auto'. Got None"),
-        ({"bound": True}, TypeError, "'bound'"),
+        ({"radius": 0}, ValueError, "'radius' parameter of L1Regressor must be a float in the range"),
+        ({"radius": -1.0}, ValueError, "or 'auto'. Got -1.0"),
+        ({"radius": np.nan}, ValueError, "'radius'"),
+        ({"radius": np.inf}, ValueError, "'radius'"),
+        ({"radius": "best"}, ValueError, "or 'auto'"),
+        ({"radius": None}, TypeError, r"must be a float in the range \(0, inf\) or 'auto'. Got None"),
+        ({"radius": True}, TypeError, "'radius'"),
         ({"tol": 0.0}, ValueError, "'tol'"),
         ({"k": 0}, ValueError, "'k'"),
         ({"k": 2.5}, TypeError, "'k'"),
-        ({"scale": "rows"}, ValueError, "'scale' parameter of L1Regressor must be one of 'columns'"),
-        ({"method": "exchange"}, ValueError, "'corrective', 'pairwise', 'away', 'forward'"),
-        ({"step": "long"}, ValueError, "'line', 'closed'"),
-        ({"step": "closed"}, ValueError, "goes with method='forward'"),
-        ({"step": "closed", "method": "forward", "loss": "poisson"}, ValueError, "Poisson has none"),
+        ({"standardize": "columns"}, TypeError, "'standardize' parameter of L1Regressor must be a bool"),
+        ({"solver": "exchange"}, ValueError, "'corrective', 'pairwise', 'away', 'forward'"),
+        ({"step_rule": "long"}, ValueError, "'line', 'closed'"),
+        ({"step_rule": "closed"}, ValueError, "goes with solver='forward'"),
+        ({"step_rule": "closed", "solver": "forward", "loss": "poisson"}, ValueError, "Poisson has none"),
         ({"selection_rule": "all"}, ValueError, "'selection_rule'"),
         ({"cv": 1}, ValueError, "at least 2 folds"),
         ({"scoring": "beauty"}, ValueError, "beauty"),
@@ -473,29 +474,29 @@ def test_separable_classes_and_classes_without_weight(classes):
 def test_what_cannot_be_meant_is_refused(options, error, said):
     X, y = np.abs(integers()[0]), np.arange(60.0)
     with pytest.raises(error, match=said):
-        L1Regressor(**{"bound": 1.0, **options}).fit(X, y)
+        L1Regressor(**{"radius": 1.0, **options}).fit(X, y)
 
 
 def test_missing_values_are_named_before_any_work():
     X = pd.DataFrame(integers()[0], columns=list("abcdefghijkl"))
     X.loc[3, "d"] = np.nan
     with pytest.raises(ValueError, match=r"contains NaN[^?]*'d'"):
-        L1Regressor(bound=1).fit(X, np.arange(60.0))
+        L1Regressor(radius=1).fit(X, np.arange(60.0))
 
 
-def test_a_summary_tells_the_bound_and_what_is_proven():
+def test_a_summary_tells_the_radius_and_what_is_proven():
     X, y = ar_problem(120, 40, 4, rho=0.5, snr=3.0)
-    given = L1Regressor(bound=2.5, scale="columns").fit(X, y)
-    bound, proof = given.summary().splitlines()[-2:]
-    assert bound == "bound 2.5, of coefficients in units of column scale"
+    given = L1Regressor(radius=2.5, standardize=True).fit(X, y)
+    radius, proof = given.summary().splitlines()[-2:]
+    assert radius == "radius 2.5, of coefficients in units of column scale"
     for number in (f"{given.lower_bound_:.6g}", f"{given.objective_:.6g}", f"{given.gap_:.3g}"):
         assert number in proof
     X, y = load_diabetes(return_X_y=True)
     for rule, words in (("1se", "the smallest within one standard error of the best of"), ("best", "the best of")):
-        found = L1Regressor(selection_rule=rule, scale="columns").fit(X, y)
-        place = found.bounds_.tolist().index(found.bound_)
+        found = L1Regressor(selection_rule=rule, standardize=True).fit(X, y)
+        place = found.radii_.tolist().index(found.radius_)
         line = found.summary().splitlines()[-2]
-        assert f", {words} {len(found.bounds_)} by cross-validation: it scores " in line
+        assert f", {words} {len(found.radii_)} by cross-validation: it scores " in line
         assert f"{found.scores_[place]:.4g} (± {found.score_errors_[place]:.2g})" in line
         assert ("; the best, " in line) == (rule == "1se")
 
@@ -512,15 +513,15 @@ def test_a_callback_is_told_and_may_end_the_search():
         return len(told) == 3
 
     with pytest.warns(PaucaWarning, match="The callback asked to stop"):
-        model = L1Regressor(bound=8, tol=1e-9, method="pairwise", callback=ends).fit(X, y)
+        model = L1Regressor(radius=8, tol=1e-9, solver="pairwise", callback=ends).fit(X, y)
     assert (model.stop_, len(told), model.n_iter_) == (Stop.CALLBACK, 3, 3)
     assert told[0].size == 0
     assert told[2].objective < told[1].objective < told[0].objective == told[0].null_objective
     assert model.gap_ > 1e-9 * told[0].null_objective
 
 
-@pytest.mark.parametrize("bound", [8, "auto"])
-def test_ctrl_c_keeps_what_was_found(bound, monkeypatch):
+@pytest.mark.parametrize("radius", [8, "auto"])
+def test_ctrl_c_keeps_what_was_found(radius, monkeypatch):
     monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
     X, y = ar_problem(100, 50, 10)
 
@@ -529,26 +530,26 @@ def test_ctrl_c_keeps_what_was_found(bound, monkeypatch):
             raise KeyboardInterrupt
 
     with pytest.warns(PaucaWarning, match="interrupted"):
-        model = L1Regressor(bound=bound, tol=1e-9, callback=interrupt).fit(X, y)
+        model = L1Regressor(radius=radius, tol=1e-9, callback=interrupt).fit(X, y)
     assert model.stop_ is Stop.INTERRUPTED
-    assert np.abs(model.coef_).sum() <= model.bound_ * (1 + 1e-9)
-    whole = L1Regressor(bound=model.bound_, tol=1e-6).fit(X, y)
+    assert np.abs(model.coef_).sum() <= model.radius_ * (1 + 1e-9)
+    whole = L1Regressor(radius=model.radius_, tol=1e-6).fit(X, y)
     assert model.lower_bound_ <= whole.objective_ <= model.objective_ + 1e-12
 
 
 def test_a_time_limit_and_too_few_steps_are_told():
     X, y = ar_problem(100, 50, 10)
-    with pytest.warns(PaucaWarning, match=r"The gap is .* was asked for. The time limit was reached"):
-        model = L1Regressor(bound=8, tol=1e-9, time_limit=1e-9, method="forward").fit(X, y)
+    with pytest.warns(PaucaWarning, match=r"The gap is .*, above the required .*. The time limit was reached"):
+        model = L1Regressor(radius=8, tol=1e-9, time_limit=1e-9, solver="forward").fit(X, y)
     assert model.n_iter_ == 2
     with pytest.warns(PaucaWarning, match="largest number of steps"):
-        L1Regressor(bound=8, tol=1e-9, max_iter=5, method="forward").fit(X, y)
+        L1Regressor(radius=8, tol=1e-9, max_iter=5, solver="forward").fit(X, y)
 
 
 def test_constant_columns_are_told():
     X, y = ar_problem(30, 4, 2)
     with pytest.warns(PaucaWarning, match="Constant columns were left out: 'x4'"):
-        L1Regressor(bound=1).fit(np.column_stack([X, np.ones(30)]), y)
+        L1Regressor(radius=1).fit(np.column_stack([X, np.ones(30)]), y)
 
 
 # What can be done with them.
@@ -556,10 +557,10 @@ def test_constant_columns_are_told():
 
 def test_what_is_proven_survives_a_file(tmp_path):
     X, y = ar_problem(60, 10, 3)
-    for model in (L1Regressor(bound=2).fit(X, y), L1Regressor().fit(X, y), L1Classifier(bound=2).fit(X, y > 0)):
+    for model in (L1Regressor(radius=2).fit(X, y), L1Regressor().fit(X, y), L1Classifier(radius=2).fit(X, y > 0)):
         model.save(tmp_path / "model.json")
         again = pauca.load(tmp_path / "model.json")
-        for name in ("gap_", "lower_bound_", "bound_", "n_iter_", "objective_"):
+        for name in ("gap_", "lower_bound_", "radius_", "n_iter_", "objective_"):
             assert getattr(again, name) == getattr(model, name)
             assert type(getattr(again, name)) is type(getattr(model, name))
         np.testing.assert_array_equal(again.scores_, model.scores_)
@@ -571,7 +572,7 @@ def test_what_is_proven_survives_a_file(tmp_path):
 def test_a_frame_with_the_columns_in_use_is_enough():
     X, y = ar_problem(60, 6, 2)
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    model = L1Regressor(bound=1.0).fit(frame, y)
+    model = L1Regressor(radius=1.0).fit(frame, y)
     used = model.get_feature_names_out()
     np.testing.assert_allclose(model.predict(frame[used]), model.predict(frame))
     assert model.summary().splitlines()[0].startswith(f"{model.k_} features of 6, objective")
@@ -582,5 +583,5 @@ def test_x_is_left_alone():
     for data in (X.copy(), sparse.csc_array(X)):
         held = data.data.copy() if sparse.issparse(data) else data.copy()
         for loss in ("squared_error", "huber"):
-            L1Regressor(bound=2, loss=loss).fit(data, y)
+            L1Regressor(radius=2, loss=loss).fit(data, y)
         np.testing.assert_array_equal(held, data.data if sparse.issparse(data) else data)

@@ -308,10 +308,10 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_bad_points_and_radii_are_refused(way):
     for radius in (-1.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match="radius must be at least zero and finite; got"):
+        with pytest.raises(ValueError, match=r"'radius' parameter of .* must be a float in the range \[0, inf\)\. Got"):
             way([1.0, 2.0], radius)
     for radius in ("1", None, True, [1.0]):
-        with pytest.raises(TypeError, match="radius must be a number of at least zero; got"):
+        with pytest.raises(TypeError, match=r"'radius' parameter of .* must be a float in the range \[0, inf\)\. Got"):
             way([1.0, 2.0], radius)
     for value in (np.nan, np.inf, -np.inf):
         with pytest.raises(ValueError, match=f"z must be finite; entry 1 is {value}"):
@@ -332,14 +332,14 @@ def test_bad_centers_are_refused():
         onto_l1_and_l2_balls([1.0, 2.0], 1.0, [0.0] * 3, 1.0)
     with pytest.raises(ValueError, match="center must be finite; entry 0 is nan"):
         onto_l1_and_l2_balls([1.0, 2.0], 1.0, [np.nan, 0.0], 1.0)
-    with pytest.raises(ValueError, match="center_radius must be at least zero and finite; got -1"):
+    with pytest.raises(ValueError, match=r"'center_radius' parameter of onto_l1_and_l2_balls must be .* Got -1"):
         onto_l1_and_l2_balls([1.0, 2.0], 1.0, [0.0, 0.0], -1)
     with pytest.raises(ValueError, match="center must lie in the l1 ball of radius 0"):
         onto_l1_and_l2_balls([1.0, 2.0], 0, [0.0, 1e-9], 1.0)
 
 
 @pytest.mark.parametrize(
-    ("weights", "sentence"),
+    ("weights", "message"),
     [
         ([1.0], "one weight for each entry: got 1 weights for 2 entries"),
         ([1.0, 0.0], "weights must be positive; that of entry 1 is 0.0"),
@@ -347,14 +347,14 @@ def test_bad_centers_are_refused():
         ([1.0, 1e120], "within a factor of 1e\\+100"),
     ],
 )
-def test_bad_weights_are_refused(weights, sentence):
+def test_bad_weights_are_refused(weights, message):
     for project in (lambda w: onto_l1_ball([1.0, 2.0], 1.0, w), lambda w: active_onto_l1_ball(([4, 9], [1, 2]), 1, w)):
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(ValueError, match=message):
             project(weights)
 
 
 @pytest.mark.parametrize(
-    ("pair", "error", "sentence"),
+    ("pair", "error", "message"),
     [
         (([0, 1], [1.0]), ValueError, "must be vectors of one length"),
         (([0, 0], [1.0, 2.0]), ValueError, "must differ from one another"),
@@ -364,10 +364,10 @@ def test_bad_weights_are_refused(weights, sentence):
         (([1], [1.0], [2]), TypeError, "must be a pair: indices and values"),
     ],
 )
-def test_bad_active_sets_are_refused(pair, error, sentence):
-    with pytest.raises(error, match=f"z {sentence}"):
+def test_bad_active_sets_are_refused(pair, error, message):
+    with pytest.raises(error, match=f"z {message}"):
         active_onto_l1_ball(pair, 1.0)
-    with pytest.raises(error, match=f"center {sentence}"):
+    with pytest.raises(error, match=f"center {message}"):
         active_onto_l1_and_l2_balls(([0], [3.0]), 1.0, pair, 1.0)
 
 
@@ -414,7 +414,7 @@ def test_few_halvings(monkeypatch):
         calls.append(args)
         return l1_ball.nearest(*args)
 
-    monkeypatch.setattr("pauca.projections.l1_ball.nearest", counted)
+    monkeypatch.setattr("pauca.projections.intersection.nearest", counted)
     for seed in range(100):
         onto_l1_and_l2_balls(*problem(seed, d=50))
-    assert len(calls) <= 100 * 15
+    assert 0 < len(calls) <= 100 * 15

@@ -12,8 +12,7 @@ from sklearn.datasets import load_diabetes
 
 import pauca
 from pauca import SparseRegressor
-from pauca.results.curves import by_importance, coefficient_curves, score_range
-from pauca.results.plots import NAMED_LINES, spread_out
+from pauca.results.plots import NAMED_LINES, by_importance, coefficient_curves, score_range, spread_out
 
 mpl.use("Agg")
 

@@ -237,7 +237,7 @@ def test_classes_that_come_late():
         stream.partial_fit(X[:2], ["no", "maybe"])
     with pytest.raises(ValueError, match="y contains None"):
         stream.partial_fit(X[:2], ["no", None])
-    with pytest.raises(ValueError, match="To foretell numbers use StreamRegressor"):
+    with pytest.raises(ValueError, match="To predict numbers use StreamRegressor"):
         StreamClassifier().partial_fit(X, y)
     with pytest.raises(ValueError, match="not the same as on last call"):
         stream.partial_fit(X, labels, classes=["no", "never"])

@@ -554,11 +554,11 @@ def test_which_loss_is_meant():
         (SGDClassifier(random_state=0), Hinge()),
         (SGDClassifier(loss="log_loss", random_state=0), LogLoss()),
         (SparseClassifier(k=8, loss="squared_hinge"), SquaredHinge()),
-        (L1Classifier(bound=2.0, loss="squared_hinge"), SquaredHinge()),
+        (L1Classifier(radius=2.0, loss="squared_hinge"), SquaredHinge()),
     ]:
         assert sparsify(model.fit(X, two), X, two, k=3).loss == loss
         assert sparsify(model, X, k=3).loss == SquaredError()
-    own = L1Regressor(bound=2.0, loss=Huber(1.0)).fit(X, y[0])
+    own = L1Regressor(radius=2.0, loss=Huber(1.0)).fit(X, y[0])
     assert sparsify(own, X, y[0], k=3).loss == Huber(1.0)
     assert sparsify(LogisticRegression().fit(X, two), X, two, k=3, loss="hinge").loss == Hinge()
     coef = LogisticRegression().fit(X, two).coef_

@@ -227,11 +227,8 @@ def _detect_delimiter(path: str) -> str:
     with _lines(path) as file:
         sample = [line for _ in range(SAMPLED_LINES) if (line := file.readline(LONGEST_HEADER))]
 
-    def widths(delimiter: str) -> list[int]:
-        return [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
-
     def rank(delimiter: str) -> tuple[bool, int]:
-        lengths = widths(delimiter)
+        lengths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
         return (bool(lengths) and min(lengths) == max(lengths) > 1, lengths[0] if lengths else 0)
 
     return max(DELIMITERS, key=rank)

@@ -207,7 +207,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         -------
         self
         """
-        settings = self._check_options()
+        settings = self._check_parameters()
         sequences = read_sequences(X, lengths)
         classes, codes = encode_labels(read_labels(y, sequences.bounds, lengths))
         fit = fit_tagger(settings, sequences, classes, codes)
@@ -216,7 +216,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         self.n_features_in_ = sequences.matrix.shape[1]
         self.path_ = fit.path
         self._set_feature_names()
-        self._choose(fit.size)
+        self._set_size(fit.size)
         message = " ".join(self._fit_warnings(fit.redundant))
         if message:
             warnings.warn(message, PaucaWarning, stacklevel=2)
@@ -315,7 +315,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         check_is_fitted(self)
         save(self, path)
 
-    def _check_options(self) -> TaggerSettings:
+    def _check_parameters(self) -> TaggerSettings:
         """Check the parameters before any data are read."""
         check = ParameterChecks(type(self).__name__)
         sizes = parse_sizes(check, self.k)
@@ -377,7 +377,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         truth = read_labels(y, sequences.bounds, lengths)
         return truth, self.classes_[inference.viterbi(scores, self.transitions_)].tolist()
 
-    def _choose(self, size: int) -> None:
+    def _set_size(self, size: int) -> None:
         """Set the fitted attributes to the model of ``size``."""
         path, model, n = self.path_, self.path_[size], len(self.classes_)
         assert model.free is not None
@@ -431,9 +431,9 @@ class SparseTagger(PathMixin, BaseEstimator):
         if not model.converged:
             yield "The solver did not converge: the weights may be inaccurate. Set a larger ridge."
 
-    def _restored(self) -> None:
+    def _after_loading(self) -> None:
         """Check a model read from a file, and set what the path does not hold."""
-        self._recheck_options()
+        self._check_loaded_parameters()
         n, path = len(self.classes_), replace(self.path_, noun=self.unit)
         self.path_ = path
         if self.feature_groups is None and path.group_labels is not None:

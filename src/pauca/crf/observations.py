@@ -163,7 +163,7 @@ class Observations:
     def ranges(self) -> np.ndarray:
         """The largest less the smallest value of every column; one for columns that do not vary."""
         lowest, highest = self.extremes
-        return np.where(_differ(lowest, highest), highest - lowest, 1.0)
+        return np.where(self.varies(), highest - lowest, 1.0)
 
     @cached_property
     def row_shares(self) -> np.ndarray:
@@ -208,11 +208,13 @@ class Observations:
 
     def varies(self) -> np.ndarray:
         """Whether each column varies by more than rounding, and by enough for its square not to be zero."""
-        return _differ(*self.extremes)
+        lowest, highest = self.extremes
+        return highest - lowest > np.maximum(LEAST_RANGE, LEAST_RELATIVE_RANGE * self.magnitudes())
 
     def magnitudes(self) -> np.ndarray:
         """The largest absolute value of every column."""
-        return _magnitudes(*self.extremes)
+        lowest, highest = self.extremes
+        return np.maximum(-lowest, highest)
 
     def first_copies(self) -> np.ndarray:
         """For every column the first column that equals it."""
@@ -230,14 +232,6 @@ class Observations:
         n = self.matrix.shape[0]
         step = n if self.matrix.dtype == np.float64 else max(1, BLOCK_SIZE // max(1, self.n_columns))
         return (slice(start, min(start + step, n)) for start in range(0, n, step))
-
-
-def _magnitudes(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    return np.maximum(-lowest, highest)
-
-
-def _differ(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    return highest - lowest > np.maximum(LEAST_RANGE, LEAST_RELATIVE_RANGE * _magnitudes(lowest, highest))
 
 
 def _distinct_rows(matrix: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -21,13 +21,13 @@ from pauca.custom.objective import CustomProblem
 from pauca.custom.subset import CustomSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold, make_folds
-from pauca.model_selection.rules import choose_by_folds
-from pauca.model_selection.selection import Selection, Weigh, choose_size
+from pauca.model_selection.scoring import choose_by_folds
+from pauca.model_selection.selection import ChoiceRule, Selection, choose_size
 from pauca.model_selection.sizes import size_range_for
 from pauca.results.choice import ACCURACY, Choice
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method
-from pauca.search.parallel import Watch
+from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import SearchRun
 from pauca.subsets.base import require_memory
 from pauca.wording import column_names
@@ -172,7 +172,7 @@ def fit_tagger(settings: TaggerSettings, sequences: Sequences, classes: np.ndarr
     if isinstance(settings.sizes, tuple | str):
         folds = make_folds(settings.cv, np.zeros(n_sequences), None, weights, classifies=False)
         selection = Selection(problem, weights, folds, settings.tol)
-        watch = Watch(settings.budget, settings.n_jobs, cpu_count())
+        watch = ParallelRuns(settings.budget, settings.n_jobs, cpu_count())
         sizes = size_range_for(settings.sizes, len(problem.units) - len(problem.limits.never))
         choice = choose_size(selection, sizes, watch, None, _by_accuracy(settings.selection_rule, problem))
         path = _make_path(selection.whole, problem, sequences, classes, choice.chosen, choice)
@@ -236,7 +236,7 @@ def _repetitions(weights: np.ndarray) -> np.ndarray:
     return repetitions.astype(np.intp)
 
 
-def _by_accuracy(rule: str, problem: TaggerProblem) -> Weigh:
+def _by_accuracy(rule: str, problem: TaggerProblem) -> ChoiceRule:
     """A choice of size by the accuracy on sequences held out."""
 
     def choose(selection: Selection, sizes: list[int]) -> Choice:

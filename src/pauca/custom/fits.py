@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pauca.custom.objective import CustomProblem
-from pauca.custom.quasi_newton import Rest, inverse_diagonal, inverse_of, minimise, without
+from pauca.solvers.quasi_newton import SolverState, inverse_diagonal, inverse_of, inverse_without, minimise
 from pauca.subsets.fits import Fit, RecentTable
 
 # A trial may leave this share of its distance in value from the model it is compared with.
@@ -77,7 +77,7 @@ class Fits:
         exact = problem.hessian is not None or problem.refit is not None
         self.closeness = COSTLY if problem.costly else NEWTON if exact else TIGHT
         self._known: dict[frozenset[int], PartialFit] = {}
-        self._rests = RecentTable[Rest]()
+        self._states = RecentTable[SolverState]()
         self.null = self._first()
         self._anchor = self.point(self.null)
 
@@ -101,10 +101,10 @@ class Fits:
     def with_inverse_of(self, fit: PartialFit, larger: PartialFit) -> PartialFit:
         """A fit with the inverse Hessian of a larger one that holds its units, where more steps have been taken."""
         stays = np.isin(larger.coords, fit.coords)
-        inverse = self._rest(larger).inverse
+        inverse = self._state(larger).inverse
         if inverse is not None and int(stays.sum()) == len(fit.coords):
-            smaller, _ = without(inverse, np.flatnonzero(stays), np.flatnonzero(~stays))
-            self._rests[frozenset(fit.units)] = replace(self._rest(fit), inverse=smaller)
+            smaller, _ = inverse_without(inverse, np.flatnonzero(stays), np.flatnonzero(~stays))
+            self._states[frozenset(fit.units)] = replace(self._state(fit), inverse=smaller)
         return fit
 
     def latest(self, fit: PartialFit) -> PartialFit:
@@ -133,10 +133,10 @@ class Fits:
         if fit.polished or fit.left <= left:
             return fit
         left = max(left, self._rounding(fit.value))
-        rest = self._minimised(fit.coords, self._rest(fit), lambda _: left)
+        state = self._minimised(fit.coords, self._state(fit), lambda _: left)
         # Where the steps ended before they came so close, rounding hides the rest.
-        closest = left <= self._rounding(fit.value) or rest.left > left
-        return self._keep(fit.units, fit.coords, rest, fit.step, polished=closest)
+        closest = left <= self._rounding(fit.value) or state.left > left
+        return self._keep(fit.units, fit.coords, state, fit.step, polished=closest)
 
     def point(self, fit: PartialFit) -> np.ndarray:
         """The whole parameter vector of a fit; a new array."""
@@ -146,26 +146,26 @@ class Fits:
 
     def gradient(self, fit: PartialFit) -> np.ndarray:
         """The gradient at a fit, shape (n_coords,)."""
-        return self._rest(fit).gradient
+        return self._state(fit).gradient
 
     def inverse(self, fit: PartialFit) -> np.ndarray:
         """About the inverse of the Hessian on the coordinates of a fit."""
-        rest = self._rest(fit)
-        if rest.inverse is None:
-            made = self._inverse(rest.w, rest.gradient, fit.coords)
-            rest = self._rests[frozenset(fit.units)] = replace(rest, inverse=made)
-            assert rest.inverse is not None
-        return rest.inverse
+        state = self._state(fit)
+        if state.inverse is None:
+            made = self._inverse(state.w, state.gradient, fit.coords)
+            state = self._states[frozenset(fit.units)] = replace(state, inverse=made)
+            assert state.inverse is not None
+        return state.inverse
 
-    def dropped(self, fit: PartialFit, units: frozenset[int]) -> Rest:
+    def dropped(self, fit: PartialFit, units: frozenset[int]) -> SolverState:
         """The objective where the quadratic around a fit has its minimum once some units are held at zero."""
         needed = self.problem.coords(sorted(set(fit.units) - units))
-        return self._dropped(replace(self._rest(fit), inverse=self.inverse(fit)), fit.coords, needed)[0]
+        return self._dropped(replace(self._state(fit), inverse=self.inverse(fit)), fit.coords, needed)[0]
 
-    def aside(self, fit: PartialFit, coords: np.ndarray) -> Rest:
+    def aside(self, fit: PartialFit, coords: np.ndarray) -> SolverState:
         """A fit as the point from which other coordinates start to move alone."""
-        rest = self._rest(fit)
-        return replace(rest, inverse=np.diag(self._diagonal(rest.w, rest.gradient, coords)), left=np.inf)
+        state = self._state(fit)
+        return replace(state, inverse=np.diag(self._diagonal(state.w, state.gradient, coords)), left=np.inf)
 
     def _first(self) -> PartialFit:
         """The empty model, from the objective's own start."""
@@ -175,29 +175,29 @@ class Fits:
             raise ValueError(f"{problem.called('value')} is not finite at the start; give a start where it is.")
         coords = problem.free
         diagonal = self._diagonal(problem.start, gradient, coords)
-        begin = Rest(problem.start, value, gradient, np.diag(diagonal), np.inf)
-        rest = self._minimised(coords, begin, lambda at: TRIAL_WITHIN * abs(value - at))
-        fit = self._keep((), coords, rest, abs(value - rest.value))
+        begin = SolverState(problem.start, value, gradient, np.diag(diagonal), np.inf)
+        state = self._minimised(coords, begin, lambda at: TRIAL_WITHIN * abs(value - at))
+        fit = self._keep((), coords, state, abs(value - state.value))
         return self.refined(fit, self._rounding(fit.value))
 
     def _fit(self, units: tuple[int, ...], near: PartialFit) -> PartialFit:
         coords = self.problem.coords(units)
         near = self.latest(near)
-        begin = self._bordered(*self._dropped(self._rest(near), near.coords, coords), coords)
-        rest = self._minimised(coords, begin, lambda at: TRIAL_WITHIN * abs(near.value - at) + self._rounding(at))
-        return self._keep(units, coords, rest, abs(near.value - rest.value))
+        begin = self._bordered(*self._dropped(self._state(near), near.coords, coords), coords)
+        state = self._minimised(coords, begin, lambda at: TRIAL_WITHIN * abs(near.value - at) + self._rounding(at))
+        return self._keep(units, coords, state, abs(near.value - state.value))
 
-    def _minimised(self, coords: np.ndarray, begin: Rest, enough: Callable[[float], float]) -> Rest:
+    def _minimised(self, coords: np.ndarray, begin: SolverState, enough: Callable[[float], float]) -> SolverState:
         """The minimum over some coordinates, by the objective's own ``refit`` if that lowers the value."""
         if self.problem.refit is not None and len(coords):
-            rest = self._by_hook(coords, begin, max(enough(begin.value), self._rounding(begin.value)))
-            if rest.value < begin.value:
-                return rest
+            state = self._by_hook(coords, begin, max(enough(begin.value), self._rounding(begin.value)))
+            if state.value < begin.value:
+                return state
         if begin.inverse is None:
             begin = replace(begin, inverse=self._inverse(begin.w, begin.gradient, coords))
         return minimise(self.problem, coords, begin, enough)
 
-    def _by_hook(self, coords: np.ndarray, begin: Rest, tol: float) -> Rest:
+    def _by_hook(self, coords: np.ndarray, begin: SolverState, tol: float) -> SolverState:
         assert self.problem.refit is not None
         w = np.array(self.problem.refit(coords, begin.w.copy(), tol), dtype=np.float64)
         moved = w.copy() if w.shape == begin.w.shape else np.ones_like(begin.w)
@@ -209,33 +209,33 @@ class Fits:
                 f"coordinates it is given; got shape {w.shape}, or {first} is not zero."
             )
         value, gradient = self.problem.at(w)
-        return replace(begin, value=np.inf) if gradient is None else Rest(w, value, gradient, None, tol)
+        return replace(begin, value=np.inf) if gradient is None else SolverState(w, value, gradient, None, tol)
 
-    def _dropped(self, rest: Rest, coords: np.ndarray, needed: np.ndarray) -> tuple[Rest, np.ndarray]:
+    def _dropped(self, state: SolverState, coords: np.ndarray, needed: np.ndarray) -> tuple[SolverState, np.ndarray]:
         """The point to go on from with those of ``coords`` that are in ``needed``, and which they are."""
         stays = np.isin(coords, needed)
         if stays.all():
-            return rest, coords
+            return state, coords
         kept, lost = np.flatnonzero(stays), np.flatnonzero(~stays)
-        w = rest.w.copy()
+        w = state.w.copy()
         w[coords[lost]] = 0.0
         moved, inverse = w.copy(), None
-        if rest.inverse is not None:
-            inverse, pull = without(rest.inverse, kept, lost)
-            moved[coords[kept]] -= pull @ rest.w[coords[lost]]
+        if state.inverse is not None:
+            inverse, pull = inverse_without(state.inverse, kept, lost)
+            moved[coords[kept]] -= pull @ state.w[coords[lost]]
         # Of the minimum of the quadratic and of the point with nothing but zeros put in, one may lie outside of the
         # domain; on the way to the empty model, which does not, there are others.
         trials = [moved] + [self._anchor + share * (w - self._anchor) for share in (1.0, 0.5, 0.25, 0.1, 0.0)]
         for there in trials:
             value, gradient = self.problem.at(there)
             if gradient is not None:
-                return Rest(there, value, gradient, inverse, np.inf), coords[kept]
+                return SolverState(there, value, gradient, inverse, np.inf), coords[kept]
         raise FloatingPointError(f"{self.problem.called('value')} was finite at the empty model, and is no more.")
 
-    def _bordered(self, rest: Rest, coords: np.ndarray, needed: np.ndarray) -> Rest:
+    def _bordered(self, state: SolverState, coords: np.ndarray, needed: np.ndarray) -> SolverState:
         """The same point with further coordinates, which are zero there, in the order of ``needed``."""
-        if rest.inverse is None:
-            return rest
+        if state.inverse is None:
+            return state
         position_of = {coord: position for position, coord in enumerate(coords.tolist())}
         old = np.array(
             [position for position, coord in enumerate(needed.tolist()) if coord in position_of], dtype=np.intp
@@ -245,9 +245,9 @@ class Fits:
         )
         inverse = np.zeros((len(needed), len(needed)))
         source = [position_of[coord] for coord in needed[old].tolist()]
-        inverse[np.ix_(old, old)] = rest.inverse[np.ix_(source, source)]
-        inverse[new, new] = self._diagonal(rest.w, rest.gradient, needed[new])
-        return replace(rest, inverse=inverse, left=np.inf)
+        inverse[np.ix_(old, old)] = state.inverse[np.ix_(source, source)]
+        inverse[new, new] = self._diagonal(state.w, state.gradient, needed[new])
+        return replace(state, inverse=inverse, left=np.inf)
 
     def _inverse(self, w: np.ndarray, gradient: np.ndarray, coords: np.ndarray) -> np.ndarray:
         """An inverse Hessian where no steps have made one."""
@@ -269,10 +269,10 @@ class Fits:
             own = np.full(len(coords), 0.0 if product is None else float(product @ direction) / size)
         return inverse_diagonal(own)
 
-    def _rest(self, fit: PartialFit) -> Rest:
+    def _state(self, fit: PartialFit) -> SolverState:
         """Gradient and inverse Hessian of a fit: computed again if they are no longer kept."""
         key = frozenset(fit.units)
-        found = self._rests.get(key)
+        found = self._states.get(key)
         if found is None:
             fit = self._known[key]
             w = self.point(fit)
@@ -280,25 +280,25 @@ class Fits:
             assert gradient is not None
             own = self.problem.refit is not None
             inverse = None if own else self._inverse(w, gradient, fit.coords)
-            found = self._rests[key] = Rest(w, value, gradient, inverse, fit.left)
+            found = self._states[key] = SolverState(w, value, gradient, inverse, fit.left)
         return found
 
     def _keep(
-        self, units: tuple[int, ...], coords: np.ndarray, rest: Rest, step: float, *, polished: bool = False
+        self, units: tuple[int, ...], coords: np.ndarray, state: SolverState, step: float, *, polished: bool = False
     ) -> PartialFit:
         key = frozenset(units)
         self._known[key] = PartialFit(
             units,
-            rest.w[coords],
-            rest.value,
-            rest.converged,
+            state.w[coords],
+            state.value,
+            state.converged,
             coords=coords,
-            left=rest.left,
+            left=state.left,
             step=step,
-            polished=polished or not rest.converged,
+            polished=polished or not state.converged,
         )
-        each = 8 * len(coords) ** 2 + 2 * rest.gradient.nbytes
-        self._rests.keep(key, rest, max(LEAST_KEPT, KEPT_BYTES // each))
+        each = 8 * len(coords) ** 2 + 2 * state.gradient.nbytes
+        self._states.keep(key, state, max(LEAST_KEPT, KEPT_BYTES // each))
         return self._known[key]
 
     def _rounding(self, value: float) -> float:

@@ -11,9 +11,9 @@ from pauca.constraints.limits import Limits
 from pauca.custom.fits import TRIAL_WITHIN, Fits, PartialFit, diverged
 from pauca.custom.local_quadratic import LocalQuadratic
 from pauca.custom.objective import CustomProblem
-from pauca.custom.quasi_newton import Rest, minimise
 from pauca.model import Model, Snapshot
 from pauca.search.driver import interrupted_once
+from pauca.solvers.quasi_newton import SolverState, minimise
 from pauca.subsets.base import digest
 from pauca.subsets.engine import AdditionScores, RefittedSubset, Shortlist, SubsetCache
 from pauca.subsets.fits import RecentTable
@@ -215,24 +215,24 @@ class CustomSubset(RefittedSubset[CustomCache]):
 
     def _swap_estimates(self) -> Iterator[tuple[int, float, np.ndarray]]:
         quadratic, fit = self._quadratic, self._fit
-        for out, rest, diagonal_gains in self._without_each():
+        for out, state, diagonal_gains in self._without_each():
             likely = quadratic.shortlist(diagonal_gains, self._may_replace(out))
             if not likely:
                 continue
             kept = fit.coords[~np.isin(fit.coords, self.problem.units.of([out]))]
-            slope = rest.gradient[kept]
-            assert rest.inverse is not None
-            cost = max(rest.value - 0.5 * float(slope @ rest.inverse @ slope) - fit.value, 0.0)
+            slope = state.gradient[kept]
+            assert state.inverse is not None
+            cost = max(state.value - 0.5 * float(slope @ state.inverse @ slope) - fit.value, 0.0)
             gains = np.full(len(diagonal_gains), -np.inf)
-            gains[likely] = diagonal_gains[likely] / quadratic.stiffness(likely, rest.inverse, kept)
+            gains[likely] = diagonal_gains[likely] / quadratic.stiffness(likely, state.inverse, kept)
             yield out, cost, gains
 
     def _replacement_estimates(self) -> Iterator[tuple[int, np.ndarray]]:
         for out, _, diagonal_gains in self._without_each():
             yield out, diagonal_gains
 
-    def _without_each(self) -> Iterator[tuple[int, Rest, np.ndarray]]:
+    def _without_each(self) -> Iterator[tuple[int, SolverState, np.ndarray]]:
         """For each chosen unit: the model without it, and what others gain there by the diagonal of the Hessian."""
         for out in self.support:
-            rest = self._cache.fits.dropped(self._fit, frozenset([out]))
-            yield out, rest, self._quadratic.diagonal_gains(rest.gradient)
+            state = self._cache.fits.dropped(self._fit, frozenset([out]))
+            yield out, state, self._quadratic.diagonal_gains(state.gradient)

@@ -29,7 +29,7 @@ from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.search.driver import Goal
 from pauca.search.history import Move
-from pauca.search.parallel import Watch
+from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun, Target
 from pauca.warnings import PaucaWarning
 
@@ -137,7 +137,7 @@ class SparseModel(FittedModel):
             answer = choice.chosen
         self.path_ = self._make_path(run, answer, choice, problem, names)
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
-        self._choose(answer)
+        self._set_size(answer)
         self._fit_data = FitData(problem, weights, y)
         found = " ".join(fit_warnings(self.path_, self.k_, settings, run, constraints))
         if found:
@@ -174,7 +174,7 @@ class SparseModel(FittedModel):
             weigh = by_criterion(settings.criterion)
         size_range = size_range_for(sizes, int(np.count_nonzero(problem.units.any(design.usable))))
         selection = Selection(problem, weights, folds, settings.tol)
-        runs = Watch(settings.run_budget, effective_n_jobs(settings.n_jobs), cpu_count())
+        runs = ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs), cpu_count())
         choice = choose_size(selection, size_range, runs, design, weigh)
         return selection.whole, choice
 
@@ -192,7 +192,7 @@ class SparseModel(FittedModel):
             names,
             units.labels,
             None if units.single else units.owner,
-            *self._words(),
+            *self._output_labels(),
             problem.limits.price,
             choice,
         )
@@ -204,7 +204,7 @@ class SparseModel(FittedModel):
             scorer_for(self, settings.scoring)
         return settings
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
         self._settings()
 
     def _data(self, caller: str) -> FitData:
@@ -221,13 +221,13 @@ class SparseModel(FittedModel):
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_fit_data"}
 
-    def _twin(self) -> Self:
-        other = super()._twin()
+    def _copy(self) -> Self:
+        other = super()._copy()
         other._fit_data = getattr(self, "_fit_data", None)
         return other
 
-    def _choose(self, size: int) -> None:
-        super()._choose(size)
+    def _set_size(self, size: int) -> None:
+        super()._set_size(size)
         for optional in ("feature_groups_", "cost_", "alternatives_", "stability_"):
             self.__dict__.pop(optional, None)
         if self.path_.group_labels is not None:

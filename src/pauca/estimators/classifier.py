@@ -23,7 +23,7 @@ from pauca.warnings import PaucaWarning
 from pauca.wording import plain
 
 
-class WithProbabilities:
+class ProbabilityMethod:
     """A method of estimators whose loss models probabilities; for other losses the AttributeError says why.
 
     scikit-learn's ``available_if`` does the same, but keeps the reason out of the message.
@@ -58,7 +58,7 @@ class ClassificationMixin(ClassifierMixin):
     path_: Any
     _scores: Any
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
         """X and y as they are fitted, row weights that sum to one, and the target as its loss wants it."""
         loss = resolve(self.loss, classes=True)
         X, y = check_classes(self, X, y)
@@ -86,7 +86,7 @@ class ClassificationMixin(ClassifierMixin):
             )
         n_classes = len(self.classes_)
         loss = loss.for_classes(n_classes)
-        target = coded(codes, n_classes, joint=loss.joint)
+        target = encode_classes(codes, n_classes, joint=loss.joint)
         loss.check_target(target)
         return X, y, weights, Target(target, loss, 1 if n_classes == 2 else n_classes)
 
@@ -121,7 +121,7 @@ class ClassificationMixin(ClassifierMixin):
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
-    @WithProbabilities
+    @ProbabilityMethod
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``; for losses that model them.
 
@@ -142,7 +142,7 @@ class ClassificationMixin(ClassifierMixin):
         claims = np.stack([loss.probabilities(row[None])[1] for row in scores])  # type: ignore[attr-defined]
         return (claims / claims.sum(axis=0)).T
 
-    @WithProbabilities
+    @ProbabilityMethod
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of ``predict_proba``.
 
@@ -157,23 +157,23 @@ class ClassificationMixin(ClassifierMixin):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
+    def _reshape(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         return np.atleast_2d(coef), np.atleast_1d(intercept)
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _after_loading(self) -> None:
+        super()._after_loading()
         resolve(self.loss, classes=True)
         check_class_weight(self.class_weight)
         n_classes, found = len(np.unique(self.classes_)), (self.path_.output_names, self.path_.two_classes)
-        if n_classes < 2 or n_classes < len(self.classes_) or found != self._words():
+        if n_classes < 2 or n_classes < len(self.classes_) or found != self._output_labels():
             raise ValueError("the classes must be two or more, no two the same, and the outputs their names")
 
-    def _words(self) -> tuple[list[str] | None, list[str] | None]:
+    def _output_labels(self) -> tuple[list[str] | None, list[str] | None]:
         names = [str(label) for label in self.classes_]
         return (None, names) if len(names) == 2 else (names, None)
 
 
-def coded(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndarray:
+def encode_classes(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndarray:
     """Classes as a loss wants them: numbers, shape (n,), or -1 and 1 for each against all others, shape (C, n)."""
     if joint:
         return codes.astype(np.float64)
@@ -362,6 +362,6 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         self
         """
         settings = self._settings()
-        X, y, weights, target = self._checked(X, y, sample_weight)
+        X, y, weights, target = self._validate(X, y, sample_weight)
         self._search(settings, X, y, weights, target, groups)
         return self

@@ -25,13 +25,13 @@ from pauca.search.history import Stop
 
 
 class PathMixin:
-    """A fitted estimator with a ``path_`` and a ``k_``; ``_choose(size)`` sets all that follows from them."""
+    """A fitted estimator with a ``path_`` and a ``k_``; ``_set_size(size)`` sets all that follows from them."""
 
     k: Any
     k_: int
     path_: Any
-    _choose: Any
-    _check_options: Any
+    _set_size: Any
+    _check_parameters: Any
 
     def at(self, size: int) -> Self:
         """The fitted model of another size on the path, without refitting.
@@ -56,9 +56,9 @@ class PathMixin:
         [0.34, 0.48, 0.51]
         """
         check_is_fitted(self)
-        other = self._twin()
+        other = self._copy()
         other.k = size
-        other._choose(size)
+        other._set_size(size)
         return other
 
     def summary(self) -> str:
@@ -73,15 +73,15 @@ class PathMixin:
         check_is_fitted(self)
         return summarize(self.path_, self.k_)
 
-    def _twin(self) -> Self:
+    def _copy(self) -> Self:
         """A copy that may be given another size; arrays are shared."""
         return copy.copy(self)
 
-    def _recheck_options(self) -> None:
+    def _check_loaded_parameters(self) -> None:
         """Check the parameters from a file as ``fit`` would; ``at(0)`` has ``k=0``, which no fit may ask for."""
         size, self.k = self.k, None if isinstance(self.k, int) and self.k == 0 else self.k
         try:
-            self._check_options()
+            self._check_parameters()
         finally:
             self.k = size
 
@@ -90,9 +90,9 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
     """What every estimator can do once it has a ``path_`` and a size on it.
 
     A kind of estimator derives from this and from ``RegressionMixin`` or ``ClassificationMixin``. Its ``fit`` sets
-    ``path_`` and calls ``_choose(size)``, which sets ``coef_``, ``intercept_``, ``support_``, ``objective_``, ``k_``
-    and ``stop_``; files and ``at`` go the same way. It has the parameters ``k`` and ``loss``, and ``_check_options()``
-    raises an error if one is invalid.
+    ``path_`` and calls ``_set_size(size)``, which sets ``coef_``, ``intercept_``, ``support_``, ``objective_``, ``k_``
+    and ``stop_``; files and ``at`` go the same way. It has the parameters ``k`` and ``loss``, and
+    ``_check_parameters()`` raises an error if one is invalid.
     """
 
     k: Any
@@ -256,27 +256,27 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         mask[self.support_] = True
         return mask
 
-    def _choose(self, size: int) -> None:
+    def _set_size(self, size: int) -> None:
         """Put the model of ``size`` into the fitted attributes."""
-        self._put(self.path_[size])
+        self._set_model(self.path_[size])
         self.stop_ = self.path_.stop
 
-    def _put(self, model: Model) -> None:
+    def _set_model(self, model: Model) -> None:
         coef = np.zeros((*np.shape(model.coef)[:-1], self.n_features_in_))
         coef[..., model.support] = model.coef
-        self.coef_, self.intercept_ = self._shaped(coef, model.intercept)
+        self.coef_, self.intercept_ = self._reshape(coef, model.intercept)
         self.support_ = model.support
         self.objective_ = model.objective
         self.k_ = model.size
 
-    def _words(self) -> tuple[list[str] | None, list[str] | None]:
+    def _output_labels(self) -> tuple[list[str] | None, list[str] | None]:
         """Names of several outputs, or of the two classes of a single one."""
         return None, None
 
-    def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
+    def _reshape(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         """Coefficients and intercept in the shapes that users of scikit-learn expect."""
         return coef, intercept
 
-    def _restored(self) -> None:
+    def _after_loading(self) -> None:
         """Called after a file was read: check that its parts agree, and set what the path does not hold."""
-        self._recheck_options()
+        self._check_loaded_parameters()

@@ -25,7 +25,7 @@ class RegressionMixin(RegressorMixin):
     _several_outputs: bool
     _output_names: list[str]
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
         """X and y as they are fitted, row weights that sum to one, and the target as its loss wants it."""
         loss = resolve(self.loss, classes=False)
         names = names_of_outputs(y)
@@ -61,18 +61,18 @@ class RegressionMixin(RegressorMixin):
         tags.target_tags.multi_output = True
         return tags
 
-    def _shaped(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
+    def _reshape(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         if self._several_outputs:
             return np.atleast_2d(coef), np.atleast_1d(intercept)
         return coef, intercept
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _after_loading(self) -> None:
+        super()._after_loading()
         resolve(self.loss, classes=False)
         self._several_outputs = self.path_.output_names is not None
         self._output_names = self.path_.output_names or []
 
-    def _words(self) -> tuple[list[str] | None, list[str] | None]:
+    def _output_labels(self) -> tuple[list[str] | None, list[str] | None]:
         return (self._output_names if self._several_outputs else None), None
 
 
@@ -276,6 +276,6 @@ class SparseRegressor(RegressionMixin, SparseModel):
         self
         """
         settings = self._settings()
-        X, y, weights, target = self._checked(X, y, sample_weight)
+        X, y, weights, target = self._validate(X, y, sample_weight)
         self._search(settings, X, y, weights, target, groups)
         return self

@@ -12,7 +12,7 @@ from joblib import cpu_count, effective_n_jobs
 from pauca.results.path import Path
 from pauca.results.stability import Stability, count_choices, halves
 from pauca.search.driver import Budget, Goal
-from pauca.search.parallel import Watch
+from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem
 
 
@@ -69,6 +69,6 @@ def measure_stability(
 
         return work
 
-    Watch(Budget(), effective_n_jobs(n_jobs), cpu_count()).run([job(number) for number in range(len(resamples))])
+    ParallelRuns(Budget(), effective_n_jobs(n_jobs), cpu_count()).run([job(number) for number in range(len(resamples))])
     chosen = [path.unit_name(int(unit)) for unit in path[size].units]
     return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")

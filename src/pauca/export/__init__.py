@@ -2,6 +2,7 @@
 
 from pauca.export import onnx
 from pauca.export.files import ModelFileError
+from pauca.export.model_file import load as load
 from pauca.export.model_file import register_kind, save
 from pauca.export.values import register_class
 

@@ -37,10 +37,10 @@ C = TypeVar("C", bound=type)
 class Kind:
     """A class of estimators that can be saved, or a class of paths, which has neither arrays nor numbers.
 
-    An estimator has ``path_`` and ``k_``, and ``_choose(size)`` sets what follows from them. ``arrays`` are the fitted
-    attributes that are one-dimensional arrays, such as ``classes_``; ``numbers`` those that are finite numbers. After
-    loading, ``_restored()`` sets all other fitted attributes, and raises ValueError or TypeError if the file is
-    inconsistent.
+    An estimator has ``path_`` and ``k_``, and ``_set_size(size)`` sets what follows from them. ``arrays`` are the
+    fitted attributes that are one-dimensional arrays, such as ``classes_``; ``numbers`` those that are finite numbers.
+    After loading, ``_after_loading()`` sets all other fitted attributes, and raises ValueError or TypeError if the
+    file is inconsistent.
     """
 
     name: str
@@ -54,7 +54,30 @@ KINDS: dict[str, Kind] = {}
 
 
 def register_kind(name: str, arrays: tuple[str, ...] = (), numbers: tuple[str, ...] = ()) -> Callable[[C], C]:
-    """A decorator for estimators: models of this class are saved and loaded under ``name``."""
+    """A decorator for classes of estimators, which lets ``save`` and ``pauca.load`` handle them.
+
+    Parameters
+    ----------
+    name : str
+        The kind of model in the file, as a rule the name of the class.
+    arrays : tuple of str, default=()
+        Fitted attributes that are one-dimensional arrays, such as ``classes_``.
+    numbers : tuple of str, default=()
+        Fitted attributes that are finite numbers.
+
+    Returns
+    -------
+    callable
+        The decorator, which returns the class unchanged.
+
+    Examples
+    --------
+    >>> from pauca import SparseRegressor
+    >>> from pauca.export import register_kind
+    >>> @register_kind("MyRegressor")
+    ... class MyRegressor(SparseRegressor):
+    ...     '''A custom estimator.'''
+    """
 
     def register(estimator: C) -> C:
         KINDS[name] = Kind(name, estimator, arrays, numbers)
@@ -85,9 +108,28 @@ class RawTable:
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator, or the path of ``select``, to a file.
+    """Write a fitted estimator, or the path of ``select``, to a file for ``pauca.load``.
 
     An existing file is replaced once the new one is complete.
+
+    Parameters
+    ----------
+    estimator : estimator or Path
+    path : str or path-like
+
+    Raises
+    ------
+    ModelFileError
+        If a parameter cannot be saved, or the class is not registered.
+
+    Examples
+    --------
+    >>> import os, tempfile, pauca
+    >>> model = pauca.SparseRegressor(k=1).fit([[1, 0], [0, 1], [2, 2]], [1, 0, 2])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pauca.export.save(model, os.path.join(folder, "model.json"))
+    ...     os.listdir(folder)
+    ['model.json']
     """
     document = write_document(estimator)
     read_document(document)  # A file that could not be read again is never written.
@@ -242,8 +284,8 @@ def _restore(estimator: Any, size: JsonReader) -> Any:
     if path.column_names is not None:
         estimator.feature_names_in_ = path.column_names
     try:
-        estimator._restored()
-        estimator._choose(size.value)
+        estimator._after_loading()
+        estimator._set_size(size.value)
     except (ValueError, TypeError) as error:
         raise ModelFileError(f"the file is inconsistent: {error}") from error
     except MemoryError:

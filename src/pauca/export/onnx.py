@@ -14,6 +14,11 @@ def register() -> None:
     """Register the converters of pauca's estimators with skl2onnx, so that it can convert pipelines.
 
     Call it once before ``skl2onnx.to_onnx(pipeline, ...)``. ``model.to_onnx()`` calls it itself.
+
+    Raises
+    ------
+    ImportError
+        If skl2onnx is not installed.
     """
     skl2onnx = _skl2onnx()
     for kind in KINDS.values():

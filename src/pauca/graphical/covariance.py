@@ -3,14 +3,51 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dpstrf
 
 from pauca.design import Design
-from pauca.graphical.errors import DependentNodesError
-from pauca.graphical.mle_existence import safe_edges
+from pauca.tolerances import DEPENDENT_BELOW
 from pauca.wording import quoted_columns
 
 # The inverse of a variance must be a number.
 LEAST_SPREAD = 1e-150
+
+# A diagonal entry of the precision of correlations is 1 / (1 - R^2). Beyond this one node depends on its neighbours.
+LARGEST_ENTRY = 1e10
+
+# Rows whose projections on a random direction agree to so many digits are alike.
+DIGITS_ALIKE = 9
+
+
+class NoMaximumError(ValueError):
+    """The likelihood of a graph is unbounded: on some of its nodes the covariance is singular up to rounding.
+
+    Attributes
+    ----------
+    nodes : ndarray
+        Nodes of the block in question.
+    """
+
+    def __init__(self, nodes: np.ndarray) -> None:
+        super().__init__(f"The likelihood has no maximum for the edges among the nodes {nodes.tolist()}.")
+        self.nodes = nodes
+
+
+class DependentNodesError(ValueError):
+    """The correlations are singular whatever the number of rows: nodes are linear combinations of others.
+
+    Attributes
+    ----------
+    nodes : ndarray
+        Two that are the same up to their units, or all that are combinations of others.
+    are_alike : bool
+        Whether they are two of the former kind.
+    """
+
+    def __init__(self, nodes: np.ndarray, *, are_alike: bool) -> None:
+        super().__init__(f"The nodes {nodes.tolist()} are {'alike' if are_alike else 'combinations of others'}.")
+        self.nodes = nodes
+        self.are_alike = are_alike
 
 
 def covariance(design: Design) -> np.ndarray:
@@ -21,21 +58,21 @@ def covariance(design: Design) -> np.ndarray:
     return made
 
 
-def moments_about(design: Design, centre: np.ndarray) -> np.ndarray:
+def moments_about(design: Design, center: np.ndarray) -> np.ndarray:
     """Second moments of centred columns about other means than their own."""
-    away = design.mean - centre
+    away = design.mean - center
     return covariance(design) + np.multiply.outer(away, away)
 
 
-def shrunk(matrix: np.ndarray, shrinkage: float) -> np.ndarray:
-    """A covariance whose correlations are closer to zero by a share; the variances stay."""
+def shrink_correlations(matrix: np.ndarray, shrinkage: float) -> np.ndarray:
+    """A covariance with all correlations multiplied by ``1 - shrinkage``; the variances stay."""
     made = (1.0 - shrinkage) * matrix
     np.fill_diagonal(made, np.diagonal(matrix))
     return made
 
 
 def check_spreads(design: Design, names: np.ndarray | None) -> None:
-    """Refuse columns whose precision is no number."""
+    """Refuse columns that have no finite precision."""
     if not design.usable.all():
         idle = quoted_columns(names, np.flatnonzero(~design.usable))
         raise ValueError(f"Columns that do not vary have no precision: {idle}. Leave them out.")
@@ -45,16 +82,16 @@ def check_spreads(design: Design, names: np.ndarray | None) -> None:
 
 
 def distinct_rows(design: Design) -> np.ndarray:
-    """A label for every row, the same for rows that are alike: seen once or often, they say the same of directions."""
+    """A label for every row, the same for equal rows: repeating a row adds nothing to the rank of a covariance."""
     direction = np.random.default_rng(0).standard_normal(design.n_features)
-    along = np.empty(design.n_rows)
+    projected = np.empty(design.n_rows)
     for rows, block in design.blocks(np.arange(design.n_features)):
-        along[rows] = block @ direction
-    return np.unique(along.round(9), return_inverse=True)[1]
+        projected[rows] = block @ direction
+    return np.unique(projected.round(DIGITS_ALIKE), return_inverse=True)[1]
 
 
-def most_edges(matrix: np.ndarray, n_rows: int, names: np.ndarray | None, *, is_shrunk: bool) -> int | None:
-    """The limit of ``safe_edges`` for a covariance; columns that depend on others are refused by name."""
+def checked_safe_edges(matrix: np.ndarray, n_rows: int, names: np.ndarray | None, *, is_shrunk: bool) -> int | None:
+    """``safe_edges`` of a covariance; linearly dependent columns are refused by name."""
     spread = np.sqrt(np.diagonal(matrix))
     try:
         return safe_edges(matrix / spread / spread[:, None], n_rows, is_shrunk=is_shrunk)
@@ -69,3 +106,52 @@ def most_edges(matrix: np.ndarray, n_rows: int, names: np.ndarray | None, *, is_
             f"Columns that are linear combinations of others: {quoted_columns(names, error.nodes)}. The covariance is "
             "singular. Leave them out, or set shrinkage, such as shrinkage=0.1."
         ) from error
+
+
+def complete_value(correlation: np.ndarray) -> float | None:
+    """Q with all edges, for correlations: the least there is; None if they are singular up to rounding."""
+    rank, factor, _ = _pivoted_cholesky(correlation)
+    if rank < len(correlation):
+        return None
+    return len(correlation) + 2.0 * float(np.log(np.diagonal(factor)).sum())
+
+
+def safe_edges(correlation: np.ndarray, n_rows: int, *, is_shrunk: bool) -> int | None:
+    """How many edges a graph may have for its likelihood to have a maximum for sure; None if there is no such limit.
+
+    There is none unless the covariance of all rows, or of those of a fold, is singular. If it is because there are too
+    few rows, r of them once the mean is taken off, every graph of fewer than ``r (r + 1) / 2`` edges has a maximum for
+    almost all data: no part of it has r edges at each of its nodes, which is enough (Gross and Sullivant 2018).
+
+    Parameters
+    ----------
+    correlation : ndarray of shape (p, p)
+        That of all rows.
+    n_rows : int
+        r, in the smallest fold if there are folds.
+    is_shrunk : bool
+        Whether correlations were brought closer to zero, here and in every fold.
+
+    Raises
+    ------
+    DependentNodesError
+        If two nodes are the same, or if the correlations are singular in spite of r rows or more.
+    """
+    p = len(correlation)
+    rank, _, order = _pivoted_cholesky(correlation)
+    if rank == p and (is_shrunk or n_rows >= p):
+        return None
+    if n_rows < 2:
+        return 0
+    alike = np.argwhere(np.abs(np.triu(correlation, 1)) > 1.0 - 0.5 * DEPENDENT_BELOW)
+    if len(alike):
+        raise DependentNodesError(alike[0], are_alike=True)
+    if n_rows >= p:
+        raise DependentNodesError(np.sort(order[rank:]), are_alike=False)
+    return n_rows * (n_rows + 1) // 2 - 1
+
+
+def _pivoted_cholesky(correlation: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
+    """Rank and Cholesky factor of correlations, and the order in which columns were eliminated."""
+    factor, order, rank, _ = dpstrf(correlation, tol=DEPENDENT_BELOW)
+    return int(rank), factor, order - 1

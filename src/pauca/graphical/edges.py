@@ -1,13 +1,16 @@
-"""Edges as numbers: the upper triangle of a symmetric matrix, row by row."""
+"""Edges as numbers, by name, and as users constrain them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isqrt
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
+from pauca.constraints.limits import Limits
+from pauca.constraints.parsing import Columns, ConstraintParser
+from pauca.model_selection.sizes import Sizes, largest_size
 from pauca.wording import column_names
 
 
@@ -40,11 +43,11 @@ class Edges:
         return ends(self.n_nodes, edge)
 
     def read(self, matrix: np.ndarray, part: slice = slice(None)) -> np.ndarray:
-        """The entries of a matrix at all edges, or at a stretch of them; a new array."""
+        """The entries of a matrix at all edges, or at a slice of them; a new array."""
         return np.take(matrix, self._flat[part])
 
     def products(self, diagonal: np.ndarray) -> np.ndarray:
-        """For every edge the product of what its two ends have; a new array."""
+        """For every edge the product of the entries of its two ends; a new array."""
         made = np.take(diagonal, self.first)
         made *= np.take(diagonal, self.second)
         return made
@@ -59,7 +62,7 @@ def ends(n_nodes: int, edge: int) -> tuple[int, int]:
 
 
 class EdgeNames(Sequence[str]):
-    """The names of all edges, ``a -- b``, each made when it is asked for: of many columns there are millions.
+    """The names of all edges, ``a -- b``, each made when it is read: many columns have millions of edges.
 
     Parameters
     ----------
@@ -79,11 +82,46 @@ class EdgeNames(Sequence[str]):
     @overload
     def __getitem__(self, edge: slice) -> list[str]: ...
     def __getitem__(self, edge: int | slice) -> str | list[str]:
-        places = range(len(self))[edge]
-        return self._of(places) if isinstance(places, int) else [self._of(place) for place in places]
+        numbers = range(len(self))[edge]
+        return self._of(numbers) if isinstance(numbers, int) else [self._of(number) for number in numbers]
 
     def __repr__(self) -> str:
         return f"<names of {len(self)} edges>"
 
     def _of(self, edge: int) -> str:
         return " -- ".join(self._nodes[end] for end in ends(len(self._nodes), edge))
+
+
+class EdgeLookup(Columns):
+    """All edges of a graph, looked up by the two columns they join."""
+
+    noun = "edge"
+    listing = "pairs of columns"
+
+    def __init__(self, edges: Edges, names: np.ndarray | None) -> None:
+        super().__init__(len(edges), None)
+        self._edges = edges
+        self._nodes = Columns(edges.n_nodes, names)
+
+    def index(self, pair: Any, parameter: str) -> int:
+        """Number of the edge between two columns."""
+        ends = [] if isinstance(pair, str) or not isinstance(pair, Iterable) else list(pair)
+        if len(ends) != 2:
+            raise TypeError(
+                f"{parameter!r} must be a list of pairs of columns, such as [('bmi', 'sugar')]; it holds {pair!r}."
+            )
+        one, other = (self._nodes.index(end, parameter) for end in ends)
+        if one == other:
+            raise ValueError(f"{parameter!r} names an edge from column {self._nodes.quoted([one])} to itself.")
+        return self._edges.number(one, other)
+
+    def quoted(self, edges: Sequence[int] | np.ndarray) -> str:
+        """Names of some edges."""
+        names = EdgeNames(self._edges.n_nodes, self._nodes.names)
+        return ", ".join(names[int(edge)] for edge in edges)
+
+
+def edge_limits(always: Any, never: Any, edges: Edges, names: np.ndarray | None, sizes: Sizes) -> Limits:
+    """The edges that are in every graph, and those that are in none."""
+    parser = ConstraintParser(EdgeLookup(edges, names), always=always, never=never)
+    return parser.limits(largest_size(sizes), np.ones(len(edges), dtype=bool))

@@ -2,60 +2,72 @@
 
 from __future__ import annotations
 
+import copy
+import os
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
 from typing import Any, cast
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
+from sklearn.covariance import EmpiricalCovariance, log_likelihood
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.design import Design
+from pauca.design import Design, make_design
 from pauca.estimators.fitted import PathMixin
-from pauca.estimators.validation import check_moments, check_table, check_weights
-from pauca.export import register_kind
-from pauca.graphical.covariance import check_spreads, distinct_rows, most_edges
-from pauca.graphical.edge_constraints import edge_limits
-from pauca.graphical.edges import EdgeNames, Edges
-from pauca.graphical.errors import NoMaximumError
-from pauca.graphical.mle_existence import complete_value
-from pauca.graphical.model_file import LABELS, GraphFile
+from pauca.estimators.validation import check_moments, check_rows, check_table, check_weights
+from pauca.export import register_kind, save
+from pauca.graphical.covariance import (
+    NoMaximumError,
+    check_spreads,
+    checked_safe_edges,
+    complete_value,
+    distinct_rows,
+    moments_about,
+)
+from pauca.graphical.edges import EdgeNames, Edges, edge_limits
 from pauca.graphical.path import GraphPath
-from pauca.graphical.problem import GraphProblem, by_criterion, by_likelihood, graph_remarks, size_range_for
-from pauca.graphical.scores import GraphScores
+from pauca.graphical.problem import GraphProblem, by_criterion, by_likelihood, fit_warnings, size_range_for
 from pauca.graphical.subset import GraphSubset
 from pauca.methods import Backward, resolve
 from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.selection import Selection, choose_size
 from pauca.model_selection.sizes import Sizes, check_criterion, check_cross_validation, parse_sizes
 from pauca.results.choice import Choice
+from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method, Progress
-from pauca.search.parallel import Watch
+from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 
+# Distances are found for so many numbers of X at a time.
+NUMBERS_AT_A_TIME = 1 << 19
 
-@register_kind("SparsePrecision", arrays=LABELS)
-class SparsePrecision(PathMixin, GraphFile, GraphScores):
-    """The Gaussian graph with few edges that is most likely: a precision matrix with few entries.
+
+@register_kind("SparsePrecision", arrays=("location_", "_nodes"))
+class SparsePrecision(PathMixin, EmpiricalCovariance):
+    """The most likely Gaussian graph with few edges: a precision matrix with few entries.
 
     Minimises ``Q(Theta) = -logdet Theta + tr(S Theta)`` over precision matrices with at most ``k`` entries above the
     diagonal that are not zero: twice the negative log-likelihood per row, up to a constant. An entry that is zero says
     that two columns are independent given all others (Dempster 1972). The fit keeps the graph of every number of edges
-    on the way: see ``path_`` and ``at``.
+    up to ``k``: see ``path_`` and ``at``.
 
     Parameters
     ----------
     k : int, "auto", iterable of int or None, default="auto"
         Number of edges. "auto" finds it by cross-validation, from 0 up to as many as it takes, at most four for each
-        column; a range or list names the numbers to choose from. None: as many as lower Q by at least ``tol``.
+        column; a range or list holds the numbers to choose from. None: as many as lower Q by at least ``tol``.
     method : str or object, default="foba"
         "foba", "forward" (fastest), "exchange" (slow, at times better), "backward" (for few columns), or an object from
         ``pauca.methods`` such as ``FoBa(rule="refit")``.
     shrinkage : float, default=0.0
-        A share by which all correlations are brought closer to zero first, from 0 up to but not including 1: S becomes
+        A share by which all correlations are shrunk towards zero first, from 0 up to but not including 1: S becomes
         ``(1 - shrinkage) S + shrinkage diag(S)``. It does not depend on the units of the columns. Of use where there
         are few rows, or columns that depend on others.
     cv : int, splitter, iterable or None, default=None
@@ -68,12 +80,12 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
     n_jobs : int or None, default=None
         How many folds run at a time, in threads that share X.
     tol : float, default=0.0
-        The least decrease of Q that is worth a further edge.
+        The least decrease of Q that a further edge must bring.
     always, never : list of pairs of columns, default=None
         Edges that are in every graph (and counted), or in none; columns by name or index, such as
         ``[("bmi", "sugar")]``.
     assume_centered : bool, default=False
-        Whether the columns have a mean of zero by their nature; it is not estimated then.
+        Whether the columns are known to have mean zero; means are not estimated then.
     time_limit : float or None, default=None
         Seconds after which the search stops and the best found so far is kept.
     callback : callable or None, default=None
@@ -94,20 +106,21 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
     objective_ : float
         Q.
     path_ : GraphPath
-        The graph of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
+        The graph of every size, and every move of the search; ``path_.choice`` has how the size was chosen.
     stop_ : Stop
-        Why the search ended; ``stop_.message`` says it in words.
+        Why the search ended; ``stop_.message`` explains it.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only where X has column names.
 
     Notes
     -----
-    The units of the columns do not matter for what is chosen: the search sees correlations. X is read in place.
+    The units of the columns do not matter for the choice of edges: the search works on correlations. X is read in
+    place.
 
-    Without shrinkage the likelihood of a graph may grow without end where columns are linear combinations of others,
-    or where rows are few. The first is refused with the names of such columns. With n rows, n - 1 once the means are
-    taken off, all graphs of fewer than ``(n - 1) n / 2`` edges have a maximum for almost all data (Gross and Sullivant
+    Without shrinkage the likelihood of a graph may be unbounded where columns are linear combinations of others, or
+    where rows are few. The first is refused with the names of such columns. With n rows, n - 1 once the means are
+    subtracted, all graphs of fewer than ``(n - 1) n / 2`` edges have a maximum for almost all data (Gross and Sullivant
     2018), and no more are searched for.
 
     Edges on no cycle have a closed form, and each cycle is fitted with the nodes it runs through and no others: that
@@ -159,9 +172,6 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
         self.time_limit = time_limit
         self.callback = callback
 
-    scoring = None
-    """What folds are scored by is no option: the likelihood."""
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparsePrecision:
         """Find the graphs of every size up to ``k``, or up to the sizes compared, and choose one.
 
@@ -177,7 +187,7 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
         -------
         self
         """
-        self._check_options()
+        self._check_parameters()
         X = np.asarray(check_table(self, X, accept_sparse=False, ensure_min_samples=2))
         weights = check_weights(sample_weight, len(X))
         names = getattr(self, "feature_names_in_", None)
@@ -191,17 +201,15 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
             self._keep(*self._search(problem, weights, design), names)
         except NoMaximumError as error:
             starts_full = isinstance(problem.method, Backward)
-            first = (
-                "A backward search starts from all edges: take another method" if starts_full else "Ask for fewer edges"
-            )
+            first = "Backward search starts from all edges: choose another method" if starts_full else "Lower k"
             raise ValueError(
-                f"The likelihood has no maximum: {quoted_columns(names, error.nodes)} are as good as linearly "
-                f"dependent on the "
-                f"rows of the fit, or of a fold. {first}, leave out columns, or set shrinkage, such as shrinkage=0.1."
+                f"The likelihood has no maximum: {quoted_columns(names, error.nodes)} are linearly dependent, up to "
+                f"rounding, on the rows of the fit or of a fold. {first}, leave out columns, or set shrinkage, such as "
+                "shrinkage=0.1."
             ) from error
-        noteworthy = " ".join(graph_remarks(self._sizes(), self.path_, self.k_))
-        if noteworthy:
-            warnings.warn(noteworthy, PaucaWarning, stacklevel=2)
+        message = " ".join(fit_warnings(self._sizes(), self.path_, self.k_))
+        if message:
+            warnings.warn(message, PaucaWarning, stacklevel=2)
         return self
 
     def get_precision(self) -> np.ndarray:
@@ -228,78 +236,135 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
         np.fill_diagonal(found, 1.0)
         return found
 
+    def score(self, X_test: Any, y: Any = None) -> float:
+        """The mean log-likelihood of rows.
+
+        Parameters
+        ----------
+        X_test : array-like or frame of shape (n_samples, n_features)
+            A frame is read by name where the fit had names, and may hold further columns.
+        y : Ignored
+            Present for scikit-learn's pipelines.
+
+        Returns
+        -------
+        float
+        """
+        rows = self._rows(X_test)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
+            design = make_design(rows, np.full(len(rows), 1.0 / len(rows)), center=True)
+        check_moments(self, design, rows, getattr(self, "feature_names_in_", None))
+        return float(log_likelihood(moments_about(design, self.location_), self.precision_))
+
+    def mahalanobis(self, X: Any) -> np.ndarray:
+        """Squared Mahalanobis distances of rows from the means.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            As for ``score``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        rows = self._rows(X)
+        found = np.empty(len(rows))
+        step = max(1, NUMBERS_AT_A_TIME // rows.shape[1])
+        for begin in range(0, len(rows), step):
+            away = rows[begin : begin + step] - self.location_
+            found[begin : begin + step] = np.einsum("ij,ij->i", away @ self.precision_, away)
+        return found
+
+    def error_norm(self, comp_cov: Any, norm: str = "frobenius", scaling: bool = True, squared: bool = True) -> float:
+        """How far a covariance is from the fitted one; see scikit-learn's ``EmpiricalCovariance``.
+
+        Parameters
+        ----------
+        comp_cov : array-like of shape (n_features, n_features)
+        norm : {"frobenius", "spectral"}, default="frobenius"
+        scaling : bool, default=True
+            Whether to divide the squared norm by the number of columns.
+        squared : bool, default=True
+            Whether the norm is squared.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        other, p = check_array(comp_cov, input_name="comp_cov"), self.n_features_in_
+        if other.shape != (p, p):
+            raise ValueError(
+                f"'comp_cov' must be the covariance of the {p} columns of the fit; its shape is {other.shape}."
+            )
+        return float(super().error_norm(other, norm, scaling, squared))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted graph to a file of plain JSON, for ``pauca.load``.
+
+        The file holds the settings, the names and the whole path, and no code. ``callback`` is left out. A file that is
+        there already is replaced in one step, once the new one is complete.
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
+        check_is_fitted(self)
+        written: Any = copy.copy(self)
+        written._nodes = np.array(getattr(self, "feature_names_in_", []), dtype=str)
+        written.path_ = replace(self.path_, column_names=None)  # names of edges follow from these
+        save(written, path)
+
     def _sizes(self) -> Sizes:
         return parse_sizes(ParameterChecks(type(self).__name__), self.k)
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
         check = ParameterChecks(type(self).__name__)
         self._sizes()
         check_cross_validation(check, self.cv, self.selection_rule, self.n_jobs)
         check_criterion(check, self.criterion, cv=self.cv)
-        ParameterChecks(type(self).__name__).number("tol", self.tol)
-        ParameterChecks(type(self).__name__).number("shrinkage", self.shrinkage, below=1)
-        self._budget()
+        check.number("tol", self.tol)
+        check.number("shrinkage", self.shrinkage, below=1)
+        check.time_limit(self.time_limit)
         resolve(self.method)
-        ParameterChecks(type(self).__name__).flag("assume_centered", self.assume_centered)
-        ParameterChecks(type(self).__name__).optional_callable("callback", self.callback)
+        check.flag("assume_centered", self.assume_centered)
+        check.optional_callable("callback", self.callback)
 
     def _budget(self) -> Budget:
-        limit = (
-            None
-            if self.time_limit is None
-            else ParameterChecks(type(self).__name__).number("time_limit", self.time_limit, positive=True)
-        )
-        return Budget(limit, self.callback)
+        return Budget(ParameterChecks(type(self).__name__).time_limit(self.time_limit), self.callback)
 
     def _search(
         self, problem: GraphProblem, weights: np.ndarray, design: Design
     ) -> tuple[SearchRun, int, Choice | None]:
-        """Run the method; what it came to, the size that answers, and how it was chosen."""
-        asked = self._sizes()
+        """Run the method; the finished run, the size that answers, and how it was chosen."""
+        sizes = self._sizes()
         folds: list[Fold] = []
-        to_choose = not (asked is None or isinstance(asked, int))
+        to_choose = not (sizes is None or isinstance(sizes, int))
         if to_choose and self.criterion is None:
             folds = make_folds(self.cv, np.zeros(len(weights)), None, weights, classifies=False)
         labels = distinct_rows(design)
         n_rows = min(len(np.unique(labels[one > 0])) for one in (weights, *(fold.weights for fold in folds)))
         moments, is_shrunk = problem.covariance(design), self.shrinkage > 0
-        safe = most_edges(moments, n_rows - problem.center, problem.names, is_shrunk=is_shrunk)
+        safe = checked_safe_edges(moments, n_rows - problem.center, problem.names, is_shrunk=is_shrunk)
         rows = f"{n_rows} different row{'' if n_rows == 1 else 's'}{' of the smallest fold' if folds else ''}"
-        most = self._most(asked, safe, design.n_features, rows)
-        if asked is None or isinstance(asked, int):
-            run, goal = problem.begin(weights, design), Goal(asked, float(self.tol))
+        largest = _largest_size(sizes, safe, design.n_features, rows)
+        if sizes is None or isinstance(sizes, int):
+            run, goal = problem.begin(weights, design), Goal(sizes, float(self.tol))
             return run, problem.method.answer(run.advance(goal, self._budget()), goal), None
-        # A selection asks nothing of a problem but to begin.
+        # A selection only calls the problem's ``begin``.
         selection = Selection(cast(LinearProblem, problem), weights, folds, float(self.tol))
         weigh = by_likelihood(self.selection_rule) if self.criterion is None else by_criterion(self.criterion)
-        watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cores=1)
-        choice = choose_size(selection, size_range_for(asked, design.n_features, most), watch, design, weigh)
+        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs), cores=1)
+        choice = choose_size(selection, size_range_for(sizes, design.n_features, largest), watch, design, weigh)
         return selection.whole, choice.chosen, choice
-
-    def _most(self, asked: Any, safe: int | None, p: int, rows: str) -> int:
-        """The largest number of edges to look for; more than are safe are not to be asked for."""
-        n_edges = p * (p - 1) // 2
-        if safe is None or safe >= n_edges:
-            return n_edges
-        if safe == 0:
-            raise ValueError(
-                f"With {rows} to fit, any two columns are the same up to their units: nothing can be said of edges. "
-                "Bring more rows, or set shrinkage, such as shrinkage=0.1."
-            )
-        largest = max(asked) if isinstance(asked, tuple) else n_edges if asked is None else asked
-        if isinstance(largest, int) and min(largest, n_edges) > safe:
-            raise ValueError(
-                f"With {rows} to fit {p} columns, the likelihood of a graph with more than {safe} edges need not have "
-                f"a maximum. Ask for at most k={safe}, or set shrinkage, such as shrinkage=0.1."
-            )
-        return safe
 
     def _keep(self, run: SearchRun, answer: int, choice: Choice | None, names: np.ndarray | None) -> None:
         history, subset = run.history, run.subset
         assert history is not None
         assert history.stop is not None
         assert isinstance(subset, GraphSubset)
-        edges = subset.graph.edges
+        edges, least = subset.graph.edges, complete_value(subset.graph.correlation)
         self.path_ = GraphPath(
             run.models(answer),
             history.moves,
@@ -307,14 +372,14 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
             len(edges),
             EdgeNames(edges.n_nodes, names),
             choice=choice,
-            floor=complete_value(subset.graph),
+            floor=None if least is None else least + subset.graph.shift,
             noun="edge",
             n_nodes=edges.n_nodes,
         )
         self.location_ = run.design.mean.copy()
-        self._choose(answer)
+        self._set_size(answer)
 
-    def _choose(self, size: int) -> None:
+    def _set_size(self, size: int) -> None:
         """Put the graph of ``size`` into the fitted attributes."""
         names = getattr(self, "feature_names_in_", None)
         pairs = self.path_.pairs(size)
@@ -324,3 +389,47 @@ class SparsePrecision(PathMixin, GraphFile, GraphScores):
         self.objective_ = self.path_[size].objective
         self.stop_ = self.path_.stop
         self.k_ = self.path_[size].size
+
+    def _after_loading(self) -> None:
+        """Called when a file has been read: refuse what is inconsistent, and set what the path does not hold."""
+        p, path, names = len(self.location_), self.path_, self.__dict__.pop("_nodes")
+        if path.n_features != p * (p - 1) // 2:
+            raise ValueError(f"{p} columns have {p * (p - 1) // 2} edges, and the path chooses from {path.n_features}")
+        if not all(model.free is not None and len(model.free) == p and np.all(model.free > 0) for model in path):
+            raise ValueError(f"every graph must have {p} positive diagonal entries")
+        if len(names) not in (0, p):
+            raise ValueError(f"there must be names of all {p} columns or of none")
+        if path.column_names is not None:
+            raise ValueError("edges have no names but those of their columns")
+        kept = {field.name: getattr(path, field.name) for field in fields(Path)}
+        self.path_ = GraphPath(**kept | {"column_names": EdgeNames(p, names if len(names) else None)}, n_nodes=p)
+        self.n_features_in_ = p
+        if len(names):
+            self.feature_names_in_ = names.astype(object)
+        self._check_loaded_parameters()
+
+    def _rows(self, X: Any) -> np.ndarray:
+        """Rows with all columns of the fit, in the order of the fit."""
+        check_is_fitted(self)
+        if issparse(X):
+            raise TypeError("Sparse data was passed for X, but dense data is required. Use '.toarray()' to convert it.")
+        return np.asarray(check_rows(self, X, np.arange(self.n_features_in_)))
+
+
+def _largest_size(sizes: Any, safe: int | None, p: int, rows: str) -> int:
+    """The largest number of edges to search for; a ``k`` beyond what is safe is refused."""
+    n_edges = p * (p - 1) // 2
+    if safe is None or safe >= n_edges:
+        return n_edges
+    if safe == 0:
+        raise ValueError(
+            f"With {rows} to fit, any two columns are the same up to their units, and edges cannot be estimated. "
+            "Use more rows, or set shrinkage, such as shrinkage=0.1."
+        )
+    largest = max(sizes) if isinstance(sizes, tuple) else n_edges if sizes is None else sizes
+    if isinstance(largest, int) and min(largest, n_edges) > safe:
+        raise ValueError(
+            f"With {rows} to fit {p} columns, the likelihood of a graph with more than {safe} edges need not have "
+            f"a maximum. Use at most k={safe}, or set shrinkage, such as shrinkage=0.1."
+        )
+    return safe

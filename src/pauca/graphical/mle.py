@@ -1,4 +1,4 @@
-"""Maxima of the likelihood for sets of edges: each block is fitted once, and a graph is the sum of its blocks."""
+"""Maximum likelihood for sets of edges: each block is fitted once, and a graph is the sum of its blocks."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pauca.graphical.blocks import blocks
-from pauca.graphical.cholesky import invert
+from pauca.graphical.blocks import SingleEdges, blocks, shortest_path
+from pauca.graphical.covariance import NoMaximumError
+from pauca.graphical.covariance_update import invert
 from pauca.graphical.edges import Edges
-from pauca.graphical.errors import NoMaximumError
-from pauca.graphical.hessian import Curvature, Pattern, hessian
-from pauca.graphical.newton import Start, fit_block
-from pauca.graphical.trees import SingleEdges, way
+from pauca.graphical.newton import HessianOperator, Pattern, Start, fit_block, hessian
 
-# So many blocks with cycles are remembered.
+# So many blocks with cycles are cached.
 BLOCKS_KEPT = 4096
 
 # The inverse of a Hessian is formed for blocks of up to so many entries, for what removals cost.
 INVERTED_UP_TO = 400
 
-# Conjugate gradients that sharpen the cost of a removal end at this share of where they begin.
-SHARP = 1e-2
+# Conjugate gradients for the cost of a removal end at this share of the first residual.
+REMOVAL_COST_TOLERANCE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +36,14 @@ class Block:
     nodes: np.ndarray
     """Ascending, shape (m,)."""
     pattern: Pattern
-    """Its entries, in places among the nodes."""
+    """Its entries, by positions among the nodes."""
     values: np.ndarray
     """The entries of the precision matrix: the diagonal, then one for each edge."""
     logdet: float
     """The logarithm of its determinant: by how much the block lowers Q."""
 
     @property
-    def own(self) -> np.ndarray:
+    def diagonal(self) -> np.ndarray:
         """The diagonal of the precision matrix."""
         return self.values[: len(self.nodes)]
 
@@ -73,29 +71,31 @@ class Block:
         high.
         """
         m, entries = len(self.nodes), self.entries
-        variance = 0.5 * (self.own[self.pattern.first[m:]] * self.own[self.pattern.second[m:]] + entries**2)
+        variance = 0.5 * (self.diagonal[self.pattern.first[m:]] * self.diagonal[self.pattern.second[m:]] + entries**2)
         if self.is_small and (sigma := invert(self.theta)) is not None:
             inverse = invert(hessian(sigma.matrix, self.pattern.first, self.pattern.second))
             variance = variance if inverse is None else np.diagonal(inverse.matrix)[m:]
         return 0.5 * entries**2 / variance
 
-    def sharper_costs(self, edges: Iterable[int], sigma: np.ndarray) -> dict[int, float]:
+    def refined_removal_costs(self, edges: Iterable[int], sigma: np.ndarray) -> dict[int, float]:
         """The same for some edges of a large block, with ``A_ee`` itself; ``sigma`` is the inverse of Theta."""
-        curved, found = Curvature(self.pattern, self.values), {}
+        curved, found = HessianOperator(self.pattern, self.values), {}
         for edge in edges:
-            place = len(self.nodes) + self.edges.index(edge)
-            variance = curved.solve(sigma, _unit(len(self.values), place), SHARP)[place]
-            found[edge] = float(0.5 * self.values[place] ** 2 / variance)
+            position = len(self.nodes) + self.edges.index(edge)
+            variance = curved.solve(sigma, _unit(len(self.values), position), REMOVAL_COST_TOLERANCE)[position]
+            found[edge] = float(0.5 * self.values[position] ** 2 / variance)
         return found
 
-    def emptied(self, edge: int, sigma: np.ndarray) -> np.ndarray:
-        """Entries to look for the optimum without an edge from: ``Theta - theta_e A_e / A_ee`` if that saves steps."""
-        place = len(self.nodes) + self.edges.index(edge)
+    def values_without(self, edge: int, sigma: np.ndarray) -> np.ndarray:
+        """Entries to start the fit without an edge from: ``Theta - theta_e A_e / A_ee`` if that saves steps."""
+        position = len(self.nodes) + self.edges.index(edge)
         made = self.values.copy()
         if not self.is_small:
-            step = Curvature(self.pattern, self.values).solve(sigma, _unit(len(self.values), place), SHARP)
-            made -= self.values[place] / step[place] * step
-        made[place] = 0.0
+            step = HessianOperator(self.pattern, self.values).solve(
+                sigma, _unit(len(self.values), position), REMOVAL_COST_TOLERANCE
+            )
+            made -= self.values[position] / step[position] * step
+        made[position] = 0.0
         return made
 
 
@@ -133,11 +133,11 @@ class Optimum:
 
     def diagonal(self, n_nodes: int) -> np.ndarray:
         """The diagonal of Theta."""
-        raised = self.tree.own(self.single)
+        raised = self.tree.diagonal(self.single)
         first, second = self.tree.ends(self.single)
         made = 1.0 + np.bincount(first, raised, n_nodes) + np.bincount(second, raised, n_nodes)
         for block in self.cyclic.values():
-            made[block.nodes] += block.own - 1.0
+            made[block.nodes] += block.diagonal - 1.0
         return np.asarray(made)
 
     def entries(self, edges: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -145,7 +145,7 @@ class Optimum:
         return self._at(edges, self.tree.entries(self.single), *(block.entries for block in self.cyclic.values()))
 
     def removal_costs(self, edges: Sequence[int] | np.ndarray) -> np.ndarray:
-        """What leaving out some of its edges costs to second order; exact for edges on no cycle."""
+        """What the removal of some of its edges costs to second order; exact for edges on no cycle."""
         costs = (block.removal_costs for block in self.cyclic.values())
         return self._at(edges, self.tree.logdets(self.single), *costs)
 
@@ -167,16 +167,16 @@ class Optimum:
         return Change(nodes, before, after, np.concatenate([kept, *(np.array(key) for key in same)]).astype(np.intp))
 
     def _at(self, edges: Sequence[int] | np.ndarray, *values: np.ndarray) -> np.ndarray:
-        """What is known of all edges, block by block, read at some of them."""
+        """Values of all edges, block by block, read at some of them."""
         order = np.argsort(self.edges)
         return np.concatenate(values)[order[np.searchsorted(self.edges[order], edges)]]
 
 
-class Maxima:
-    """Where the likelihood is largest, by sets of edges.
+class MaximumLikelihood:
+    """Maximum likelihood estimates, by sets of edges.
 
-    A node that holds two parts of a graph together makes them independent given its value, and what the data say of one
-    node every fit repeats. So the parts are fitted one by one (Lauritzen 1996, section 5.3): with one more edge only
+    A node that alone connects two parts of a graph makes them independent given its value, and every fit has the
+    variances of the data. So the parts are fitted one by one (Lauritzen 1996, section 5.3): with one more edge only
     the block is new that the edge closes a cycle in, and an edge on no cycle has a closed form.
 
     Parameters
@@ -191,67 +191,69 @@ class Maxima:
         self._tree = SingleEdges(correlation, edges)
         self._cyclic: dict[tuple[int, ...], Block] = {}
 
-    def of(self, chosen: Iterable[int], sigma: Callable[[], np.ndarray]) -> Optimum:
-        """The optimum on some edges; ``sigma`` gives the inverse of a precision matrix near it, if that is wanted.
+    def fit(self, chosen: Iterable[int], sigma: Callable[[], np.ndarray]) -> Optimum:
+        """The optimum on some edges; ``sigma`` gives the inverse of a precision matrix near it, if needed.
 
         Raises
         ------
         NoMaximumError
-            If there is none, since the correlations of some nodes are as good as singular.
+            If there is none, as the correlations of some nodes are singular up to rounding.
         """
         numbers = np.sort(np.fromiter(chosen, dtype=np.intp))
-        return self._of_blocks([numbers[places] for places in blocks(*self._tree.ends(numbers))], sigma)
+        return self._of_blocks([numbers[positions] for positions in blocks(*self._tree.ends(numbers))], sigma)
 
-    def grown(self, optimum: Optimum, edge: int, sigma: Callable[[], np.ndarray]) -> Optimum:
+    def with_edge(self, optimum: Optimum, edge: int, sigma: Callable[[], np.ndarray]) -> Optimum:
         """The optimum with one more edge; ``sigma`` gives the inverse of Theta at the optimum without it.
 
-        The edge closes a cycle with whatever way joins its two ends, and the blocks along that way become one.
+        The edge closes a cycle with any path between its two ends, and the blocks along that path become one.
         """
-        start, end = self._edges.pair(edge)
-        found = way(self._edges.n_nodes, *self._tree.ends(optimum.edges), start, end)
-        if found is None:
+        one, other = self._edges.pair(edge)
+        path = shortest_path(self._edges.n_nodes, *self._tree.ends(optimum.edges), one, other)
+        if path is None:
             return self._sum(np.sort(np.append(optimum.single, edge)), optimum.cyclic)
-        along = {self._edges.number(i, j) for i, j in pairwise(found)}
+        along = {self._edges.number(i, j) for i, j in pairwise(path)}
         joined = {key: block for key, block in optimum.cyclic.items() if not along.isdisjoint(key)}
         single = np.array(sorted(along.difference(*joined)), dtype=np.intp)
         key = tuple(sorted([edge, *single.tolist(), *chain.from_iterable(joined)]))
 
-        def begin(nodes: np.ndarray) -> Start:
+        def start(nodes: np.ndarray) -> Start:
             theta = _assembled(self._tree, nodes, single, joined.values())
             logdet = math.fsum(self._logdets(single, joined.values()))
             return Start(theta, sigma()[np.ix_(nodes, nodes)], logdet)
 
         cyclic = {other: block for other, block in optimum.cyclic.items() if other not in joined}
-        cyclic[key] = self._several(key, begin)
+        cyclic[key] = self._cyclic_block(key, start)
         return self._sum(np.setdiff1d(optimum.single, single, assume_unique=True), cyclic)
 
-    def shrunk(self, optimum: Optimum, edge: int, sigma: Callable[[], np.ndarray]) -> Optimum:
-        """The optimum with one edge less: its own block falls apart or is fitted anew."""
+    def without_edge(self, optimum: Optimum, edge: int, sigma: Callable[[], np.ndarray]) -> Optimum:
+        """The optimum with one edge less: its own block falls apart or is fitted again."""
         block = optimum.block(edge)
         if block is None:
             return self._sum(optimum.single[optimum.single != edge], optimum.cyclic)
-        rest = self.rest(block, edge, sigma)
+        rest = self.block_without_edge(block, edge, sigma)
         cyclic = {key: other for key, other in optimum.cyclic.items() if other is not block} | rest.cyclic
         return self._sum(np.union1d(optimum.single, rest.single), cyclic)
 
-    def rest(self, block: Block, edge: int, sigma: Callable[[], np.ndarray]) -> Optimum:
+    def block_without_edge(self, block: Block, edge: int, sigma: Callable[[], np.ndarray]) -> Optimum:
         """The optimum on the edges of one block but for one, all other nodes being alone."""
         others = np.array([other for other in block.edges if other != edge], dtype=np.intp)
         found = blocks(*self._tree.ends(others))
         if len(found) > 1:
-            return self._of_blocks([others[places] for places in found], sigma)
+            return self._of_blocks([others[positions] for positions in found], sigma)
 
-        def begin(nodes: np.ndarray) -> Start:
-            return Start(block.pattern.matrix(block.emptied(edge, sigma()[np.ix_(nodes, nodes)])))
+        def start(nodes: np.ndarray) -> Start:
+            return Start(block.pattern.matrix(block.values_without(edge, sigma()[np.ix_(nodes, nodes)])))
 
         key = tuple(others.tolist())
-        return self._sum(np.zeros(0, dtype=np.intp), {key: self._several(key, begin)})
+        return self._sum(np.zeros(0, dtype=np.intp), {key: self._cyclic_block(key, start)})
 
     def _of_blocks(self, found: list[np.ndarray], sigma: Callable[[], np.ndarray]) -> Optimum:
         """The optimum on blocks, each given by the numbers of its edges."""
         single = np.sort(np.array([edges[0] for edges in found if len(edges) == 1], dtype=np.intp))
         keys = [tuple(edges.tolist()) for edges in found if len(edges) > 1]
-        return self._sum(single, {key: self._several(key, lambda nodes: self._near(nodes, sigma())) for key in keys})
+        return self._sum(
+            single, {key: self._cyclic_block(key, lambda nodes: self._start_near(nodes, sigma())) for key in keys}
+        )
 
     def _sum(self, single: np.ndarray, cyclic: dict[tuple[int, ...], Block]) -> Optimum:
         value = len(self._correlation) - math.fsum(self._logdets(single, cyclic.values()))
@@ -260,13 +262,13 @@ class Maxima:
     def _logdets(self, single: np.ndarray, cyclic: Iterable[Block]) -> Iterable[float]:
         return chain(self._tree.logdets(single).tolist(), (block.logdet for block in cyclic))
 
-    def _several(self, edges: tuple[int, ...], begin: Callable[[np.ndarray], Start]) -> Block:
-        """The block of some edges, fitted from where ``begin`` says for its nodes."""
+    def _cyclic_block(self, edges: tuple[int, ...], start: Callable[[np.ndarray], Start]) -> Block:
+        """The block of some edges, fitted from what ``start`` gives for its nodes."""
         if edges not in self._cyclic:
-            nodes, places = np.unique(np.concatenate(self._tree.ends(np.array(edges))), return_inverse=True)
-            first, second = np.split(places, 2)
+            nodes, positions = np.unique(np.concatenate(self._tree.ends(np.array(edges))), return_inverse=True)
+            first, second = np.split(positions, 2)
             try:
-                theta, logdet = fit_block(self._correlation[np.ix_(nodes, nodes)], first, second, begin(nodes))
+                theta, logdet = fit_block(self._correlation[np.ix_(nodes, nodes)], first, second, start(nodes))
             except NoMaximumError as error:
                 raise NoMaximumError(nodes[error.nodes]) from None
             if len(self._cyclic) >= BLOCKS_KEPT:
@@ -276,15 +278,15 @@ class Maxima:
         return self._cyclic[edges]
 
     @staticmethod
-    def _near(nodes: np.ndarray, sigma: np.ndarray) -> Start:
-        """What a fit says of a part of its nodes is the inverse of their part of Sigma."""
+    def _start_near(nodes: np.ndarray, sigma: np.ndarray) -> Start:
+        """The precision of some nodes alone is the inverse of their part of Sigma."""
         near = invert(sigma[np.ix_(nodes, nodes)])
         return Start(np.eye(len(nodes)) if near is None else near.matrix)
 
 
-def _unit(size: int, place: int) -> np.ndarray:
+def _unit(size: int, position: int) -> np.ndarray:
     made = np.zeros(size)
-    made[place] = 1.0
+    made[position] = 1.0
     return made
 
 
@@ -299,8 +301,10 @@ def _assembled(tree: SingleEdges, nodes: np.ndarray, single: np.ndarray, cyclic:
     first, second = (np.searchsorted(nodes, ends) for ends in tree.ends(single))
     tree.add(made, single, first, second)
     for block in cyclic:
-        places = np.searchsorted(nodes, block.nodes)
-        made[places[block.pattern.first], places[block.pattern.second]] += block.values
-        made[places[block.pattern.second[len(places) :]], places[block.pattern.first[len(places) :]]] += block.entries
-        made[places, places] -= 1.0
+        positions = np.searchsorted(nodes, block.nodes)
+        made[positions[block.pattern.first], positions[block.pattern.second]] += block.values
+        made[positions[block.pattern.second[len(positions) :]], positions[block.pattern.first[len(positions) :]]] += (
+            block.entries
+        )
+        made[positions, positions] -= 1.0
     return made

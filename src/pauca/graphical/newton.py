@@ -2,33 +2,150 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dposv
+from scipy.sparse import csr_array
 
-from pauca.graphical.cholesky import Factor, factored, invert
-from pauca.graphical.errors import LARGEST_ENTRY, NoMaximumError
-from pauca.graphical.hessian import Curvature, Pattern, hessian
+from pauca.graphical.covariance import LARGEST_ENTRY, NoMaximumError
+from pauca.graphical.covariance_update import CholeskyFactor, cholesky, invert
+from pauca.solvers.line_search import Trial, backtrack
+from pauca.tolerances import LINE_SEARCH_SLACK
+
+# Conjugate gradients for a step of Newton's method end at this share of the gradient, or at the gradient itself if that
+# is smaller, and take so many steps at most.
+CG_TOLERANCE = 0.1
+MOST_PRODUCTS = 500
 
 # A step whose slope promises less than this is the last: Newton's error is squared by taking it.
 LAST_STEP_BELOW = 1e-12
 MOST_STEPS = 100
 
-# A Hessian that rounding has made indefinite still tells a step where the precision has no larger entries.
-TELLING_UP_TO = 1e7
+# Where rounding has made the Hessian indefinite, conjugate gradients are used as long as the precision has no larger
+# entries.
+ITERATIVE_UP_TO = 1e7
 
 # Up to so many entries the Hessian is formed and factored, beyond them it is applied.
 FACTORED_UP_TO = 300
 
-# The decrease a step must bring, as a share of what its slope promises, and the rounding of the numbers that a value is
-# the sum of. Where correlations are strong, they are a good deal larger than the value.
-SUFFICIENT = 1e-4
-ROUNDING = 4e-15
-
-# A step that gets nowhere has met rounding, unless its slope has promised more than this.
+# A step that gains nothing has met rounding, unless its slope has promised more than this.
 STUCK_BELOW = 1e-4
 SHORTEST_STEP = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """The entries of a symmetric matrix that may differ from zero: the diagonal, then one for each edge.
+
+    ``first`` and ``second`` are the row and column of each, ``count`` is how often it occurs in the matrix.
+    """
+
+    n_nodes: int
+    first: np.ndarray
+    second: np.ndarray
+    count: np.ndarray
+
+    @classmethod
+    def of(cls, n_nodes: int, first: np.ndarray, second: np.ndarray) -> Pattern:
+        """The pattern of a graph with these edges."""
+        every = np.arange(n_nodes)
+        count = np.concatenate([np.ones(n_nodes), np.full(len(first), 2.0)])
+        return cls(n_nodes, np.concatenate([every, first]), np.concatenate([every, second]), count)
+
+    def read(self, matrix: np.ndarray) -> np.ndarray:
+        """These entries of a matrix."""
+        return matrix[self.first, self.second]
+
+    def matrix(self, entries: np.ndarray) -> np.ndarray:
+        """The symmetric matrix of these entries."""
+        made = np.zeros((self.n_nodes, self.n_nodes))
+        made[self.first, self.second] = entries
+        made[self.second, self.first] = entries
+        return made
+
+
+def hessian(sigma: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Second derivatives ``tr(Sigma U Sigma V)`` of Q in entries; where ``first == second`` an entry is diagonal."""
+    rows, columns = sigma[first], sigma[second]
+    made = rows[:, first] * columns[:, second]
+    made += rows[:, second] * columns[:, first]
+    halved = np.where(first == second, 0.5, 1.0)
+    made *= 2.0 * halved
+    made *= halved[:, None]
+    return made
+
+
+class HessianOperator:
+    """The Hessian of Q, applied and never formed: a product costs as much as there are entries times nodes.
+
+    Were all entries of Theta free, the inverse of the Hessian would take a matrix G to ``Theta G Theta``. Of that the
+    entries of the pattern are sparse, and conjugate gradients that are scaled by them take half as many steps as with
+    the diagonal.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    theta : ndarray
+        Entries of a precision matrix, for the scaling.
+    """
+
+    def __init__(self, pattern: Pattern, theta: np.ndarray) -> None:
+        m, first, second = pattern.n_nodes, pattern.first, pattern.second
+        self._pattern = pattern
+        entry = np.concatenate([np.arange(len(first)), np.arange(m, len(first))])
+        row, column = np.concatenate([first, second[m:]]), np.concatenate([second, first[m:]])
+        matrix = csr_array((entry, (row, column)), shape=(m, m))
+        # The entries of a direction change with every product, their positions do not.
+        self._entry, self._direction = matrix.data, matrix.astype(np.float64)
+        self._direction.data = theta[self._entry]
+        both = np.arange(len(row))
+        ones = np.ones(len(row))
+        begin = csr_array((ones, (row, both)), shape=(m, len(row)))
+        end = csr_array((ones, (column, both)), shape=(m, len(row)))
+        # From an entry (i, j) to an entry (u, v), in either order: Theta_iu Theta_vj.
+        linked = (self._direction[first] @ begin).multiply(self._direction[second] @ end)
+        share = csr_array((1.0 / pattern.count[entry], (both, entry)), shape=(len(row), len(first)))
+        self._scaling = csr_array(linked @ share)
+
+    def solve(self, sigma: np.ndarray, right: np.ndarray, share: float | None = None) -> np.ndarray:
+        """The inverse of the Hessian times ``right``, up to a share of it, by conjugate gradients.
+
+        Parameters
+        ----------
+        sigma : ndarray of shape (m, m)
+            The inverse of the precision matrix at which the Hessian is taken.
+        right : ndarray
+        share : float or None
+            None: that of a gradient in Newton's method, smaller the smaller the gradient.
+        """
+        at_first = np.take(sigma, self._pattern.first[self._pattern.n_nodes :], axis=1)
+        found, residual = np.zeros_like(right), right
+        scaled = self._scaling @ residual
+        direction, left = scaled, float(residual @ scaled)
+        share = min(CG_TOLERANCE, float(np.sqrt(left))) if share is None else share
+        enough = share**2 * left
+        for _ in range(MOST_PRODUCTS):
+            product = self._product(sigma, at_first, direction)
+            length = left / float(direction @ product)
+            found += length * direction
+            residual = residual - length * product
+            scaled = self._scaling @ residual
+            before, left = left, float(residual @ scaled)
+            if left <= enough:
+                break
+            direction = scaled + (left / before) * direction
+        return found
+
+    def _product(self, sigma: np.ndarray, at_first: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """The Hessian times a direction: ``Sigma D Sigma`` at the entries."""
+        self._direction.data = direction[self._entry]
+        moved = self._direction @ sigma
+        own = np.einsum("ke,ke->e", sigma, moved)
+        edges = np.take(moved, self._pattern.second[self._pattern.n_nodes :], axis=1)
+        between = np.einsum("ke,ke->e", at_first, edges)
+        return np.asarray(self._pattern.count * np.concatenate([own, between]))
 
 
 class Start(NamedTuple):
@@ -64,74 +181,78 @@ def fit_block(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, sta
             raise NoMaximumError(np.arange(m))
         return complete.matrix, -complete.logdet
     pattern = Pattern.of(m, first, second)
-    theta, sigma, value = _begun(covariance, pattern, start)
-    wanted = pattern.read(covariance)
-    curved = None if len(wanted) <= FACTORED_UP_TO else Curvature(pattern, pattern.read(theta))
+    theta, sigma, value = _start_values(covariance, pattern, start)
+    target = pattern.read(covariance)
+    operator = None if len(target) <= FACTORED_UP_TO else HessianOperator(pattern, pattern.read(theta))
     for _ in range(MOST_STEPS):
         if _is_too_large(theta):
             break
-        gradient = pattern.count * (wanted - pattern.read(sigma))
+        gradient = pattern.count * (target - pattern.read(sigma))
         if not gradient.any():
             return theta, m - value
-        step = None if curved is not None else _formed_step(pattern, sigma, gradient)
+        step = None if operator is not None else _factored_step(pattern, sigma, gradient)
         if step is None:
-            if _is_too_large(theta, TELLING_UP_TO):
+            if _is_too_large(theta, ITERATIVE_UP_TO):
                 break
-            curved = curved or Curvature(pattern, pattern.read(theta))
-            step = curved.solve(sigma, -gradient)
+            operator = operator or HessianOperator(pattern, pattern.read(theta))
+            step = operator.solve(sigma, -gradient)
         slope = float(gradient @ step)
-        rounding = ROUNDING * (m + float(np.abs(covariance * theta).sum()))
-        found = _along(covariance, theta, value, pattern.matrix(step), slope, rounding)
+        # Where correlations are strong, the terms of a value are a good deal larger than the value.
+        slack = LINE_SEARCH_SLACK * (m + float(np.abs(covariance * theta).sum()))
+        found = _search_along(covariance, theta, value, pattern.matrix(step), slope, slack)
         if found is None and -slope > STUCK_BELOW:
             break
         if found is not None:
             theta, value, factor = found
-        if found is None or -slope <= max(LAST_STEP_BELOW, rounding):
+        if found is None or -slope <= max(LAST_STEP_BELOW, slack):
             # At the optimum the trace of S Theta is that of the identity.
             return theta, m - value
         sigma = factor.inverse()
     raise NoMaximumError(np.arange(m))
 
 
-def _begun(covariance: np.ndarray, pattern: Pattern, start: Start) -> tuple[np.ndarray, np.ndarray, float]:
-    """Theta, its inverse and Q where a fit begins."""
+def _start_values(covariance: np.ndarray, pattern: Pattern, start: Start) -> tuple[np.ndarray, np.ndarray, float]:
+    """Theta, its inverse and Q at the start of a fit."""
     m = pattern.n_nodes
     if start.sigma is not None:
         return start.theta, start.sigma, m - start.logdet
     theta = pattern.matrix(pattern.read(start.theta))
-    factor = factored(theta)
+    factor = cholesky(theta)
     if factor is None:
         return np.eye(m), np.eye(m), float(m)
     return theta, factor.inverse(), float(np.vdot(covariance, theta)) - factor.logdet
 
 
-def _formed_step(pattern: Pattern, sigma: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
+def _factored_step(pattern: Pattern, sigma: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
     """Newton's step by a factor of the Hessian; None if rounding has made it indefinite."""
-    curved = hessian(sigma, pattern.first, pattern.second)
+    second = hessian(sigma, pattern.first, pattern.second)
     # Scaled to a diagonal of ones it can be factored much further towards a singular covariance.
-    scale = 1.0 / np.sqrt(np.diagonal(curved))
-    curved *= scale
-    curved *= scale[:, None]
-    _, step, failed = dposv(curved, -scale * gradient, lower=1, overwrite_a=1)
+    scale = 1.0 / np.sqrt(np.diagonal(second))
+    second *= scale
+    second *= scale[:, None]
+    _, step, failed = dposv(second, -scale * gradient, lower=1, overwrite_a=1)
     return None if failed else scale * step
 
 
-def _along(
-    covariance: np.ndarray, theta: np.ndarray, value: float, direction: np.ndarray, slope: float, rounding: float
-) -> tuple[np.ndarray, float, Factor] | None:
-    """The first of the steps 1, 1/2, 1/4, ... that keeps the matrix definite and lowers the value enough, if any."""
-    length = 1.0
-    while length > SHORTEST_STEP:
+def _search_along(
+    covariance: np.ndarray, theta: np.ndarray, value: float, direction: np.ndarray, slope: float, slack: float
+) -> tuple[np.ndarray, float, CholeskyFactor] | None:
+    """The end of the longest step that keeps the matrix definite and lowers the value enough, if there is one."""
+
+    def try_length(length: float) -> Trial[tuple[np.ndarray, CholeskyFactor]] | None:
         there = theta + length * direction
-        factor = factored(there)
-        if factor is not None:
-            reached = float(np.vdot(covariance, there)) - factor.logdet
-            if reached <= value + SUFFICIENT * length * slope + rounding:
-                return there, reached, factor
-        length *= 0.5
-    return None
+        factor = cholesky(there)
+        if factor is None:
+            return None
+        return Trial(float(np.vdot(covariance, there)) - factor.logdet, -length * slope, (there, factor))
+
+    found = backtrack(try_length, value, slack, SHORTEST_STEP)
+    if found is None:
+        return None
+    _, (reached, _, (there, factor)) = found
+    return there, reached, factor
 
 
-def _is_too_large(theta: np.ndarray, most: float = LARGEST_ENTRY) -> bool:
-    """Whether a precision matrix has grown beyond what data can tell."""
-    return bool(np.diagonal(theta).max() > most)
+def _is_too_large(theta: np.ndarray, largest: float = LARGEST_ENTRY) -> bool:
+    """Whether a precision matrix has larger entries than data can determine."""
+    return bool(np.diagonal(theta).max() > largest)

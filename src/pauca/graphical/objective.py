@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from pauca.graphical.covariance_update import Point
-from pauca.graphical.edge_formulas import edge_gain, entry_change
+from pauca.graphical.covariance import LARGEST_ENTRY
+from pauca.graphical.covariance_update import ModelCovariance
 from pauca.graphical.edges import Edges
-from pauca.graphical.errors import LARGEST_ENTRY
-from pauca.graphical.hessian import hessian
-from pauca.graphical.mle import Maxima
+from pauca.graphical.mle import MaximumLikelihood
+from pauca.graphical.newton import hessian
 
-# Edges are scored so many at a time: what is between lies in the cache, and memory does not grow with their number.
+# Edges are scored so many at a time: intermediate results stay in the cache, and memory does not grow.
 EDGES_AT_A_TIME = 1 << 16
 
 # Entries of a covariance that mirror each other differ by no more than this, in units of correlations.
 ASYMMETRY = 1e-8
 
-# Sigma follows from that of the last point if no more than this share of the nodes has moved.
+# Sigma is updated from that of the last point if no more than this share of the nodes has changed.
 FEW_NODES = 0.25
 
 
@@ -83,10 +83,10 @@ class GaussianGraph:
         self.free = np.arange(p)
         self.start = np.concatenate([np.ones(p), np.zeros(len(self.edges))])
         self._between = self.edges.read(self.correlation)
-        # Between nodes that are as good as one a gain is large and finite: the edge is chosen, and refused by name.
-        self._log_left = np.log(np.maximum(1.0 - self._between**2, 1.0 / LARGEST_ENTRY))
-        self.maxima = Maxima(self.correlation, self.edges)
-        self._last = self.start, Point(np.eye(p), 0.0)
+        # Between nodes that are equal up to rounding a gain is large and finite: the edge is chosen, and then refused.
+        self._log_unexplained = np.log(np.maximum(1.0 - self._between**2, 1.0 / LARGEST_ENTRY))
+        self.mle = MaximumLikelihood(self.correlation, self.edges)
+        self._last = self.start, ModelCovariance(np.eye(p), 0.0)
 
     @property
     def n_nodes(self) -> int:
@@ -145,8 +145,8 @@ class GaussianGraph:
             part = slice(begin, begin + EDGES_AT_A_TIME)
             one, other = own[self.edges.first[part]], own[self.edges.second[part]]
             a = self.edges.read(sigma, part)
-            s, log_left = self._between[part], self._log_left[part]
-            found[part] = edge_gain(a, s, one * other - a * a, one + other, log_left)
+            s, log_unexplained = self._between[part], self._log_unexplained[part]
+            found[part] = edge_gain(a, s, one * other - a * a, one + other, log_unexplained)
         return found
 
     def zero_costs(self, sigma: np.ndarray, edges: np.ndarray, entries: np.ndarray) -> np.ndarray:
@@ -164,11 +164,11 @@ class GaussianGraph:
         Raises
         ------
         NoMaximumError
-            If there is none, since the correlations of some nodes are as good as singular.
+            If there is none, as the correlations of some nodes are singular up to rounding.
         """
         coords = np.unique(np.asarray(coords, dtype=np.intp))
         edges = coords[coords >= self.n_nodes] - self.n_nodes
-        optimum = self.maxima.of(edges, lambda: self.sigma(start))
+        optimum = self.mle.fit(edges, lambda: self.sigma(start))
         w = np.zeros(self.n_coords)
         w[: self.n_nodes] = optimum.diagonal(self.n_nodes)
         w[self.n_nodes + edges] = optimum.entries(edges)
@@ -186,36 +186,36 @@ class GaussianGraph:
         """Its inverse."""
         return self.sigma(w) * np.multiply.outer(self.spread, self.spread)
 
-    def _inside(self, w: np.ndarray) -> Point:
+    def _inside(self, w: np.ndarray) -> ModelCovariance:
         point = self._at(w)
         if point is None:
             raise ValueError("The precision matrix must be positive definite.")
         return point
 
-    def _at(self, w: np.ndarray) -> Point | None:
-        """The point of some coordinates, from the last one if few nodes have moved; None if it is not definite."""
+    def _at(self, w: np.ndarray) -> ModelCovariance | None:
+        """The covariance of some coordinates, by an update if few nodes have changed; None unless it is definite."""
         before, last = self._last
         changed = np.flatnonzero(w != before)
         if not len(changed):
             return last
         first, second = self._ends(changed)
         nodes, ends = np.unique(np.concatenate([first, second]), return_inverse=True)
-        if last.may_move and len(nodes) <= FEW_NODES * self.n_nodes:
+        if last.may_update and len(nodes) <= FEW_NODES * self.n_nodes:
             one, other = np.split(ends, 2)
             change = np.zeros((len(nodes), len(nodes)))
             change[one, other] = change[other, one] = w[changed] - before[changed]
-            point = last.moved(nodes, change)
+            point = last.updated(nodes, change)
         else:
-            point = Point.of(self._theta(w))
+            point = ModelCovariance.of_precision(self._theta(w))
         if point is not None:
             self._last = w.copy(), point
         return point
 
-    def _value(self, w: np.ndarray, point: Point) -> float:
+    def _value(self, w: np.ndarray, point: ModelCovariance) -> float:
         p = self.n_nodes
         return float(w[:p].sum() + 2.0 * (self._between @ w[p:])) - point.logdet
 
-    def _gradient(self, point: Point) -> np.ndarray:
+    def _gradient(self, point: ModelCovariance) -> np.ndarray:
         return np.concatenate([1.0 - np.diagonal(point.sigma), self.slopes(point.sigma)])
 
     def _theta(self, w: np.ndarray) -> np.ndarray:
@@ -235,6 +235,47 @@ class GaussianGraph:
             np.where(diagonal, coords, self.edges.first[edges]),
             np.where(diagonal, coords, self.edges.second[edges]),
         )
+
+
+def edge_gain(
+    a: np.ndarray, s: np.ndarray, determinant: np.ndarray, trace: np.ndarray, log_unexplained: np.ndarray
+) -> np.ndarray:
+    """By how much Q falls at most if an edge moves, and with it the two diagonal entries of its ends, elementwise.
+
+    Here and below ``a = Sigma_ij``, ``s = S_ij`` and ``determinant = Sigma_ii Sigma_jj - a^2``, and S has a diagonal of
+    ones.
+
+    The best step makes ``Sigma`` equal S on the two nodes (iterative proportional scaling, Speed and Kiiveri 1986) and
+    gains ``tr(S Sigma^-1) - logdet(S Sigma^-1) - 2`` of the two-by-two blocks. That is at least what the entry gains
+    alone, at most what a refit of all entries gains, and equal to the latter where no path connects the two nodes.
+
+    Parameters
+    ----------
+    trace : ``Sigma_ii + Sigma_jj``
+    log_unexplained : ``log(1 - s^2)``
+    """
+    return (trace - 2.0 * s * a) / determinant - 2.0 - log_unexplained + np.log(determinant)
+
+
+def entry_change(t: np.ndarray, a: np.ndarray, s: np.ndarray, determinant: np.ndarray) -> np.ndarray:
+    """By how much Q changes if t is added to the entries (i, j) and (j, i); infinite where Theta is definite no longer.
+
+    ``-log((1 + t a)^2 - t^2 Sigma_ii Sigma_jj) + 2 t s``.
+    """
+    grown = t * (2.0 * a - t * determinant)
+    # The determinant of Theta is positive once more where two eigenvalues have changed their signs.
+    definite = (grown > -1.0) & (t * a > -1.0)
+    return np.where(definite, 2.0 * t * s - np.log1p(np.where(definite, grown, 0.0)), np.inf)
+
+
+def least_cost(estimate: Any) -> Any:
+    """The least that the removal of an edge can cost if it costs ``estimate`` to second order; a rising function.
+
+    An entry that becomes zero moves Theta by at least ``l = sqrt(2 estimate)`` in the norm of the Hessian at the
+    optimum, and Q, being self-concordant, rises by at least ``l - log(1 + l)`` (Nesterov and Nemirovskii 1994).
+    """
+    length = np.sqrt(2.0 * estimate)
+    return length - np.log1p(length)
 
 
 def _check_shape(covariance: np.ndarray) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pauca.graphical.cholesky import invert
+from pauca.graphical.covariance_update import invert
 from pauca.graphical.edges import Edges, ends
 from pauca.results.path import Path
 
@@ -15,7 +15,7 @@ from pauca.results.path import Path
 class GraphPath(Path):
     """The graph of every number of edges that was found.
 
-    As every ``Path``; what is chosen are edges, numbered (0, 1), (0, 2), ..., (1, 2), ... from 0. The ``coef`` of a
+    As every ``Path``; the units are edges, numbered (0, 1), (0, 2), ..., (1, 2), ... from 0. The ``coef`` of a
     model are the entries of the precision matrix at its edges, and ``free`` is the diagonal.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Tables as Gaussian graphs: searches on some rows, and how the sizes they came to are compared."""
+"""Tables as Gaussian graphs: searches on some rows, and the choice of the number of edges."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from threadpoolctl import ThreadpoolController
 
 from pauca.constraints.limits import Limits
 from pauca.design import Design, make_design
-from pauca.graphical.covariance import covariance, moments_about, shrunk
+from pauca.graphical.covariance import covariance, moments_about, shrink_correlations
 from pauca.graphical.edges import Edges
 from pauca.graphical.objective import GaussianGraph
 from pauca.graphical.path import GraphPath
 from pauca.graphical.subset import GraphSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.rules import choose_by_criterion, choose_by_folds, penalised
-from pauca.model_selection.scoring import Models
-from pauca.model_selection.selection import Selection, Weigh
+from pauca.model_selection.scoring import Models, choose_by_criterion, choose_by_folds, penalised
+from pauca.model_selection.selection import ChoiceRule, Selection
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal, Method
@@ -29,10 +28,10 @@ from pauca.search.history import History, Move, Stop
 from pauca.search.problem import SearchRun
 from pauca.wording import quoted_columns
 
-# What folds are scored by.
+# How folds are scored.
 SCORING = "log-likelihood per row above that without edges"
 
-# Where k is to be found, so many edges for each column are looked at at most.
+# Where k is to be chosen, at most so many edges for each column are compared.
 EDGES_PER_COLUMN = 4
 
 
@@ -56,13 +55,13 @@ class GraphSearchRun(SearchRun):
 
 @cache
 def _pools() -> ThreadpoolController:
-    """All pools of threads; to find them takes longer than many a search."""
+    """All pools of threads; finding them takes longer than many a search."""
     return ThreadpoolController()
 
 
 @dataclass(frozen=True, eq=False)
 class GraphProblem:
-    """A checked table and wishes from which any number of searches start."""
+    """A checked table and settings from which any number of searches start."""
 
     X: np.ndarray
     names: np.ndarray | None
@@ -72,62 +71,61 @@ class GraphProblem:
     center: bool
 
     def design(self, weights: np.ndarray) -> Design:
-        """The columns as rows with weight show them."""
+        """The columns, standardised on the rows with weight."""
         return make_design(self.X, weights, center=self.center)
 
     def begin(self, weights: np.ndarray, design: Design | None = None) -> SearchRun:
-        """A search that only sees rows with weight."""
+        """A search on the rows with weight."""
         design = design or self.design(weights)
         if not design.usable.all():
             idle = np.flatnonzero(~design.usable)
             raise ValueError(
-                f"Columns that are constant on the rows of a fold: {quoted_columns(self.names, idle)}. Leave "
-                f"them out, give k "
-                "as a number, or choose it by criterion='ebic', which needs no folds."
+                f"Columns that are constant on the rows of a fold: {quoted_columns(self.names, idle)}. Leave them out, "
+                "give k as a number, or choose it by criterion='ebic', which needs no folds."
             )
         graph = GaussianGraph(self.covariance(design))
         return GraphSearchRun(self.method, design, GraphSubset.start(graph, self.limits))
 
     def covariance(self, design: Design) -> np.ndarray:
         """The covariance that graphs are fitted to."""
-        return shrunk(covariance(design), self.shrinkage)
+        return shrink_correlations(covariance(design), self.shrinkage)
 
 
-def size_range_for(asked: tuple[int, ...] | str, n_nodes: int, most: int) -> SizeRange:
-    """How many edges to look for: as many as columns first."""
-    if not isinstance(asked, str):
-        return SizeRange.given(asked)
+def size_range_for(sizes: tuple[int, ...] | str, n_nodes: int, most: int) -> SizeRange:
+    """The numbers of edges to compare: up to as many as columns at first."""
+    if not isinstance(sizes, str):
+        return SizeRange.given(sizes)
     most = max(1, min(most, EDGES_PER_COLUMN * n_nodes))
     return SizeRange(min(n_nodes, most), None, most)
 
 
-def by_likelihood(rule: str) -> Weigh:
+def by_likelihood(rule: str) -> ChoiceRule:
     """A choice by the likelihood of rows held out."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
         found = selection.fold_models()
         if not found:
-            # Nothing to go by: what was asked to stop keeps what it has.
+            # A search that was stopped before any fold has a model keeps the one of all rows.
             return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, SCORING)
         edges = _edges(selection)
         scores = []
         for fold, models in found:
-            seen = _held_out(selection.problem, fold, selection.weights)
-            values = np.array([_value(edges, _at_most(models, size), seen) for size in (0, *sizes)])
+            moments = _held_out(selection.problem, fold, selection.weights)
+            values = np.array([_value(edges, _at_most(models, size), moments) for size in (0, *sizes)])
             scores.append(0.5 * (values[0] - values[1:]))
         return choose_by_folds(np.array(sizes), np.array(scores), rule, SCORING)
 
     return weigh
 
 
-def by_criterion(criterion: str) -> Weigh:
+def by_criterion(criterion: str) -> ChoiceRule:
     """A choice by an information criterion on the rows of the fit."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
         models, edges = selection.whole.models(0), _edges(selection)
-        seen, n_rows = covariance(selection.whole.design), int(np.count_nonzero(selection.weights))
-        p = len(seen)
-        fits = [n_rows * (_value(edges, models[size], seen) + p * np.log(2.0 * np.pi)) for size in sizes]
+        moments, n_rows = covariance(selection.whole.design), int(np.count_nonzero(selection.weights))
+        p = len(moments)
+        fits = [n_rows * (_value(edges, models[size], moments) + p * np.log(2.0 * np.pi)) for size in sizes]
         values = penalised(
             criterion,
             np.array(fits),
@@ -141,12 +139,12 @@ def by_criterion(criterion: str) -> Weigh:
     return weigh
 
 
-def graph_remarks(asked: Any, path: GraphPath, found: int) -> Iterator[str]:
-    """What the user should know of a fit and cannot see from its numbers; as a rule nothing."""
-    if isinstance(asked, int) and found < asked and path.stop in {Stop.EXHAUSTED, Stop.LIMITS, Stop.NO_GAIN}:
-        yield f"k={asked} edges were asked for, but {_why_fewer(path, found)}."
+def fit_warnings(k: Any, path: GraphPath, found: int) -> Iterator[str]:
+    """What to warn of after a fit; as a rule nothing."""
+    if isinstance(k, int) and found < k and path.stop in {Stop.EXHAUSTED, Stop.LIMITS, Stop.NO_GAIN}:
+        yield f"There are fewer edges than k={k}: {_why_fewer(path, found)}."
     if path.choice is not None and path.n_features:
-        yield from _chosen(path.choice, path.n_features, path.stop)
+        yield from _choice_warnings(path.choice, path.n_features, path.stop)
     if path.stop is Stop.INTERRUPTED:
         yield f"The search was interrupted; the graphs up to {max(path.sizes)} edges were kept."
 
@@ -156,21 +154,21 @@ def _why_fewer(path: GraphPath, found: int) -> str:
         return f"the search ended at {found}: no other lowers the objective"
     if found < path.n_features:
         return f"only {found} of {path.n_features} may be used: 'never' leaves out the others"
-    return f"there are only {found}"
+    return f"only {found} exist"
 
 
-def _chosen(choice: Choice, n_edges: int, stop: Stop) -> Iterator[str]:
-    """What is odd about a choice of size; that no edge was chosen does not make columns independent."""
-    to_tell = "Columns may depend on each other all the same: more rows would tell."
+def _choice_warnings(choice: Choice, n_edges: int, stop: Stop) -> Iterator[str]:
+    """What is unusual about a choice of size; that no edge was chosen does not make columns independent."""
+    may_depend = "Columns may still depend on each other: more rows would show it."
     if choice.chosen == 0 and choice.best > 0:
         yield (
             f"No edge was chosen: rows held out are most likely with {choice.best}, but by less than one standard "
-            f"error. {to_tell} selection_rule='best' takes the most likely number."
+            f"error. {may_depend} selection_rule='best' takes the most likely number."
         )
     elif choice.chosen == 0 and choice.by_folds:
-        yield f"No edge was chosen: none makes rows held out more likely. {to_tell}"
+        yield f"No edge was chosen: none makes rows held out more likely. {may_depend}"
     elif choice.chosen == 0:
-        yield f"No edge was chosen: none lowers the {choice.criterion_name}. {to_tell}"
+        yield f"No edge was chosen: none lowers the {choice.criterion_name}. {may_depend}"
     elif stop is Stop.SIZE and len(choice.sizes) > 1 and choice.chosen == max(choice.sizes) < n_edges:
         yield (
             f"The largest number of edges that was compared, {choice.chosen}, was chosen; a range of larger ones may "
@@ -191,15 +189,15 @@ def _held_out(problem: Any, fold: Fold, weights: np.ndarray) -> np.ndarray:
     return moments_about(problem.design(share), problem.design(fold.weights).mean)
 
 
-def _value(edges: Edges, model: Model, seen: np.ndarray) -> float:
+def _value(edges: Edges, model: Model, moments: np.ndarray) -> float:
     """``-logdet Theta + tr(S Theta)`` of a graph for moments S that it was not fitted to."""
     assert model.free is not None
-    between = seen[edges.first[model.support], edges.second[model.support]]
+    between = moments[edges.first[model.support], edges.second[model.support]]
     # On those that it was fitted to, the trace is p.
-    logdet = len(seen) - model.objective
-    return float(np.diagonal(seen) @ model.free + 2.0 * (between @ model.coef)) - logdet
+    logdet = len(moments) - model.objective
+    return float(np.diagonal(moments) @ model.free + 2.0 * (between @ model.coef)) - logdet
 
 
 def _at_most(models: Models, size: int) -> Model:
-    """The graph of a size, or of the next smaller one: a path that ended early has no better to offer."""
+    """The graph of a size, or of the next smaller one: a path that ended early has no larger one."""
     return models[max(known for known in models if known <= size)]

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from pauca.constraints.limits import Limits
-from pauca.graphical.covariance_update import Point
-from pauca.graphical.edge_formulas import least_cost
+from pauca.graphical.blocks import components
+from pauca.graphical.covariance_update import ModelCovariance
 from pauca.graphical.mle import Optimum
-from pauca.graphical.objective import GaussianGraph
-from pauca.graphical.trees import parts
+from pauca.graphical.objective import GaussianGraph, least_cost
 from pauca.model import Model, Snapshot
 from pauca.subsets.base import digest
 from pauca.subsets.engine import AdditionScores, RefittedSubset, Shortlist, SubsetCache
@@ -23,7 +22,7 @@ from pauca.tolerances import NEGLIGIBLE
 IMPORTANCE_REFITS = 400
 
 # Matrices Sigma are kept of the run's own graph and of those of its scouts. Optima are lists of blocks, and many are.
-KEPT_POINTS = 8
+KEPT_COVARIANCES = 8
 KEPT_OPTIMA = 1024
 
 # Up to so many nodes Sigma is found by inverting Theta rather than by an update.
@@ -37,7 +36,7 @@ class GraphCache(SubsetCache):
         super().__init__(limits)
         self.graph = graph
         self._optima = RecentTable[Optimum]()
-        self._points = RecentTable[Point]({frozenset(): Point(np.eye(graph.n_nodes), 0.0)})
+        self._covariances = RecentTable[ModelCovariance]({frozenset(): ModelCovariance(np.eye(graph.n_nodes), 0.0)})
 
     def optimum(self, support: frozenset[int], near: frozenset[int]) -> Optimum:
         """The optimum on some edges, starting from that on others."""
@@ -47,38 +46,38 @@ class GraphCache(SubsetCache):
             self._optima.keep(support, found, KEPT_OPTIMA)
         return found
 
-    def point(self, support: frozenset[int]) -> Point:
+    def covariance(self, support: frozenset[int]) -> ModelCovariance:
         """Sigma at the optimum on some edges: updated from the most recent one, if that is near, or from Theta."""
-        found = self._points.get(support)
+        found = self._covariances.get(support)
         if found is None:
-            found = self._updated(support, next(reversed(self._points)))
-        self._points.keep(support, found, KEPT_POINTS)
+            found = self._updated(support, next(reversed(self._covariances)))
+        self._covariances.keep(support, found, KEPT_COVARIANCES)
         return found
 
     def _refitted(self, support: frozenset[int], near: frozenset[int]) -> Optimum:
-        came, went, maxima = support - near, near - support, self.graph.maxima
+        came, went, mle = support - near, near - support, self.graph.mle
 
         def sigma() -> np.ndarray:
-            return self.point(near).sigma
+            return self.covariance(near).sigma
 
         known = self._optima.get(near)
         if known is not None and len(came) == 1 and not went:
-            return maxima.grown(known, next(iter(came)), sigma)
+            return mle.with_edge(known, next(iter(came)), sigma)
         if known is not None and len(went) == 1 and not came:
-            return maxima.shrunk(known, next(iter(went)), sigma)
-        return maxima.of(support, sigma)
+            return mle.without_edge(known, next(iter(went)), sigma)
+        return mle.fit(support, sigma)
 
-    def _updated(self, support: frozenset[int], last: frozenset[int]) -> Point:
-        optimum, before, p = self.optimum(support, last), self._points[last], self.graph.n_nodes
-        if before.may_move and p > INVERTED_UP_TO:
+    def _updated(self, support: frozenset[int], last: frozenset[int]) -> ModelCovariance:
+        optimum, before, p = self.optimum(support, last), self._covariances[last], self.graph.n_nodes
+        if before.may_update and p > INVERTED_UP_TO:
             change = optimum.change_from(self.optimum(last, frozenset()))
-            part = parts(p, *optimum.tree.ends(change.kept))
-            found = before.rehung(change.nodes, change.after, part, p - optimum.value)
+            part = components(p, *optimum.tree.ends(change.kept))
+            found = before.updated_between_parts(change.nodes, change.after, part, p - optimum.value)
             if found is None and 4 * len(change.nodes) <= p:
-                found = before.moved(change.nodes, change.after - change.before)
+                found = before.updated(change.nodes, change.after - change.before)
             if found is not None:
                 return found
-        made = Point.of(optimum.theta(p))
+        made = ModelCovariance.of_precision(optimum.theta(p))
         assert made is not None
         return made
 
@@ -149,7 +148,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
 
     @property
     def _sigma(self) -> np.ndarray:
-        return self._cache.point(self._key).sigma
+        return self._cache.covariance(self._key).sigma
 
     def _model(self, found: Snapshot) -> Model:
         """A graph in the user's units: Theta and Q for the covariance."""
@@ -172,7 +171,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
     def _move_to(self, support: list[int]) -> None:
         self._cache.optimum(frozenset(support), self._key)
         self.support = support
-        self._cache.point(self._key)
+        self._cache.covariance(self._key)
 
     def _decrease_to(self, support: frozenset[int]) -> float:
         return self.value - self._cache.optimum(support, self._key).value
@@ -182,7 +181,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
         block = self._optimum.block(unit)
         if block is None:
             return float(self._optimum.removal_costs([unit])[0])
-        rest = self.graph.maxima.rest(block, unit, lambda: self._sigma)
+        rest = self.graph.mle.block_without_edge(block, unit, lambda: self._sigma)
         return max(block.logdet + rest.value - self.graph.n_nodes, 0.0)
 
     def _score_additions(self, rule: str, addable: np.ndarray) -> AdditionScores:
@@ -210,7 +209,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
         for block in self._optimum.cyclic.values():
             held = [unit for unit in units if unit in block.edges]
             if held and not block.is_small and at_most < np.inf:
-                costs = block.sharper_costs(held, self._sigma[np.ix_(block.nodes, block.nodes)])
+                costs = block.refined_removal_costs(held, self._sigma[np.ix_(block.nodes, block.nodes)])
                 found |= {unit for unit, cost in costs.items() if least_cost(cost) > at_most}
         return found
 
@@ -226,4 +225,4 @@ class GraphSubset(RefittedSubset[GraphCache]):
         """Gains by closed form once an edge is out and all others are refitted."""
         for out in self.support:
             if self._may_replace(out).any():
-                yield out, self.graph.edge_gains(self._cache.point(self._key - {out}).sigma)
+                yield out, self.graph.edge_gains(self._cache.covariance(self._key - {out}).sigma)

@@ -1,4 +1,4 @@
-"""What estimators in an l1 ball share: from checked input to a certificate and a path."""
+"""What the estimators of models in an l1 ball share: from checked input to a certificate and a path."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pauca.checks import ParameterChecks
 from pauca.design import Design, make_design
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_moments
+from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, Certificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
-from pauca.l1.radii import EARLY, BallProblem, Radii, by_folds
-from pauca.l1.search import METHODS, STEPS, Certificate, Search, Settings
+from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.model_selection.folds import make_folds
@@ -26,73 +26,52 @@ from pauca.model_selection.sizes import AUTO, check_cross_validation
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Progress
 from pauca.search.history import Stop
-from pauca.search.parallel import Watch
+from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import Target
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 
-COLUMNS = "columns"
-
-NUMBERS = ("bound_", "lower_bound_", "n_iter_")
+NUMBERS = ("radius_", "lower_bound_", "n_iter_")
 """Fitted numbers that a path does not hold."""
-COMPARED = ("bounds_", "scores_", "score_errors_")
-"""What the radii that were compared have come to, in arrays of one length."""
+COMPARED = ("radii_", "scores_", "score_errors_")
+"""The radii that were compared and their scores, in arrays of one length."""
 ARRAYS = (*COMPARED, "norms_")
 """Fitted arrays that a path does not hold."""
+
+# Norms are sums, and those of models on the surface of the ball may exceed the radius by rounding.
+NORM_ROUNDING = 1e-9
 
 
 class L1Model(FittedModel):
     """A linear model in an l1 ball: all that does not depend on what the target is."""
 
-    bound_: float
+    radius: float | str
+    tol: float
+    standardize: bool
+    solver: str
+    step_rule: str
+    cv: Any
+    scoring: Any
+    selection_rule: str
+    n_jobs: int | None
+    ridge: float
+    fit_intercept: bool
+    max_iter: int
+    time_limit: float | None
+    callback: Callable[[Progress], bool | None] | None
+
+    radius_: float
     lower_bound_: float
     n_iter_: int
-    bounds_: np.ndarray
+    radii_: np.ndarray
     scores_: np.ndarray
     score_errors_: np.ndarray
     norms_: np.ndarray
 
-    def __init__(
-        self,
-        bound: float | str = AUTO,
-        *,
-        loss: str | Loss,
-        tol: float = 1e-3,
-        k: int | None = None,
-        scale: str | None = None,
-        method: str = "corrective",
-        step: str = "line",
-        cv: Any = None,
-        scoring: Any = None,
-        selection_rule: str = "1se",
-        n_jobs: int | None = None,
-        ridge: float = 0.0,
-        fit_intercept: bool = True,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        callback: Callable[[Progress], bool | None] | None = None,
-    ) -> None:
-        self.bound = bound
-        self.loss = loss
-        self.tol = tol
-        self.k = k
-        self.scale = scale
-        self.method = method
-        self.step = step
-        self.cv = cv
-        self.scoring = scoring
-        self.selection_rule = selection_rule
-        self.n_jobs = n_jobs
-        self.ridge = ridge
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.callback = callback
-
     def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:
-        """Search the ball on checked data and keep what came of it; ``rows`` are the groups of rows for folds."""
+        """Search the ball on checked data and set the fitted attributes; ``rows`` are the groups of rows for folds."""
         check_loss(target.loss, target.y, weights, target.n_outputs)
-        self._check_step(target.loss)
+        self._check_step_rule(target.loss)
         names = getattr(self, "feature_names_in_", None)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             design = make_design(X, weights, center=self.fit_intercept)
@@ -104,57 +83,57 @@ class L1Model(FittedModel):
             target.loss.tuned(outputs, weights),
             float(self.ridge),
             bool(self.fit_intercept),
-            self.scale == COLUMNS,
-            Settings(self.method, self.step, float(self.tol), self.k, int(self.max_iter)),
+            bool(self.standardize),
+            SearchSettings(self.solver, self.step_rule, float(self.tol), self.k, int(self.max_iter)),
         )
-        if self.bound == AUTO:
-            search, certificate, met = self._to_choice(problem, weights, design, y, rows)
+        if self.radius == AUTO:
+            search, certificate, best_by_size = self._choose_radius(problem, weights, design, y, rows)
         else:
             search = Search(problem.objective(weights, design), problem.settings)
-            certificate = search.go(float(self.bound), self._budget())
-            met = search.met
-            self.bounds_ = self.scores_ = self.score_errors_ = np.zeros(0)
-        certificate = search.polished(certificate)
-        self._keep(search, certificate, met, names)
+            certificate = search.run(float(self.radius), self._budget())
+            best_by_size = search.best_by_size
+            self.radii_ = self.scores_ = self.score_errors_ = np.zeros(0)
+        certificate = search.polish(certificate)
+        self._keep(search, certificate, best_by_size, names)
         self._warn(certificate, search.objective, design)
 
-    def _to_choice(
+    def _choose_radius(
         self, problem: BallProblem, weights: np.ndarray, design: Design, y: np.ndarray, rows: Any
     ) -> tuple[Search, Certificate, dict[int, tuple[float, Iterate]]]:
-        """The search for a radius."""
+        """Choose a radius by scores on rows held out."""
         folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
         weigh = by_folds(self.selection_rule, scorer_for(self, self.scoring), y)
-        radii = Radii(problem, weights, folds, design)
-        watch = Watch(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
+        radii = RadiusSearch(problem, weights, folds, design)
+        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
         choice = radii.choose(watch, weigh)
-        self.bounds_ = np.array([radii.whole.certificates[place - 1].bound for place in choice.sizes])
+        self.radii_ = np.array([radii.whole.certificates[position - 1].radius for position in choice.sizes])
         self.scores_ = choice.mean
         self.score_errors_ = np.zeros(len(choice.mean)) if choice.standard_error is None else choice.standard_error
         whole, early = radii.whole, radii.stopped_early
         found = whole.certificates[choice.chosen - 1]
         found = found if early is None else replace(found, stop=early)
-        return whole.search, found, whole.met[choice.chosen - 1]
+        return whole.search, found, whole.best_by_size[choice.chosen - 1]
 
     def _keep(
         self,
         search: Search,
         certificate: Certificate,
-        met: dict[int, tuple[float, Iterate]],
+        best_by_size: dict[int, tuple[float, Iterate]],
         names: np.ndarray | None,
     ) -> None:
         objective = search.objective
         answer = objective.size(certificate.best)
         kept = {0: objective.null}
         best = objective.null_value
-        for size in sorted(met):
-            value, at = met[size]
-            # A larger model that is no better than a smaller one is of no use to anybody; one from a larger ball is not
-            # what is asked for.
-            if value < best and size < answer and at.norm <= certificate.bound * (1 + 1e-9):
-                kept[size], best = at, value
+        for size in sorted(best_by_size):
+            value, iterate = best_by_size[size]
+            # A larger model that is no better than a smaller one is of no use, and one from a larger ball is not in
+            # this one.
+            if value < best and size < answer and iterate.norm <= certificate.radius * (1 + NORM_ROUNDING):
+                kept[size], best = iterate, value
         kept[answer] = certificate.best
         sizes = sorted(kept)
-        models = dict(zip(sizes, objective.finish([kept[size] for size in sizes]), strict=True))
+        models = dict(zip(sizes, objective.models([kept[size] for size in sizes]), strict=True))
         self.path_ = Path(
             models,
             search.moves,
@@ -163,25 +142,25 @@ class L1Model(FittedModel):
             names,
             None,
             None,
-            *self._words(),
+            *self._output_labels(),
         )
         self.norms_ = np.array([kept[size].norm for size in sizes])
-        self.bound_, self.lower_bound_, self.n_iter_ = certificate.bound, certificate.lower, search.n_iter
-        self.__dict__.pop("raw_table_", None)  # what a table of an earlier fit was like
-        self._choose(answer)
+        self.radius_, self.lower_bound_, self.n_iter_ = certificate.radius, certificate.lower, search.n_iter
+        self.__dict__.pop("raw_table_", None)  # of an earlier fit
+        self._set_size(answer)
 
-    def _choose(self, size: int) -> None:
-        super()._choose(size)
-        # Smaller models on the path are in the ball too, and the bound from below is one for all of it.
+    def _set_size(self, size: int) -> None:
+        super()._set_size(size)
+        # Smaller models on the path are in the ball too, and the lower bound holds for all of it.
         self.gap_ = max(0.0, self.objective_ - self.lower_bound_)
         self.norm_ = float(self.norms_[self.path_.sizes.index(size)])
-        # What was proven of the answer need not be true of a smaller model, which was asked for by its size.
+        # What was proven of the answer need not hold for a smaller model, which is chosen by its size.
         if not self._is_answer and self.stop_ is Stop.CERTIFIED and self.gap_ > self.tol * self.path_[0].objective:
             self.stop_ = Stop.SIZE
 
     @property
     def _is_answer(self) -> bool:
-        """Whether this is the model that the search ended with, and not a smaller one that it met on the way."""
+        """Whether this is the model that the search ended with, and not a smaller one from its path."""
         return self.k_ == max(self.path_.sizes)
 
     def summary(self) -> str:
@@ -190,107 +169,98 @@ class L1Model(FittedModel):
         Returns
         -------
         str
-            The features in use with their coefficients and what each is worth, the most valuable first; which ball it
-            is, and by what rule it was chosen; and what is proven of it.
+            The features in use with their coefficients and importance, the most important first; the radius of the
+            ball and the rule that chose it; and the proven gap.
         """
         return "\n".join([super().summary(), *self._proof()])
 
     def _proof(self) -> Iterator[str]:
-        """What is known of the ball and of the model's place in it."""
-        units = ", of coefficients in units of column scale" if self.scale == COLUMNS else ""
-        within = f"; the norm of this model is {self.norm_:.6g}" if self.norm_ < (1 - 1e-6) * self.bound_ else ""
-        yield f"bound {self.bound_:.6g}{units}{self._chosen_bound() if self._is_answer else ''}{within}"
+        """The radius, and how far the model may be from the best in the ball."""
+        units = ", of coefficients in units of column scale" if self.standardize else ""
+        within = f"; the norm of this model is {self.norm_:.6g}" if self.norm_ < BINDING_FROM * self.radius_ else ""
+        yield f"radius {self.radius_:.6g}{units}{self._radius_choice() if self._is_answer else ''}{within}"
         yield (
             f"proven: no model in this ball has an objective below {self.lower_bound_:.6g}, and this one has "
             f"{self.objective_:.6g}; the gap is {self.gap_:.3g}"
         )
 
-    def _chosen_bound(self) -> str:
-        """By what rule the bound was chosen, and what it scores; nothing where it was given."""
-        if not len(self.bounds_):
+    def _radius_choice(self) -> str:
+        """By what rule the radius was chosen, and what it scores; nothing where it was given."""
+        if not len(self.radii_):
             return ""
-        if len(self.bounds_) == 1:
-            return ", the only one that was looked at"
+        if len(self.radii_) == 1:
+            return ", the only one that was compared"
         mean, error = self.scores_, self.score_errors_
-        chosen, best = int(np.abs(self.bounds_ - self.bound_).argmin()), int(mean.argmax())
+        chosen, best = int(np.abs(self.radii_ - self.radius_).argmin()), int(mean.argmax())
         score = f"{mean[chosen]:.4g} (± {error[chosen]:.2g}) on rows held out"
         among = f"of {len(mean)} by cross-validation"
         if chosen == best:
             return f", the best {among}: it scores {score}"
         return (
             f", the smallest within one standard error of the best {among}: it scores {score}; "
-            f"the best, {self.bounds_[best]:.6g}, has {mean[best]:.4g} (± {error[best]:.2g})"
+            f"the best, {self.radii_[best]:.6g}, has {mean[best]:.4g} (± {error[best]:.2g})"
         )
 
-    def _check_options(self) -> None:
-        """Refuse options that cannot be meant, before any data are looked at."""
-        if isinstance(self.bound, str):
-            if self.bound != AUTO:
-                raise ValueError(
-                    ParameterChecks(type(self).__name__).message(
-                        "bound", "a float in the range (0, inf) or 'auto'", self.bound
-                    )
-                )
+    def _check_parameters(self) -> None:
+        """Refuse invalid parameters before any data are read."""
+        check = ParameterChecks(type(self).__name__)
+        if isinstance(self.radius, str):
+            if self.radius != AUTO:
+                raise ValueError(check.message("radius", f"a float in the range (0, inf) or {AUTO!r}", self.radius))
         else:
-            ParameterChecks(type(self).__name__).number("bound", self.bound, positive=True, otherwise=f" or {AUTO!r}")
-        ParameterChecks(type(self).__name__).number("tol", self.tol, positive=True)
+            check.number("radius", self.radius, positive=True, otherwise=f" or {AUTO!r}")
+        check.number("tol", self.tol, positive=True)
         if self.k is not None:
-            ParameterChecks(type(self).__name__).count("k", self.k, "or None")
-        if self.scale is not None:
-            ParameterChecks(type(self).__name__).one_of("scale", self.scale, (COLUMNS,))
-        ParameterChecks(type(self).__name__).one_of("method", self.method, METHODS)
-        ParameterChecks(type(self).__name__).one_of("step", self.step, STEPS)
-        if self.step == "closed" and self.method != "forward":
+            check.count("k", self.k, "or None")
+        check.flag("standardize", self.standardize)
+        check.one_of("solver", self.solver, SOLVERS)
+        check.one_of("step_rule", self.step_rule, STEP_RULES)
+        if self.step_rule == "closed" and self.solver != "forward":
             raise ValueError(
-                f"step='closed' is a step towards a vertex of the ball and goes with method='forward'; "
-                f"got method={self.method!r}."
+                f"step_rule='closed' is a step towards a vertex of the ball and goes with solver='forward'; "
+                f"got solver={self.solver!r}."
             )
-        check_cross_validation(ParameterChecks(type(self).__name__), self.cv, self.selection_rule, self.n_jobs)
+        check_cross_validation(check, self.cv, self.selection_rule, self.n_jobs)
         scorer_for(self, self.scoring)
-        ParameterChecks(type(self).__name__).number("ridge", self.ridge)
-        ParameterChecks(type(self).__name__).flag("fit_intercept", self.fit_intercept)
-        ParameterChecks(type(self).__name__).count("max_iter", self.max_iter)
-        self._budget()
-        ParameterChecks(type(self).__name__).optional_callable("callback", self.callback)
+        check.number("ridge", self.ridge)
+        check.flag("fit_intercept", self.fit_intercept)
+        check.count("max_iter", self.max_iter)
+        check.time_limit(self.time_limit)
+        check.optional_callable("callback", self.callback)
 
-    def _check_step(self, loss: Loss) -> None:
-        if self.step == "closed" and loss.smoothness is None and loss.envelope(1.0) is loss:
+    def _check_step_rule(self, loss: Loss) -> None:
+        if self.step_rule == "closed" and loss.smoothness is None and loss.envelope(1.0) is loss:
             raise ValueError(
-                f"step='closed' needs a bound on the curvature of the loss, and {type(loss).__name__} has none; "
-                "use step='line'."
+                f"step_rule='closed' needs a bound on the curvature of the loss, and {type(loss).__name__} has none; "
+                "use step_rule='line'."
             )
 
     def _budget(self) -> Budget:
-        limit = (
-            None
-            if self.time_limit is None
-            else ParameterChecks(type(self).__name__).number("time_limit", self.time_limit, positive=True)
-        )
-        return Budget(limit, self.callback)
+        return Budget(ParameterChecks(type(self).__name__).time_limit(self.time_limit), self.callback)
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _after_loading(self) -> None:
+        super()._after_loading()
         self.n_iter_ = int(self.n_iter_)
         if len({len(getattr(self, name)) for name in COMPARED}) > 1:
-            raise ValueError("the bounds that were compared and their scores must be equally many")
+            raise ValueError("the radii that were compared and their scores must be equally many")
         if np.shape(self.norms_) != (len(self.path_),):
             raise ValueError("there must be a norm for every model of the path")
 
     def _warn(self, certificate: Certificate, objective: BallObjective, design: Design) -> None:
-        """One warning for all that was noteworthy."""
-        noteworthy = " ".join(self._remarks(certificate, objective, design))
-        if noteworthy:
-            warnings.warn(noteworthy, PaucaWarning, stacklevel=4)
+        """Raise one warning with all there is to warn of."""
+        message = " ".join(self._warnings(certificate, objective, design))
+        if message:
+            warnings.warn(message, PaucaWarning, stacklevel=4)
 
-    def _remarks(self, certificate: Certificate, objective: BallObjective, design: Design) -> Iterator[str]:
+    def _warnings(self, certificate: Certificate, objective: BallObjective, design: Design) -> Iterator[str]:
         constant = np.flatnonzero(~design.usable)
         if len(constant):
             yield f"Constant columns were left out: {quoted_columns(self.path_.column_names, constant)}."
-        wanted = self.tol * objective.null_value
-        if certificate.stop in EARLY and self.bound == AUTO:
-            yield f"Not all radii that might be better were looked at. {certificate.stop.message}"
-        elif certificate.gap > wanted and certificate.stop is not Stop.SIZE:
+        required = self.tol * objective.null_value
+        if certificate.stop in EARLY and self.radius == AUTO:
+            yield f"Not all radii that might be better were searched. {certificate.stop.message}"
+        elif certificate.gap > required and certificate.stop is not Stop.SIZE:
             yield (
-                f"The gap is {certificate.gap:.3g}, and {wanted:.3g} was asked for. {certificate.stop.message} "
-                "What was found is in the ball, and gap_ is proven; raise max_iter, time_limit or tol."
+                f"The gap is {certificate.gap:.3g}, above the required {required:.3g}. {certificate.stop.message} "
+                "The model is in the ball, and gap_ is proven; raise max_iter, time_limit or tol."
             )

@@ -1,42 +1,195 @@
-"""What is known at a point of the ball once the gradient has been seen there."""
+"""The search in a ball: steps until the duality gap is small enough, or a budget ends it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pauca.l1.objective import BallObjective, Iterate
+from pauca.l1.corrective import InnerSolver, corrective_steps, make_solver
+from pauca.l1.frank_wolfe import frank_wolfe_steps
+from pauca.l1.objective import BallObjective, DualityGap, Iterate
 from pauca.losses import Loss
+from pauca.search.driver import Budget, Progress, interrupted_once
+from pauca.search.history import Move, Stop
+
+SOLVERS = ("corrective", "pairwise", "away", "forward")
+STEP_RULES = ("line", "closed")
+
+# Corrective steps begin with a wide envelope, to within this share of the empty model's objective, and make it narrower
+# by this factor: each minimum is a good start for the next.
+FIRST_ENVELOPE = 0.1
+NARROWER = 8.0
+
+# A model whose norm is less than the radius by more than this share is not held back by the ball.
+BINDING_FROM = 1 - 1e-6
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How to search."""
+
+    solver: str = "corrective"
+    step_rule: str = "line"
+    tol: float = 1e-3
+    """The gap to reach, as a share of the empty model's objective."""
+    k: int | None = None
+    """No more features than this."""
+    max_iter: int = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """An iterate, what it is worth, and what is proven of all others."""
+class Certificate:
+    """What is proven of a ball, and the best model found in it."""
 
-    at: Iterate
-    value: float
-    """Q at the iterate, by the loss as the user means it."""
+    radius: float
     lower: float
-    """No model in the ball has a Q below this."""
-    gap: float
-    """By how much the loss that is minimised might still fall."""
+    """No model in the ball has an objective below this."""
+    value: float
+    """The objective of the best model found."""
+    best: Iterate
+    stop: Stop
+    binding: bool
+    """Whether the best model touches the edge of the ball."""
+
+    @property
+    def gap(self) -> float:
+        """By how much any model in the ball may be better."""
+        return max(0.0, self.value - self.lower)
 
 
-def look(
-    objective: BallObjective, loss: Loss, bound: float, at: Iterate, scores: np.ndarray, gradient: np.ndarray
-) -> Look:
-    """The certificate of an iterate (Frank and Wolfe 1956; Shalev-Shwartz, Srebro and Zhang 2010, Lemma A.3).
+class Search:
+    """A search that may go on to larger balls from where it has ended."""
 
-    By convexity no u in the ball has ``Q(u) < Q(w) + g (u - w)``, and the least of the right-hand side is
-    ``Q(w) - gap`` with ``gap = g w + bound max_j |g_j|``. It is proven for b minimised out: what is left of the
-    slope in b counts with how far away the best b may be. A loss below the one that is meant proves a bound for both.
-    """
-    gap = float(gradient[at.places] @ at.coef) + bound * float(np.abs(gradient).max(initial=0.0))
-    smooth = objective.value(loss, scores, at)
-    left = 0.0
-    if objective.center and not loss.quadratic:
-        slopes = np.abs(loss.derivative(objective.y, scores) @ objective.weights)
-        left = float(np.where(objective.fixed, 0.0, slopes) @ objective.far_intercepts(bound, at))
-    value = smooth if loss is objective.loss else objective.value(objective.loss, scores, at)
-    return Look(at, value, smooth - gap - left, gap + left)
+    def __init__(self, objective: BallObjective, settings: SearchSettings) -> None:
+        self.objective = objective
+        self.settings = settings
+        self.moves: list[Move] = []
+        self.n_iter = 0
+        self.best_by_size: dict[int, tuple[float, Iterate]] = {}
+        """The best iterate of every size, with its objective."""
+        self.iterate = objective.null
+        """Where the next search starts; its ball must hold it."""
+        self._solvers: dict[Loss, InnerSolver] = {}
+
+    def run(self, radius: float, budget: Budget | None = None) -> Certificate:
+        """Search the ball of a radius no smaller than before."""
+        budget, began = budget or Budget(), time.monotonic()
+        required = self.settings.tol * self.objective.null_value
+        bounds = _Bounds(self.objective.null)
+        try:
+            stop = self._step_until_done(radius, required, bounds, budget, began)
+        except KeyboardInterrupt:
+            interrupted_once()
+            stop = Stop.INTERRUPTED
+        best = bounds.best
+        value = self.objective.null_value if bounds.value == np.inf else bounds.value
+        self.iterate = best
+        return Certificate(radius, max(bounds.lower, 0.0), value, best, stop, best.norm >= BINDING_FROM * radius)
+
+    def polish(self, found: Certificate) -> Certificate:
+        """The best model with the coefficients in use minimised over to rounding, which costs little at the end.
+
+        Of corrective steps on smooth losses: the answer then does not depend on where the steps happened to end.
+        """
+        objective, loss, iterate = self.objective, self.objective.loss, found.best
+        done = found.stop in {Stop.CERTIFIED, Stop.SIZE} and self.settings.solver == "corrective"
+        if not done or loss.quadratic or loss.flat or not len(iterate.coords):
+            return found
+        iterate, scores = objective.minimise_intercepts(loss, iterate)
+        gradient = objective.gradient(loss, scores, iterate)
+        iterate, scores = self._solver(loss).solve(iterate.coords, iterate, scores, gradient, found.radius, 0.0)
+        value = objective.value(loss, scores, iterate)
+        return replace(found, best=iterate, value=value) if value <= found.value else found
+
+    def _solver(self, loss: Loss) -> InnerSolver:
+        return self._solvers.setdefault(loss, make_solver(self.objective, loss))
+
+    def _step_until_done(self, radius: float, required: float, bounds: _Bounds, budget: Budget, began: float) -> Stop:
+        k, support = self.settings.k, self.objective.support(self.iterate)
+        for count, found in enumerate(self._steps(radius, required), 1):
+            self.n_iter += 1
+            now = self.objective.support(found.iterate)
+            if k is not None and len(now) > k:
+                return Stop.SIZE
+            bounds.improve(found)
+            self._keep(len(now), found)
+            move: Move = ("swap", _difference(support, now), _difference(now, support))
+            if any(move[1:]):
+                self.moves.append(move)
+            support = now
+            if bounds.value - bounds.lower <= required:
+                return Stop.CERTIFIED
+            if count >= self.settings.max_iter:
+                return Stop.STEPS
+            elapsed = time.monotonic() - began
+            if budget.callback is not None:
+                progress = Progress(move, len(now), k, found.value, self.objective.null_value, elapsed)
+                answer = budget.callback(progress)
+                if isinstance(answer, bool | np.bool_) and answer:
+                    return Stop.CALLBACK
+            # One step is always made: searches that are resumed again and again make progress.
+            if count > 1 and budget.time_limit is not None and elapsed >= budget.time_limit:
+                return Stop.TIME
+        return Stop.SIZE if k is not None and len(support) >= k else Stop.NO_GAIN
+
+    def _steps(self, radius: float, required: float) -> Iterator[DualityGap]:
+        """Iterates with their duality gaps; for losses that are not smooth, by envelopes.
+
+        The envelope of ``beta = lipschitz^2 / eps`` lies at most ``eps / 2`` below the loss, and leaves as much for the
+        steps (Shalev-Shwartz, Srebro and Zhang 2010, Corollary 2.6, whose eps is 1.5 eps).
+        """
+        settings, iterate = self.settings, self.iterate
+        if settings.solver != "corrective":
+            loss, closed = self._smooth(required), settings.step_rule == "closed"
+            yield from frank_wolfe_steps(self.objective, loss, radius, iterate, settings.solver, closed=closed)
+            return
+        for accuracy in self._accuracies(required):
+            loss = self._smooth(accuracy)
+            enough = required if loss is self.objective.loss else 0.5 * accuracy
+            solver = self._solver(loss)
+            for found in corrective_steps(self.objective, loss, solver, radius, iterate, enough, settings.k):
+                iterate = found.iterate
+                yield found
+                if found.gap <= enough and accuracy > required:
+                    break
+
+    def _accuracies(self, required: float) -> list[float]:
+        """The accuracies of envelopes, from coarse to fine; smooth losses have one."""
+        found = [required]
+        if self._smooth(required) is not self.objective.loss:
+            while found[-1] * NARROWER < FIRST_ENVELOPE * self.objective.null_value:
+                found.append(found[-1] * NARROWER)
+        return found[::-1]
+
+    def _smooth(self, accuracy: float) -> Loss:
+        loss, rho = self.objective.loss, self.objective.loss.lipschitz
+        if rho is None or not accuracy > 0:
+            return loss
+        return loss.envelope(self.objective.n_outputs * rho**2 / accuracy)
+
+    def _keep(self, size: int, found: DualityGap) -> None:
+        known = self.best_by_size.get(size)
+        if known is None or found.value < known[0]:
+            self.best_by_size[size] = found.value, found.iterate
+
+
+def _difference(features: np.ndarray, others: np.ndarray) -> tuple[int, ...]:
+    return tuple(sorted(set(features.tolist()).difference(others.tolist())))
+
+
+class _Bounds:
+    """The best iterate so far, and the best lower bound, which need not come from it."""
+
+    def __init__(self, best: Iterate) -> None:
+        self.value = np.inf
+        self.lower = 0.0  # no loss is negative
+        self.best = best
+
+    def improve(self, found: DualityGap) -> None:
+        """Take in what an iterate proves."""
+        if found.value < self.value:
+            self.value, self.best = found.value, found.iterate
+        self.lower = max(self.lower, found.lower)

@@ -1,4 +1,4 @@
-"""Data and a loss as a function on an l1 ball, with the intercept minimised out."""
+"""Data and a loss as a function on an l1 ball, with the intercept minimised out, and its duality gap."""
 
 from __future__ import annotations
 
@@ -9,24 +9,39 @@ from functools import cached_property
 import numpy as np
 
 from pauca.design import Design
-from pauca.l1.line_search import settled
 from pauca.losses import Loss
 from pauca.model import Model
+from pauca.solvers.line_search import Trial, backtrack, exact_length
+from pauca.tolerances import LINE_SEARCH_SLACK
 
 # The intercept of a class that no row with weight belongs to would be infinite: this is as good, to rounding.
 FAR = 50.0
+
+# The most Newton steps for an intercept. From this one on every other step halves the bracket: Newton's steps may crawl
+# along a loss with flat pieces.
+MOST_STEPS = 200
+HALVING_AFTER = 10
+
+# A share of the trace that keeps the Hessian invertible where a class has next to no probability left.
+LEAST_CURVATURE = 1e-14
+
+# Gains below this share of the value are hidden by its rounding.
+HIDDEN = 1e-13
+
+# No step changes a constant of a shared loss by more: where probabilities are near zero or one Newton's goes too far.
+LONGEST_STEP = 4.0
 
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
     """A point of the ball: few coordinates that are not zero, and the intercepts."""
 
-    places: np.ndarray
+    coords: np.ndarray
     """Coordinates, ascending: feature j of output c is ``c d + j``."""
     coef: np.ndarray
     """Their values, none of them zero."""
-    free: np.ndarray
-    """Constants of all outputs, shape (C,), to be added to centred columns."""
+    intercepts: np.ndarray
+    """Of all outputs, shape (C,), for centred columns."""
 
     @property
     def norm(self) -> float:
@@ -35,20 +50,33 @@ class Iterate:
 
 
 @dataclass(frozen=True, eq=False)
+class DualityGap:
+    """An iterate, its objective, and what its gradient proves of all models in the ball."""
+
+    iterate: Iterate
+    value: float
+    """Q at the iterate, by the loss itself."""
+    lower: float
+    """No model in the ball has a Q below this."""
+    gap: float
+    """By how much the loss that is minimised, or its envelope, might still fall."""
+
+
+@dataclass(frozen=True, eq=False)
 class BallObjective:
     """``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) |w|^2``, summed over outputs, b minimised out.
 
     Conventions
     -----------
-    Coordinates are those in which the ball is ``sum_j |u_j| <= bound``. The column of ``u_j`` is ``unit_j`` times the
+    Coordinates are those in which the ball is ``sum_j |u_j| <= radius``. The column of ``u_j`` is ``unit_j`` times the
     standardised column, so that ``w_j = u_j unit_j / spread_j``: with ``unit = spread`` u is w itself, and with
-    ``unit = 1`` the ball is ``sum_j spread_j |w_j| <= bound``. Coordinates of several outputs lie one after the
+    ``unit = 1`` the ball is ``sum_j spread_j |w_j| <= radius``. Coordinates of several outputs lie one after the
     other, shape (C d,).
     """
 
     design: Design
     loss: Loss
-    """The loss as the user means it."""
+    """The loss itself, not an envelope of it."""
     y: np.ndarray
     """Targets of shape (C, n); classes of shape (n,) where all outputs share one loss."""
     n_outputs: int
@@ -67,11 +95,11 @@ class BallObjective:
         n_outputs: int | None = None,
         ridge: float = 0.0,
         center: bool = True,
-        scaled: bool = False,
+        standardize: bool = False,
     ) -> BallObjective:
-        """The objective of a design and targets; ``scaled`` measures coefficients in units of column scale."""
+        """The objective of a design and targets; ``standardize`` measures coefficients in units of column scale."""
         outputs = y if y.ndim == 2 else y[None]
-        unit = np.where(design.usable, 1.0 if scaled else design.spread, 0.0)
+        unit = np.where(design.usable, 1.0 if standardize else design.spread, 0.0)
         loss = loss.tuned(outputs, design.weights)
         return cls(design, loss, y, n_outputs or len(outputs), ridge, center, unit)
 
@@ -91,7 +119,7 @@ class BallObjective:
         return penalty
 
     @cached_property
-    def _idle(self) -> np.ndarray | None:
+    def _without_weight(self) -> np.ndarray | None:
         """Rows without weight, if there are any: what they hold must not overflow."""
         return None if np.all(self.weights > 0) else np.flatnonzero(self.weights == 0)
 
@@ -104,7 +132,7 @@ class BallObjective:
 
     @cached_property
     def fixed(self) -> np.ndarray:
-        """Outputs whose constant is left alone, shape (C,): all without an intercept."""
+        """Outputs whose intercept does not move, shape (C,): all where there is none."""
         return ~np.isfinite(self._constants) | (not self.center)
 
     @cached_property
@@ -115,7 +143,7 @@ class BallObjective:
         start = np.clip(self._constants, -far, far)
         scores = np.repeat(start[:, None], self.design.n_rows, axis=1)
         if self.center:
-            start = start + settled(self.loss, self.y, self.weights, scores, self.fixed)[0]
+            start = start + best_intercept_shifts(self.loss, self.y, self.weights, scores, self.fixed)[0]
         return Iterate(np.zeros(0, dtype=np.intp), np.zeros(0), start)
 
     @cached_property
@@ -123,41 +151,41 @@ class BallObjective:
         """Q of the model without features."""
         return self.value(self.loss, self.scores(self.null), self.null)
 
-    def value(self, loss: Loss, scores: np.ndarray, at: Iterate) -> float:
+    def value(self, loss: Loss, scores: np.ndarray, iterate: Iterate) -> float:
         """Q by a loss, at an iterate with these scores."""
         with np.errstate(over="ignore", invalid="ignore"):
             total = float(np.sum(loss.value(self.y, scores) @ self.weights))
-        return (total if np.isfinite(total) else np.inf) + self.penalised(at.places, at.coef)
+        return (total if np.isfinite(total) else np.inf) + self.ridge_term(iterate.coords, iterate.coef)
 
-    def penalised(self, places: np.ndarray, coef: np.ndarray) -> float:
+    def ridge_term(self, coords: np.ndarray, coef: np.ndarray) -> float:
         """The ridge's part of Q."""
-        return 0.5 * float(self.penalty[places % self.design.n_features] @ coef**2) if self.ridge else 0.0
+        return 0.5 * float(self.penalty[coords % self.design.n_features] @ coef**2) if self.ridge else 0.0
 
-    def scores(self, at: Iterate) -> np.ndarray:
+    def scores(self, iterate: Iterate) -> np.ndarray:
         """Scores of all rows, shape (C, n)."""
-        scores = np.repeat(at.free[:, None], self.design.n_rows, axis=1)
-        if len(at.places):
-            features, coef = self._by_feature(at)
+        scores = np.repeat(iterate.intercepts[:, None], self.design.n_rows, axis=1)
+        if len(iterate.coords):
+            features, coef = self._by_feature(iterate)
             for rows, block in self.design.blocks(features):
                 scores[:, rows] += coef @ block.T
-            if self._idle is not None:
-                scores[:, self._idle] = at.free[:, None]
+            if self._without_weight is not None:
+                scores[:, self._without_weight] = iterate.intercepts[:, None]
         return scores
 
-    def settled(self, loss: Loss, at: Iterate) -> tuple[Iterate, np.ndarray]:
+    def minimise_intercepts(self, loss: Loss, iterate: Iterate) -> tuple[Iterate, np.ndarray]:
         """The iterate with the intercepts that are best for a loss, and its scores."""
-        scores = self.scores(at)
+        scores = self.scores(iterate)
         if not self.center or loss.quadratic:
-            return at, scores
-        shift, _ = settled(loss, self.y, self.weights, scores, self.fixed)
-        return Iterate(at.places, at.coef, at.free + shift), scores + shift[:, None]
+            return iterate, scores
+        shift, _ = best_intercept_shifts(loss, self.y, self.weights, scores, self.fixed)
+        return Iterate(iterate.coords, iterate.coef, iterate.intercepts + shift), scores + shift[:, None]
 
     def columns(self, features: np.ndarray) -> np.ndarray:
         """Columns of some features in these coordinates, shape (m, n)."""
         columns = self.design.columns(features)
         columns *= self.unit[features][:, None]
-        if self._idle is not None:
-            columns[:, self._idle] = 0.0
+        if self._without_weight is not None:
+            columns[:, self._without_weight] = 0.0
         return columns
 
     def gram(self, features: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -171,7 +199,7 @@ class BallObjective:
         product *= self.unit[features][:, None]
         return product
 
-    def gradient(self, loss: Loss, scores: np.ndarray, at: Iterate) -> np.ndarray:
+    def gradient(self, loss: Loss, scores: np.ndarray, iterate: Iterate) -> np.ndarray:
         """The gradient in all coordinates, shape (C d,): one pass over X."""
         slopes = loss.derivative(self.y, scores)
         if self.n_outputs == 1:
@@ -179,81 +207,227 @@ class BallObjective:
         else:
             gradient = (self.design.products(slopes * self.weights) * self.unit).ravel()
         if self.ridge:
-            gradient[at.places] += self.penalty[at.places % self.design.n_features] * at.coef
+            gradient[iterate.coords] += self.penalty[iterate.coords % self.design.n_features] * iterate.coef
         return gradient
 
-    def steepness(self, loss: Loss) -> float | None:
+    def best_length(
+        self,
+        loss: Loss,
+        scores: np.ndarray,
+        change: np.ndarray,
+        ridge_slopes: tuple[float, float],
+        longest: float,
+    ) -> float:
+        """The length of at most ``longest`` that minimises Q along a step that changes the scores by ``change``.
+
+        ``ridge_slopes`` are the first and second derivative of the ridge at the start of the step.
+        """
+        slope, curvature = ridge_slopes
+        weighted = change * self.weights
+
+        def slope_at(length: float) -> float:
+            of_loss = float(np.sum(loss.derivative(self.y, scores + length * change) * weighted))
+            return of_loss + slope + length * curvature
+
+        return exact_length(slope_at, longest)
+
+    def smoothness(self, loss: Loss) -> float | None:
         """``max_j (beta s_j + ridge)``, which bounds the curvature along any step in the ball; None without a beta.
 
         A step of l1 norm t has curvature at most that times t^2, since ``u'Hu <= (sum_j |u_j| sqrt(H_jj))^2``: the
         mean of squares of a column counts, not its largest entry.
         """
         beta = loss.smoothness
-        return None if beta is None else float((beta * self._squares + self.penalty).max(initial=0.0))
+        return None if beta is None else float((beta * self.unit**2 + self.penalty).max(initial=0.0))
 
-    @cached_property
-    def _squares(self) -> np.ndarray:
-        return self.unit**2
+    def duality_gap(
+        self, loss: Loss, radius: float, iterate: Iterate, scores: np.ndarray, gradient: np.ndarray
+    ) -> DualityGap:
+        """The certificate of an iterate (Frank and Wolfe 1956; Shalev-Shwartz, Srebro and Zhang 2010, Lemma A.3).
 
-    def far_intercepts(self, bound: float, at: Iterate) -> np.ndarray:
+        By convexity no u in the ball has ``Q(u) < Q(w) + g (u - w)``, and the least of the right-hand side is
+        ``Q(w) - gap`` with ``gap = g w + radius max_j |g_j|``. It is proven for b minimised out: what is left of the
+        slope in b counts with how far away the best b may be. A loss below another proves a bound for both.
+        """
+        gap = duality_gap(gradient[iterate.coords], iterate.coef, radius, float(np.abs(gradient).max(initial=0.0)))
+        value = minimised = self.value(loss, scores, iterate)
+        if self.center and not loss.quadratic:
+            slopes = np.abs(loss.derivative(self.y, scores) @ self.weights)
+            gap += float(np.where(self.fixed, 0.0, slopes) @ self._intercept_distances(radius, iterate))
+        if loss is not self.loss:
+            value = self.value(self.loss, scores, iterate)
+        return DualityGap(iterate, value, minimised - gap, gap)
+
+    def _intercept_distances(self, radius: float, iterate: Iterate) -> np.ndarray:
         """How far the best intercept of any model in the ball may be from that of an iterate, shape (C,).
 
-        Scores of models in the ball differ from their constant by at most r, the bound times the largest entry of any
+        Scores of models in the ball differ from their constant by at most r, the radius times the largest entry of any
         column. Derivatives rise with scores; so where their mean is zero, the constant is within r of that of the empty
         model. Of classes that share a loss, sorted by how far their constants moved, no two neighbours are more than
         2 r apart: otherwise all classes above would have become more likely in every row.
         """
-        reach = bound * float((self.unit * self.design.extent()).max(initial=0.0))
+        distance = radius * float((self.unit * self.design.extent()).max(initial=0.0))
         if self.loss.joint:
-            reach *= 2.0 * (self.n_outputs - 1)
-        return np.where(self.fixed, 0.0, reach + np.abs(at.free - self.null.free))
+            distance *= 2.0 * (self.n_outputs - 1)
+        return np.where(self.fixed, 0.0, distance + np.abs(iterate.intercepts - self.null.intercepts))
 
-    def size(self, at: Iterate) -> int:
+    def size(self, iterate: Iterate) -> int:
         """Number of features that an iterate uses."""
-        return len(self.support(at))
+        return len(self.support(iterate))
 
-    def support(self, at: Iterate) -> np.ndarray:
+    def support(self, iterate: Iterate) -> np.ndarray:
         """The features that an iterate uses, ascending."""
-        return np.unique(at.places % self.design.n_features)
+        return np.unique(iterate.coords % self.design.n_features)
 
-    def finish(self, iterates: Sequence[Iterate]) -> list[Model]:
-        """Models in the user's units.
+    def models(self, iterates: Sequence[Iterate]) -> list[Model]:
+        """Models in the user's units; the importance of features is to second order, all others being fixed."""
+        return [self._model(iterate) for iterate in iterates]
 
-        What a feature is worth is told to second order, with all others left as they are.
-        """
-        return [self._model(at) for at in iterates]
-
-    def _model(self, at: Iterate) -> Model:
-        features, coef = self._by_feature(at)
-        scores = self.scores(at)
+    def _model(self, iterate: Iterate) -> Model:
+        features, coef = self._by_feature(iterate)
+        scores = self.scores(iterate)
         loss = self.loss.smoothed(self.y if self.y.ndim == 2 else self.y[None], self.weights, center=self.center)
         with np.errstate(over="ignore", invalid="ignore"):
             slopes = loss.derivative(self.y, scores) * self.weights
             curvature = loss.broad_curvature(self.y, scores, self.weights)
-        gradient, bend = np.zeros_like(coef), np.zeros_like(coef)
+        gradient, second = np.zeros_like(coef), np.zeros_like(coef)
         for rows, block in self.design.blocks(features):
             gradient += slopes[:, rows] @ block
-            bend += (curvature[:, rows] * self.weights[rows]) @ (block * block)
+            second += (curvature[:, rows] * self.weights[rows]) @ (block * block)
         spread = self.design.spread[features]
         ridge = self.ridge / spread**2
-        worth = np.sum(coef * (0.5 * (bend + ridge) * coef - gradient - ridge * coef), axis=0)
+        importance = np.sum(coef * (0.5 * (second + ridge) * coef - gradient - ridge * coef), axis=0)
         w = coef / spread
-        intercept = at.free - w @ self.design.mean[features]
+        intercept = iterate.intercepts - w @ self.design.mean[features]
         single = self.n_outputs == 1
         return Model(
             support=features,
             coef=w[0] if single else w,
             intercept=float(intercept[0]) if single else intercept,
-            objective=self.value(self.loss, scores, at),
-            importance=np.maximum(np.where(np.isfinite(worth), worth, 0.0), 0.0),
+            objective=self.value(self.loss, scores, iterate),
+            importance=np.maximum(np.where(np.isfinite(importance), importance, 0.0), 0.0),
             units=features,
             importance_is_exact=False,
         )
 
-    def _by_feature(self, at: Iterate) -> tuple[np.ndarray, np.ndarray]:
+    def _by_feature(self, iterate: Iterate) -> tuple[np.ndarray, np.ndarray]:
         """Features in use, and the coefficients of their standardised columns, shape (C, m)."""
-        output, feature = np.divmod(at.places, self.design.n_features)
-        features, place = np.unique(feature, return_inverse=True)
+        output, feature = np.divmod(iterate.coords, self.design.n_features)
+        features, position = np.unique(feature, return_inverse=True)
         coef = np.zeros((self.n_outputs, len(features)))
-        coef[output, place] = at.coef * self.unit[feature]
+        coef[output, position] = iterate.coef * self.unit[feature]
         return features, coef
+
+
+def duality_gap(gradient: np.ndarray, coef: np.ndarray, radius: float, steepest: float | None = None) -> float:
+    """``g w + radius max_j |g_j|``: by how much a convex function with this gradient may fall in the ball at most.
+
+    ``steepest`` is the largest slope where ``gradient`` holds some coordinates only.
+    """
+    steepest = float(np.abs(gradient).max(initial=0.0)) if steepest is None else steepest
+    return float(gradient @ coef) + radius * steepest
+
+
+def best_intercept_shifts(
+    loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndarray, fixed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Constants to add to the scores of every output so that the mean loss is least, and the slopes left there.
+
+    Both have shape (C,). Outputs that are ``fixed`` are left alone.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if loss.joint:
+            return _shift_jointly(loss, y, weights, scores, fixed)
+        found = [
+            (0.0, 0.0) if fixed[c] else _shift_alone(loss, y[c : c + 1], weights, scores[c : c + 1])
+            for c in range(len(scores))
+        ]
+    return np.array([shift for shift, _ in found]), np.array([left for _, left in found])
+
+
+def regular_hessian(hessian: np.ndarray) -> np.ndarray:
+    """The Hessian of the constants with curvature where it has none.
+
+    All constants may rise together without any change where outputs share a loss: steps leave that direction alone.
+    """
+    size = len(hessian)
+    trace = float(np.trace(hessian)) or 1.0
+    return hessian + trace / size**2 + np.diag(np.full(size, LEAST_CURVATURE * trace))
+
+
+def _shift_alone(loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
+    """Newton's method for the root of a slope that only rises, kept within a bracket."""
+    low, high, outward = -np.inf, np.inf, 1.0
+    shift, best = 0.0, (0.0, np.inf)
+    for count in range(MOST_STEPS):
+        derivative, curvature = loss.slopes(y, scores + shift)
+        slope, scale = float(derivative[0] @ weights), float(np.abs(derivative[0]) @ weights)
+        if abs(slope) < abs(best[1]):
+            best = shift, slope
+        if abs(slope) <= LINE_SEARCH_SLACK * scale:
+            break
+        low, high = (low, shift) if not slope < 0 else (shift, high)
+        total = float(curvature[0] @ weights)
+        following = shift - slope / total if total > 0 else np.nan
+        if not low < following < high or (count > HALVING_AFTER and count % 2):
+            if np.isfinite(low) and np.isfinite(high):
+                following = 0.5 * (low + high)
+            else:
+                following = shift + outward if slope < 0 else shift - outward
+                outward *= 2.0
+        if following == shift:
+            break
+        shift = following
+    return best
+
+
+def _shift_jointly(
+    loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndarray, fixed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Damped Newton steps for the constants of outputs that share a loss.
+
+    Steps are judged by the value, and where rounding hides what they gain by the slope they end at.
+    """
+    moving = np.flatnonzero(~fixed)
+    shift, smallest = np.zeros(len(scores)), np.inf
+    value = float(loss.value(y, scores) @ weights)
+    slope, step = _newton_step(loss, y, weights, scores, moving)
+    for _ in range(MOST_STEPS):
+        steepest = float(np.abs(slope).max(initial=0.0))
+        promised = -float(slope @ step)
+        if steepest <= LINE_SEARCH_SLACK * min(1.0, value) or not promised > 0:
+            break
+        step = step * min(1.0, LONGEST_STEP / float(np.abs(step).max()))
+        expected = -float(slope @ step)
+
+        def try_length(
+            length: float, shift: np.ndarray = shift, step: np.ndarray = step, expected: float = expected
+        ) -> Trial[np.ndarray]:
+            there = shift + length * step
+            return Trial(float(loss.value(y, scores + there[:, None]) @ weights), length * expected, there)
+
+        found = backtrack(try_length, value, LINE_SEARCH_SLACK * value, LINE_SEARCH_SLACK)
+        if found is None:
+            break
+        _, (reached, _, there) = found
+        next_slope, next_step = _newton_step(loss, y, weights, scores + there[:, None], moving)
+        smallest = min(smallest, steepest)
+        if promised <= HIDDEN * value and not float(np.abs(next_slope).max()) < smallest:
+            break
+        shift, value, slope, step = there, reached, next_slope, next_step
+    return shift, slope
+
+
+def _newton_step(
+    loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndarray, moving: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes in the constants, and Newton's step; zero for those that do not move."""
+    derivative, curvature = loss.slopes(y, scores)
+    hessian = np.diag(curvature @ weights)
+    coupled = loss.coupling(curvature)
+    if coupled is not None:
+        hessian -= (coupled * weights) @ coupled.T
+    slope, step = np.zeros(len(scores)), np.zeros(len(scores))
+    slope[moving] = (derivative @ weights)[moving]
+    step[moving] = -np.linalg.solve(regular_hessian(hessian[moving[:, None], moving]), slope[moving])
+    return slope, step

@@ -1,4 +1,4 @@
-"""Choosing the radius of the ball: a warm-started way through larger and larger ones, on all rows and on every fold."""
+"""Choosing the radius of the ball: warm-started searches of larger and larger ones, on all rows and on every fold."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pauca.design import Design, make_design
+from pauca.l1.certificate import Certificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
-from pauca.l1.search import Certificate, Search, Settings
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
@@ -18,20 +18,20 @@ from pauca.model_selection.scoring import Models, Scorer, weigh_folds
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget
 from pauca.search.history import Stop
-from pauca.search.parallel import Watch
+from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import Target
 
 # The first ball has this share of the length of the best step along a single coordinate, and each further one is so
 # much larger than the one before.
 FIRST_SHARE = 0.25
-LARGER = 1.5
+GROWTH = 1.5
 
-# So many balls are searched after the best one to see that it was, fewer where they are clearly worse: balls that hold
-# the noise as well cost the most. And so many at most.
+# So many balls are searched after the best one to confirm it, fewer where they are clearly worse: balls that hold the
+# noise as well cost the most. And so many at most.
 PATIENCE = 3
-MOST = 48
+MOST_RADII = 48
 
-# Where the loss is gone the radius is brought down to what that takes, by so many halvings of the last step.
+# Where the loss vanishes the radius is brought down to what that takes, by so many halvings of the last step.
 HALVINGS = 5
 
 EARLY = {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
@@ -39,15 +39,15 @@ EARLY = {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
 
 @dataclass(frozen=True, eq=False)
 class BallProblem:
-    """Data, target and wishes, all of them checked."""
+    """Data, target and settings, all of them checked."""
 
     X: Any
     target: Target
     measure: Loss
     ridge: float
     center: bool
-    scaled: bool
-    settings: Settings
+    standardize: bool
+    settings: SearchSettings
 
     def objective(self, weights: np.ndarray, design: Design | None = None) -> BallObjective:
         """The objective on the rows that have weight; X is shared, never copied."""
@@ -58,64 +58,57 @@ class BallProblem:
             n_outputs=self.target.n_outputs,
             ridge=self.ridge,
             center=self.center,
-            scaled=self.scaled,
+            standardize=self.standardize,
         )
 
 
-@dataclass(eq=False)
-class Walk:
+class RadiusPath:
     """A search through larger and larger balls on some rows."""
 
-    search: Search
-
-    def __post_init__(self) -> None:
+    def __init__(self, search: Search) -> None:
+        self.search = search
         self.certificates: list[Certificate] = []
-        self.met: list[dict[int, tuple[float, Iterate]]] = []
+        self.best_by_size: list[dict[int, tuple[float, Iterate]]] = []
         self._models: list[Model] = []
 
     def advance(self, radii: Sequence[float], budget: Budget) -> None:
-        """Go on to further radii, unless something has ended the walk."""
+        """Go on to further radii, unless something has ended the search."""
         for radius in radii[len(self.certificates) :]:
-            if self.stopped_early or self.nothing_left:
+            if self.stopped_early or self.is_complete:
                 return
-            before = self.search.at
-            self.certificates.append(self.search.go(radius, budget))
-            if self._loss_is_gone:
-                self._tighten(before, budget)
-            self.met.append(dict(self.search.met))
+            before = self.search.iterate
+            found = self.search.run(radius, budget)
+            self.certificates.append(self._tightened(found, before, budget) if self._fits_perfectly(found) else found)
+            self.best_by_size.append(dict(self.search.best_by_size))
 
-    def _tighten(self, before: Iterate, budget: Budget) -> None:
-        """Make the last ball about as small as it may be for the loss to be gone.
+    def _tightened(self, large: Certificate, before: Iterate, budget: Budget) -> Certificate:
+        """The certificate of about the smallest ball in which the loss vanishes, from that of a larger one.
 
-        In a larger one many models take it away, and which is found is a matter of chance.
+        In a larger one it vanishes for many models, and which of them is found is a matter of chance.
         """
-        large = self.certificates.pop()
-        low = self.certificates[-1].bound if self.certificates else large.bound / LARGER
+        low = self.certificates[-1].radius if self.certificates else large.radius / GROWTH
         for _ in range(HALVINGS):
             if large.stop in EARLY:
                 break
-            self.search.at = before
-            found = self.search.go(float(np.sqrt(low * large.bound)), budget)
-            self.certificates.append(found)
-            gone = self._loss_is_gone
-            self.certificates.pop()
-            if gone or found.stop in EARLY:
+            self.search.iterate = before
+            found = self.search.run(float(np.sqrt(low * large.radius)), budget)
+            if self._fits_perfectly(found) or found.stop in EARLY:
                 large = found
             else:
-                low, before = found.bound, found.best
-        self.search.at = large.best
-        self.certificates.append(large)
+                low, before = found.radius, found.best
+        self.search.iterate = large.best
+        return large
+
+    def _fits_perfectly(self, found: Certificate) -> bool:
+        """Whether a model leaves no more of the loss than the tolerance."""
+        return found.value <= self.search.settings.tol * self.search.objective.null_value
 
     @property
-    def _loss_is_gone(self) -> bool:
-        """Whether the last model leaves no more of the loss than the tolerance."""
-        wanted = self.search.settings.tol * self.search.objective.null_value
-        return bool(self.certificates) and self.certificates[-1].value <= wanted
-
-    @property
-    def nothing_left(self) -> bool:
-        """Whether larger balls hold nothing better: the last does not bind, or the loss is gone to the tolerance."""
-        return bool(self.certificates) and (not self.certificates[-1].binding or self._loss_is_gone)
+    def is_complete(self) -> bool:
+        """Whether larger balls hold nothing better: the last does not bind, or the loss vanishes to the tolerance."""
+        return bool(self.certificates) and (
+            not self.certificates[-1].binding or self._fits_perfectly(self.certificates[-1])
+        )
 
     @property
     def stopped_early(self) -> bool:
@@ -126,7 +119,7 @@ class Walk:
         """The models of all radii, counted from 1, and the empty one."""
         objective = self.search.objective
         iterates = [objective.null, *(one.best for one in self.certificates)]
-        self._models += objective.finish(iterates[len(self._models) :])
+        self._models += objective.models(iterates[len(self._models) :])
         return dict(enumerate(self._models))
 
 
@@ -144,80 +137,80 @@ def first_radius(objective: BallObjective) -> float:
     return float(FIRST_SHARE * gradient[best] / curvature) if gradient[best] > 0 and curvature > 0 else 1.0
 
 
-class Radii:
-    """The search for a radius: one walk on all rows, and one on the rows of every fold."""
+class RadiusSearch:
+    """The search for a radius: one path on all rows, and one on the rows of every fold."""
 
     def __init__(self, problem: BallProblem, weights: np.ndarray, folds: list[Fold], design: Design) -> None:
         self.problem = problem
         self.weights = weights
         self.folds = folds
-        self.whole = Walk(Search(problem.objective(weights, design), problem.settings))
-        self._walks: dict[int, Walk] = {0: self.whole}
+        self.whole = RadiusPath(Search(problem.objective(weights, design), problem.settings))
+        self._paths: dict[int, RadiusPath] = {0: self.whole}
         self.radii: list[float] = []
 
-    def choose(self, watch: Watch, weigh: Callable[[Radii, list[int]], Choice]) -> Choice:
-        """Look at larger and larger balls until the best is well within them."""
+    def choose(self, watch: ParallelRuns, weigh: Callable[[RadiusSearch, list[int]], Choice]) -> Choice:
+        """Search larger and larger balls until the best is well within them."""
         radius = first_radius(self.whole.search.objective)
         while True:
             self.radii.append(radius)
-            radius *= LARGER
+            radius *= GROWTH
             self._advance(watch)
             choice = weigh(self, self._comparable())
-            if watch.ended or self.stopped_early or len(self.radii) >= MOST or self.whole.nothing_left:
+            if watch.ended or self.stopped_early or len(self.radii) >= MOST_RADII or self.whole.is_complete:
                 return choice
             if _has_turned(choice):
                 return choice
 
     @property
     def stopped_early(self) -> Stop | None:
-        """What has ended some walk before its end: time, callback or interrupt."""
-        ended = [walk.certificates[-1].stop for walk in self._walks.values() if walk.stopped_early]
+        """What has ended some path early: time, callback or interrupt."""
+        ended = [path.certificates[-1].stop for path in self._paths.values() if path.stopped_early]
         return ended[0] if ended else None
 
     def fold_models(self) -> list[tuple[Fold, Models]]:
-        """The folds that have got anywhere, and their models."""
-        walks = ((fold, self._walks.get(place)) for place, fold in enumerate(self.folds, 1))
-        return [(fold, walk.models()) for fold, walk in walks if walk is not None and walk.certificates]
+        """The folds that have models, and these."""
+        paths = ((fold, self._paths.get(position)) for position, fold in enumerate(self.folds, 1))
+        return [(fold, path.models()) for fold, path in paths if path is not None and path.certificates]
 
-    def _advance(self, watch: Watch) -> None:
-        def job(place: int) -> Callable[[Budget], None]:
+    def _advance(self, watch: ParallelRuns) -> None:
+        def job(position: int) -> Callable[[Budget], None]:
             def work(budget: Budget) -> None:
-                if watch.ended and place:
+                if watch.ended and position:
                     return
-                if place not in self._walks:
-                    objective = self.problem.objective(self.folds[place - 1].weights)
-                    self._walks[place] = Walk(Search(objective, self.problem.settings))
-                walk = self._walks[place]
-                walk.advance(self.radii, budget)
-                if walk.certificates and walk.certificates[-1].stop is Stop.INTERRUPTED:
+                if position not in self._paths:
+                    objective = self.problem.objective(self.folds[position - 1].weights)
+                    self._paths[position] = RadiusPath(Search(objective, self.problem.settings))
+                path = self._paths[position]
+                path.advance(self.radii, budget)
+                if path.certificates and path.certificates[-1].stop is Stop.INTERRUPTED:
                     watch.ended = True
 
             return work
 
-        watch.run([job(place) for place in range(1 + len(self.folds))])
+        watch.run([job(position) for position in range(1 + len(self.folds))])
 
     def _comparable(self) -> list[int]:
-        """Places of the radii, counted from 1, that all walks have come to; at least the last of the whole."""
-        # A fold that has found all there is to find has found it for larger balls too.
-        going = [walk for walk in self._walks.values() if walk is self.whole or not walk.nothing_left]
-        come_to = min(len(walk.certificates) for walk in going)
-        if len(self._walks) <= len(self.folds):
-            come_to = 0
-        return list(range(1, come_to + 1)) or [len(self.whole.certificates)]
+        """Positions of the radii, counted from 1, that all paths have searched; at least the last on all rows."""
+        # A fold whose path is complete has found the best for larger balls too.
+        going = [path for path in self._paths.values() if path is self.whole or not path.is_complete]
+        searched = min(len(path.certificates) for path in going)
+        if len(self._paths) <= len(self.folds):
+            searched = 0
+        return list(range(1, searched + 1)) or [len(self.whole.certificates)]
 
 
 def _has_turned(choice: Choice) -> bool:
-    """Whether the scores have been lower than the best for a while, or are by more than a standard error."""
+    """Whether the scores have been below the best for a while, or are so by more than a standard error."""
     best, last = choice.position(choice.best), len(choice.sizes) - 1
     if best is None or best == last or choice.standard_error is None:
         return False
     return bool(last - best >= PATIENCE or choice.mean[last] < choice.mean[best] - choice.standard_error[best])
 
 
-def by_folds(rule: str, scorer: Scorer | None, y: np.ndarray) -> Callable[[Radii, list[int]], Choice]:
-    """A choice by scores on rows held out: a scorer's, or the share of the constant model's loss that is gone."""
+def by_folds(rule: str, scorer: Scorer | None, y: np.ndarray) -> Callable[[RadiusSearch, list[int]], Choice]:
+    """A choice by scores on rows held out: a scorer's, or the share of the constant model's loss that is explained."""
 
-    def weigh(radii: Radii, places: list[int]) -> Choice:
-        return weigh_folds(rule, scorer, radii.problem, radii.weights, y, radii.fold_models(), places)
+    def weigh(search: RadiusSearch, positions: list[int]) -> Choice:
+        return weigh_folds(rule, scorer, search.problem, search.weights, y, search.fold_models(), positions)
 
     return weigh

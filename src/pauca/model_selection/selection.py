@@ -9,13 +9,19 @@ import numpy as np
 
 from pauca.design import Design
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.rules import choose_by_criterion, criterion_values
-from pauca.model_selection.scoring import Models, Scorer, mean_losses, weigh_folds
+from pauca.model_selection.scoring import (
+    Models,
+    Scorer,
+    choose_by_criterion,
+    criterion_values,
+    mean_losses,
+    weigh_folds,
+)
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal
 from pauca.search.history import Stop
-from pauca.search.parallel import Watch
+from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, Problem, SearchRun
 
 
@@ -36,7 +42,7 @@ class Selection:
         """The run on all rows."""
         return self._runs[0]
 
-    def advance(self, size_range: SizeRange, design: Design | None, runs: Watch) -> None:
+    def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
         """Continue all runs to the largest size in the range."""
         goal = Goal(size_range.largest, self.tol)
 
@@ -83,7 +89,7 @@ class Selection:
 
 
 def choose_size(
-    selection: Selection, size_range: SizeRange, runs: Watch, design: Design | None, weigh: Weigh
+    selection: Selection, size_range: SizeRange, runs: ParallelRuns, design: Design | None, weigh: ChoiceRule
 ) -> Choice:
     """Compare more and more sizes until the best is well within them."""
     while True:
@@ -96,10 +102,10 @@ def choose_size(
         size_range = further
 
 
-Weigh = Callable[[Selection, list[int]], Choice]
+ChoiceRule = Callable[[Selection, list[int]], Choice]
 
 
-def by_criterion(criterion: str) -> Weigh:
+def by_criterion(criterion: str) -> ChoiceRule:
     """A choice by an information criterion on the rows of the fit."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
@@ -120,7 +126,7 @@ def by_criterion(criterion: str) -> Weigh:
     return weigh
 
 
-def by_folds(rule: str, scorer: Scorer | None, y: np.ndarray) -> Weigh:
+def by_folds(rule: str, scorer: Scorer | None, y: np.ndarray) -> ChoiceRule:
     """A choice by scores on rows held out: a scorer's, or the share of the constant model's loss that is gone."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:

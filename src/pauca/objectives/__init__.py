@@ -1,9 +1,8 @@
 """Objectives: functions of the coefficients, made of data and a loss. They hold no iterate."""
 
 from pauca.objectives.least_squares import GramRows, LeastSquares
-from pauca.objectives.restricted import Restricted, weighted_gram
+from pauca.objectives.restricted import Restricted, WarmStart, warm_start_near, weighted_gram
 from pauca.objectives.smooth import Bounds, SmoothObjective
-from pauca.objectives.warm_start import WarmStart, warm_start_near
 
 __all__ = [
     "Bounds",

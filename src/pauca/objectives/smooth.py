@@ -12,8 +12,7 @@ from pauca.constraints.units import Units
 from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
-from pauca.objectives.restricted import Restricted
-from pauca.objectives.warm_start import WarmStart
+from pauca.objectives.restricted import Restricted, WarmStart
 from pauca.solvers.newton import LAST_STEP_BELOW, Minimum, minimise
 
 # Gains and values below this share of the empty model's value are rounding: Newton's method leaves about as much.

@@ -1,7 +1,7 @@
-"""Nearest points: of an l1 ball, and of an l1 ball cut with an l2 ball; for whole vectors and for active sets.
+"""Projections onto an l1 ball, and onto the intersection of an l1 and an l2 ball; of vectors and of active sets.
 
-An active set is a vector told by the entries that are not zero: their indices and their values. What is done to one
-costs as much as it has entries, however long the vector is.
+An active set is a vector given by the indices and values of its nonzero entries. The cost of a projection grows with
+their number, not with the length of the vector.
 """
 
 from pauca.projections.active import ActiveSet, active_onto_l1_and_l2_balls, active_onto_l1_ball

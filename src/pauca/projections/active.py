@@ -1,4 +1,4 @@
-"""Projections of active sets: vectors told by the indices and values of their entries that are not zero."""
+"""Projections of active sets: vectors given by the indices and values of their nonzero entries."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pauca.projections.checks import indices_for, radius_of, vector, weights_for
+from pauca.checks import ParameterChecks
 from pauca.projections.intersection import check_center, nearest_of_both
-from pauca.projections.l1_ball import nearest
+from pauca.projections.l1_ball import check_vector, check_weights, nearest
 
 
 class ActiveSet(NamedTuple):
-    """A vector by its entries that are not zero; all others are.
+    """A vector by its nonzero entries; all others are zero.
 
     Functions that take one take any pair of indices and values.
     """
@@ -40,7 +40,7 @@ def active_onto_l1_ball(z: tuple[Any, Any], radius: float, weights: Any = None) 
     Returns
     -------
     w : ActiveSet
-        The entries that are left, in the order given; a copy of z if z is in the ball.
+        The nonzero entries, in the order given; a copy of z if z is in the ball.
 
     Examples
     --------
@@ -49,12 +49,12 @@ def active_onto_l1_ball(z: tuple[Any, Any], radius: float, weights: Any = None) 
     ActiveSet(indices=array([      7, 1000000]), values=array([ 2.5, -0.5]))
     """
     indices, values = _pair("z", z)
-    radius = radius_of("radius", radius)
-    scales = None if weights is None else weights_for(weights, len(values))
+    radius = ParameterChecks("active_onto_l1_ball").number("radius", radius)
+    scales = None if weights is None else check_weights(weights, len(values))
     found = nearest(values.astype(np.float64, copy=False), radius, scales)
     if np.array_equal(found, values):
         return ActiveSet(indices.copy(), values.copy())
-    return _left(indices, found, values.dtype)
+    return _nonzero(indices, found, values.dtype)
 
 
 def active_onto_l1_and_l2_balls(
@@ -63,7 +63,7 @@ def active_onto_l1_and_l2_balls(
     """The nearest point in an l1 ball and an l2 ball about a center, for active sets.
 
     As ``onto_l1_and_l2_balls``. Only entries in which z or the center are not zero are touched; their indices are
-    sorted once, to bring the two together.
+    sorted once, to match the two.
 
     Parameters
     ----------
@@ -89,16 +89,17 @@ def active_onto_l1_and_l2_balls(
     """
     indices, values = _pair("z", z)
     center_indices, center_values = _pair("center", center)
-    radius, center_radius = radius_of("radius", radius), radius_of("center_radius", center_radius)
+    check = ParameterChecks("active_onto_l1_and_l2_balls")
+    radius, center_radius = check.number("radius", radius), check.number("center_radius", center_radius)
     check_center(center_values, radius)
-    together, places = np.unique(np.concatenate([indices, center_indices]), return_inverse=True)
-    point, middle = np.zeros(len(together)), np.zeros(len(together))
-    point[places[: len(indices)]] = values
-    middle[places[len(indices) :]] = center_values
+    union, positions = np.unique(np.concatenate([indices, center_indices]), return_inverse=True)
+    point, middle = np.zeros(len(union)), np.zeros(len(union))
+    point[positions[: len(indices)]] = values
+    middle[positions[len(indices) :]] = center_values
     found = nearest_of_both(point, radius, middle, center_radius)
     if np.array_equal(found, point):
         return ActiveSet(indices.copy(), values.copy())
-    return _left(together, found, values.dtype)
+    return _nonzero(union, found, values.dtype)
 
 
 def _pair(name: str, pair: tuple[Any, Any]) -> ActiveSet:
@@ -106,10 +107,28 @@ def _pair(name: str, pair: tuple[Any, Any]) -> ActiveSet:
         indices, values = pair
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a pair: indices and values.") from None
-    values = vector(f"The values of {name}", values)
-    return ActiveSet(indices_for(name, indices, len(values)), values)
+    values = check_vector(f"The values of {name}", values)
+    return ActiveSet(_check_indices(name, indices, len(values)), values)
 
 
-def _left(indices: np.ndarray, found: np.ndarray, dtype: np.dtype[Any]) -> ActiveSet:
-    left = found != 0.0
-    return ActiveSet(indices[left], found[left].astype(dtype, copy=False))
+def _check_indices(name: str, values: Any, length: int) -> np.ndarray:
+    """Indices that differ from one another, one for each value."""
+    indices = np.asarray(values)
+    if indices.ndim != 1 or len(indices) != length:
+        raise ValueError(f"The indices and values of {name} must be vectors of one length.")
+    if not length:
+        return indices.astype(np.intp)
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"The indices of {name} must be integers; got an array of dtype {indices.dtype}.")
+    if indices.dtype.kind == "u":
+        indices = indices.astype(np.intp)  # beside signed ones, NumPy would make floats of them
+    if indices.min() < 0:
+        raise ValueError(f"The indices of {name} must not be negative; got {indices.min()}.")
+    if not (indices[1:] > indices[:-1]).all() and len(np.unique(indices)) < length:
+        raise ValueError(f"The indices of {name} must differ from one another; add up values of the same entry first.")
+    return indices
+
+
+def _nonzero(indices: np.ndarray, found: np.ndarray, dtype: np.dtype[Any]) -> ActiveSet:
+    nonzero = found != 0.0
+    return ActiveSet(indices[nonzero], found[nonzero].astype(dtype, copy=False))

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pauca.projections.checks import radius_of, vector
-from pauca.projections.l1_ball import nearest, norm_in
+from pauca.checks import ParameterChecks
+from pauca.projections.l1_ball import check_vector, nearest, norm_in
 
-# A centre that is outside the l1 ball by rounding alone, as averages of its points may be, is drawn back.
+# A center that is outside the l1 ball by rounding alone, as averages of its points may be, is projected.
 CENTER_SLACK = 1e-6
 # Halving an interval of floats more often than this leaves it as it is.
 MOST_HALVINGS = 200
@@ -46,8 +46,9 @@ def onto_l1_and_l2_balls(z: Any, radius: float, center: Any, center_radius: floa
     >>> onto_l1_and_l2_balls([3.0, 0.0], radius=2.0, center=[0.0, 1.0], center_radius=1.0)
     array([0.9486833 , 0.68377223])
     """
-    z, radius = vector("z", z), radius_of("radius", radius)
-    center, center_radius = vector("center", center), radius_of("center_radius", center_radius)
+    check = ParameterChecks("onto_l1_and_l2_balls")
+    z, radius = check_vector("z", z), check.number("radius", radius)
+    center, center_radius = check_vector("center", center), check.number("center_radius", center_radius)
     if len(center) != len(z):
         raise ValueError(f"center must be as long as z: got {len(center)} and {len(z)} entries.")
     check_center(center, radius)
@@ -63,12 +64,12 @@ def check_center(center: np.ndarray, radius: float) -> None:
     if norm > 1.0:
         raise ValueError(
             f"center must lie in the l1 ball of radius {radius:g}; its l1 norm is {_l1(center):.10g}. "
-            "Project it first, or take a larger radius."
+            "Project it first, or use a larger radius."
         )
 
 
 def nearest_of_both(z: np.ndarray, radius: float, center: np.ndarray, center_radius: float) -> np.ndarray:
-    """``onto_l1_and_l2_balls`` for float64 arguments that have been looked at."""
+    """``onto_l1_and_l2_balls`` for float64 arguments that have been checked."""
     center, far = nearest(center, radius), nearest(z, radius)
     if distance(far, center) <= center_radius:
         return far

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from pauca.projections.checks import radius_of, vector, weights_for
+from pauca.checks import ParameterChecks
 
-# Rounds that only drop entries, before medians settle what is left. More would not help where these have not.
+# Rounds that only drop entries, before medians decide the rest. More would not help where these have not.
 CHEAP_ROUNDS = 8
+
+# Beyond this ratio the squares of weights no longer fit into floats side by side.
+WIDEST_WEIGHTS = 1e100
 
 
 def onto_l1_ball(z: Any, radius: float, weights: Any = None) -> np.ndarray:
@@ -20,8 +23,8 @@ def onto_l1_ball(z: Any, radius: float, weights: Any = None) -> np.ndarray:
     ``theta weights_j``.
 
     The amount is found by pivots and not by sorting (Duchi, Shalev-Shwartz, Singer and Chandra 2008). Medians are the
-    pivots here: each round settles half of the entries that are left, so that the time is linear in the worst case and
-    not only on average, and nothing is left to chance.
+    pivots here: each round decides half of the entries that are left, so that the time is linear in the worst case and
+    not only on average, and nothing is random.
 
     Parameters
     ----------
@@ -45,13 +48,13 @@ def onto_l1_ball(z: Any, radius: float, weights: Any = None) -> np.ndarray:
     >>> onto_l1_ball([3.0, -1.0, 0.5], radius=3.0)
     array([ 2.5, -0.5,  0. ])
     """
-    z, radius = vector("z", z), radius_of("radius", radius)
-    scales = None if weights is None else weights_for(weights, len(z))
+    z, radius = check_vector("z", z), ParameterChecks("onto_l1_ball").number("radius", radius)
+    scales = None if weights is None else check_weights(weights, len(z))
     return nearest(z.astype(np.float64, copy=False), radius, scales).astype(z.dtype, copy=False)
 
 
 def nearest(z: np.ndarray, radius: float, weights: np.ndarray | None = None) -> np.ndarray:
-    """``onto_l1_ball`` for arguments that have been looked at: always an array of its own."""
+    """``onto_l1_ball`` for arguments that have been checked: always a new array."""
     if len(z) == 0 or norm_in(z, radius, weights) <= 1.0:
         return z.copy()
     if radius == 0.0:
@@ -61,7 +64,7 @@ def nearest(z: np.ndarray, radius: float, weights: np.ndarray | None = None) -> 
     if weights is not None:
         largest, heaviest = float(np.abs(z).max()), float(weights.max())
         radius = radius / largest / heaviest
-        # A ball too small to be told from a point beside z.
+        # Beside z the radius underflows: the ball is a point.
         return largest * _shrunk(z / largest, radius, weights / heaviest) if radius > 0 else np.zeros_like(z)
     return _shrunk(z, radius, None)
 
@@ -82,7 +85,7 @@ def norm_in(z: np.ndarray, radius: float, weights: np.ndarray | None = None) -> 
 def _shrunk(z: np.ndarray, radius: float, weights: np.ndarray | None) -> np.ndarray:
     """The nearest point for z outside the ball.
 
-    An entry reaches zero when the amount theta reaches its height ``|z_j| / weights_j``. Everything is reckoned from
+    An entry reaches zero when the amount theta reaches its height ``|z_j| / weights_j``. Everything is measured from
     the highest entry downwards: with ``depth = highest - height`` and ``level = highest - theta``, entries are
     ``weights_j max(level - depth_j, 0)``. All terms of their sum are positive, so nothing cancels even where z is
     1e150 and the radius is 1.
@@ -118,7 +121,7 @@ def _level(depths: np.ndarray, shares: np.ndarray | None) -> float:
 
 
 def _level_by_medians(depths: np.ndarray, shares: np.ndarray | None) -> float:
-    """The same, however the entries lie: each round settles half of them.
+    """The same, whatever the entries: each round decides half of them.
 
     ``filled`` and ``sunk`` are the sums of ``shares`` and of ``shares * depths`` over entries known to lie above the
     level. The median of the others is either above it too, and half of them with it, or below it, and the other half
@@ -146,3 +149,30 @@ def _sums(depths: np.ndarray, shares: np.ndarray | None) -> tuple[float, float]:
     if shares is None:
         return float(len(depths)), float(np.sum(depths))
     return float(np.sum(shares)), float(shares @ depths)
+
+
+def check_vector(name: str, values: Any) -> np.ndarray:
+    """A finite vector, as float32 if it is that and as float64 otherwise; copied only to change its type."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers; got an array of dtype {array.dtype}.")
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a vector; got an array of shape {array.shape}.")
+    array = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
+    if not np.isfinite(array).all():
+        bad = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ValueError(f"{name} must be finite; entry {bad} is {array[bad]}.")
+    return array
+
+
+def check_weights(values: Any, length: int) -> np.ndarray:
+    """Positive weights, one for each entry, not so different in size that their squares overflow."""
+    weights = check_vector("weights", values).astype(np.float64, copy=False)
+    if len(weights) != length:
+        raise ValueError(f"There must be one weight for each entry: got {len(weights)} weights for {length} entries.")
+    if length and weights.min() <= 0:
+        bad = int(np.argmin(weights))
+        raise ValueError(f"weights must be positive; that of entry {bad} is {weights[bad]}.")
+    if length and weights.min() < weights.max() / WIDEST_WEIGHTS:
+        raise ValueError(f"weights must lie within a factor of {WIDEST_WEIGHTS:g} of one another; rescale the entries.")
+    return weights

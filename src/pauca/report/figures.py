@@ -14,8 +14,18 @@ from pauca.report.formatting import count, number, percent, points
 from pauca.report.model_data import ModelData
 from pauca.report.sizes import score_head, shown_sizes
 from pauca.results.choice import EXPLAINED, Choice
-from pauca.results.curves import coefficient_curves, score_range
-from pauca.results.plots import BLUE, COLOURS, GREY, INK, NAMED_LINES, short, short_names, spread_out
+from pauca.results.plots import (
+    BLUE,
+    COLOURS,
+    GREY,
+    INK,
+    NAMED_LINES,
+    coefficient_curves,
+    score_range,
+    short,
+    short_names,
+    spread_out,
+)
 from pauca.wording import column_names
 
 Figure = dict[str, Any]

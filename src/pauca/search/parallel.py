@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from pauca.search.driver import Budget, Progress, interrupted_once
 
 
-class Watch:
+class ParallelRuns:
     """What ends all runs of a fit together: the time limit, the callback, or an interrupt."""
 
     def __init__(self, budget: Budget, n_jobs: int, cores: int) -> None:

@@ -79,7 +79,7 @@ class StreamModel(FittedModel):
         -------
         self
         """
-        self._check_options()
+        self._check_parameters()
         stream = self._tuned_stream()
         if (X is None) != (y is None) or (X is None and sample_weight is not None):
             raise ValueError(
@@ -195,13 +195,13 @@ class StreamModel(FittedModel):
             names,
             None,
             None,
-            *self._words(),
+            *self._output_labels(),
         )
         settings = stream.settings
         assert settings is not None
         self.radius_, self.learning_rate_ = settings.radius, settings.learning_rate
         self.first_epoch_ = settings.first_epoch
-        self._choose(model.size)
+        self._set_size(model.size)
         if len(left_out):
             warnings.warn(
                 f"Chosen features that are constant or linear combinations of others in the rows of the refit were "
@@ -239,20 +239,20 @@ class StreamModel(FittedModel):
 
     def _over_all_features(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, Any]:
         single = len(coef) == 1
-        return self._shaped(coef[0] if single else coef, float(intercept[0]) if single else intercept)
+        return self._reshape(coef[0] if single else coef, float(intercept[0]) if single else intercept)
 
-    def _twin(self) -> Self:
+    def _copy(self) -> Self:
         # A model of another size has no stream to continue: that belongs to the model it was taken from.
-        other = super()._twin()
+        other = super()._copy()
         other.n_samples_seen_ = self.n_samples_seen_
         other.__dict__.pop("_stream", None)
         return other
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _after_loading(self) -> None:
+        super()._after_loading()
         self.first_epoch_ = int(self.first_epoch_)
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
         """Check the parameters, before any data are read."""
         check = ParameterChecks(type(self).__name__)
         for name in ("k", "first_epoch"):

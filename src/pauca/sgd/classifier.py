@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
-from pauca.estimators.classifier import ClassificationMixin, coded
+from pauca.estimators.classifier import ClassificationMixin, encode_classes
 from pauca.estimators.validation import check_class_weight, check_classes, check_raw_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
@@ -161,7 +161,7 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         -------
         self
         """
-        self._check_options()
+        self._check_parameters()
         with self._unchanged_on_error():
             self._fit_table(self._samples(X, y, sample_weight, reset=True))
         return self
@@ -183,7 +183,7 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         -------
         self
         """
-        self._check_options()
+        self._check_parameters()
         if isinstance(self.class_weight, str):
             raise ValueError(
                 "class_weight='balanced' needs all rows at once, as fit() has them; for a stream give the weights as a "
@@ -247,7 +247,7 @@ class OneVsRestEncoder:
 
     def __call__(self, y: np.ndarray) -> np.ndarray:
         """Indices of shape (n,) to targets of shape (C, n)."""
-        return coded(y, self.n_classes, joint=False)
+        return encode_classes(y, self.n_classes, joint=False)
 
 
 @dataclass(frozen=True)
@@ -260,4 +260,4 @@ class ClassEncoder:
     def __call__(self, y: np.ndarray) -> Target:
         """Indices of shape (n,) to a target."""
         n_outputs = 1 if self.n_classes == 2 else self.n_classes
-        return Target(coded(y, self.n_classes, joint=self.loss.joint), self.loss, n_outputs)
+        return Target(encode_classes(y, self.n_classes, joint=self.loss.joint), self.loss, n_outputs)

@@ -145,7 +145,7 @@ class EpochSGD:
         order : array of int, optional
             Which rows, in which order; by default all, from the first to the last.
         """
-        X, y, weights, order = self._checked(X, y, weights, order)
+        X, y, weights, order = self._validate(X, y, weights, order)
         for block in row_blocks(X, order):
             rows = slice(None) if block.rows is None else block.rows
             self._learn(block, y[rows], weights[rows] if len(weights) else weights)
@@ -221,7 +221,7 @@ class EpochSGD:
             some = touched[first : first + FEATURES_AT_ONCE]
             yield some, self._state.features[some]
 
-    def _checked(self, X: Any, y: Any, weights: Any, order: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+    def _validate(self, X: Any, y: Any, weights: Any, order: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
         """A chunk in the types of the kernel; errors are raised before anything is learned from it."""
         X = X if sparse.issparse(X) else np.asanyarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:

@@ -180,7 +180,7 @@ class StreamRegressor(RegressionMixin, StreamModel):
         -------
         self
         """
-        self._check_options()
+        self._check_parameters()
         with self._unchanged_on_error():
             self._fit_table(self._samples(X, y, sample_weight, reset=True))
         return self
@@ -200,7 +200,7 @@ class StreamRegressor(RegressionMixin, StreamModel):
         -------
         self
         """
-        self._check_options()
+        self._check_parameters()
         with self._unchanged_on_error():
             self._fit_chunk(self._samples(X, y, sample_weight, reset=self._is_first_chunk(), least=0))
         return self

@@ -1,4 +1,4 @@
-"""Minimising small problems: closed forms that are kept up to date, and Newton's method."""
+"""Minimising small problems: Newton and quasi-Newton steps, line searches, and factors kept up to date."""
 
 from pauca.solvers.inverse_factor import InverseFactor
 from pauca.solvers.newton import LAST_STEP_BELOW, Minimum, Smooth, minimise

@@ -10,7 +10,7 @@ class InverseFactor:
 
     Appending a row to H appends a row to M, which is then the inverse of the Cholesky factor of H. Deleting one
     turns M by a Householder reflection that leaves the deleted coordinate in a single row. M need not stay
-    triangular: no use of it asks for that, and reflections are as stable as Cholesky's own rotations.
+    triangular: no use of it requires that, and reflections are as stable as Cholesky's own rotations.
 
     The array is replaced, never written to, so that copies may share it.
 

@@ -7,6 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
+from pauca.solvers.damping import damped, scaled_to_ones
+from pauca.solvers.line_search import SlopeBracket, Trial, backtrack
+from pauca.tolerances import LINE_SEARCH_SLACK
+
 MOST_STEPS = 200
 
 # A step that promises less than this share of the value is the last: Newton's error is squared by taking it.
@@ -20,14 +24,12 @@ LAST_FLAT_STEP_BELOW = 1e-12
 # one before. Its last step must promise so much less, as its error is not squared.
 CORRECTED_BELOW = 0.1
 
-# What a line search must not mistake for a rise of the value: the rounding of a sum.
-ROUNDING = 4e-15
-
 # A line search that finds nothing has met rounding, unless the step promised more than this share of the value.
 STUCK_ABOVE = 1e-6
 
-# The decrease a step along bounds must bring, as a share of what its slope promises.
-SUFFICIENT = 1e-4
+# The most lengths that a line search tries, and the shortest step within bounds.
+MOST_TRIALS = 60
+SHORTEST_STEP = 2.0**-MOST_TRIALS
 
 # How much of the slope along a step may be left at its end: of smooth losses, and of those with flat pieces. Where it
 # has turned to a rise, the step may have gone too far, and less is allowed.
@@ -36,13 +38,16 @@ SMOOTH_RISE = 0.25
 FLAT_SLOPE = 0.1
 
 # Keeps the scaled Hessian of dependent columns invertible; too small to slow down any other.
-DAMPING = 1e-15
+LEAST_DAMPING = 1e-15
 
 POLISHING_STEPS = 3
 
-# Of losses with flat pieces: the share of the broad curvature mixed into the Hessian, and its range.
+# Of losses with flat pieces: the share of the broad curvature mixed into the Hessian, and its range. A short step shows
+# that the curvature does not extend far, and the share is raised; otherwise it is lowered.
 FIRST_SHARE = 0.1
-SHARES = (1e-12, 1.0)
+SHARE_RANGE = (1e-12, 1.0)
+SHORT_STEP = 0.3
+SHARE_RAISED, SHARE_LOWERED = 4.0, 0.1
 
 
 class Smooth(Protocol):
@@ -72,7 +77,7 @@ class Smooth(Protocol):
     def hessian(self, scores: np.ndarray, share: float) -> np.ndarray:
         """The Hessian at the point of the last ``gradient``, with a ``share`` of the broad curvature mixed in.
 
-        An infinite share asks for that of the broad curvature alone.
+        An infinite share stands for the Hessian of the broad curvature alone.
         """
         ...
 
@@ -108,8 +113,9 @@ def minimise(
     """The minimum of ``objective`` within its bounds, from ``start`` of shape (C, q).
 
     Steps are judged by the slope they end at, which has to be computed anyway: where a convex function still falls it
-    has fallen all the way, and where it rises but little it has not risen far. Coordinates at a bound that the gradient
-    pushes against stay there; the others take a Newton step, which is projected onto the bounds (Bertsekas 1982).
+    has fallen all the way, and where it rises only a little it has not risen far. Coordinates at a bound that the
+    gradient pushes against stay there; the others take a Newton step, which is projected onto the bounds (Bertsekas
+    1982).
 
     What is known of the start may be given: its ``scores``, ``about`` its value, about its ``hessian``. The last step
     promises no more than the share ``within`` of the value, and leaves far less.
@@ -119,46 +125,46 @@ def minimise(
         scores = objective.scores(coef)
     value = objective.value(coef, scores) if about is None else about
     if objective.flat:
-        return _on_flat_pieces(objective, coef, scores, value)
-    return _on_curves(objective, coef, scores, value, hessian, within)
+        return _minimise_piecewise(objective, coef, scores, value)
+    return _minimise_curved(objective, coef, scores, value, hessian, within)
 
 
-def _on_curves(
+def _minimise_curved(
     objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float, hessian: np.ndarray | None, within: float
 ) -> Minimum:
-    """Newton steps with Hessians that are computed only where the steps before have not told enough."""
+    """Newton steps; Hessians are computed only where corrections by the steps before do not suffice."""
     before = np.inf
     gradient = objective.gradient(coef, scores)
     for _ in range(MOST_STEPS):
         free = _free(coef, gradient, objective)
         step, promised, enough = gradient, np.nan, CORRECTED_BELOW * within
         if hessian is not None:
-            step, promised = _guessed_direction(hessian, gradient, free, objective.shared)
+            step, promised = _corrected_direction(hessian, gradient, free, objective.shared)
         if hessian is None or not promised <= CORRECTED_BELOW * before:
             hessian, enough = objective.hessian(scores, 0.0), within
             step, promised = _direction(hessian, gradient, free, objective.shared)
-        if promised <= ROUNDING * value:
-            ended = _ended(objective, coef, hessian)
+        if promised <= LINE_SEARCH_SLACK * value:
+            ended = _minimum_at(objective, coef, hessian)
             # The value may have fallen far since it was computed.
-            if promised <= ROUNDING * ended.value or value <= ended.value:
+            if promised <= LINE_SEARCH_SLACK * ended.value or value <= ended.value:
                 return ended
             value = ended.value
-        length, new, scores = _moved(objective, coef, scores, gradient, step, promised)
+        length, new, scores = _search_along(objective, coef, scores, gradient, step, promised)
         if length == 0.0:
-            # Rounding leaves nothing to gain, or so little that nobody could tell.
-            return _ended(objective, new, hessian, converged=promised <= STUCK_ABOVE * value)
+            # Rounding leaves nothing to gain, or next to nothing.
+            return _minimum_at(objective, new, hessian, converged=promised <= STUCK_ABOVE * value)
         if length == 1.0 and promised <= enough * value:
-            ended = _ended(objective, new, hessian)
+            ended = _minimum_at(objective, new, hessian)
             if promised <= enough * ended.value:
                 return ended
             scores, value = ended.scores, ended.value
         slope = objective.gradient(new, scores)
-        hessian = _corrected(hessian, new - coef, slope - gradient) if length == 1.0 else None
+        hessian = _bfgs_update(hessian, new - coef, slope - gradient) if length == 1.0 else None
         coef, gradient, before = new, slope, promised
-    return _ended(objective, coef, objective.hessian(scores, 0.0), converged=False)
+    return _minimum_at(objective, coef, objective.hessian(scores, 0.0), converged=False)
 
 
-def _on_flat_pieces(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float) -> Minimum:
+def _minimise_piecewise(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float) -> Minimum:
     """Newton steps on a loss whose curvature vanishes here and there, so that it says little of longer steps."""
     share = FIRST_SHARE
     for _ in range(MOST_STEPS):
@@ -167,61 +173,64 @@ def _on_flat_pieces(objective: Smooth, coef: np.ndarray, scores: np.ndarray, val
         step, promised = _direction(objective.hessian(scores, share), gradient, free)
         if promised <= LAST_FLAT_STEP_BELOW * value:
             value = objective.value(coef, scores)
-            # A few rows at a kink make a Hessian so steep that it promises nothing; the broad one looks beyond them.
+            # A few rows at a kink may make the Hessian so steep that it promises nothing; the broad one is not.
             step, promised = _direction(objective.hessian(scores, np.inf), gradient, free)
             share = FIRST_SHARE
             if promised <= LAST_FLAT_STEP_BELOW * value:
-                return _polished(objective, coef, scores, value)
-        length, coef, scores = _moved(objective, coef, scores, gradient, step, promised)
+                return _polish(objective, coef, scores, value)
+        length, coef, scores = _search_along(objective, coef, scores, gradient, step, promised)
         if length == 0.0:
-            return _ended(objective, coef, objective.hessian(scores, 0.0), converged=promised <= STUCK_ABOVE * value)
-        share = float(np.clip(share * (4.0 if length < 0.3 else 0.1), *SHARES))
-    return _ended(objective, coef, objective.hessian(scores, 0.0), converged=False)
+            return _minimum_at(
+                objective, coef, objective.hessian(scores, 0.0), converged=promised <= STUCK_ABOVE * value
+            )
+        factor = SHARE_RAISED if length < SHORT_STEP else SHARE_LOWERED
+        share = float(np.clip(share * factor, *SHARE_RANGE))
+    return _minimum_at(objective, coef, objective.hessian(scores, 0.0), converged=False)
 
 
-def _corrected(hessian: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+def _bfgs_update(hessian: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
     """Hessians that agree with how the gradient has changed along a step, and else differ little from what they were.
 
     ``H + y y' / y's - H s s' H / s'Hs`` for the step s and the change y, block by block.
     """
     s, y = step.reshape(len(hessian), -1, 1), change.reshape(len(hessian), -1, 1)
     image = hessian @ s
-    seen, thought = (s * y).sum(axis=1, keepdims=True), (s * image).sum(axis=1, keepdims=True)
-    if not (np.all(seen > 0) and np.all(thought > 0)):
+    measured, assumed = (s * y).sum(axis=1, keepdims=True), (s * image).sum(axis=1, keepdims=True)
+    if not (np.all(measured > 0) and np.all(assumed > 0)):
         return hessian
-    return hessian + y @ (y / seen).transpose(0, 2, 1) - image @ (image / thought).transpose(0, 2, 1)
+    return hessian + y @ (y / measured).transpose(0, 2, 1) - image @ (image / assumed).transpose(0, 2, 1)
 
 
-def _moved(
+def _search_along(
     objective: Smooth, coef: np.ndarray, scores: np.ndarray, gradient: np.ndarray, step: np.ndarray, promised: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The length gone along a step, 0 if rounding leaves nothing, and coefficients and scores at its end."""
     if objective.lower is None:
-        return _straight(objective, coef, scores, step, promised)
-    length, coef = _projected(objective, coef, scores, gradient, step)
+        return _search_slope(objective, coef, scores, step, promised)
+    length, coef = _search_within_bounds(objective, coef, scores, gradient, step)
     return length, coef, objective.scores(coef)
 
 
-def _ended(objective: Smooth, coef: np.ndarray, hessian: np.ndarray, *, converged: bool = True) -> Minimum:
+def _minimum_at(objective: Smooth, coef: np.ndarray, hessian: np.ndarray, *, converged: bool = True) -> Minimum:
     """The minimum at given coefficients, its scores and value computed afresh: those of the steps have drifted."""
     scores = objective.scores(coef)
     return Minimum(coef, scores, objective.value(coef, scores), hessian, converged)
 
 
-def _polished(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float) -> Minimum:
+def _polish(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float) -> Minimum:
     """The end of steps on a loss with flat pieces: plain Newton steps, exact on the pieces it has come to.
 
-    They settle what flat directions leave open, which the value hardly tells.
+    They determine what flat directions leave open, on which the value hardly depends.
     """
     for _ in range(POLISHING_STEPS):
         gradient = objective.gradient(coef, scores)
         step, _ = _direction(objective.hessian(scores, 0.0), gradient, _free(coef, gradient, objective))
         new = _within(coef + step, objective)
         there = objective.scores(new)
-        if not objective.value(new, there) <= value * (1 + ROUNDING):
+        if not objective.value(new, there) <= value * (1 + LINE_SEARCH_SLACK):
             break
         coef, scores = new, there
-    return _ended(objective, coef, objective.hessian(scores, 0.0))
+    return _minimum_at(objective, coef, objective.hessian(scores, 0.0))
 
 
 def _within(coef: np.ndarray, objective: Smooth) -> np.ndarray:
@@ -243,29 +252,20 @@ def _direction(
 ) -> tuple[np.ndarray, float]:
     """The Newton step, and the decrease of the value it promises."""
     hessian, slope = _masked(hessian, gradient, free, shared)
-    diagonal = np.einsum("bii->bi", hessian)
-    # Columns without curvature are scaled as if they had the smallest that can be told from none; where none has any,
-    # the step is that of steepest descent.
-    floor = float(diagonal.max(initial=0.0)) * DAMPING or 1.0
-    scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))
-    scaled = hessian * (scale[:, :, None] * scale[:, None, :])
-    damping = DAMPING
-    on_diagonal = np.einsum("bii->bi", scaled)
-    while damping < 1.0:
-        on_diagonal[...] = 1.0 + damping
-        step, promised = _solved(scaled, scale * slope)
+    scaled, scale = scaled_to_ones(hessian, LEAST_DAMPING, below=LEAST_DAMPING)
+    # Rounding may have made the Hessian of nearly dependent columns indefinite.
+    for candidate in damped(scaled, LEAST_DAMPING):
+        step, promised = _solve(candidate, scale * slope)
         if promised >= 0:
             return (scale * step).reshape(gradient.shape), promised
-        # Rounding has made the Hessian of nearly dependent columns indefinite.
-        damping *= 100.0
-    raise FloatingPointError("A refit met values that are not finite; rescale y, or look for extreme values in X.")
+    raise FloatingPointError("A refit has values that are not finite; rescale y, or remove extreme values from X.")
 
 
-def _guessed_direction(
+def _corrected_direction(
     hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None, shared: np.ndarray | None
 ) -> tuple[np.ndarray, float]:
     """The same with a Hessian that may be wrong: if it is no good, what is promised is not a number."""
-    step, promised = _solved(*_masked(hessian, gradient, free, shared))
+    step, promised = _solve(*_masked(hessian, gradient, free, shared))
     return step.reshape(gradient.shape), promised if promised >= 0 else np.nan
 
 
@@ -286,7 +286,7 @@ def _masked(
     return hessian, slope * mask
 
 
-def _solved(hessian: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, float]:
+def _solve(hessian: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, float]:
     try:
         step = np.linalg.solve(hessian, slope[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:
@@ -295,49 +295,41 @@ def _solved(hessian: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, float]:
     return step, promised if np.isfinite(promised) else np.nan
 
 
-def _straight(
+def _search_slope(
     objective: Smooth, coef: np.ndarray, scores: np.ndarray, step: np.ndarray, promised: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Along the step, all the way if the slope there is small enough, else to where it is.
 
-    Returns the length gone, and coefficients and scores there. The slope rises along the step. It is bracketed, then
-    found by false position with a bisection every third time. On flat pieces a Newton step is of any length but the
-    right one, and it pays to look closer.
+    Returns the length gone, and coefficients and scores there. On flat pieces a Newton step is of any length but the
+    right one, and it pays to search more closely.
     """
     change = objective.scores(step)
     fall, rise = (FLAT_SLOPE, FLAT_SLOPE) if objective.flat else (SMOOTH_SLOPE, SMOOTH_RISE)
-    length, low, high = 1.0, 0.0, 0.0
-    slope_low, slope_high = -2 * promised, 0.0
-    for attempt in range(1, 60):
+    length, bracket = 1.0, SlopeBracket(-2 * promised)
+    for _ in range(1, MOST_TRIALS):
         new, there = coef + length * step, scores + length * change
         slope = objective.slope_along(new, there, step, change)
         if -fall * 2 * promised <= slope <= rise * 2 * promised:
-            break
+            return length, new, there
         if slope < 0:
-            low, slope_low = length, slope
+            bracket.falls_at(length, slope)
         else:
-            high, slope_high = length, slope
-        if not high:
-            length *= 4.0
-        elif attempt % 3 == 0 or slope_high == np.inf:
-            length = 0.5 * (low + high)
-        else:
-            length = low - slope_low * (high - low) / (slope_high - slope_low)
-    else:
-        length, new, there = low, coef + low * step, scores + low * change
-    return length, new, there
+            bracket.rises_at(length, slope)
+        length = bracket.next_length(length)
+    length = bracket.low
+    return length, coef + length * step, scores + length * change
 
 
-def _projected(
+def _search_within_bounds(
     objective: Smooth, coef: np.ndarray, scores: np.ndarray, gradient: np.ndarray, step: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Backtracking along the step as the bounds bend it: the length gone, 0 if rounding leaves nothing, and the end."""
+    """Backtracking along the step projected onto the bounds: the length, 0 if nothing is gained, and the end."""
     value = objective.value(coef, scores)
-    length = 1.0
-    for _ in range(60):
+
+    def try_length(length: float) -> Trial[np.ndarray]:
         new = _within(coef + length * step, objective)
         expected = max(0.0, float(np.sum(gradient * (coef - new))))
-        if objective.value(new, objective.scores(new)) <= value - SUFFICIENT * expected + ROUNDING * value:
-            return length, new
-        length *= 0.5
-    return 0.0, coef
+        return Trial(objective.value(new, objective.scores(new)), expected, new)
+
+    found = backtrack(try_length, value, LINE_SEARCH_SLACK * value, SHORTEST_STEP)
+    return (0.0, coef) if found is None else (found[0], found[1].point)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from pauca.checks import ParameterChecks
 from pauca.estimators import SparseClassifier, SparseRegressor
-from pauca.estimators.classifier import coded
+from pauca.estimators.classifier import encode_classes
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_classes, check_data, check_table, check_target, check_weights
 from pauca.losses import CLASSIFICATION_LOSSES, Loss, SquaredError, resolve
@@ -99,7 +99,7 @@ def read_model(model: Any, intercept: Any, fit_intercept: bool | None) -> DenseM
     if intercept is not None:
         raise ValueError("The model has an intercept of its own; leave out intercept.")
     has_intercept = bool(getattr(model, "fit_intercept", True)) if fit_intercept is None else fit_intercept
-    return _checked(
+    return _validate(
         model.coef_,
         getattr(model, "intercept_", 0.0),
         has_intercept,
@@ -195,17 +195,17 @@ def _class_target(dense: DenseModel, y: np.ndarray, weights: np.ndarray, loss: L
     if len(np.unique(indices[weights > 0])) < 2:
         raise ValueError("All rows that have weight are of one class; at least two classes are needed.")
     loss = loss.for_classes(len(classes))
-    target = coded(indices, len(classes), joint=loss.joint)
+    target = encode_classes(indices, len(classes), joint=loss.joint)
     loss.check_target(target)
     return Target(target, loss, outputs), classes
 
 
 def _from_array(coef: Any, intercept: Any, fit_intercept: bool | None) -> DenseModel:
     given = 0.0 if intercept is None else intercept
-    return _checked(coef, given, True if fit_intercept is None else fit_intercept, None, None, None, False)
+    return _validate(coef, given, True if fit_intercept is None else fit_intercept, None, None, None, False)
 
 
-def _checked(
+def _validate(
     coef: Any,
     intercept: Any,
     fit_intercept: bool,

@@ -261,6 +261,6 @@ def set_fitted(
     names = getattr(estimator, "feature_names_in_", None)
     moves: list[Move] = [("add", int(j)) for j in model.support]
     models, n_features = {0: constant, model.size: model}, estimator.n_features_in_
-    estimator.path_ = Path(models, moves, stop, n_features, names, None, None, *estimator._words())
+    estimator.path_ = Path(models, moves, stop, n_features, names, None, None, *estimator._output_labels())
     estimator.k = model.size
-    estimator._choose(model.size)
+    estimator._set_size(model.size)
