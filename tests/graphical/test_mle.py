@@ -323,7 +323,7 @@ def test_graphs_that_follow_from_one_another_are_those_fitted_afresh(seed):
         np.testing.assert_allclose(
             found.entries(units), anew.theta(p)[graph.edges.first[units], graph.edges.second[units]], atol=1e-9
         )
-        point = cache.point(there)
+        point = cache.covariance(there)
         np.testing.assert_allclose(point.sigma @ anew.theta(p), np.eye(p), atol=1e-10)
         assert point.logdet == pytest.approx(p - anew.value, abs=1e-9)
         near = there

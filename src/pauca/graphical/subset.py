@@ -22,7 +22,7 @@ from pauca.tolerances import NEGLIGIBLE
 IMPORTANCE_REFITS = 400
 
 # Matrices Sigma are kept of the run's own graph and of those of its scouts. Optima are lists of blocks, and many are.
-KEPT_POINTS = 8
+KEPT_COVARIANCES = 8
 KEPT_OPTIMA = 1024
 
 # Up to so many nodes Sigma is found by inverting Theta rather than by an update.
@@ -36,7 +36,7 @@ class GraphCache(SubsetCache):
         super().__init__(limits)
         self.graph = graph
         self._optima = RecentTable[Optimum]()
-        self._points = RecentTable[ModelCovariance]({frozenset(): ModelCovariance(np.eye(graph.n_nodes), 0.0)})
+        self._covariances = RecentTable[ModelCovariance]({frozenset(): ModelCovariance(np.eye(graph.n_nodes), 0.0)})
 
     def optimum(self, support: frozenset[int], near: frozenset[int]) -> Optimum:
         """The optimum on some edges, starting from that on others."""
@@ -46,19 +46,19 @@ class GraphCache(SubsetCache):
             self._optima.keep(support, found, KEPT_OPTIMA)
         return found
 
-    def point(self, support: frozenset[int]) -> ModelCovariance:
+    def covariance(self, support: frozenset[int]) -> ModelCovariance:
         """Sigma at the optimum on some edges: updated from the most recent one, if that is near, or from Theta."""
-        found = self._points.get(support)
+        found = self._covariances.get(support)
         if found is None:
-            found = self._updated(support, next(reversed(self._points)))
-        self._points.keep(support, found, KEPT_POINTS)
+            found = self._updated(support, next(reversed(self._covariances)))
+        self._covariances.keep(support, found, KEPT_COVARIANCES)
         return found
 
     def _refitted(self, support: frozenset[int], near: frozenset[int]) -> Optimum:
         came, went, mle = support - near, near - support, self.graph.mle
 
         def sigma() -> np.ndarray:
-            return self.point(near).sigma
+            return self.covariance(near).sigma
 
         known = self._optima.get(near)
         if known is not None and len(came) == 1 and not went:
@@ -68,7 +68,7 @@ class GraphCache(SubsetCache):
         return mle.fit(support, sigma)
 
     def _updated(self, support: frozenset[int], last: frozenset[int]) -> ModelCovariance:
-        optimum, before, p = self.optimum(support, last), self._points[last], self.graph.n_nodes
+        optimum, before, p = self.optimum(support, last), self._covariances[last], self.graph.n_nodes
         if before.may_update and p > INVERTED_UP_TO:
             change = optimum.change_from(self.optimum(last, frozenset()))
             part = components(p, *optimum.tree.ends(change.kept))
@@ -148,7 +148,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
 
     @property
     def _sigma(self) -> np.ndarray:
-        return self._cache.point(self._key).sigma
+        return self._cache.covariance(self._key).sigma
 
     def _model(self, found: Snapshot) -> Model:
         """A graph in the user's units: Theta and Q for the covariance."""
@@ -171,7 +171,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
     def _move_to(self, support: list[int]) -> None:
         self._cache.optimum(frozenset(support), self._key)
         self.support = support
-        self._cache.point(self._key)
+        self._cache.covariance(self._key)
 
     def _decrease_to(self, support: frozenset[int]) -> float:
         return self.value - self._cache.optimum(support, self._key).value
@@ -225,4 +225,4 @@ class GraphSubset(RefittedSubset[GraphCache]):
         """Gains by closed form once an edge is out and all others are refitted."""
         for out in self.support:
             if self._may_replace(out).any():
-                yield out, self.graph.edge_gains(self._cache.point(self._key - {out}).sigma)
+                yield out, self.graph.edge_gains(self._cache.covariance(self._key - {out}).sigma)
