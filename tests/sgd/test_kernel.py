@@ -289,7 +289,7 @@ def test_the_loss_is_that_of_the_library(loss):
 
 @pytest.mark.parametrize("loss", [SquaredHinge(), Poisson(), type("Own", (SquaredError,), {})()], ids=repr)
 def test_losses_that_are_not_compiled(loss):
-    with pytest.raises(ValueError, match=f"no compiled form of {re.escape(repr(loss))}; take SquaredError, Huber"):
+    with pytest.raises(ValueError, match=f"no compiled form of {re.escape(repr(loss))}; use SquaredError, Huber"):
         compiled_slope(loss)
 
 
