@@ -11,7 +11,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 import pauca
 from pauca import ModelFileError, Path, PaucaWarning, SparseClassifier, SparseRegressor, Stop, select
-from pauca.constraints.limits import Limits
+from pauca.constraints.units import Limits
 from pauca.custom.objective import CustomProblem
 from pauca.custom.subset import CustomSubset
 from pauca.export.files import JsonReader

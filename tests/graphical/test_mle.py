@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pauca.constraints.limits import Limits
+from pauca.constraints.units import Limits
 from pauca.graphical import mle, objective
 from pauca.graphical.blocks import blocks
 from pauca.graphical.covariance import NoMaximumError

@@ -168,7 +168,7 @@ def test_a_second_ctrl_c_interrupts_as_usual(hard):
 @pytest.mark.usefixtures("quiet")
 def test_ctrl_c_in_the_middle_of_a_move(hard, monkeypatch):
     """The history knows only whole moves: the half-made one is not in it."""
-    from pauca.solvers.inverse_factor import InverseFactor
+    from pauca.solvers.factorisation import InverseFactor
 
     append, calls = InverseFactor.append, []
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pauca.solvers.damping import damped, damped_inverse, scaled_to_ones
+from pauca.solvers.factorisation import damped, damped_inverse, scaled_to_ones
 from pauca.solvers.line_search import SlopeBracket, Trial, backtrack, exact_length
 
 

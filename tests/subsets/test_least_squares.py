@@ -7,7 +7,7 @@ import pytest
 
 from pauca.design import make_design
 from pauca.objectives import LeastSquares
-from pauca.solvers.inverse_factor import InverseFactor
+from pauca.solvers.factorisation import InverseFactor
 from pauca.subsets.least_squares import LeastSquaresSubset
 from problems import DESIGNS, ar_problem, integers, objective
 

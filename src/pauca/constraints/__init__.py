@@ -1,6 +1,5 @@
 """What is chosen, and what may be chosen together."""
 
-from pauca.constraints.limits import Limits
-from pauca.constraints.units import Units
+from pauca.constraints.units import Limits, Units
 
 __all__ = ["Limits", "Units"]

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from joblib import cpu_count
 
-from pauca.constraints.limits import Limits
 from pauca.constraints.parsing import Columns, ConstraintParser
-from pauca.constraints.units import Units
+from pauca.constraints.units import Limits, Units
 from pauca.crf.feature_groups import RedundantSensors, column_sensors, find_redundant
 from pauca.crf.inference import ChainInference, load_kernels
 from pauca.crf.input import Sequences

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.constraints.limits import Limits
+from pauca.constraints.units import Limits
 from pauca.custom.gradient_check import check_objective
 from pauca.custom.objective import CustomProblem, Objective
 from pauca.custom.options import CHECK, ObjectiveOptions, as_objective, check_generator, check_size, parse_limits

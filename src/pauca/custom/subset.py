@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pauca.constraints.limits import Limits
+from pauca.constraints.units import Limits
 from pauca.custom.fits import TRIAL_WITHIN, Fits, PartialFit, diverged
 from pauca.custom.local_quadratic import LocalQuadratic
 from pauca.custom.objective import CustomProblem

@@ -1,9 +1,10 @@
-"""What SparseRegressor and SparseClassifier share: from checked input to a path, and from the path to attributes."""
+"""What SparseRegressor and SparseClassifier share: from checked input to a path, and questions to the fitted model."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,6 @@ from pauca.constraints.parsing import Columns, ConstraintParser, check_independe
 from pauca.design import Design, make_design
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
-from pauca.estimators.sensitivity import FitData, find_alternatives, measure_stability
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
 from pauca.losses.checks import check_loss
@@ -26,12 +26,70 @@ from pauca.model_selection.selection import Selection, by_criterion, by_folds, c
 from pauca.model_selection.sizes import largest_size, size_range_for
 from pauca.results.choice import Choice
 from pauca.results.path import Path
-from pauca.results.stability import Stability
-from pauca.search.driver import Goal
+from pauca.results.stability import Stability, count_choices, halves
+from pauca.search.driver import Budget, Goal
 from pauca.search.history import Move
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun, Target
 from pauca.warnings import PaucaWarning
+
+
+@dataclass(frozen=True, eq=False)
+class FitData:
+    """What a fit was made from: references to the user's own arrays, never copies, and never in a file."""
+
+    problem: LinearProblem
+    weights: np.ndarray
+    y: np.ndarray
+
+
+def find_alternatives(data: FitData, path: Path, size: int, count: int) -> list[dict[str, Any]]:
+    """For each feature of the model of ``size`` the best ``count`` others in its place, refitted."""
+    subset = data.problem.begin(data.weights).subset
+    model, null = path[size], path[0].objective
+    for unit in model.units.tolist():
+        if unit not in subset.support:
+            subset.add(unit)
+    found = subset.replacements(count) if subset.support else {}
+    order = model.units[np.argsort(-model.importance, kind="stable")]
+    return [
+        {
+            "feature": path.unit_name(int(unit)),
+            "replacement": path.unit_name(swap.into),
+            "objective": model.objective - swap.decrease,
+            "explained_lost": -swap.decrease / null if null > 0 else 0.0,
+        }
+        for unit in order
+        for swap in found.get(int(unit), [])
+    ]
+
+
+def measure_stability(
+    data: FitData,
+    path: Path,
+    size: int,
+    n_resamples: int,
+    random_state: int | None,
+    n_jobs: int | None,
+    *,
+    stratify: bool,
+) -> Stability:
+    """How often each feature is chosen when ``size`` of them are chosen on random halves of the rows."""
+    strata = data.y if stratify else np.zeros(len(data.weights))
+    resamples = halves(n_resamples, data.weights, strata, random_state)
+    supports: list[list[str]] = [[] for _ in resamples]
+
+    def job(number: int) -> Callable[[Budget], None]:
+        def work(budget: Budget) -> None:
+            history = data.problem.begin(resamples[number]).advance(Goal(max(1, size)), budget)
+            best = history.best[max(known for known in history.best if known <= size)]
+            supports[number] = [path.unit_name(unit) for unit in best.support]
+
+        return work
+
+    ParallelRuns(Budget(), effective_n_jobs(n_jobs), cpu_count()).run([job(number) for number in range(len(resamples))])
+    chosen = [path.unit_name(int(unit)) for unit in path[size].units]
+    return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")
 
 
 class SparseModel(FittedModel):

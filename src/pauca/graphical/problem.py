@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from pauca.constraints.limits import Limits
+from pauca.constraints.units import Limits
 from pauca.design import Design, make_design
 from pauca.graphical.covariance import covariance, moments_about, shrink_correlations
 from pauca.graphical.edges import Edges

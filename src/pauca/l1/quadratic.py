@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from pauca.l1.objective import duality_gap
-from pauca.solvers.damping import damped
+from pauca.solvers.factorisation import damped
 
 # A share of the diagonal that keeps Hessians of dependent columns invertible, and steps from following rounding where
 # the Hessian is singular. It bends steps, not the objective; solving twice straightens them.

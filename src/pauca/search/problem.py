@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pauca.constraints.limits import Limits
-from pauca.constraints.units import Units
+from pauca.constraints.units import Limits, Units
 from pauca.design import Design, make_design
 from pauca.losses import Loss
 from pauca.model import Model

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pauca.constraints.limits import Limits
-from pauca.constraints.units import Units
+from pauca.constraints.units import Limits, Units
 from pauca.losses import Loss
 from pauca.methods import Forward
 from pauca.model import Model

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pauca.solvers.damping import damped, scaled_to_ones
+from pauca.solvers.factorisation import damped, scaled_to_ones
 from pauca.solvers.line_search import SlopeBracket, Trial, backtrack
 from pauca.tolerances import LINE_SEARCH_SLACK
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg.blas import dgemm
 
-from pauca.solvers.damping import damped_inverse
+from pauca.solvers.factorisation import damped_inverse
 from pauca.solvers.line_search import SlopeBracket
 from pauca.tolerances import LINE_SEARCH_SLACK, SUFFICIENT_DECREASE
 

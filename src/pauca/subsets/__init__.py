@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.constraints.limits import Limits
-from pauca.constraints.units import Units
+from pauca.constraints.units import Limits, Units
 from pauca.design import Design
 from pauca.losses import Loss
 from pauca.objectives import LeastSquares, SmoothObjective

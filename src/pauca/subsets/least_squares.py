@@ -8,10 +8,10 @@ from copy import copy
 
 import numpy as np
 
-from pauca.constraints.limits import Limits
+from pauca.constraints.units import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import GramRows, LeastSquares
-from pauca.solvers.inverse_factor import InverseFactor
+from pauca.solvers.factorisation import InverseFactor
 from pauca.subsets.base import Swap, digest, first_largest, first_smallest, is_lower, require_memory
 from pauca.subsets.candidates import Candidates, best_exchange, best_replacements, greedy_order, highest_first
 from pauca.tolerances import DEPENDENT_BELOW, NEGLIGIBLE
