@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
 from pauca import SparseRegressor
-from pauca.methods import Backward, Exchange, FoBa, Forward
+from pauca.methods import Backward, Exchange, FoBa, Forward, Replacement
 from problems import DESIGNS, METHODS, ar_problem, integers, objective
 
 VARIANTS = [
@@ -26,6 +26,10 @@ VARIANTS = [
     ),
     Exchange(),
     Exchange(scouts=(), detour=0),
+    Forward(rule="functional", min_line_gain=1e-3),
+    FoBa(compare="fixed", removal_tol=1e-3),
+    Replacement(),
+    Replacement(full=False),
 ]
 
 

@@ -10,7 +10,7 @@ from pauca.version import __version__
 
 LOSSES_FOR_NUMBERS = ("squared_error", "huber", "absolute_error", "quantile", "poisson")
 LOSSES_FOR_CLASSES = ("log_loss", "hinge", "squared_hinge")
-METHODS = ("exchange", "forward", "foba", "backward")
+METHODS = ("exchange", "forward", "stepwise", "foba", "backward", "replacement")
 CRITERIA = ("aic", "bic", "ebic")
 RULES = ("1se", "best")
 

@@ -135,6 +135,10 @@ class CustomSubset(RefittedSubset[CustomCache]):
         close = not self.problem.costly and len(support) != self.size
         return fits.difference(self._fit, fits.trial(support, self._fit), COMPARED_WITHIN if close else TRIAL_WITHIN)
 
+    def coefficient_sizes(self) -> np.ndarray:
+        squares = np.square(self._cache.fits.point(self._fit))
+        return np.sqrt(self.problem.totals(squares)[self.support])
+
     def _fill_bytes(self, units: list[int]) -> int:
         return FILLED_ARRAYS * 8 * len(self.problem.coords(units)) ** 2
 

@@ -168,6 +168,12 @@ class GraphSubset(RefittedSubset[GraphCache]):
             free=found.intercept / graph.spread**2,
         )
 
+    def coefficient_sizes(self) -> np.ndarray:
+        """Sizes of the chosen entries of Theta, for the covariance."""
+        edges, spread = np.array(self.support, dtype=np.intp), self.graph.spread
+        ends = spread[self.graph.edges.first[edges]] * spread[self.graph.edges.second[edges]]
+        return np.abs(self._optimum.entries(self.support)) / ends
+
     def _move_to(self, support: list[int]) -> None:
         self._cache.optimum(frozenset(support), self._key)
         self.support = support

@@ -6,11 +6,21 @@ from pauca.methods.backward import Backward
 from pauca.methods.exchange import Exchange
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward
+from pauca.methods.replacement import Replacement
 from pauca.search.driver import Method
 
-__all__ = ["Backward", "Exchange", "FoBa", "Forward", "resolve"]
+__all__ = ["Backward", "Exchange", "FoBa", "Forward", "Replacement", "resolve"]
 
-METHODS = {"backward": Backward, "exchange": Exchange, "foba": FoBa, "forward": Forward}
+METHODS = {
+    "backward": Backward,
+    "exchange": Exchange,
+    "foba": FoBa,
+    "forward": Forward,
+    "replacement": Replacement,
+}
+
+# Forward selection as textbooks have it; "forward" is the rule of the papers.
+STEPWISE = "stepwise"
 
 
 def resolve(method: str | Method) -> Method:
@@ -21,9 +31,11 @@ def resolve(method: str | Method) -> Method:
     >>> resolve("foba").nu
     0.5
     """
+    if method == STEPWISE:
+        return Forward(rule="refit")
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]()
     if not isinstance(method, str | type) and hasattr(method, "moves"):
         return method
-    names = ", ".join(repr(name) for name in sorted(METHODS))
+    names = ", ".join(repr(name) for name in sorted([*METHODS, STEPWISE]))
     raise ValueError(f"method must be one of {names} or an object from pauca.methods such as FoBa(); got {method!r}.")

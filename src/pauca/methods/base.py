@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pauca.search.driver import Goal
 from pauca.search.history import History, Stop
 from pauca.subsets.base import Subset
@@ -18,7 +20,27 @@ class GrowingMethod:
         return history.size
 
 
-def next_addition(subset: Subset, rule: str, tol: float) -> int | Stop:
+@dataclass(frozen=True)
+class LineStops:
+    """The stops of Liu, Fujimaki and Ye (2014), Algorithm 1, lines 4 and 5, made before a feature is added.
+
+    ``min_line_gain`` is their delta, ``gradient_tol`` their epsilon; 0 for none.
+    """
+
+    min_line_gain: float = 0.0
+    gradient_tol: float = 0.0
+
+    def reached(self, subset: Subset) -> bool:
+        """Whether no candidate gains enough along its own coordinate, or no slope is steep enough."""
+        if self.gradient_tol and subset.largest_slope() < self.gradient_tol:
+            return True
+        if not self.min_line_gain:
+            return False
+        unit = subset.best_addition("objective")
+        return unit is None or subset.gain_alone(unit) < self.min_line_gain
+
+
+def next_addition(subset: Subset, rule: str, tol: float, stops: LineStops | None = None) -> int | Stop:
     """The unit to add next, or why there is none.
 
     The gain compared with ``tol`` is the decrease after refitting, and a unit that gains less is not added (Zhang 2011,
@@ -29,6 +51,8 @@ def next_addition(subset: Subset, rule: str, tol: float) -> int | Stop:
     unit = subset.best_addition(rule)
     if unit is None:
         return Stop.LIMITS if subset.held_back() else Stop.EXHAUSTED
+    if stops is not None and stops.reached(subset):
+        return Stop.TOLERANCE
     gain = subset.decrease(unit)
     if gain <= subset.negligible:
         return Stop.NO_GAIN

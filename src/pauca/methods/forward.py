@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.methods.base import GrowingMethod, next_addition
+from pauca.methods.base import GrowingMethod, LineStops, next_addition
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
 from pauca.subsets.base import RULES, Subset
@@ -23,28 +23,47 @@ class Forward(GrowingMethod):
     ``k >= 2 beta |w|_1^2 / eps`` features, Q is within ``eps`` of ``Q(w)``, for any w; beta is the largest curvature
     of Q along a coordinate.
 
+    The papers' rule, "objective", looks at the decrease along the new coordinate alone. Forward stepwise regression as
+    in textbooks and in R's ``regsubsets(method = "forward")`` looks at the decrease after refitting: that is
+    ``rule="refit"``, for which ``method="stepwise"`` is the short name.
+
     Parameters
     ----------
-    rule : {"objective", "gradient", "refit"}, default="objective"
-        How candidates are ranked: by the decrease of Q along the new coordinate alone, by the size of the gradient
-        (which depends on the units of columns), or by the decrease once all coefficients are refitted.
+    rule : {"objective", "gradient", "refit", "functional"}, default="objective"
+        How candidates are ranked: by the decrease of Q along the new coordinate alone; by the size of the gradient
+        (which depends on the units of columns); by the decrease once all coefficients are refitted; or by how well the
+        column by itself fits the gradient with respect to the scores, as in functional gradient boosting (for squared
+        loss without a ridge the same as "objective").
+    min_line_gain : float, default=0.0
+        Stop before an addition if no candidate lowers Q by this much along its own coordinate, the others fixed: delta
+        of Liu, Fujimaki and Ye (2014), Algorithm 1. The ``tol`` of the estimators is compared with the decrease after
+        refitting, which is larger.
+    gradient_tol : float, default=0.0
+        Stop before an addition if no slope of Q is above this in absolute value, in the units of the columns: epsilon
+        of the same algorithm.
 
     Examples
     --------
     >>> from pauca.methods import Forward
-    >>> Forward(rule="refit")
-    Forward(rule='refit')
+    >>> Forward(rule="gradient", gradient_tol=0.01).gradient_tol
+    0.01
     """
 
     rule: str = "objective"
+    min_line_gain: float = 0.0
+    gradient_tol: float = 0.0
 
     def __post_init__(self) -> None:
-        ParameterChecks("Forward").one_of("rule", self.rule, RULES)
+        check = ParameterChecks("Forward")
+        check.one_of("rule", self.rule, RULES)
+        check.number("min_line_gain", self.min_line_gain)
+        check.number("gradient_tol", self.gradient_tol)
 
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """Additions until the goal is reached or no feature lowers Q."""
+        stops = LineStops(self.min_line_gain, self.gradient_tol)
         while not goal.reached(subset.size):
-            step = next_addition(subset, self.rule, goal.tol)
+            step = next_addition(subset, self.rule, goal.tol, stops)
             if isinstance(step, Stop):
                 return step
             yield ("add", step)

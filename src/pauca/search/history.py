@@ -27,6 +27,7 @@ class Stop(StrEnum):
     EXHAUSTED = "exhausted"
     LIMITS = "limits"
     STEPS = "steps"
+    REPEATED = "repeated"
     TIME = "time"
     CALLBACK = "callback"
     INTERRUPTED = "interrupted"
@@ -46,6 +47,7 @@ _MESSAGES = {
     Stop.EXHAUSTED: "Nothing is left to choose: the rest is constant, depends on what was chosen, or was left out.",
     Stop.LIMITS: "Nothing further fits in the limits given: budget, max_per_group, never.",
     Stop.STEPS: "The largest number of steps was reached.",
+    Stop.REPEATED: "Removals led back to a model that the search had left; it would go in circles.",
     Stop.TIME: "The time limit was reached.",
     Stop.CALLBACK: "The callback asked to stop.",
     Stop.INTERRUPTED: "The run was interrupted from the keyboard.",

@@ -14,8 +14,9 @@ from pauca.constraints.units import Limits
 from pauca.model import Model, Snapshot
 from pauca.tolerances import LEAST_SHARE, TIED_WITHIN
 
-RULES = ("objective", "gradient", "refit")
-"""How candidates are ranked: decrease of Q along one coordinate, size of the gradient, decrease after refitting."""
+RULES = ("objective", "gradient", "refit", "functional")
+"""How candidates are ranked: decrease of Q along one coordinate, size of the gradient, decrease after refitting, or how
+well a column by itself fits the gradient with respect to the scores."""
 
 REMOVALS = ("refit", "zero")
 """What a removal is taken to cost: the increase of Q after refitting the others, or before."""
@@ -73,6 +74,22 @@ class Subset(Protocol):
 
     def decrease(self, unit: int) -> float:
         """By how much adding ``unit`` and refitting would lower the value."""
+        ...
+
+    def gain_alone(self, unit: int) -> float:
+        """By how much the value falls if the coefficients of ``unit`` move and all others stay."""
+        ...
+
+    def largest_slope(self) -> float:
+        """The largest size of the gradient over the units that may be added, in the user's units of the columns."""
+        ...
+
+    def zero_cost(self, unit: int) -> float:
+        """By how much the value rises if the coefficients of a chosen unit become zero and all others stay."""
+        ...
+
+    def coefficient_sizes(self) -> np.ndarray:
+        """Length of each chosen unit's coefficients in the user's units, in the order of ``support``."""
         ...
 
     def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -182,6 +182,25 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def decrease(self, unit: int) -> float:
         return self._decrease_to(frozenset([*self.support, unit]))
 
+    def gain_alone(self, unit: int) -> float:
+        return self._gain_alone(unit)
+
+    def largest_slope(self) -> float:
+        addable = self._addable()
+        squares = self._score_additions("gradient", addable).gains
+        return float(np.sqrt(np.max(squares[addable], initial=0.0)))
+
+    def zero_cost(self, unit: int) -> float:
+        return self._zero_costs([unit], np.inf)[unit]
+
+    def coefficient_sizes(self) -> np.ndarray:
+        # Of a linear model; other kinds of subset have coefficients of other kinds.
+        objective: Any = self.objective  # type: ignore[attr-defined]
+        model = objective.finish([self.snapshot()])[0]
+        squares = np.square(np.atleast_2d(model.coef)).sum(axis=0)
+        totals = np.bincount(objective.units.owner[model.support], weights=squares, minlength=len(self.usable))
+        return np.sqrt(totals[self.support])
+
     def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
         removable = self.limits.removable(self.support)
         units = [unit for unit, may in zip(self.support, removable, strict=True) if may]
@@ -278,7 +297,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def _find_addition(self, rule: str) -> int | None:
         addable = self._addable()
         while addable.any():
-            scores = self._score_additions(rule, addable)
+            scores = self._functional_scores(addable) if rule == "functional" else self._score_additions(rule, addable)
             gains = np.where(addable, self.limits.per_price(scores.gains), -np.inf)
             found = first_largest(gains) if scores.exact else self._best_of_few(gains, rule)
             if found is None:  # no unit has a slope: any will do
@@ -288,6 +307,17 @@ class RefittedSubset(ABC, Generic[CacheT]):
             self._cache.redundant.add(found)
             addable[found] = False
         return None
+
+    def _functional_scores(self, addable: np.ndarray) -> AdditionScores:
+        """How much of the gradient with respect to the scores each column fits by itself: slopes of columns of scale 1.
+
+        Squares, as for the rule "gradient", from which it differs by the scale of the columns.
+        """
+        objective: Any = getattr(self, "objective", None)
+        if getattr(objective, "design", None) is None or not objective.units.single:
+            raise ValueError("rule='functional' fits the gradient by one column; this search does not choose columns.")
+        scale = np.where(objective.design.usable, objective.design.spread, 1.0)
+        return AdditionScores(self._score_additions("gradient", addable).gains / scale**2, exact=True)
 
     def _best_of_few(self, estimates: np.ndarray, rule: str) -> int | None:
         """Of the few units with the highest estimates (per price), the one whose exact gain is the highest."""

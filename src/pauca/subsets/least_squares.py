@@ -75,9 +75,12 @@ class LeastSquaresSubset:
         """No answer takes long."""
 
     def best_addition(self, rule: str) -> int | None:
-        scores = self._computed_candidates().scores(rule, self.value)
+        candidates = self._computed_candidates()
+        scores = candidates.scores("gradient" if rule == "functional" else rule, self.value)
+        if rule == "functional":
+            scores = np.divide(scores, self.objective.design.spread, out=scores, where=self.objective.design.usable)
         if not self.limits.trivial:
-            gains = scores * np.abs(scores) if rule == "gradient" else scores
+            gains = scores * np.abs(scores) if rule in {"gradient", "functional"} else scores
             addable = self.limits.addable(self.support, len(scores))
             scores = np.where(addable, self.limits.per_price(gains), -np.inf)
         best = first_largest(scores)
@@ -86,6 +89,21 @@ class LeastSquaresSubset:
     def decrease(self, feature: int) -> float:
         candidates = self._computed_candidates()
         return float(0.5 * candidates.slope[feature] ** 2 / candidates.residual[feature])
+
+    def gain_alone(self, feature: int) -> float:
+        candidates = self._computed_candidates()
+        return float(0.5 * candidates.slope[feature] ** 2 / candidates.curvature[feature])
+
+    def largest_slope(self) -> float:
+        slopes = self._computed_candidates().scores("gradient", self.value)
+        addable = self.limits.addable(self.support, len(slopes))
+        return float(np.max(slopes[addable], initial=0.0))
+
+    def zero_cost(self, feature: int) -> float:
+        return float(self.removal_costs("zero")[self.support.index(feature)])
+
+    def coefficient_sizes(self) -> np.ndarray:
+        return np.abs(self.coef) / self.objective.design.spread[self.support]
 
     def removal_costs(self, removal: str) -> np.ndarray:
         if removal == "zero":
