@@ -131,7 +131,7 @@ def test_what_steps_carry_along_is_what_is_there(name, solver):
         ball = BallObjective.of(
             make_design(X, np.full(6, 1 / 6), center=True), y, kind.loss.tuned(y, np.full(6, 1 / 6))
         )
-        for step in itertools.islice(frank_wolfe_steps(ball, ball.loss, 2.0, ball.null, solver, closed=False), 40):
+        for step in itertools.islice(frank_wolfe_steps(ball, ball.loss, 2.0, ball.null, solver), 40):
             found = ball.scores(step.iterate)
             exact = ball.duality_gap(ball.loss, 2.0, step.iterate, found, ball.gradient(ball.loss, found, step.iterate))
             assert step.value == pytest.approx(exact.value, abs=1e-10 * ball.null_value)
@@ -188,7 +188,8 @@ def test_forward_steps_keep_the_rate_of_the_theorem(name, step_rule):
     assert ball.smoothness(ball.loss) == pytest.approx(beta)
     least = best_in_ball(kind, X, y, radius, ridge=0.05)
     gaps = []
-    steps = frank_wolfe_steps(ball, ball.loss, radius, ball.null, "forward", closed=step_rule == "closed")
+    smoothness = ball.smoothness(ball.loss) if step_rule == "closed" else None
+    steps = frank_wolfe_steps(ball, ball.loss, radius, ball.null, "forward", smoothness=smoothness)
     for t, seen in enumerate(itertools.islice(steps, 120)):
         gaps.append(seen.gap)
         if t:
@@ -212,7 +213,7 @@ def test_the_best_lower_bound_may_come_from_another_step_than_the_best_model():
     X, y = correlated(ALL["squared_error"], n=40, d=8)
     design = make_design(X, shares(None, 40), center=True)
     ball = BallObjective.of(design, y[None], SquaredError())
-    steps = [*itertools.islice(frank_wolfe_steps(ball, ball.loss, 2.0, ball.null, "forward", closed=False), 30)]
+    steps = [*itertools.islice(frank_wolfe_steps(ball, ball.loss, 2.0, ball.null, "forward"), 30)]
     found = Search(ball, SearchSettings("forward", max_iter=30, tol=1e-12)).run(2.0)
     assert found.lower == pytest.approx(max(0, *(seen.lower for seen in steps)))
     assert found.value == pytest.approx(min(seen.value for seen in steps))

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from pauca import SparseClassifier, SparseRegressor, losses, theory
 from pauca.losses import Huber, LogLoss, Loss, Poisson
-from pauca.methods import FoBa, Forward
+from pauca.methods import FoBa, Forward, Replacement
 from pauca.projections import onto_l1_ball
 from pauca.theory import Constants
 
@@ -22,6 +22,10 @@ CALLS = {
     "ball_accuracy": {"loss": "log_loss", "radius": 3.0, "steps": 50, **UNITS},
     "ball_steps": {"loss": "log_loss", "radius": 3.0, "accuracy": 0.02, **UNITS},
     "bounds_table": {"loss": "log_loss", "accuracy": 0.02, "norm": 3.0, "confidence": 0.8, **UNITS},
+    "epoch_accuracy": {
+        **{"steps": 900, "learning_rate": 0.02, "gradient_norm": 3.0, "distance": 1.5, "center_radius": 2.0},
+        **{"confidence": 0.8, "distance_bound": 1.7},
+    },
     "foba_additions": {"decrease": 1.5, "tol": 0.02, "nu": 0.3},
     "foba_additions_by_gradient": {"loss": "huber", "decrease": 1.5, "gradient": 0.02, "nu": 0.3, **UNITS},
     "foba_errors": {"tol": 0.02, "n_weak": 2, "curvature": 0.5, "single": 1.2},
@@ -39,16 +43,24 @@ CALLS = {
     "magnitude_draws": {"loss": "squared_error", "norm": 3.0, "accuracy": 0.02, "confidence": 0.8, **UNITS},
     "moment_draws": {"loss": "squared_error", "norm": 3.0, "accuracy": 0.02, "confidence": 0.8},
     "moment_norm": {"coef": [3.0, -2.0], "moments": [1.0, 4.0]},
+    "noise_distance": {"n_reference": 4, "n_weak": 2, "tol": 0.02, "confidence": 0.8, **NOISE},
     "noise_excess": {"n_reference": 4, "n_weak": 2, "tol": 0.02, "confidence": 0.8, **NOISE},
+    "noise_excess_if_larger": {"n_reference": 4, "tol": 0.02, "confidence": 0.8, "noise": 0.7, "n_samples": 400},
     "noise_selection": {"n_weak": 2, "curvature": 0.6},
     "noise_sparsity": {"n_reference": 4, "curvature": 0.6},
     "noise_sparsity_for_excess": {"n_reference": 4, "curvature": 0.6},
     "noise_tolerance": {"n_features": 300, **NOISE},
+    "noise_tolerance_for_exact": {"n_features": 300, "confidence": 0.8, **NOISE},
+    "noise_tolerance_if_larger": {"n_reference": 4, "confidence": 0.8, "noise": 0.7, "n_samples": 400},
     "noise_tolerance_to_select": {"n_features": 300, "confidence": 0.8, **NOISE},
     "noise_tolerance_to_stop": {"n_features": 300, "n_reference": 4, "confidence": 0.8, "misfit": 0.1, **NOISE},
     "noise_visible": {"tol": 0.02, "curvature": 0.6},
     "norm_bound": CURVED,
     "repeats": {"confidence": 0.8},
+    "replacement_excess": {
+        **{"loss": "squared_error", "k": 200, "n_reference": 4, "curvature": 0.5},
+        **{"step_decrease": 0.01, "start_excess": 0.5, "swaps": 3, **UNITS},
+    },
     "replacement_features": {"loss": "squared_error", "n_reference": 4, "curvature": 0.5, **UNITS},
     "replacement_swaps": {"loss": "squared_error", "k": 200, "accuracy": 0.02, **CURVED, **UNITS},
     "sampling_accuracy": {"loss": "hinge", "norm": 3.0, "k": 50, **UNITS},
@@ -68,6 +80,9 @@ BAD = {
     **dict.fromkeys(["confidence", "nu", "error"], SHARE),
     **dict.fromkeys(["k", "steps", "samples", "n_reference", "n_samples", "n_features"], COUNT),
     **dict.fromkeys(["ridge", "misfit", "least"], NOT_NEGATIVE),
+    **dict.fromkeys(["learning_rate", "gradient_norm", "center_radius", "distance_bound"], POSITIVE),
+    **dict.fromkeys(["distance", "step_decrease", "start_excess"], NOT_NEGATIVE),
+    "swaps": (-1, 1.5, "1", None, True),
     "n_weak": (-1, 1.5, "1", None, True),
     "gradient": (-1.0, np.nan, np.inf, "1", None, True),
     "loss": ("poisson", "nonsense", Poisson(), Huber, 1.0, None),
@@ -94,7 +109,7 @@ def test_invalid_arguments_raise_errors(name):
             if value is None and optional:
                 continue
             # What is not a number, or not a whole one where that is needed, is of the wrong type.
-            whole = BAD[argument] is COUNT or argument == "n_weak"
+            whole = BAD[argument] is COUNT or argument in {"n_weak", "swaps"}
             wrong_type = isinstance(value, str | bool | None) or (whole and not isinstance(value, int))
             error = TypeError if wrong_type and argument not in {"loss", "coef", "moments"} else ValueError
             with pytest.raises(error, match=r"[a-z]") as raised:
@@ -127,6 +142,10 @@ def test_contradictory_arguments_raise_errors():
         theory.noise_sparsity(n_reference=1, curvature=2)
     with pytest.raises(ValueError, match="needs k of at least 19 with these constants; got 5"):
         theory.replacement_swaps("squared_error", k=5, n_reference=4, curvature=1.0, decrease=1.0, accuracy=0.1)
+    with pytest.raises(ValueError, match="needs k of at least 19 with these constants; got 5"):
+        theory.replacement_excess("squared_error", k=5, n_reference=4, curvature=1.0, step_decrease=0.0)
+    with pytest.raises(ValueError, match="Give step_decrease, start_excess, or both"):
+        theory.replacement_excess("squared_error", k=50, n_reference=4, curvature=1.0)
     with pytest.raises(ValueError, match="'hinge' has a kink"):
         theory.forward_features_if_curved("hinge", accuracy=0.1, **CURVED)
     with pytest.raises(ValueError, match="least cannot be above largest"):
@@ -149,6 +168,10 @@ LOUD = {"noise": 2.0, "n_samples": 100, "curvature": 0.5}
 STOP = 0.3 + 0.108 * (16 * math.log(160) + 0.1 * math.log(2 * math.e / 0.05))
 SELECT = 0.216 * (8 * math.log(160) + 0.5 * math.log(2 * math.e / 0.1))
 EXCESS = 0.04 * (74 + 13.5 * math.log(2 * math.e / 0.1)) + 10.8
+QUIET = {name: LOUD[name] for name in ("noise", "n_samples")}
+TAIL = math.log(2 * math.e / 0.1)
+EPOCH = {"steps": 100, "learning_rate": 0.1, "gradient_norm": 2.0, "confidence": 1 - math.exp(-2)}
+REPLACED = {"loss": "squared_error", "k": 67, "n_reference": 4, "curvature": 0.5}
 FORMULAS = [
     ("sampling_features", {"loss": "squared_error", "norm": 3.0, "accuracy": 0.1}, 90),
     ("sampling_features", {"loss": "squared_error", "norm": 3.0, "accuracy": 0.1, "scale": 2.0, "ridge": 1.0}, 270),
@@ -186,6 +209,14 @@ FORMULAS = [
     ("noise_visible", {"tol": 0.25, "curvature": 0.5}, 8.0),
     ("noise_excess", {"n_reference": 2, "n_weak": 3, "tol": 0.1, "confidence": 0.9, **LOUD}, EXCESS),
     ("noise_sparsity_for_excess", {"n_reference": 1, "curvature": 1.0}, 83),
+    ("noise_distance", {"n_reference": 2, "n_weak": 3, "tol": 0.1, "confidence": 0.8, **LOUD}, math.sqrt(4 * EXCESS)),
+    ("noise_excess_if_larger", {"n_reference": 2, "tol": 0.1, "confidence": 0.9, **QUIET}, 0.216 * TAIL - 0.14),
+    ("noise_tolerance_if_larger", {"n_reference": 2, "confidence": 0.9, **QUIET}, 0.54 * TAIL),
+    ("noise_tolerance_for_exact", {"n_features": 10, "confidence": 0.7, **LOUD}, 4.32 * math.log(160)),
+    ("epoch_accuracy", {**EPOCH, "center_radius": 3.0, "distance": 1.0}, 3.45),
+    ("replacement_excess", {**REPLACED, "step_decrease": 0.01}, 0.16),
+    ("replacement_excess", {**REPLACED, "start_excess": 1.0, "swaps": 2}, (15 / 16) ** 2),
+    ("replacement_excess", {**REPLACED, "start_excess": 0.1, "step_decrease": 0.01}, 0.1),
     ("tight_error", {"k": 8, "radius": 3.0}, 0.5),
     ("tight_features", {"error": 0.5, "radius": 3.0}, 8),
 ]
@@ -509,6 +540,8 @@ def test_replacements_compete_with_fewer_features(seed):
             half_squares(X[:, s], y, np.linalg.lstsq(X[:, s], y)[0]) for s in map(list, combinations(range(20), size))
         )
         assert path[k].objective <= best + 1e-12
+        replaced = SparseRegressor(k=k, method=Replacement(), fit_intercept=False).fit(X, y)
+        assert replaced.objective_ <= best + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(5))

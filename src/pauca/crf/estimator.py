@@ -90,6 +90,15 @@ class SparseTagger(PathMixin, BaseEstimator):
         Cost of every column, or group. Sensors are ranked by gain per cost.
     budget : float or None, default=None
         The largest total cost.
+    fit_biases : bool, default=True
+        Whether every label has a bias b, in every model and not counted. Without biases a constant column may be
+        chosen in their place.
+    standardize : bool, default=True
+        Whether weights are those of columns divided by their scale, in ridges and gradients. The predictions of a model
+        with given sensors and without a ridge do not depend on it.
+    exact_refits : bool, default=False
+        Whether models on the way are fitted as closely as those returned. By default they are not, which saves most of
+        the time; among nearly equal sensors the choice may differ.
     time_limit : float or None, default=None
         Seconds after which the search stops and the best models so far are kept.
     callback : callable or None, default=None
@@ -171,6 +180,9 @@ class SparseTagger(PathMixin, BaseEstimator):
         never: Any = None,
         costs: Any = None,
         budget: float | None = None,
+        fit_biases: bool = True,
+        standardize: bool = True,
+        exact_refits: bool = False,
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
     ) -> None:
@@ -188,6 +200,9 @@ class SparseTagger(PathMixin, BaseEstimator):
         self.never = never
         self.costs = costs
         self.budget = budget
+        self.fit_biases = fit_biases
+        self.standardize = standardize
+        self.exact_refits = exact_refits
         self.time_limit = time_limit
         self.callback = callback
 
@@ -351,6 +366,9 @@ class SparseTagger(PathMixin, BaseEstimator):
             budget=budget,
             feature_groups=self.feature_groups,
             constraints={"always": self.always, "never": self.never, "costs": self.costs, "budget": self.budget},
+            fit_biases=check.flag("fit_biases", self.fit_biases),
+            standardize=check.flag("standardize", self.standardize),
+            exact_refits=check.flag("exact_refits", self.exact_refits),
         )
 
     def _scores(self, X: Any, lengths: Any) -> tuple[Sequences, ChainInference, np.ndarray]:

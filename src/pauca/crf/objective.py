@@ -41,13 +41,18 @@ class ChainCRF:
         The sensor that each column belongs to. None: every column is a sensor.
     by_weight : bool, default=False
         Whether single weights are selected instead of all weights of a sensor.
+    biases, standardize : bool, default=True
+        Whether labels have biases, and whether columns are centred (with biases) and divided by their scale. Without
+        biases there are no scores of the first and last label either, and the parameters are those of Liu et al.
+    costly : bool, default=True
+        Whether the search may use loose refits.
     threads : int, default=1
 
     Attributes
     ----------
     n_coords : int
-        ``n_columns * C`` weights, those of a column next to each other, then ``C * C`` transitions, and C biases, C
-        scores of the first label and C of the last.
+        ``n_columns * C`` weights, those of a column next to each other, then ``C * C`` transitions, and with biases C
+        of these, C scores of the first label and C of the last.
     free : ndarray
         Coordinates that are always in and never counted: transitions and biases.
     groups : ndarray of shape (n_coords,) or None
@@ -57,11 +62,10 @@ class ChainCRF:
     floor : float
         Zero: Q is never below it.
     costly : bool
-        True: each value takes a pass over all sequences.
+        True unless given: each value takes a pass over all sequences.
     """
 
     floor = 0.0
-    costly = True
 
     def __init__(
         self,
@@ -73,19 +77,26 @@ class ChainCRF:
         ridge_transitions: float = 0.0,
         owner: np.ndarray | None = None,
         by_weight: bool = False,
+        biases: bool = True,
+        standardize: bool = True,
+        costly: bool = True,
         threads: int = 1,
     ) -> None:
         self.observations = observations
         self.n_labels = n_labels
         self.n_weights = observations.n_columns * n_labels
-        self.n_coords = self.n_weights + n_labels * n_labels + 3 * n_labels
+        self.n_coords = self.n_weights + n_labels * n_labels + (3 * n_labels if biases else 0)
         self.free = np.arange(self.n_weights, self.n_coords)
         sensors = np.arange(observations.n_columns) if owner is None else owner
         by_sensor = np.full(self.n_coords, -1, dtype=np.intp)
         by_sensor[: self.n_weights] = np.repeat(sensors, n_labels)
         self.groups = None if by_weight else by_sensor
-        self._mean = observations.transpose_dot(observations.row_shares[:, None])[:, 0]
-        self._scale = observations.scales()
+        self.costly = costly
+        self._has_biases = biases
+        self._mean = np.zeros(observations.n_columns)
+        if biases:
+            self._mean = observations.transpose_dot(observations.row_shares[:, None])[:, 0]
+        self._scale = observations.scales() if standardize else np.ones(observations.n_columns)
         self._inference = ChainInference(observations, n_labels, threads)
         self._ridge = ridge
         self._ridge_transitions = ridge_transitions
@@ -103,6 +114,8 @@ class ChainCRF:
         n = self.n_labels
         weights = w[: self.n_weights].reshape(-1, n) / self._scale[:, None]
         transitions, rest = np.split(w[self.n_weights :], [n * n])
+        if not self._has_biases:
+            return weights, transitions.reshape(n, n), np.zeros(n)
         biases, first, last = rest.reshape(3, n)
         steps = transitions.reshape(n, n) - first - last[:, None]
         return weights, steps, biases + first + last - self._mean @ weights
@@ -125,8 +138,8 @@ class ChainCRF:
         by_column = self.observations.transpose_dot(excess) - np.outer(self._mean, by_label)
         steps = (expected.transitions - self._transition_counts) / n + self._ridge_transitions * transitions
         biases = by_label / n
-        ends = biases - steps.sum(axis=0), biases - steps.sum(axis=1)
-        gradient = np.concatenate([(by_column / (n * self._scale[:, None])).ravel(), steps.ravel(), biases, *ends])
+        ends = (biases, biases - steps.sum(axis=0), biases - steps.sum(axis=1)) if self._has_biases else ()
+        gradient = np.concatenate([(by_column / (n * self._scale[:, None])).ravel(), steps.ravel(), *ends])
         gradient[: self.n_weights] += self._ridge * w[: self.n_weights]
         return self._value(w, scores, transitions, expected.log_partitions), gradient
 
@@ -147,6 +160,8 @@ class ChainCRF:
         )
         weights = by_column / self._scale[:, None] ** 2 + self._ridge
         steps = np.maximum(once.transitions - twice.transitions, 0.0) / n + self._ridge_transitions
+        if not self._has_biases:
+            return np.concatenate([weights.ravel(), steps.ravel()])
         # The first and last positions are assumed to be like all others.
         share = (len(self.observations.bounds) - 1) / n
         ends = np.tile(share * by_label + self.n_labels * self._ridge_transitions, 2)

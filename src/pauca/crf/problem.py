@@ -57,6 +57,9 @@ class TaggerSettings:
     feature_groups: Any
     constraints: dict[str, Any]
     """The parameters always, never, costs and budget, as given."""
+    fit_biases: bool = True
+    standardize: bool = True
+    exact_refits: bool = False
 
     @property
     def largest(self) -> int | None:
@@ -119,6 +122,9 @@ class TaggerProblem:
     ridge: float
     ridge_transitions: float
     threads: int
+    biases: bool
+    standardize: bool
+    exact_refits: bool
 
     def begin(self, weights: np.ndarray, design: Any = None) -> SearchRun:
         """A search on the sequences of positive weight, which is proportional to how often each of them occurs."""
@@ -135,6 +141,9 @@ class TaggerProblem:
             ridge_transitions=self.ridge_transitions,
             owner=None if self.by_weight else self.units.owner,
             by_weight=self.by_weight,
+            biases=self.biases,
+            standardize=self.standardize,
+            costly=not self.exact_refits,
             threads=self.threads,
         )
         return SearchRun(self.method, TrainingSet(crf, present), CustomSubset.start(CustomProblem(crf), self.limits))
@@ -193,7 +202,10 @@ def _make_problem(
     observations = Observations.from_distinct_rows(sequences.matrix, sequences.bounds)
     check_magnitudes(observations, np.arange(n_columns), sequences.names)
     varies = observations.varies()
-    check_offsets(observations, varies, sequences.names)
+    if settings.fit_biases:
+        check_offsets(observations, varies, sequences.names)
+    else:  # a constant column takes the place of a bias
+        varies = observations.magnitudes() > 0
     limits = parser.limits(settings.largest, varies)
     redundant = find_redundant(observations, parser.units, limits, varies)
     problem = TaggerProblem(
@@ -207,6 +219,9 @@ def _make_problem(
         1.0 / n if settings.ridge_transitions is None else settings.ridge_transitions,
         # Folds run at the same time, each in a thread of its own.
         1 if settings.compares_sizes else settings.n_jobs,
+        settings.fit_biases,
+        settings.standardize,
+        settings.exact_refits,
     )
     return problem, redundant
 

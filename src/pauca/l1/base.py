@@ -15,7 +15,7 @@ from pauca.checks import ParameterChecks
 from pauca.design import Design, make_design
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_moments
-from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, Certificate, Search, SearchSettings
+from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, Certificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
@@ -50,6 +50,9 @@ class L1Model(FittedModel):
     standardize: bool
     solver: str
     step_rule: str
+    smoothness: float | None
+    gap_tol: float | None
+    stopping: str
     cv: Any
     scoring: Any
     selection_rule: str
@@ -84,7 +87,7 @@ class L1Model(FittedModel):
             float(self.ridge),
             bool(self.fit_intercept),
             bool(self.standardize),
-            SearchSettings(self.solver, self.step_rule, float(self.tol), self.k, int(self.max_iter)),
+            self._settings(),
         )
         if self.radius == AUTO:
             search, certificate, best_by_size = self._choose_radius(problem, weights, design, y, rows)
@@ -96,6 +99,12 @@ class L1Model(FittedModel):
         certificate = search.polish(certificate)
         self._keep(search, certificate, best_by_size, names)
         self._warn(certificate, search.objective, design)
+
+    def _settings(self) -> SearchSettings:
+        given = None if self.gap_tol is None else float(self.gap_tol)
+        smoothness = None if self.smoothness is None else float(self.smoothness)
+        search = (self.solver, self.step_rule, float(self.tol), self.k, int(self.max_iter))
+        return SearchSettings(*search, given, smoothness, self.stopping)
 
     def _choose_radius(
         self, problem: BallProblem, weights: np.ndarray, design: Design, y: np.ndarray, rows: Any
@@ -155,7 +164,8 @@ class L1Model(FittedModel):
         self.gap_ = max(0.0, self.objective_ - self.lower_bound_)
         self.norm_ = float(self.norms_[self.path_.sizes.index(size)])
         # What was proven of the answer need not hold for a smaller model, which is chosen by its size.
-        if not self._is_answer and self.stop_ is Stop.CERTIFIED and self.gap_ > self.tol * self.path_[0].objective:
+        required = self._settings().required(self.path_[0].objective)
+        if not self._is_answer and self.stop_ is Stop.CERTIFIED and self.gap_ > required:
             self.stop_ = Stop.SIZE
 
     @property
@@ -220,6 +230,7 @@ class L1Model(FittedModel):
                 f"step_rule='closed' is a step towards a vertex of the ball and goes with solver='forward'; "
                 f"got solver={self.solver!r}."
             )
+        self._check_published_options(check)
         check_cross_validation(check, self.cv, self.selection_rule, self.n_jobs)
         scorer_for(self, self.scoring)
         check.number("ridge", self.ridge)
@@ -228,11 +239,25 @@ class L1Model(FittedModel):
         check.time_limit(self.time_limit)
         check.optional_callable("callback", self.callback)
 
+    def _check_published_options(self, check: ParameterChecks) -> None:
+        for name in ("smoothness", "gap_tol"):
+            if getattr(self, name) is not None:
+                check.number(name, getattr(self, name), positive=True, otherwise=" or None")
+        check.one_of("stopping", self.stopping, STOPPING)
+        if self.smoothness is not None and self.step_rule != "closed":
+            raise ValueError("smoothness is the constant of step_rule='closed'; got step_rule='line'.")
+        if self.stopping == "gap" and self.solver == "corrective":
+            raise ValueError(
+                "stopping='gap' goes with solver='forward', 'away' or 'pairwise'; got solver='corrective'."
+            )
+
     def _check_step_rule(self, loss: Loss) -> None:
+        if self.smoothness is not None:
+            return
         if self.step_rule == "closed" and loss.smoothness is None and loss.envelope(1.0) is loss:
             raise ValueError(
                 f"step_rule='closed' needs a bound on the curvature of the loss, and {type(loss).__name__} has none; "
-                "use step_rule='line'."
+                "give smoothness, or use step_rule='line'."
             )
 
     def _budget(self) -> Budget:
@@ -256,10 +281,10 @@ class L1Model(FittedModel):
         constant = np.flatnonzero(~design.usable)
         if len(constant):
             yield f"Constant columns were left out: {quoted_columns(self.path_.column_names, constant)}."
-        required = self.tol * objective.null_value
+        required = self._settings().required(objective.null_value)
         if certificate.stop in EARLY and self.radius == AUTO:
             yield f"Not all radii that might be better were searched. {certificate.stop.message}"
-        elif certificate.gap > required and certificate.stop is not Stop.SIZE:
+        elif certificate.gap > required and certificate.stop not in {Stop.SIZE, Stop.CERTIFIED}:
             yield (
                 f"The gap is {certificate.gap:.3g}, above the required {required:.3g}. {certificate.stop.message} "
                 "The model is in the ball, and gap_ is proven; raise max_iter, time_limit or tol."

@@ -17,6 +17,7 @@ from pauca.search.history import Move, Stop
 
 SOLVERS = ("corrective", "pairwise", "away", "forward")
 STEP_RULES = ("line", "closed")
+STOPPING = ("bound", "gap")
 
 # Corrective steps begin with a wide envelope, to within this share of the empty model's objective, and make it narrower
 # by this factor: each minimum is a good start for the next.
@@ -38,6 +39,16 @@ class SearchSettings:
     k: int | None = None
     """No more features than this."""
     max_iter: int = 10_000
+    gap_tol: float | None = None
+    """The gap to reach in units of the objective; None: by ``tol``."""
+    smoothness: float | None = None
+    """The curvature of closed steps, and of the envelope of a loss that is not smooth; None: by the data."""
+    stopping: str = "bound"
+    """Whether the best bounds of all steps are compared, or the gap of each step by itself."""
+
+    def required(self, null_value: float) -> float:
+        """The gap to reach, from the objective of the model without features."""
+        return self.tol * null_value if self.gap_tol is None else self.gap_tol
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +88,7 @@ class Search:
     def run(self, radius: float, budget: Budget | None = None) -> Certificate:
         """Search the ball of a radius no smaller than before."""
         budget, began = budget or Budget(), time.monotonic()
-        required = self.settings.tol * self.objective.null_value
+        required = self.settings.required(self.objective.null_value)
         bounds = _Bounds(self.objective.null)
         try:
             stop = self._step_until_done(radius, required, bounds, budget, began)
@@ -114,13 +125,14 @@ class Search:
             now = self.objective.support(found.iterate)
             if k is not None and len(now) > k:
                 return Stop.SIZE
-            bounds.improve(found)
+            bounds.improve(found, take=self.settings.stopping == "gap")
             self._keep(len(now), found)
             move: Move = ("swap", _difference(support, now), _difference(now, support))
             if any(move[1:]):
                 self.moves.append(move)
             support = now
-            if bounds.value - bounds.lower <= required:
+            left = found.gap if self.settings.stopping == "gap" else bounds.value - bounds.lower
+            if left <= required:
                 return Stop.CERTIFIED
             if count >= self.settings.max_iter:
                 return Stop.STEPS
@@ -143,8 +155,10 @@ class Search:
         """
         settings, iterate = self.settings, self.iterate
         if settings.solver != "corrective":
-            loss, closed = self._smooth(required), settings.step_rule == "closed"
-            yield from frank_wolfe_steps(self.objective, loss, radius, iterate, settings.solver, closed=closed)
+            loss = self._smooth(required)
+            smoothness = settings.smoothness or self.objective.smoothness(loss)
+            closed = smoothness if settings.step_rule == "closed" else None
+            yield from frank_wolfe_steps(self.objective, loss, radius, iterate, settings.solver, smoothness=closed)
             return
         for accuracy in self._accuracies(required):
             loss = self._smooth(accuracy)
@@ -168,6 +182,8 @@ class Search:
         loss, rho = self.objective.loss, self.objective.loss.lipschitz
         if rho is None or not accuracy > 0:
             return loss
+        if self.settings.smoothness is not None:
+            return loss.envelope(self.settings.smoothness)
         return loss.envelope(self.objective.n_outputs * rho**2 / accuracy)
 
     def _keep(self, size: int, found: DualityGap) -> None:
@@ -188,8 +204,8 @@ class _Bounds:
         self.lower = 0.0  # no loss is negative
         self.best = best
 
-    def improve(self, found: DualityGap) -> None:
-        """Take in what an iterate proves."""
-        if found.value < self.value:
+    def improve(self, found: DualityGap, *, take: bool = False) -> None:
+        """Take in what an iterate proves, and the iterate itself if it is better, or always with ``take``."""
+        if take or found.value < self.value:
             self.value, self.best = found.value, found.iterate
         self.lower = max(self.lower, found.lower)

@@ -43,6 +43,15 @@ class L1Regressor(RegressionMixin, L1Model):
         the edge of the ball; with away steps and pairwise steps it does not.
     step_rule : {"line", "closed"}, default="line"
         How far steps go: exact line search, or for solver="forward" the formula of Shalev-Shwartz, Srebro and Zhang.
+    smoothness : float or None, default=None
+        The constant beta of that formula, which bounds the curvature of the loss where the entries of X are in
+        [-1, 1]; a loss that is not smooth is replaced by its envelope of this curvature. None: the smallest constant
+        that is valid for the data, and an envelope that leaves half of the gap to the steps.
+    gap_tol : float or None, default=None
+        The gap to reach in units of the objective, instead of ``tol``.
+    stopping : {"bound", "gap"}, default="bound"
+        "bound" ends the search by the best model and the best proof of all steps; "gap", as the papers do, by the gap
+        of the current step, whose model is the answer.
     cv : int, splitter, iterable or None, default=None
         Folds for choosing ``radius``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
     scoring : str, callable or None, default=None
@@ -141,6 +150,9 @@ class L1Regressor(RegressionMixin, L1Model):
         standardize: bool = False,
         solver: str = "corrective",
         step_rule: str = "line",
+        smoothness: float | None = None,
+        gap_tol: float | None = None,
+        stopping: str = "bound",
         cv: Any = None,
         scoring: Any = None,
         selection_rule: str = "1se",
@@ -158,6 +170,9 @@ class L1Regressor(RegressionMixin, L1Model):
         self.standardize = standardize
         self.solver = solver
         self.step_rule = step_rule
+        self.smoothness = smoothness
+        self.gap_tol = gap_tol
+        self.stopping = stopping
         self.cv = cv
         self.scoring = scoring
         self.selection_rule = selection_rule
@@ -221,6 +236,15 @@ class L1Classifier(ClassificationMixin, L1Model):
         the edge of the ball; with away steps and pairwise steps it does not.
     step_rule : {"line", "closed"}, default="line"
         How far steps go: exact line search, or for solver="forward" the formula of Shalev-Shwartz, Srebro and Zhang.
+    smoothness : float or None, default=None
+        The constant beta of that formula, which bounds the curvature of the loss where the entries of X are in
+        [-1, 1]; a loss that is not smooth is replaced by its envelope of this curvature. None: the smallest constant
+        that is valid for the data, and an envelope that leaves half of the gap to the steps.
+    gap_tol : float or None, default=None
+        The gap to reach in units of the objective, instead of ``tol``.
+    stopping : {"bound", "gap"}, default="bound"
+        "bound" ends the search by the best model and the best proof of all steps; "gap", as the papers do, by the gap
+        of the current step, whose model is the answer.
     cv : int, splitter, iterable or None, default=None
         Folds for choosing ``radius``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
     scoring : str, callable or None, default=None
@@ -308,6 +332,9 @@ class L1Classifier(ClassificationMixin, L1Model):
         standardize: bool = False,
         solver: str = "corrective",
         step_rule: str = "line",
+        smoothness: float | None = None,
+        gap_tol: float | None = None,
+        stopping: str = "bound",
         cv: Any = None,
         scoring: Any = None,
         selection_rule: str = "1se",
@@ -326,6 +353,9 @@ class L1Classifier(ClassificationMixin, L1Model):
         self.standardize = standardize
         self.solver = solver
         self.step_rule = step_rule
+        self.smoothness = smoothness
+        self.gap_tol = gap_tol
+        self.stopping = stopping
         self.cv = cv
         self.scoring = scoring
         self.selection_rule = selection_rule

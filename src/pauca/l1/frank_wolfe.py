@@ -44,27 +44,32 @@ class DenseIterate(Protocol):
 
 
 def frank_wolfe_steps(
-    objective: BallObjective, loss: Loss, radius: float, iterate: Iterate, solver: str, *, closed: bool
+    objective: BallObjective,
+    loss: Loss,
+    radius: float,
+    iterate: Iterate,
+    solver: str,
+    *,
+    smoothness: float | None = None,
 ) -> Iterator[DualityGap]:
     """The iterates of a greedy search in the ball, with their duality gaps.
 
     "forward" steps from w towards the vertex of the steepest coordinate (Shalev-Shwartz, Srebro and Zhang 2010,
-    Algorithm 2), ``w <- (1 - eta) w - eta radius sign(g_r) e_r``: by exact line search, or ``closed`` by their
-    ``eta = gap / (4 radius^2 beta)`` with the averaged constant of ``BallObjective.smoothness``. Either way
-    ``Q(w_t) - min Q <= 8 beta radius^2 / (t + 3)``.
+    Algorithm 2), ``w <- (1 - eta) w - eta radius sign(g_r) e_r``: by exact line search, or, where the ``smoothness``
+    beta is given, by their ``eta = gap / (4 radius^2 beta)``. Either way
+    ``Q(w_t) - min Q <= 8 beta radius^2 / (t + 3)`` for a beta that bounds the curvature, such as the averaged constant
+    of ``BallObjective.smoothness``.
 
     "away" may also step away from the worst vertex in use, "pairwise" moves weight from it to the best (Lacoste-Julien
     and Jaggi 2015): what came in too early goes out again. What is left of the radius counts as weight on the origin.
     """
     now: DenseIterate = (_GramIterate if loss.quadratic else _ScoreIterate)(objective, loss, iterate)
-    smoothness = objective.smoothness(loss) if closed else None
     while True:
         gradient = now.gradient()
         found = now.duality_gap(radius, gradient)
         yield found
         length = None
-        if closed:
-            assert smoothness is not None
+        if smoothness is not None:
             length = min(1.0, found.gap / (4.0 * radius**2 * smoothness)) if smoothness > 0 else 0.0
         if now.move(_direction(now.u, gradient, radius, solver), length) <= 0:
             return

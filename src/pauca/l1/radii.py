@@ -101,7 +101,7 @@ class RadiusPath:
 
     def _fits_perfectly(self, found: Certificate) -> bool:
         """Whether a model leaves no more of the loss than the tolerance."""
-        return found.value <= self.search.settings.tol * self.search.objective.null_value
+        return found.value <= self.search.settings.required(self.search.objective.null_value)
 
     @property
     def is_complete(self) -> bool:

@@ -24,7 +24,7 @@ from pauca.search.problem import Target
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.stream import DRAWS, ORDER, Stream, StreamOptions, StreamProgress, learn_in_passes
-from pauca.sgd.tuning import GivenSettings
+from pauca.sgd.tuning import GivenSettings, parse_first_epoch
 from pauca.sparsification.draws import TRUNCATIONS
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
@@ -50,7 +50,7 @@ class StreamModel(FittedModel):
     ridge: float
     radius: float | None
     learning_rate: float | None
-    first_epoch: int | None
+    first_epoch: int | str | None
     average: bool
     passes: int
     shuffle: bool
@@ -224,7 +224,7 @@ class StreamModel(FittedModel):
             n_features=n_features,
             loss=loss,
             encode=encode,
-            given=GivenSettings(self.radius, self.learning_rate, self.first_epoch),
+            given=GivenSettings(self.radius, self.learning_rate, parse_first_epoch(self.first_epoch)),
             reservoir_size=self.keep_rows,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             average=self.average,
@@ -255,9 +255,12 @@ class StreamModel(FittedModel):
     def _check_parameters(self) -> None:
         """Check the parameters, before any data are read."""
         check = ParameterChecks(type(self).__name__)
-        for name in ("k", "first_epoch"):
-            if getattr(self, name) is not None:
-                check.count(name, getattr(self, name), "or None")
+        if self.k is not None:
+            check.count("k", self.k, "or None")
+        if isinstance(self.first_epoch, str):
+            check.one_of("first_epoch", self.first_epoch, ("all",))
+        elif self.first_epoch is not None:
+            check.count("first_epoch", self.first_epoch, "or 'all' or None")
         for name in ("passes", "keep_rows"):
             check.count(name, getattr(self, name))
         for name in ("radius", "learning_rate"):

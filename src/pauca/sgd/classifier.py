@@ -46,7 +46,7 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         Whether the coefficients of the chosen features are fitted again.
     ridge : float, default=0.0
         Weight of the squared coefficients in that refit.
-    radius, learning_rate, first_epoch : float, float, int or None, default=None
+    radius, learning_rate, first_epoch : float, float, int, "all" or None, default=None
         Radius of the l1 ball, step size and number of rows of the first epoch. None: chosen on rows held out from the
         first ones.
     average : bool, default=True
@@ -117,7 +117,7 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         ridge: float = 0.0,
         radius: float | None = None,
         learning_rate: float | None = None,
-        first_epoch: int | None = None,
+        first_epoch: int | str | None = None,
         average: bool = True,
         passes: int = 5,
         shuffle: bool = True,

@@ -50,8 +50,9 @@ class StreamRegressor(RegressionMixin, StreamModel):
     learning_rate : float or None, default=None
         Step size of the first epoch; each epoch is twice as long as the one before, and its steps half as large. None:
         chosen.
-    first_epoch : int or None, default=None
-        Number of rows of the first epoch. None: chosen.
+    first_epoch : int, "all" or None, default=None
+        Number of rows of the first epoch. None: chosen. "all": a single epoch without end, which is plain stochastic
+        gradient descent in the l1 ball with one step size.
     average : bool, default=True
         Whether the first stage ends with the average of the iterates of an epoch, as in the paper. False: with the last
         iterate, which is sparser and often better.
@@ -110,6 +111,10 @@ class StreamRegressor(RegressionMixin, StreamModel):
     A chunk that raises an error (missing values, another width) changes nothing. Pickle an estimator to continue the
     stream later; ``save`` writes the fitted model alone.
 
+    Two baselines of Li, Yang, Zhang and Jin (2017) are settings of this class. Plain SGD: ``first_epoch="all"``. The
+    single-stage approach (SpS), which hopes for zeros from a small ball: ``StreamRegressor(k=None, first_epoch="all",
+    average=False, radius=..)``, whose ``coef_`` is the last iterate; averages have hardly a zero.
+
     Examples
     --------
     >>> import numpy as np
@@ -139,7 +144,7 @@ class StreamRegressor(RegressionMixin, StreamModel):
         ridge: float = 0.0,
         radius: float | None = None,
         learning_rate: float | None = None,
-        first_epoch: int | None = None,
+        first_epoch: int | str | None = None,
         average: bool = True,
         passes: int = 5,
         shuffle: bool = True,

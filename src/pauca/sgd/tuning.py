@@ -30,8 +30,16 @@ UNBOUNDED = 1e150
 DIVERGED = 1e100
 CHECK_EVERY = 128
 
+# An epoch of this many rows never ends; a float holds the number exactly.
+ONE_EPOCH = 2**53
+
 # Epochs within the rows available, where the length of the first is not given: 1 + 2 + 4 = 7 parts.
 PARTS = 7
+
+
+def parse_first_epoch(value: int | str | None) -> int | None:
+    """The length of the first epoch, "all" being one that never ends."""
+    return ONE_EPOCH if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,6 @@ from pauca.theory.foba import (
     foba_tolerance,
     foba_visible,
     isotropic_curvatures,
-    noise_excess,
-    noise_selection,
-    noise_sparsity,
-    noise_sparsity_for_excess,
-    noise_tolerance,
-    noise_tolerance_to_select,
-    noise_tolerance_to_stop,
-    noise_visible,
 )
 from pauca.theory.greedy import (
     ball_accuracy,
@@ -32,6 +24,7 @@ from pauca.theory.greedy import (
     forward_features,
     forward_features_if_curved,
     norm_bound,
+    replacement_excess,
     replacement_features,
     replacement_swaps,
 )
@@ -42,6 +35,20 @@ from pauca.theory.lower_bounds import (
     tight_error,
     tight_features,
 )
+from pauca.theory.noise import (
+    noise_distance,
+    noise_excess,
+    noise_excess_if_larger,
+    noise_selection,
+    noise_sparsity,
+    noise_sparsity_for_excess,
+    noise_tolerance,
+    noise_tolerance_for_exact,
+    noise_tolerance_if_larger,
+    noise_tolerance_to_select,
+    noise_tolerance_to_stop,
+    noise_visible,
+)
 from pauca.theory.sampling import (
     magnitude_draws,
     moment_draws,
@@ -51,7 +58,7 @@ from pauca.theory.sampling import (
     sampling_features,
     sampling_features_if_curved,
 )
-from pauca.theory.stream import StreamPlan, stream_accuracy, stream_plan
+from pauca.theory.stream import StreamPlan, epoch_accuracy, stream_accuracy, stream_plan
 from pauca.theory.table import Bound, BoundsTable, bounds_table
 
 __all__ = [
@@ -63,6 +70,7 @@ __all__ = [
     "ball_accuracy",
     "ball_steps",
     "bounds_table",
+    "epoch_accuracy",
     "foba_additions",
     "foba_additions_by_gradient",
     "foba_errors",
@@ -80,16 +88,21 @@ __all__ = [
     "magnitude_draws",
     "moment_draws",
     "moment_norm",
+    "noise_distance",
     "noise_excess",
+    "noise_excess_if_larger",
     "noise_selection",
     "noise_sparsity",
     "noise_sparsity_for_excess",
     "noise_tolerance",
+    "noise_tolerance_for_exact",
+    "noise_tolerance_if_larger",
     "noise_tolerance_to_select",
     "noise_tolerance_to_stop",
     "noise_visible",
     "norm_bound",
     "repeats",
+    "replacement_excess",
     "replacement_features",
     "replacement_swaps",
     "sampling_accuracy",

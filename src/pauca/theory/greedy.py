@@ -11,6 +11,7 @@ from pauca.theory.constants import (
     check,
     check_curvature,
     count,
+    not_negative,
     number,
     smoothness_of,
     steps_at_rate,
@@ -231,7 +232,9 @@ def replacement_features(
     """Features with which replacements reach any accuracy, given enough of them, where Q is curved.
 
     Shalev-Shwartz, Srebro and Zhang (2010), Theorem 2.9: ``k + 1 >= n_reference (1 + 4 (smoothness / curvature)^2)``.
-    It holds for ``Exchange`` with squared loss, whose swaps are the best of all.
+    It holds for ``Replacement(full=True)`` with every loss of bounded curvature, such as the logistic loss with a
+    ridge, which is curved by the ridge in all directions; and for ``Exchange`` with squared loss, whose swaps are the
+    best of all.
 
     Parameters
     ----------
@@ -289,3 +292,64 @@ def replacement_swaps(
     if count("k", k) < least:
         raise ValueError(f"Theorem 2.9 needs k of at least {least} with these constants; got {k}.")
     return max(at_least(0.5 * curvature / smoothness * (k + 1 - n_reference) * orders), 0)
+
+
+def replacement_excess(
+    loss: Any,
+    *,
+    k: int,
+    n_reference: int,
+    curvature: float,
+    step_decrease: float | None = None,
+    start_excess: float | None = None,
+    swaps: int = 0,
+    scale: float = 1.0,
+    ridge: float = 0.0,
+) -> float:
+    """How far Q can be above that of any model of ``n_reference`` features, by what replacements have shown.
+
+    Shalev-Shwartz, Srebro and Zhang (2010), Lemma A.6: at most the smaller of
+    ``step_decrease / alpha`` and ``start_excess (1 - alpha)^swaps``, of those that are known, with
+    ``alpha = 2 smoothness / (curvature (k + 1 - n_reference))``. A full replacement that would not lower Q, a
+    ``step_decrease`` of zero, proves that the model is as good as any of ``n_reference`` features.
+
+    Parameters
+    ----------
+    loss : str, Loss or Constants
+        A loss of bounded curvature.
+    k, n_reference : int
+        Features of the model and of the one to compare with; k of ``replacement_features`` or more.
+    curvature : float
+        The smallest curvature of Q along directions of ``k + 1 + n_reference`` nonzero entries.
+    step_decrease : float, default=None
+        By how much the next full replacement would lower Q before its last refit; 0 if it would not.
+    start_excess : float, default=None
+        By how much Q was above that of the model to compare with before the first replacement.
+    swaps : int, default=0
+        Replacements made since.
+    scale, ridge : float
+        As in ``forward_features``.
+
+    Returns
+    -------
+    excess : float
+
+    Examples
+    --------
+    >>> from pauca.theory import replacement_excess
+    >>> replacement_excess("squared_error", k=84, n_reference=5, curvature=0.5, step_decrease=0.001)
+    0.02
+    >>> round(replacement_excess("squared_error", k=84, n_reference=5, curvature=0.5, start_excess=1.0, swaps=93), 4)
+    0.0085
+    """
+    smoothness = smoothness_of(loss, scale, ridge)
+    least = replacement_features(loss, n_reference=n_reference, curvature=curvature, scale=scale, ridge=ridge)
+    if count("k", k) < least:
+        raise ValueError(f"Lemma A.6 needs k of at least {least} with these constants; got {k}.")
+    alpha = 2.0 * smoothness / (curvature * (k + 1 - n_reference))
+    bounds = [] if step_decrease is None else [not_negative("step_decrease", step_decrease) / alpha]
+    if start_excess is not None:
+        bounds.append(not_negative("start_excess", start_excess) * (1.0 - alpha) ** count("swaps", swaps, least=0))
+    if not bounds:
+        raise ValueError("Give step_decrease, start_excess, or both.")
+    return min(bounds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pauca.theory.constants import at_least, count, number, share
+from pauca.theory.constants import at_least, count, not_negative, number, share
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,64 @@ def stream_accuracy(
     while _plan(epochs + 1, c, row_norm, failure).samples <= samples:
         epochs += 1
     return math.ldexp(c * radius**2, -epochs - 1)
+
+
+def epoch_accuracy(
+    *,
+    steps: int,
+    learning_rate: float,
+    gradient_norm: float,
+    distance: float,
+    center_radius: float,
+    confidence: float,
+    distance_bound: float | None = None,
+) -> float:
+    """How far the average of one epoch of projected stochastic gradient steps can be above the least expected Q.
+
+    Li, Yang, Zhang and Jin (2017), Lemma 2: ``learning_rate G^2 / 2 + distance^2 / (2 learning_rate steps) +
+    2 G (center_radius + D) sqrt(2 ln(1 / (1 - confidence)) / steps)``, for gradients of norm at most G. It holds for
+    plain stochastic gradient descent as well, as one epoch. The proof of their Theorem 1 uses twice the last term.
+
+    Parameters
+    ----------
+    steps : int
+        Steps, and so samples, of the epoch.
+    learning_rate : float
+        Its step size.
+    gradient_norm : float
+        G, the largest norm of a stochastic gradient: ``2 row_norm radius`` for squared loss in an l1 ball.
+    distance : float
+        The l2 distance from where the epoch starts to the nearest optimum.
+    center_radius : float
+        Of the l2 ball about where the epoch starts.
+    confidence : float
+        The probability of success.
+    distance_bound : float, default=None
+        D, a bound on ``distance``; the same by default.
+
+    Returns
+    -------
+    accuracy : float
+
+    Examples
+    --------
+    >>> from pauca.theory import epoch_accuracy
+    >>> accuracy = epoch_accuracy(
+    ...     steps=10_000, learning_rate=0.005, gradient_norm=2.0, distance=1.0, center_radius=1.0, confidence=0.9
+    ... )
+    >>> round(accuracy, 3)
+    0.192
+    """
+    steps, rate, norm = (
+        count("steps", steps),
+        number("learning_rate", learning_rate),
+        number("gradient_norm", gradient_norm),
+    )
+    distance = not_negative("distance", distance)
+    bound = distance if distance_bound is None else number("distance_bound", distance_bound)
+    tail = math.sqrt(2.0 * math.log(1.0 / (1.0 - share("confidence", confidence))) / steps)
+    spread = 2.0 * norm * (number("center_radius", center_radius) + bound) * tail
+    return rate * norm**2 / 2.0 + distance**2 / (2.0 * rate * steps) + spread
 
 
 def _factor(error_bound: float) -> float:

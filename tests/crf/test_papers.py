@@ -1,0 +1,92 @@
+"""The conditional random field of Liu, Fujimaki and Ye (2014), to the letter: the same weights in the same order."""
+
+import numpy as np
+import pytest
+from chains import in_log_space, make_chains
+from scipy.optimize import minimize
+
+from pauca import SparseTagger
+from pauca.crf import published_tagger
+
+
+class Field:
+    """The mean negative log-likelihood; weights (columns x labels), then dense transitions."""
+
+    def __init__(self, X, y, n_labels):
+        self.X, self.y, self.n = [np.asarray(one, dtype=float) for one in X], y, n_labels
+        self.d = self.X[0].shape[1] * n_labels
+        self.total = sum(map(len, y))
+
+    def value_and_gradient(self, w):
+        weights, transitions = w[: self.d].reshape(-1, self.n), w[self.d :].reshape(self.n, self.n)
+        value, by_weight, by_step = 0.0, np.zeros_like(weights), np.zeros_like(transitions)
+        for X, y in zip(self.X, self.y, strict=True):
+            log_partition, marginals, counts = in_log_space(X @ weights, transitions)
+            value += log_partition - (X @ weights)[np.arange(len(y)), y].sum() - transitions[y[:-1], y[1:]].sum()
+            by_weight += X.T @ (marginals - np.eye(self.n)[y])
+            by_step += counts
+            np.subtract.at(by_step, (y[:-1], y[1:]), 1.0)
+        return value / self.total, np.concatenate([by_weight.ravel(), by_step.ravel()]) / self.total
+
+    def refit(self, F, start):
+        free = np.array([*sorted(F), *range(self.d, len(start))])
+
+        def restricted(u):
+            w = np.zeros(len(start))
+            w[free] = u
+            value, gradient = self.value_and_gradient(w)
+            return value, gradient[free]
+
+        w = np.zeros(len(start))
+        w[free] = minimize(restricted, start[free], jac=True, method="BFGS", options={"gtol": 1e-7}).x
+        return w
+
+
+def follow(field, moves):
+    """Check moves against Algorithm 1 by gradients, with refits of our own; ties may fall either way."""
+    F, delta, to_remove = set(), {}, None
+    w = field.refit(F, np.zeros(field.d + field.n**2))
+    for action, unit in moves:
+        value, gradient = field.value_and_gradient(w)
+        assert (action == "drop") == (to_remove is not None)
+        if action == "add":
+            slopes = np.abs(gradient[: field.d])
+            assert slopes[unit] >= (1 - 1e-3) * slopes.max()
+        else:
+            assert costs[unit] <= (1 + 1e-3) * to_remove  # noqa: F821
+        F = F ^ {unit}
+        w = field.refit(F, w)
+        now = field.value_and_gradient(w)[0]
+        if action == "add":
+            delta[len(F)] = value - now
+        costs = {j: field.value_and_gradient(np.where(np.arange(len(w)) == j, 0.0, w))[0] - now for j in F}
+        cheapest = min(costs.values())
+        to_remove = cheapest if len(F) > 1 and cheapest < delta[len(F)] / 2 else None
+    assert to_remove is None
+    return now
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_weights_come_and_go_as_printed(seed):
+    X, y = make_chains([10] * 7, 3, 3, seed=seed, informative=2)
+    model = published_tagger(4).fit(X, y)
+    assert model.objective_ == pytest.approx(follow(Field(X, y, 3), model.path_.moves), rel=1e-4)
+    assert np.all(model.intercept_ == 0)
+
+
+def test_a_constant_column_may_take_the_place_of_biases():
+    X, y = make_chains([30] * 6, 2, 3, seed=1)
+    X = [np.c_[one, np.ones(len(one))] for one in X]
+    with_bias = SparseTagger(k=3, unit="weight", ridge=1e-3).fit([one[:, :3] for one in X], y)
+    without = SparseTagger(k=5, unit="weight", ridge=1e-3, fit_biases=False).fit(X, y)
+    assert with_bias.intercept_.any()
+    assert not without.intercept_.any()
+    assert len(without.coef_[0]) == 4
+
+
+def test_standardize_changes_ridges_and_not_models():
+    X, y = make_chains([30] * 6, 2, 2, seed=1, binary=False)
+    y = [np.where(np.arange(30) % 5 == 0, 1 - one, one) for one in y]
+    scaled = [one * [1.0, 100.0] for one in X]
+    models = [SparseTagger(k=2, ridge=0.0, standardize=flag).fit(scaled, y) for flag in (True, False)]
+    assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-4)
