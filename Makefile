@@ -15,7 +15,7 @@ QUICK := README.md docs tests/subsets/test_least_squares.py tests/methods tests/
 LOWEST_PYTHON ?= python3.11
 LOWEST := .venv-lowest
 
-.PHONY: demo test test-lowest test-cores package lint docs benchmarks clean
+.PHONY: demo test test-lowest test-cores package lint docs benchmarks papers clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -52,6 +52,11 @@ docs: $(STAMP)
 benchmarks: $(STAMP)
 	$(BIN)/python $(INSTALL) -e ".[benchmarks]"
 	$(BIN)/python -m benchmarks
+
+# The tables and figures of the papers, on the data in DATA; what is finished in papers_output is not computed again.
+papers: $(STAMP)
+	$(BIN)/python $(INSTALL) -e ".[benchmarks]"
+	$(BIN)/python -m benchmarks.papers --data $(DATA)
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'pauca needs Python 3.11 or newer')"

@@ -103,7 +103,7 @@ class _PublishedStop:
 
     def __init__(self, problem: Problem, true: np.ndarray, rule: str) -> None:
         self._problem = problem
-        self._goodness = {"gradient": _largest_slope, "objective": _largest_gain}[rule]
+        self._goodness = {"gradient": largest_slope, "objective": largest_gain}[rule]
         self._enough = self._goodness(problem, true.tolist())
         self.support: list[int] = []
 
@@ -119,12 +119,12 @@ class _PublishedStop:
         return False
 
 
-def _largest_slope(problem: Problem, support: list[int]) -> float:
+def largest_slope(problem: Problem, support: list[int]) -> float:
     """Largest derivative of the objective at the model refitted on ``support``, over the other columns."""
     return float(np.abs(_slopes(problem, _scores_of(problem, support), support)).max())
 
 
-def _largest_gain(problem: Problem, support: list[int]) -> float:
+def largest_gain(problem: Problem, support: list[int]) -> float:
     """Largest decrease of the objective along one further coefficient, from the model refitted on ``support``."""
     scores = _scores_of(problem, support)
     X, y = problem

@@ -1,0 +1,130 @@
+"""Results of the reproductions as JSON, as small pictures, and as one page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+INCHES = (3.4, 2.7)
+DOTS_PER_INCH = 72
+
+# The papers' contenders keep their colours from figure to figure; pauca's default is always the same thick line.
+DEFAULT = "pauca's default"
+COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#7f7f7f", "#bcbd22", "#17becf")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: published figures beside ours."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes with its curves, each a list of x and a list of y; ``log`` names the logarithmic axes."""
+
+    title: str
+    x: str
+    y: str
+    curves: dict[str, tuple[list[float], list[float]]]
+    log: str = ""
+    dashed: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one item has shown."""
+
+    text: str
+    """What was run, and whether it confirms what was published."""
+    tables: list[Table] = field(default_factory=list)
+    panels: list[Panel] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of a paper, or several that share their computations."""
+
+    title: str
+    run: Callable[[bool, Path], Result]
+
+
+def write_result(file: Path, result: Result, *, quick: bool, seconds: float) -> None:
+    """Keep a result; the file appears at once or not at all, so that an interrupted run leaves no half of it."""
+    content = {"quick": quick, "seconds": round(seconds, 1), **asdict(result)}
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    part.replace(file)
+
+
+def read_result(file: Path, *, quick: bool) -> tuple[Result, float] | None:
+    """A kept result and the seconds it took; None if there is none of this kind."""
+    if not file.exists():
+        return None
+    content = json.loads(file.read_text(encoding="utf-8"))
+    if content["quick"] != quick:
+        return None
+    tables = [Table(**table) for table in content["tables"]]
+    return Result(content["text"], tables, [Panel(**panel) for panel in content["panels"]]), content["seconds"]
+
+
+def draw(panels: list[Panel], file: Path) -> None:
+    """Draw all panels of an item side by side, two to a row where there are four."""
+    columns = 2 if len(panels) == 4 else min(len(panels), 3)
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(columns * INCHES[0], rows * INCHES[1]), layout="constrained")
+    for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).ravel(), panels, strict=False):
+        _draw_panel(axes, panel)
+    figure.savefig(file, dpi=DOTS_PER_INCH, pil_kwargs={"optimize": True})
+
+
+def _draw_panel(axes: Any, panel: Panel) -> None:
+    for (name, (x, y)), colour in zip(panel.curves.items(), COLOURS * 2, strict=False):
+        ours = name == DEFAULT
+        style = "--" if name in panel.dashed else "-"
+        marker = "" if len(x) > 20 or name in panel.dashed else "o"
+        axes.plot(
+            x, y, style, color="black" if ours else colour, lw=2 if ours else 1.2, marker=marker, ms=3, label=name
+        )
+    axes.set_title(panel.title, fontsize=9)
+    axes.set_xlabel(panel.x, fontsize=8)
+    axes.set_ylabel(panel.y, fontsize=8)
+    axes.tick_params(labelsize=7)
+    if "x" in panel.log:
+        axes.set_xscale("log")
+    if "y" in panel.log:
+        axes.set_yscale("log")
+    axes.legend(fontsize=6, frameon=False)
+
+
+def page(items: dict[str, Item], results: dict[str, tuple[Result, float]]) -> str:
+    """All results as one page of Markdown; pictures lie beside it."""
+    return "\n".join(_page(items, results)) + "\n"
+
+
+def _page(items: dict[str, Item], results: dict[str, tuple[Result, float]]) -> Iterator[str]:
+    yield "# Tables and figures of the papers"
+    yield ""
+    yield "Written by `make papers DATA=FOLDER`. Published figures are beside ours. Black, thick curves are pauca's"
+    yield 'default (`method="exchange"` for searches), which is not in the papers. What each item is in code:'
+    yield "[Papers to code](../papers.md)."
+    for name, (result, seconds) in results.items():
+        yield from ("", f"## {items[name].title}", "", f"`python -m benchmarks.papers {name}`, {seconds:.0f} s", "")
+        yield result.text
+        for table in result.tables:
+            yield from ("", f"**{table.title}**", "", _row(table.header), _row(["---"] * len(table.header)))
+            yield from map(_row, table.rows)
+        if result.panels:
+            yield from ("", f"![{items[name].title}]({name}.png)")
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
