@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pauca.checks import ParameterChecks
 from pauca.search.driver import Goal
 from pauca.search.history import History, Stop
-from pauca.subsets.base import Subset
+from pauca.subsets.base import SLACK, Subset
 
 
 class GrowingMethod:
@@ -30,17 +31,25 @@ class LineStops:
     min_line_gain: float = 0.0
     gradient_tol: float = 0.0
 
-    def reached(self, subset: Subset) -> bool:
+    def reached(self, subset: Subset, shortlist: float | None = SLACK) -> bool:
         """Whether no candidate gains enough along its own coordinate, or no slope is steep enough."""
         if self.gradient_tol and subset.largest_slope() < self.gradient_tol:
             return True
         if not self.min_line_gain:
             return False
-        unit = subset.best_addition("objective")
+        unit = subset.best_addition("objective", shortlist)
         return unit is None or subset.gain_alone(unit) < self.min_line_gain
 
 
-def next_addition(subset: Subset, rule: str, tol: float, stops: LineStops | None = None) -> int | Stop:
+def check_shortlist(check: ParameterChecks, shortlist: float | None) -> None:
+    """Check the option of how many candidates are scored."""
+    if shortlist is not None and check.number("shortlist", shortlist, positive=True, otherwise=" or None") < 1:
+        raise ValueError(check.message("shortlist", "at least 1 or None", shortlist))
+
+
+def next_addition(
+    subset: Subset, rule: str, tol: float, shortlist: float | None = SLACK, stops: LineStops | None = None
+) -> int | Stop:
     """The unit to add next, or why there is none.
 
     The gain compared with ``tol`` is the decrease after refitting, and a unit that gains less is not added (Zhang 2011,
@@ -48,10 +57,10 @@ def next_addition(subset: Subset, rule: str, tol: float, stops: LineStops | None
     """
     if subset.value <= subset.perfect_below:
         return Stop.PERFECT
-    unit = subset.best_addition(rule)
+    unit = subset.best_addition(rule, shortlist)
     if unit is None:
         return Stop.LIMITS if subset.held_back() else Stop.EXHAUSTED
-    if stops is not None and stops.reached(subset):
+    if stops is not None and stops.reached(subset, shortlist):
         return Stop.TOLERANCE
     gain = subset.decrease(unit)
     if gain <= subset.negligible:

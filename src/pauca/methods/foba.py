@@ -6,10 +6,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.methods.base import GrowingMethod, LineStops, next_addition
+from pauca.methods.base import GrowingMethod, LineStops, check_shortlist, next_addition
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
-from pauca.subsets.base import REMOVALS, RULES, Subset
+from pauca.subsets.base import REMOVALS, RULES, SLACK, Subset
 
 COMPARISONS = ("each", "cumulative", "smallest", "fixed")
 
@@ -43,14 +43,16 @@ class FoBa(GrowingMethod):
         "cumulative", the sum of such gains since the last addition, compared with the sum of the costs (the aggressive
         variant of Zhang); "smallest", the smallest gain of all additions; "fixed", the number ``removal_tol``,
         whatever ``nu``: the classical stepwise search of SAS with which Zhang compares.
+    max_steps : int or None, default=None
+        The largest number of additions and removals together.
+    shortlist : float or None, default=2.0
+        How many candidates are scored, as in ``Forward``; None for all.
     removal_tol : float, default=0.0
         For ``compare="fixed"``: features are removed as long as that raises Q by no more than this (epsilon' of Zhang).
         If it is not below the gain of additions, features go as they came; the search ends when it comes back to a
         model that it left before.
     min_line_gain, gradient_tol : float, default=0.0
         Stops before an addition, as in ``Forward``: delta and epsilon of Liu et al., Algorithm 1.
-    max_steps : int or None, default=None
-        The largest number of additions and removals together.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class FoBa(GrowingMethod):
     removal: str = "refit"
     compare: str = "each"
     max_steps: int | None = None
+    shortlist: float | None = SLACK
     removal_tol: float = 0.0
     min_line_gain: float = 0.0
     gradient_tol: float = 0.0
@@ -80,6 +83,7 @@ class FoBa(GrowingMethod):
             check.number(name, getattr(self, name))
         if self.removal_tol and self.compare != "fixed":
             raise ValueError(f"removal_tol goes with compare='fixed'; got compare={self.compare!r}.")
+        check_shortlist(check, self.shortlist)
 
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """An addition, then removals as long as they are cheap enough, and so on."""
@@ -93,7 +97,7 @@ class FoBa(GrowingMethod):
                 return Stop.REPEATED
             if goal.reached(subset.size):
                 return Stop.SIZE
-            step = next_addition(subset, self.rule, goal.tol, stops)
+            step = next_addition(subset, self.rule, goal.tol, self.shortlist, stops)
             if isinstance(step, Stop):
                 return step
             if self._out_of_steps(history):

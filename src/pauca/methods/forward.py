@@ -6,10 +6,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.methods.base import GrowingMethod, LineStops, next_addition
+from pauca.methods.base import GrowingMethod, LineStops, check_shortlist, next_addition
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
-from pauca.subsets.base import RULES, Subset
+from pauca.subsets.base import RULES, SLACK, Subset
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class Forward(GrowingMethod):
         (which depends on the units of columns); by the decrease once all coefficients are refitted; or by how well the
         column by itself fits the gradient with respect to the scores, as in functional gradient boosting (for squared
         loss without a ridge the same as "objective").
+    shortlist : float or None, default=2.0
+        Where a score takes a search of its own, as by the rule "objective" for losses other than squared loss,
+        candidates are scored in the order of estimates, until this many times the next estimate is below the best.
+        None scores every candidate but those that a proved ceiling rules out: the rule as printed.
     min_line_gain : float, default=0.0
         Stop before an addition if no candidate lowers Q by this much along its own coordinate, the others fixed: delta
         of Liu, Fujimaki and Ye (2014), Algorithm 1. The ``tol`` of the estimators is compared with the decrease after
@@ -50,12 +54,14 @@ class Forward(GrowingMethod):
     """
 
     rule: str = "objective"
+    shortlist: float | None = SLACK
     min_line_gain: float = 0.0
     gradient_tol: float = 0.0
 
     def __post_init__(self) -> None:
         check = ParameterChecks("Forward")
         check.one_of("rule", self.rule, RULES)
+        check_shortlist(check, self.shortlist)
         check.number("min_line_gain", self.min_line_gain)
         check.number("gradient_tol", self.gradient_tol)
 
@@ -63,7 +69,7 @@ class Forward(GrowingMethod):
         """Additions until the goal is reached or no feature lowers Q."""
         stops = LineStops(self.min_line_gain, self.gradient_tol)
         while not goal.reached(subset.size):
-            step = next_addition(subset, self.rule, goal.tol, stops)
+            step = next_addition(subset, self.rule, goal.tol, self.shortlist, stops)
             if isinstance(step, Stop):
                 return step
             yield ("add", step)

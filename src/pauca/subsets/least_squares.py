@@ -42,6 +42,8 @@ class LeastSquaresSubset:
     is missing.
     """
 
+    closed_form = True
+
     def __init__(self, objective: LeastSquares, gram: GramRows, limits: Limits) -> None:
         self.objective = objective
         self.gram = gram
@@ -74,7 +76,7 @@ class LeastSquaresSubset:
     def allow_until(self, deadline: float) -> None:
         """No answer takes long."""
 
-    def best_addition(self, rule: str) -> int | None:
+    def best_addition(self, rule: str, slack: float | None = None) -> int | None:
         candidates = self._computed_candidates()
         scores = candidates.scores("gradient" if rule == "functional" else rule, self.value)
         if rule == "functional":
