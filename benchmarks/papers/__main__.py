@@ -30,11 +30,13 @@ def run(names: list[str], out: Path, data: Path, *, quick: bool = False, again: 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PaucaWarning)
             result = ITEMS[name].run(quick, data)
-        if result.panels:
-            draw(result.panels, out / f"{name}.png")
+        (out / f"{name}.png").unlink(missing_ok=True)
         write_result(file, result, quick=quick, seconds=perf_counter() - start)
         print(f"    {perf_counter() - start:.0f} s", flush=True)
     found = {name: kept for name in ITEMS if (kept := read_result(out / f"{name}.json", quick=quick)) is not None}
+    for name, (result, _) in found.items():
+        if result.panels and not (out / f"{name}.png").exists():
+            draw(result.panels, out / f"{name}.png")
     written = out / "results.md"
     written.write_text(page(ITEMS, found), encoding="utf-8")
     return written

@@ -57,12 +57,10 @@ def figure4(quick: bool, data: Path) -> Result:
     errors = Table(f"Figure 4: {', '.join(titles)}", ["weights", *names], rows)
     text = (
         f"{runs} random fields of four labels and four observations with 2, 3, 4 and 5 values (56 weights), 800 "
-        f"positions to fit "
-        "and 800 to test. Published: by objectives is better than by gradients when there are few weights, and the "
-        "difference "
-        f"falls with their number. Here the test errors of FoBa-obj and FoBa-gdt are {mean[FOBA_OBJ][0, 1]:.3f} and "
-        f"{mean[FOBA_GDT][0, 1]:.3f} at {sizes[0]} weights, {mean[FOBA_OBJ][-1, 1]:.3f} and "
-        f"{mean[FOBA_GDT][-1, 1]:.3f} at {sizes[-1]}. "
+        "positions to fit and 800 to test. Published: by objectives is better than by gradients when there are few "
+        "weights, and the difference falls with their number. Here the test errors of FoBa-obj and FoBa-gdt are "
+        f"{mean[FOBA_OBJ][0, 1]:.3f} and {mean[FOBA_GDT][0, 1]:.3f} at {sizes[0]} weights, {mean[FOBA_OBJ][-1, 1]:.3f} "
+        f"and {mean[FOBA_GDT][-1, 1]:.3f} at {sizes[-1]}. "
         'The rule "objective" looks closely at the weights that curvatures rank first. pauca\'s default, here by '
         "weight, has biases and a ridge."
     )
@@ -148,13 +146,10 @@ def figure2(quick: bool, data: Path) -> Result:
         tables.append(_activities(home, test, models, (2, 4) if quick else (10, 15)))
     text = (
         "The recordings of the paper are not public. A made-up home with the frequencies of its Table 1 stands for "
-        "them, and two "
-        "public recordings in minutes; every other day is held out. Weights are chosen as printed, with a ridge of "
-        "1e-4, for without one "
-        "they diverge; a sensor is in use if any of its weights is, and the best model with at most so many sensors "
-        "counts. "
-        "L1-CRF is CRFsuite with an L1 penalty, the weights it leaves refitted. Published: FoBa needs 14 or 15 "
-        "sensors for what forward selection reaches with "
+        "them, and two public recordings in minutes; every other day is held out. Weights are chosen as printed, with "
+        "a ridge of 1e-4, for without one they diverge; a sensor is in use if any of its weights is, and the best "
+        "model with at most so many sensors counts. L1-CRF is CRFsuite with an L1 penalty, the weights it leaves "
+        "refitted. Published: FoBa needs 14 or 15 sensors for what forward selection reaches with "
         "17 or 18, and both are better than L1. " + _reached(panels) + " pauca's default chooses whole sensors."
     )
     return Result(text, tables, panels)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+from PIL import Image
 
 INCHES = (3.4, 2.7)
-DOTS_PER_INCH = 72
+DOTS_PER_INCH = 100
+PALETTE = 64
+"""Colours of a picture: so few keep it small."""
 
 # The papers' contenders keep their colours from figure to figure; pauca's default is always the same thick line.
 DEFAULT = "pauca's default"
@@ -83,7 +88,9 @@ def draw(panels: list[Panel], file: Path) -> None:
     figure = Figure(figsize=(columns * INCHES[0], rows * INCHES[1]), layout="constrained")
     for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).ravel(), panels, strict=False):
         _draw_panel(axes, panel)
-    figure.savefig(file, dpi=DOTS_PER_INCH, pil_kwargs={"optimize": True})
+    buffer = BytesIO()
+    figure.savefig(buffer, dpi=DOTS_PER_INCH)
+    Image.open(buffer).convert("RGB").quantize(PALETTE, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 def _draw_panel(axes: Any, panel: Panel) -> None:
@@ -100,9 +107,25 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
     axes.tick_params(labelsize=7)
     if "x" in panel.log:
         axes.set_xscale("log")
+        _label_ends(axes.xaxis, [x for curve, _ in panel.curves.values() for x in curve])
     if "y" in panel.log:
         axes.set_yscale("log")
-    axes.legend(fontsize=6, frameon=False)
+        _label_ends(axes.yaxis, [y for _, curve in panel.curves.values() for y in curve])
+    axes.legend(fontsize=6, framealpha=0.5, edgecolor="none")
+
+
+def _label_ends(axis: Any, values: list[float]) -> None:
+    """On a logarithmic axis of less than a decade or two: a few plain numbers; the usual labels would overlap."""
+    axis.set_minor_formatter(NullFormatter())
+    low, high = min(values), max(values)
+    if low > 0 and high < 30 * low:
+        steps = [float(f"{low * (high / low) ** (i / 4):.2g}") for i in range(5)]
+        axis.set_ticks(steps, labels=[f"{step:g}" for step in steps])
+
+
+def verdict(holds: bool) -> str:
+    """Whether a published conclusion was found again."""
+    return "Confirmed" if holds else "**Not confirmed**"
 
 
 def page(items: dict[str, Item], results: dict[str, tuple[Result, float]]) -> str:

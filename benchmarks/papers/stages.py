@@ -92,10 +92,8 @@ def figure1_left(quick: bool, data: Path) -> Result:
         panels.append(Panel(text.name, "epoch", "test RMSE", curves))
     text_of = (
         "Published: epoch SGD lowers the error faster than SGD. Radius, step size and first epoch are chosen on a "
-        "fifth of the "
-        "training rows; averages of iterates, one pass. With the paper's radius, the largest target, no model on the "
-        "reviews "
-        "is much better than none (third column), so the radius is chosen too."
+        "fifth of the training rows; averages of iterates, one pass. With the paper's radius, the largest target, no "
+        "model on the reviews is much better than none (third column), so the radius is chosen too."
     )
     header = ["data", "method", "RMSE, B = max |y|", "B chosen", "RMSE"]
     return Result(text_of, [Table("Figure 1, left: after one pass", header, rows)], panels)
@@ -164,8 +162,7 @@ def figure1_right(quick: bool, data: Path) -> Result:
     text_of = (
         "Published: errors fall with K, and drawing by moments (DD) is better than by magnitude (MG) at every K. "
         f"{'Confirmed' if _below(rows) else 'Not confirmed at every K'} here. pauca's default keeps the K largest "
-        f"coefficients, "
-        "weighted by moments, and refits them: far fewer are enough."
+        "coefficients, weighted by moments, and refits them: far fewer are enough."
     )
     header = ["data", "K", MAGNITUDE, MOMENTS, FULL, DEFAULT]
     return Result(text_of, [Table("Figure 1, right: mean RMSE", header, rows)], panels)
@@ -238,10 +235,8 @@ def figure2(quick: bool, data: Path) -> Result:
         panels.append(Panel(text.name, "share of features in use", "test RMSE", curves, "x"))
     text_of = (
         "Published: two stages predict better than one with a far sparser model. One stage is SGD in a ball of radius "
-        "B, its last "
-        "iterate; two stages are epoch SGD and K draws by moments. On data other than the paper's the order depends "
-        "on the "
-        "sparsity: see the pictures."
+        "B, its last iterate; two stages are epoch SGD and K draws by moments. On data other than the paper's the "
+        "order depends on the sparsity: see the pictures."
     )
     header = ["data", "method", "setting", "features in use", "RMSE"]
     return Result(text_of, [Table("Figure 2", header, rows)], panels)
