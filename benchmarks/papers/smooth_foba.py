@@ -109,8 +109,8 @@ def published_methods(problem: Problem, true: np.ndarray) -> dict[str, Method]:
     """The four methods with the stops that the truth gives."""
     delta, epsilon = (SLACK * look(problem, true.tolist()) for look in (largest_gain, largest_slope))
     return {
-        FOBA_OBJ: FoBa(removal="zero", min_line_gain=delta),
-        FORWARD_OBJ: Forward(min_line_gain=delta),
+        FOBA_OBJ: FoBa(removal="zero", min_line_gain=delta, shortlist=None),
+        FORWARD_OBJ: Forward(min_line_gain=delta, shortlist=None),
         FOBA_GDT: FoBa(rule="gradient", removal="zero", gradient_tol=epsilon),
         FORWARD_GDT: Forward(rule="gradient", gradient_tol=epsilon),
     }
@@ -180,7 +180,7 @@ def _load(file: Path, n_features: int) -> Problem:
 def _first_arrivals(
     train: Problem, test: Problem, name: str, sizes: tuple[int, ...], method: str
 ) -> list[tuple[float, float, float]]:
-    search = FoBa(removal="zero") if method == OBJ else FoBa(rule="gradient", removal="zero")
+    search = FoBa(removal="zero", shortlist=None) if method == OBJ else FoBa(rule="gradient", removal="zero")
     largest = sizes[-1] + TABLE[name].beyond
     path = SparseClassifier(largest, method=search, ridge=1e-4 / len(train.y), fit_intercept=False).fit(*train).path_
     support: list[int] = []

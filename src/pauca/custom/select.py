@@ -104,7 +104,7 @@ def select(
     k : int or None
         The number of coordinates, or groups, to choose; None goes on as long as each gains at least ``tol``. Where
         there is no model of so many, a ``PaucaWarning`` says why.
-    method : {"foba", "forward", "exchange", "backward"} or object, default="foba"
+    method : {"foba", "forward", "stepwise", "exchange", "backward", "replacement"} or object, default="foba"
         How to search; see ``pauca.methods``.
     gradient : callable, default=None
         ``gradient(w)``, where ``objective`` is a function.

@@ -200,7 +200,8 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         as -1 and 1. With more than two classes, "log_loss" is the multinomial likelihood; other losses tell each class
         from all others. Either way all classes share one set of features.
     method : str or object, default="exchange"
-        "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
+        "exchange" (best models), "forward" (fastest), "stepwise" (forward selection of textbooks and of R: by the
+        decrease after refitting), "foba", "backward", "replacement", or an object from ``pauca.methods`` such as
         ``FoBa(rule="gradient")``.
     cv : int, splitter, iterable or None, default=None
         Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits. Folds by

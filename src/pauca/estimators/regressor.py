@@ -100,7 +100,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
         ``pauca.losses`` such as ``Quantile(0.9)``, or a loss of your own. For "poisson" the score is the logarithm of
         the mean.
     method : str or object, default="exchange"
-        "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
+        "exchange" (best models), "forward" (fastest), "stepwise" (forward selection of textbooks and of R: by the
+        decrease after refitting), "foba", "backward", "replacement", or an object from ``pauca.methods`` such as
         ``FoBa(nu=0.3)``.
     cv : int, splitter, iterable or None, default=None
         Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits. Folds by
