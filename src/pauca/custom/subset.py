@@ -191,7 +191,10 @@ class CustomSubset(RefittedSubset[CustomCache]):
             gains = np.asarray(problem.gains(fits.point(self._fit)), dtype=np.float64)
             return AdditionScores(np.where(np.isfinite(gains), gains, 0.0), exact=True)
         quadratic = self._quadratic
-        units = quadratic.shortlist(self.limits.per_price(quadratic.diagonal_gains(quadratic.gradient)), addable)
+        diagonal_gains = quadratic.diagonal_gains(quadratic.gradient)
+        if slack is None:  # all are tried, and these say in which order
+            return AdditionScores(np.where(diagonal_gains > 0, diagonal_gains, -np.inf), exact=False)
+        units = quadratic.shortlist(self.limits.per_price(diagonal_gains), addable)
         gains = np.full(len(addable), -np.inf)
         gains[units] = quadratic.refit_gains(units) if rule == "refit" else quadratic.gains_alone(units)
         return AdditionScores(gains, exact=False)
