@@ -137,7 +137,7 @@ def table3(quick: bool, data: Path) -> Result:
             name: partial(SparseClassifier(size, method=method, ridge=RIDGE, fit_intercept=False).fit, *problem)
             for name, method in methods.items()
         }
-        times = race({name: Contender(fit, 3 if quick else 20) for name, fit in fits.items()})
+        times = race({name: Contender(fit, 3 if quick else 8) for name, fit in fits.items()})
         faster = faster and times[FOBA_GDT].seconds < times[FOBA_OBJ].seconds
         base, ours = PUBLISHED_TIMES[size][0], times[FOBA_GDT].seconds
         cells = [
