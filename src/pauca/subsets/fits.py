@@ -252,7 +252,6 @@ class Fits:
             objective.units.of(units),
             free=objective.free,
             curved=not objective.smooth.flat,
-            joint=objective.smooth.joint,
         )
         return Solved(units, rows, split_by, self._minimise(rows, units, start, accuracy))
 
