@@ -8,6 +8,7 @@ All options but the number of features are the rival's defaults, one thread in t
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
