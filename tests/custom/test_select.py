@@ -240,16 +240,16 @@ def test_groups(method):
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    "wishes",
+    "constraints",
     [{"always": [5]}, {"never": [0, 3]}, {"costs": np.arange(1.0, 13)}, {"costs": np.arange(1.0, 13), "budget": 15.0}],
     ids=str,
 )
-def test_wishes_are_kept_as_estimators_keep_them(method, wishes):
+def test_constraints_give_the_same_path_as_estimators(method, constraints):
     X, y = numbers(12, seed=5)
-    theirs = SparseRegressor(k=4, method=method, **wishes).fit(X, y).path_
-    ours = {name: [j + 1 for j in wish] for name, wish in wishes.items() if name in ("always", "never")}
-    ours |= {"costs": [9.0, *wishes["costs"]]} if "costs" in wishes else {}
-    ours |= {"budget": wishes["budget"]} if "budget" in wishes else {}
+    theirs = SparseRegressor(k=4, method=method, **constraints).fit(X, y).path_
+    ours = {name: [j + 1 for j in columns] for name, columns in constraints.items() if name in ("always", "never")}
+    ours |= {"costs": [9.0, *constraints["costs"]]} if "costs" in constraints else {}
+    ours |= {"budget": constraints["budget"]} if "budget" in constraints else {}
     path = select(Squares(X, y), 4, method=method, **ours)
     assert_same(path, theirs, shift=1)
     assert path.stop is theirs.stop
@@ -609,7 +609,7 @@ def test_a_path_is_saved_loaded_and_taken_up_again(tmp_path, free, options):
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("constraints", "message"),
     [
         ({"never": [4]}, "another method, always or never"),
         ({"always": [1]}, "another method, always or never"),
@@ -619,9 +619,9 @@ def test_a_path_is_saved_loaded_and_taken_up_again(tmp_path, free, options):
         ({"free": [0]}, "another objective"),
     ],
 )
-def test_a_path_is_not_taken_up_under_other_wishes(wishes, message):
+def test_resume_refuses_other_constraints(constraints, message):
     with pytest.raises(ValueError, match=f"resume is the path of .*{message}"):
-        select(Half(), 3, resume=select(Half(), 2), **wishes)
+        select(Half(), 3, resume=select(Half(), 2), **constraints)
     rich = select(Half(), 2, costs=[1] * 6, budget=2)
     with pytest.raises(ValueError, match="larger budget"):
         select(Half(), 3, resume=rich, costs=[1] * 6, budget=1)
@@ -1029,7 +1029,7 @@ def test_errors_after_the_checks_name_the_function():
         ({"gradient": Half().gradient}, TypeError, "Two functions are given as"),
     ],
 )
-def test_wishes_that_cannot_be_meant(options, error, message):
+def test_invalid_options_raise(options, error, message):
     with pytest.raises(error, match=message):
         select(Half(), **{"k": 2, **options})
 

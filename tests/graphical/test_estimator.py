@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from graph_coordinates import GaussianGraph
 from scipy.linalg import hadamard
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -20,7 +21,6 @@ import pauca
 from pauca import ModelFileError, PaucaWarning, SparsePrecision, Stop
 from pauca.custom.select import select
 from pauca.graphical import mle, newton
-from pauca.graphical.objective import GaussianGraph
 from pauca.graphical.subset import GraphSubset
 from pauca.methods import FoBa, Forward
 from pauca.search.driver import Goal, run
@@ -169,15 +169,15 @@ def test_fitted_attributes():
     assert np.count_nonzero(model.path_.parameters(5)) == 11
 
 
-def test_what_edges_are_worth():
+def test_importance_of_edges():
     X = chain(n=50)
     model = SparsePrecision(k=9).fit(X)
     graph, chosen = GaussianGraph(empirical_covariance(X)), model.path_[9]
     assert chosen.importance_is_exact
-    for edge, worth in zip(chosen.support, chosen.importance, strict=True):
+    for edge, importance in zip(chosen.support, chosen.importance, strict=True):
         others = [graph.n_nodes + other for other in chosen.support if other != edge]
         without = graph.value(graph.refit(others, graph.start)) + graph.shift
-        assert worth == pytest.approx(without - model.objective_, abs=1e-9)
+        assert importance == pytest.approx(without - model.objective_, abs=1e-9)
     for size in range(1, 9):  # of the others it is known to second order, and exactly where there is no cycle
         likely, exact = model.path_[size], SparsePrecision(k=size).fit(X).path_[size]
         assert likely.support.tolist() == exact.support.tolist()

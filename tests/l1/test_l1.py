@@ -442,7 +442,7 @@ def test_separable_classes_and_classes_without_weight(classes):
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "said"),
+    ("options", "error", "message"),
     [
         ({"radius": 0}, ValueError, "'radius' parameter of L1Regressor must be a float in the range"),
         ({"radius": -1.0}, ValueError, "or 'auto'. Got -1.0"),
@@ -471,9 +471,9 @@ def test_separable_classes_and_classes_without_weight(classes):
         ({"n_jobs": 0}, ValueError, "n_jobs"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(options, error, said):
+def test_invalid_parameters_raise(options, error, message):
     X, y = np.abs(integers()[0]), np.arange(60.0)
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         L1Regressor(**{"radius": 1.0, **options}).fit(X, y)
 
 

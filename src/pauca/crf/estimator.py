@@ -202,10 +202,6 @@ class SparseTagger(PathMixin, BaseEstimator):
             Any hashable labels but None and NaN.
         lengths : list of int, default=None
             Number of positions of each sequence, if X and y hold all of them one after the other.
-
-        Returns
-        -------
-        self
         """
         settings = self._check_parameters()
         sequences = read_sequences(X, lengths)
@@ -265,10 +261,6 @@ class SparseTagger(PathMixin, BaseEstimator):
         X : list of tables, or one table with ``lengths``
         y : list of sequences of labels, or one with ``lengths``
         lengths : list of int, default=None
-
-        Returns
-        -------
-        float
         """
         truth, predicted = self._true_and_predicted(X, y, lengths)
         return float(np.mean([a == b for a, b in zip(truth, predicted, strict=True)]))
@@ -298,20 +290,11 @@ class SparseTagger(PathMixin, BaseEstimator):
         X : list of tables, or one table with ``lengths``
         y : list of sequences of labels, or one with ``lengths``
         lengths : list of int, default=None
-
-        Returns
-        -------
-        str
         """
         return label_report(self.label_table(X, y, lengths))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file of plain JSON, for ``pauca.load``; it holds no code.
-
-        Parameters
-        ----------
-        path : str or path-like
-        """
+        """Write the fitted model to a file of plain JSON, for ``pauca.load``; it holds no code."""
         check_is_fitted(self)
         save(self, path)
 

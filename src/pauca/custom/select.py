@@ -50,10 +50,6 @@ class Selected(Path):
         The file holds every model, every move and the names, but not the objective. What ``load`` returns can be given
         to ``select`` as ``resume``. A file that is there already is replaced in one step, once the new one is whole.
 
-        Parameters
-        ----------
-        file : str or path-like
-
         Examples
         --------
         >>> import os, tempfile, pauca

@@ -46,12 +46,6 @@ class Edges:
         """The entries of a matrix at all edges, or at a slice of them; a new array."""
         return np.take(matrix, self._flat[part])
 
-    def products(self, diagonal: np.ndarray) -> np.ndarray:
-        """For every edge the product of the entries of its two ends; a new array."""
-        made = np.take(diagonal, self.first)
-        made *= np.take(diagonal, self.second)
-        return made
-
 
 def ends(n_nodes: int, edge: int) -> tuple[int, int]:
     """The two ends of an edge by its number alone, without a table of all edges."""

@@ -182,10 +182,6 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
             Present for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), default=None
             Row weights, at least one of them positive.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         X = np.asarray(check_table(self, X, accept_sparse=False, ensure_min_samples=2))
@@ -245,10 +241,6 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
             A frame is read by name where the fit had names, and may hold further columns.
         y : Ignored
             Present for scikit-learn's pipelines.
-
-        Returns
-        -------
-        float
         """
         rows = self._rows(X_test)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
@@ -287,10 +279,6 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
             Whether to divide the squared norm by the number of columns.
         squared : bool, default=True
             Whether the norm is squared.
-
-        Returns
-        -------
-        float
         """
         check_is_fitted(self)
         other, p = check_array(comp_cov, input_name="comp_cov"), self.n_features_in_
@@ -305,10 +293,6 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
 
         The file holds the settings, the names and the whole path, and no code. ``callback`` is left out. A file that is
         there already is replaced in one step, once the new one is complete.
-
-        Parameters
-        ----------
-        path : str or path-like
         """
         check_is_fitted(self)
         written: Any = copy.copy(self)

@@ -179,10 +179,6 @@ class L1Regressor(RegressionMixin, L1Model):
             Row weights, at least one of them positive.
         groups : array-like of shape (n_samples,), default=None
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``radius``.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         X, y, weights, target = self._validate(X, y, sample_weight)
@@ -349,10 +345,6 @@ class L1Classifier(ClassificationMixin, L1Model):
             Row weights, at least one of them positive.
         groups : array-like of shape (n_samples,), default=None
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``radius``.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         X, y, weights, target = self._validate(X, y, sample_weight)

@@ -104,10 +104,6 @@ class Path:
     def names(self, size: int) -> list[str]:
         """Names of the features in the model of one size.
 
-        Parameters
-        ----------
-        size : int
-
         Returns
         -------
         list of str
@@ -116,16 +112,7 @@ class Path:
         return column_names(self.column_names, self[size].support)
 
     def groups(self, size: int) -> list[Any]:
-        """Labels of the groups in the model of one size; there must be groups.
-
-        Parameters
-        ----------
-        size : int
-
-        Returns
-        -------
-        list
-        """
+        """Labels of the groups in the model of one size; there must be groups."""
         if self.group_labels is None:
             raise ValueError("no groups were given to this fit; names(size) says which features were chosen")
         return list(self.group_labels[self[size].units])
@@ -142,26 +129,13 @@ class Path:
         return [unit] if self.owner is None else support[self.owner[support] == unit].tolist()
 
     def cost(self, size: int) -> float:
-        """What the model of one size costs in all; there must be costs.
-
-        Parameters
-        ----------
-        size : int
-
-        Returns
-        -------
-        float
-        """
+        """What the model of one size costs in all; there must be costs."""
         if self.prices is None:
             raise ValueError("no costs were given to this fit")
         return float(self.prices[self[size].units].sum())
 
     def parameters(self, size: int) -> np.ndarray:
         """The whole parameter vector of the model of one size, where the path is that of an objective of your own.
-
-        Parameters
-        ----------
-        size : int
 
         Returns
         -------
@@ -243,10 +217,6 @@ class Path:
 
     def summary(self, size: int) -> str:
         """The model of one size as text, to be printed.
-
-        Parameters
-        ----------
-        size : int
 
         Returns
         -------

@@ -74,10 +74,6 @@ class StreamModel(FittedModel):
         y : array-like of shape (n_samples,), default=None
             Their targets.
         sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         stream = self._tuned_stream()

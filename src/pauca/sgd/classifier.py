@@ -156,10 +156,6 @@ class StreamClassifier(ClassificationMixin, StreamModel):
             Classes of any kind; at least two.
         sample_weight : array-like of shape (n_samples,), default=None
             Row weights, at least one of them positive.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         with self._unchanged_on_error():
@@ -178,10 +174,6 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         classes : array-like of shape (n_classes,), default=None
             All classes there will be; for the first chunk, where not all of them are in it.
         sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         if isinstance(self.class_weight, str):

@@ -175,10 +175,6 @@ class StreamRegressor(RegressionMixin, StreamModel):
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Row weights, at least one of them positive.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         with self._unchanged_on_error():
@@ -195,10 +191,6 @@ class StreamRegressor(RegressionMixin, StreamModel):
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         with self._unchanged_on_error():

@@ -171,20 +171,11 @@ class Sparsified:
             As for ``decision_function``.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        float
         """
         return float(self.model.score(X, y, sample_weight))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``model`` to a file of plain JSON; ``pauca.load`` reads it, without the cost.
-
-        Parameters
-        ----------
-        path : str or path-like
-        """
+        """Write ``model`` to a file of plain JSON; ``pauca.load`` reads it, without the cost."""
         self.model.save(path)
 
     def to_sql(self, table: str | Sequence[str] | None = None, *, keep: Sequence[str] = ()) -> str:
@@ -196,12 +187,7 @@ class Sparsified:
         return self.model.to_python()
 
     def summary(self) -> str:
-        """The model as text, to be printed: features, coefficients and cost.
-
-        Returns
-        -------
-        str
-        """
+        """The model as text, to be printed: features, coefficients and cost."""
         return "\n".join([self._head(), "", *self._table(), "", *self._costs()])
 
     def __repr__(self) -> str:
