@@ -77,17 +77,12 @@ def edge_gain(
 ) -> np.ndarray:
     """By how much Q falls at most if an edge moves, and with it the two diagonal entries of its ends, elementwise.
 
-    Here and below ``a = Sigma_ij``, ``s = S_ij`` and ``determinant = Sigma_ii Sigma_jj - a^2``, and S has a diagonal of
-    ones.
+    Here and below ``a = Sigma_ij``, ``s = S_ij``, ``determinant = Sigma_ii Sigma_jj - a^2``, and S has a diagonal of
+    ones; ``trace = Sigma_ii + Sigma_jj`` and ``log_unexplained = log(1 - s^2)``.
 
     The best step makes ``Sigma`` equal S on the two nodes (iterative proportional scaling, Speed and Kiiveri 1986) and
     gains ``tr(S Sigma^-1) - logdet(S Sigma^-1) - 2`` of the two-by-two blocks. That is at least what the entry gains
     alone, at most what a refit of all entries gains, and equal to the latter where no path connects the two nodes.
-
-    Parameters
-    ----------
-    trace : ``Sigma_ii + Sigma_jj``
-    log_unexplained : ``log(1 - s^2)``
     """
     return (trace - 2.0 * s * a) / determinant - 2.0 - log_unexplained + np.log(determinant)
 

@@ -131,60 +131,6 @@ class L1Regressor(RegressionMixin, L1Model):
     (1000.0, True)
     """
 
-    def __init__(
-        self,
-        radius: float | str = "auto",
-        *,
-        loss: str | Loss = "squared_error",
-        tol: float = 1e-3,
-        k: int | None = None,
-        standardize: bool = False,
-        solver: str = "corrective",
-        step_rule: str = "line",
-        cv: Any = None,
-        scoring: Any = None,
-        selection_rule: str = "1se",
-        n_jobs: int | None = None,
-        ridge: float = 0.0,
-        fit_intercept: bool = True,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        callback: Callable[[Progress], bool | None] | None = None,
-    ) -> None:
-        self.radius = radius
-        self.loss = loss
-        self.tol = tol
-        self.k = k
-        self.standardize = standardize
-        self.solver = solver
-        self.step_rule = step_rule
-        self.cv = cv
-        self.scoring = scoring
-        self.selection_rule = selection_rule
-        self.n_jobs = n_jobs
-        self.ridge = ridge
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.callback = callback
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> L1Regressor:
-        """Search the ball, or balls of several radii, until the gap is small enough.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights, at least one of them positive.
-        groups : array-like of shape (n_samples,), default=None
-            Groups of rows that folds keep together, such as the rows of one patient; for choosing ``radius``.
-        """
-        self._check_parameters()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        self._search(X, y, weights, target, groups)
-        return self
-
 
 @register_kind("L1Classifier", arrays=("classes_", *ARRAYS), numbers=NUMBERS)
 class L1Classifier(ClassificationMixin, L1Model):
@@ -332,21 +278,3 @@ class L1Classifier(ClassificationMixin, L1Model):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.callback = callback
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> L1Classifier:
-        """Search the ball, or balls of several radii, until the gap is small enough.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Classes of any kind; at least two.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights, at least one of them positive.
-        groups : array-like of shape (n_samples,), default=None
-            Groups of rows that folds keep together, such as the rows of one patient; for choosing ``radius``.
-        """
-        self._check_parameters()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        self._search(X, y, weights, target, groups)
-        return self

@@ -146,22 +146,6 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         self.callback = callback
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StreamClassifier:
-        """Learn the rows of a table in several passes, then choose and refit few features.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Classes of any kind; at least two.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights, at least one of them positive.
-        """
-        self._check_parameters()
-        with self._unchanged_on_error():
-            self._fit_table(self._samples(X, y, sample_weight, reset=True))
-        return self
-
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> StreamClassifier:
         """Learn a chunk of rows that follow those before; then ``finish()``, or predict.
 

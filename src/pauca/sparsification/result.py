@@ -12,7 +12,6 @@ import numpy as np
 from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.losses import Loss
 from pauca.model import Model
-from pauca.results.path import Path
 from pauca.search.history import Move, Stop
 from pauca.sparsification.sampling import Draw
 
@@ -244,9 +243,7 @@ def set_fitted(
     else:
         estimator._several_outputs = n_outputs > 1
         estimator._output_names = output_names or [f"y{c}" for c in range(n_outputs)]
-    names = getattr(estimator, "feature_names_in_", None)
     moves: list[Move] = [("add", int(j)) for j in model.support]
-    models, n_features = {0: constant, model.size: model}, estimator.n_features_in_
-    estimator.path_ = Path(models, moves, stop, n_features, names, None, None, *estimator._output_labels())
+    estimator.path_ = estimator._path_of({0: constant, model.size: model}, moves, stop)
     estimator.k = model.size
     estimator._set_size(model.size)
