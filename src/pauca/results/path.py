@@ -212,7 +212,7 @@ class Path:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas, or pauca with its extra [frames]") from error
+            raise ImportError('to_frame needs pandas; install it with: pip install "pauca[frames]"') from error
         return pd.DataFrame(self.table()).set_index("size")
 
     def summary(self, size: int) -> str:
