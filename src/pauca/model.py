@@ -70,6 +70,22 @@ class Model:
     converged: bool = True
     free: np.ndarray | None = None
 
+    @classmethod
+    def of_columns(
+        cls,
+        support: np.ndarray,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        objective: float,
+        importance: np.ndarray,
+        *,
+        exact: bool = False,
+    ) -> Model:
+        """A model whose units are columns, from coefficients of shape (C, m) and intercepts of shape (C,)."""
+        single = len(coef) == 1
+        coef, constant = (coef[0], float(intercept[0])) if single else (coef, intercept)
+        return cls(support, coef, constant, objective, importance, support, importance_is_exact=exact)
+
     @property
     def size(self) -> int:
         """Number of units."""

@@ -237,12 +237,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         return labels if lengths is not None else sequences.split(labels)
 
     def predict_marginals(self, X: Any, lengths: Any = None) -> Any:
-        """The probability of every label at every position.
-
-        Parameters
-        ----------
-        X : list of tables, or one table with ``lengths``
-        lengths : list of int, default=None
+        """The probability of every label at every position; X and ``lengths`` as for ``predict``.
 
         Returns
         -------
@@ -254,25 +249,12 @@ class SparseTagger(PathMixin, BaseEstimator):
         return marginals if lengths is not None else sequences.split(marginals)
 
     def score(self, X: Any, y: Any, lengths: Any = None) -> float:
-        """The share of positions whose label is predicted correctly.
-
-        Parameters
-        ----------
-        X : list of tables, or one table with ``lengths``
-        y : list of sequences of labels, or one with ``lengths``
-        lengths : list of int, default=None
-        """
+        """The share of positions whose label is predicted correctly; X, y and ``lengths`` as for ``fit``."""
         truth, predicted = self._true_and_predicted(X, y, lengths)
         return float(np.mean([a == b for a, b in zip(truth, predicted, strict=True)]))
 
     def label_table(self, X: Any, y: Any, lengths: Any = None) -> list[dict[str, Any]]:
-        """How well each label is predicted.
-
-        Parameters
-        ----------
-        X : list of tables, or one table with ``lengths``
-        y : list of sequences of labels, or one with ``lengths``
-        lengths : list of int, default=None
+        """How well each label is predicted; X, y and ``lengths`` as for ``fit``.
 
         Returns
         -------
@@ -283,14 +265,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         return label_table(self.classes_, *self._true_and_predicted(X, y, lengths))
 
     def label_report(self, X: Any, y: Any, lengths: Any = None) -> str:
-        """How well each label is predicted, as text.
-
-        Parameters
-        ----------
-        X : list of tables, or one table with ``lengths``
-        y : list of sequences of labels, or one with ``lengths``
-        lengths : list of int, default=None
-        """
+        """How well each label is predicted, as text; X, y and ``lengths`` as for ``fit``."""
         return label_report(self.label_table(X, y, lengths))
 
     def save(self, path: str | os.PathLike[str]) -> None:
