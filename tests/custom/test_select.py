@@ -365,13 +365,13 @@ def test_the_time_limit_ends_a_run_with_what_it_has():
 
 
 def test_the_clock_is_looked_at_within_a_move(monkeypatch):
-    now, asked = [0.0], []
+    now, called_at = [0.0], []
     monkeypatch.setattr("time.monotonic", lambda: now[0])
 
     class Slow(Logits):
         def value(self, w):
             now[0] += 1  # a second for each value
-            asked.append(now[0])
+            called_at.append(now[0])
             return super().value(w)
 
     ends = {}
@@ -381,7 +381,7 @@ def test_the_clock_is_looked_at_within_a_move(monkeypatch):
         subset, began = subset_of(Slow(*signs())), now[0]
         history = driver.run(Forward(), subset, driver.Goal(3), driver.Budget(limit))
         assert (history.stop, history.moves) == (Stop.TIME, whole.moves[:1])
-        assert limit <= asked[-1] - began < limit + 1
+        assert limit <= called_at[-1] - began < limit + 1
         # The models that were found are polished in peace.
         assert subset.finish([history.best[1]], 0)[0].converged
 
@@ -494,7 +494,9 @@ def test_separable_classes_without_a_ridge_give_a_warning_that_says_what_to_do(m
     assert words.endswith("Add a ridge, such as 1e-3 times the sum of squares of the coordinates that are chosen from.")
     assert "some coefficients diverge" in path.summary(path.sizes[-1])
     if 5 not in path:
-        ended = f"k=5 coordinates were asked for, but the search ended at {n_needed}: the objective has come down"
+        ended = (
+            f"k=5 coordinates were asked for, but the search ended at {n_needed}: the objective is as low as it can be"
+        )
         assert words.startswith(ended)
     path, words = warned_of(lambda: select(Ridged(X, y), 5, method=method))
     assert (path.sizes, words) == (list(range(6)), "")
@@ -686,9 +688,9 @@ class Shifted(Half):
     ids=str,
 )
 def test_fewer_than_k_are_explained(kind, options, words):
-    path, said = warned_of(lambda: select(kind(), **options))
+    path, message = warned_of(lambda: select(kind(), **options))
     noun = "groups" if "groups" in options else "coordinates"
-    assert said == f"k={options['k']} {noun} were asked for, {words}"
+    assert message == f"k={options['k']} {noun} were asked for, {words}"
     assert path.sizes[-1] < options["k"]
 
 

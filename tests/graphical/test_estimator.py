@@ -129,9 +129,9 @@ def test_removals_from_large_blocks_that_are_not_looked_at_cost_too_much(monkeyp
     for at_most in sorted(costs.values())[:8]:
         found = subset.cheapest_removal("refit", at_most)
         assert found is None or found[1] == pytest.approx(costs[found[0]], abs=1e-10)
-        dear = subset._too_dear(subset.support, at_most)
-        assert all(costs[edge] > at_most for edge in dear)
-        passed_over += len(dear)
+        costly = subset._too_costly(subset.support, at_most)
+        assert all(costs[edge] > at_most for edge in costly)
+        passed_over += len(costly)
     assert passed_over > 0
 
 
@@ -405,14 +405,14 @@ class TestRowsAreReadAsByEveryEstimator:
 
     def test_by_name(self, method):
         X = frame()
-        asked = getattr(SparsePrecision(k=4).fit(X), method)
-        np.testing.assert_array_equal(asked(X.assign(other=1.0)[["other", *NAMES[::-1]]]), asked(X))
+        evaluate = getattr(SparsePrecision(k=4).fit(X), method)
+        np.testing.assert_array_equal(evaluate(X.assign(other=1.0)[["other", *NAMES[::-1]]]), evaluate(X))
         with pytest.raises(ValueError, match="same order as they were in fit"):
-            asked(X[NAMES[::-1]])
+            evaluate(X[NAMES[::-1]])
         with pytest.raises(ValueError, match="needs columns that X does not have: 'bp'"):
-            asked(X.drop(columns="bp"))
+            evaluate(X.drop(columns="bp"))
         with pytest.warns(UserWarning, match="does not have valid feature names"):
-            np.testing.assert_allclose(asked(X.to_numpy()), asked(X), rtol=1e-12)
+            np.testing.assert_allclose(evaluate(X.to_numpy()), evaluate(X), rtol=1e-12)
 
     @pytest.mark.parametrize(("value", "message"), [(np.nan, "contains NaN"), (np.inf, "contains infinity")])
     def test_what_is_not_finite_is_named(self, method, value, message):
@@ -428,14 +428,14 @@ class TestRowsAreReadAsByEveryEstimator:
         X = chain()
         with pytest.raises(NotFittedError):
             getattr(SparsePrecision(), method)(X)
-        asked = getattr(SparsePrecision(k=4).fit(X), method)
+        evaluate = getattr(SparsePrecision(k=4).fit(X), method)
         with pytest.raises(TypeError, match="dense data is required"):
-            asked(csr_array(X))
+            evaluate(csr_array(X))
         with pytest.raises(ValueError, match="expecting 6 features"):
-            asked(X[:, :5])
+            evaluate(X[:, :5])
         whole = np.round(100 * X).astype(int)
-        np.testing.assert_allclose(asked(whole), asked(whole.astype(float)))
-        np.testing.assert_allclose(asked(X.astype(np.float32)), asked(X), rtol=1e-4)
+        np.testing.assert_allclose(evaluate(whole), evaluate(whole.astype(float)))
+        np.testing.assert_allclose(evaluate(X.astype(np.float32)), evaluate(X), rtol=1e-4)
 
 
 def test_rows_that_are_all_alike_have_a_likelihood():

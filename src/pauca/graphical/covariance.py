@@ -106,7 +106,7 @@ def complete_value(correlation: np.ndarray) -> float | None:
 
 
 def safe_edges(correlation: np.ndarray, n_rows: int, *, is_shrunk: bool) -> int | None:
-    """How many edges a graph may have for its likelihood to have a maximum for sure; None if there is no such limit.
+    """How many edges a graph may have for its likelihood to have a maximum; None if there is no such limit.
 
     There is none unless the covariance of all rows, or of those of a fold, is singular. If it is because there are too
     few rows, r of them once the mean is taken off, every graph of fewer than ``r (r + 1) / 2`` edges has a maximum for

@@ -144,8 +144,8 @@ class L1Model(FittedModel):
         folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
         weigh = by_folds(self.selection_rule, scorer_for(self, self.scoring), y)
         radii = RadiusSearch(problem, weights, folds, design)
-        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
-        choice = radii.choose(watch, weigh)
+        runs = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
+        choice = radii.choose(runs, weigh)
         self.radii_ = np.array([radii.whole.certificates[position - 1].radius for position in choice.sizes])
         self.scores_ = choice.mean
         self.score_errors_ = np.zeros(len(choice.mean)) if choice.standard_error is None else choice.standard_error

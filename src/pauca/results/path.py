@@ -43,7 +43,7 @@ class Path:
     output_names : list of str or None
         Names of the outputs or classes, where a feature has a coefficient for each.
     two_classes : list of str or None
-        The two classes of a single output: a positive coefficient speaks for the second.
+        The two classes of a single output: a positive coefficient favours the second.
     prices : ndarray or None
         What every feature, or group, costs, where costs were given.
     choice : Choice or None
@@ -231,11 +231,10 @@ class Path:
         """Draw the path in up to three panels over the same sizes.
 
         The first is the share explained on the data of the fit, which always rises (of an objective without a floor,
-        the objective itself), with the features that came (+) and went (-) where there are at most 15 sizes. Where the
-        size was chosen, the second is what the sizes score on rows held out, give or take a standard error, or what the
-        criterion says of them. The last shows the coefficients, each in parts of the largest it has at any size, since
-        their units differ; with several outputs their norm over the outputs. The twelve most important features are
-        named.
+        the objective itself), with the features added (+) and removed (-) where there are at most 15 sizes. If the size
+        was chosen, the second is the score of each size on rows held out, with a band of one standard error, or the
+        criterion. The last shows the coefficients, each relative to the largest it has at any size, since their units
+        differ; with several outputs, their norm over the outputs. The twelve most important features are named.
 
         Parameters
         ----------

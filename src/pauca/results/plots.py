@@ -75,7 +75,7 @@ def reference_size(path: Path) -> int:
 
 
 def score_range(choice: Choice) -> tuple[float, float]:
-    """The heights between which the scores are worth looking at: a fall far beyond the best size may leave the picture.
+    """The range of scores to draw: a steep fall far beyond the best size may leave the picture.
 
     A model with far too many features can be so wrong on rows held out that everything else would be flat beside it.
     """
@@ -165,7 +165,7 @@ def plain(text: str) -> str:
 def draw_fit(path: Path, ax: Axes) -> None:
     """Share explained against size, or the objective where there is no share.
 
-    Each step is labelled with the features that came and went.
+    Each step is labelled with the features that were added and removed.
     """
     table = path.table()
     sizes = [record["size"] for record in table]
@@ -196,7 +196,7 @@ def draw_fit(path: Path, ax: Axes) -> None:
 
 
 def draw_score(path: Path, ax: Axes) -> None:
-    """What the sizes score on rows held out, give or take a standard error, or what a criterion says of them."""
+    """The scores of the sizes on rows held out, with a band of one standard error, or a criterion."""
     choice = path.choice
     assert choice is not None
     percent = choice.scoring == EXPLAINED
@@ -238,7 +238,7 @@ def draw_score(path: Path, ax: Axes) -> None:
 
 
 def draw_coefficients(path: Path, ax: Axes) -> None:
-    """Coefficients over the sizes, each in parts of its own largest; the most important are named."""
+    """Coefficients over the sizes, each relative to its largest; the most important are named."""
     curves = coefficient_curves(path)
     ends = []
     names = column_names(path.column_names, curves.columns[:NAMED_LINES])
@@ -256,7 +256,7 @@ def draw_coefficients(path: Path, ax: Axes) -> None:
     ax.set_ylim(-1.12 if np.nanmin(curves.relative, initial=0) < 0 else -0.06, 1.12)
     _name_ends(ax, ends, curves.sizes[-1])
     over = "" if curves.signed else "norm over outputs,\n"
-    ax.set_ylabel(f"coefficient\n({over}each in parts of its largest)")
+    ax.set_ylabel(f"coefficient\n({over}relative to its largest)")
     ax.set_title("Coefficients over size", loc="left")
 
 

@@ -42,7 +42,7 @@ def _notes(path: Path, size: int) -> Iterator[str]:
         yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message
     classes = path.two_classes
     if size and classes is not None:
-        yield f"positive coefficients speak for class {classes[1]!r}, negative ones for {classes[0]!r}"
+        yield f"positive coefficients favour class {classes[1]!r}, negative ones {classes[0]!r}"
     if size:
         about = "" if model.importance_is_exact else "about "
         left_out = f"if the {path.counted} were left out and the others refitted"
