@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -41,7 +41,7 @@ from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method, Progress
 from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun
+from pauca.search.problem import SearchRun
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 
@@ -336,8 +336,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         if sizes is None or isinstance(sizes, int):
             run, goal = problem.begin(weights, design), Goal(sizes, float(self.tol))
             return run, problem.method.answer(run.advance(goal, self._budget()), goal), None
-        # A selection only calls the problem's ``begin``.
-        selection = Selection(cast(LinearProblem, problem), weights, folds, float(self.tol))
+        selection = Selection(problem, weights, folds, float(self.tol))
         weigh = by_likelihood(self.selection_rule) if self.criterion is None else by_criterion(self.criterion)
         runs = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs))
         choice = choose_size(selection, size_range_for(sizes, design.n_features, largest), runs, design, weigh)
