@@ -58,10 +58,6 @@ def foba_additions(*, decrease: float, tol: float, nu: float = 0.5) -> int:
     nu : float, default=0.5
         The share of a gain that a removal may cost.
 
-    Returns
-    -------
-    steps : int
-
     Examples
     --------
     >>> from pauca.theory import foba_additions
@@ -105,10 +101,6 @@ def foba_features(*, n_reference: int, curvature: float, smoothness: float, sing
         plus ``n_reference``.
     single : float, default=None
         The largest curvature along one coordinate; by default ``smoothness``, which is never below.
-
-    Returns
-    -------
-    k : int
 
     Examples
     --------
@@ -165,10 +157,6 @@ def foba_tolerance(*, gradient: float, curvature: float, single: float, rule: st
         As in ``foba_features``.
     rule : {"objective", "gradient"}, default="objective"
         Whether the run ends by the largest gain along a coordinate or by the largest slope.
-
-    Returns
-    -------
-    tol : float
 
     Examples
     --------
@@ -239,10 +227,6 @@ def foba_errors(
         As in ``foba_features``.
     rule : {"objective", "gradient"}, default="objective"
         Whether the run ends by the largest gain along a coordinate or by the largest slope.
-
-    Returns
-    -------
-    errors : SelectionErrors
 
     Examples
     --------
