@@ -142,7 +142,7 @@ def tuned(text: Text, name: str, quick: bool, multiples: tuple[float, ...] = MUL
 
 
 def _tuned_at(text: Text, name: str, quick: bool, multiple: float) -> tuple[float, Setting]:
-    """The least error, and the setting that has it, with one radius; on the first rows, of which a fifth is held out."""
+    """The least error, and the setting that has it, with one radius, on the first rows; a fifth is held out."""
     X, y = text.train
     held = np.arange(min(len(y), TUNED_ON)) % 5 == 0
     rows, others = np.flatnonzero(~held), np.flatnonzero(held)
