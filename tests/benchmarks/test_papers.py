@@ -1,6 +1,7 @@
 """Every item of the papers runs at tiny sizes, on made-up files of the right shape, and is not computed twice."""
 
 import gzip
+import re
 import sys
 from pathlib import Path
 
@@ -57,3 +58,9 @@ def test_all_items_run_and_resume(papers, data, tmp_path, capsys):
     assert capsys.readouterr().out.count("there already") == len(names)
     assert again == page
     assert before == {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("*.json")}
+
+
+def test_the_page_on_papers_names_every_item(papers):
+    page = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
+    named = {name for command in re.findall(r"benchmarks\.papers ([^`]*)`", page) for name in command.split()}
+    assert named == set(papers.ITEMS)
