@@ -133,13 +133,13 @@ def test_inverse_factor_appends_and_deletes():
     H = A.T @ A
     factor, order = InverseFactor(), []
     for j in (5, 2, 9, 0, 7, 11):
-        weights, schur = factor.append(H[order, j], H[j, j], 0.0)
+        factor, weights, schur = factor.appended(H[order, j], H[j, j], 0.0)
         if order:
             np.testing.assert_allclose(weights, np.linalg.solve(H[np.ix_(order, order)], H[order, j]), rtol=1e-9)
             assert schur == pytest.approx(H[j, j] - H[order, j] @ weights)
         order.append(j)
     for position in (2, 4, 0):
-        factor.delete(position)
+        factor = factor.without(position)
         del order[position]
         inverse = np.linalg.inv(H[np.ix_(order, order)])
         np.testing.assert_allclose(factor.inverse(), inverse, rtol=1e-8, atol=1e-12)

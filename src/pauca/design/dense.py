@@ -15,8 +15,8 @@ MOMENT_BLOCK_NUMBERS = 1 << 17
 # The formula E[x^2] - E[x]^2 loses the digits of the ratio of its terms; above this one the columns are centred first.
 LARGEST_MOMENT_RATIO = 1e4
 
-# Rows for an estimate of correlations.
-SAMPLED_ROWS = 256
+# Rows for an estimate of correlations; of fewer rows all are taken.
+SAMPLED_ROWS = 2048
 
 
 class DenseDesign(StandardisedColumns):
@@ -101,6 +101,9 @@ class DenseDesign(StandardisedColumns):
             yield rows, self._all_columns(rows) @ coef - shift
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
+        if self.n_rows <= SAMPLED_ROWS:
+            block = self._standardised(slice(None), features)
+            return (block.T * self.weights) @ block
         rows = np.unique(np.linspace(0, self.n_rows - 1, SAMPLED_ROWS).astype(np.intp))
         block = self._standardised(rows, features)
         weights = self.weights[rows]
