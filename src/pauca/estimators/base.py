@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -257,7 +259,8 @@ class SparseModel(FittedModel):
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
-        settings = SearchSettings.parse(type(self).__name__, self.get_params(deep=False))
+        parameters = {name: getattr(self, name) for name in _parameter_names(type(self))}
+        settings = SearchSettings.parse(type(self).__name__, parameters)
         if settings.scoring is not None:
             scorer_for(self, settings.scoring)
         return settings
@@ -301,6 +304,12 @@ class SparseModel(FittedModel):
         grew = any(move[0] == "add" for move in self.path_.moves)
         went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
         return () if went_too_far else self.path_.moves
+
+
+@cache
+def _parameter_names(estimator: type) -> list[str]:
+    """The names of an estimator's parameters; scikit-learn reads them from the signature each time they are asked for."""
+    return [name for name in signature(estimator).parameters]
 
 
 def _make_problem(

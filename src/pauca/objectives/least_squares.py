@@ -19,8 +19,9 @@ KNOWN_ROWS_PER_PASS = 256
 # Designs this narrow get the whole Gram matrix in one pass.
 WHOLE_UP_TO = 4 * ROWS_PER_PASS
 
-# On data that fit in the cache, arithmetic takes all of the time, and rows computed in vain are not cheap.
+# On data that fit in the cache, arithmetic takes most of the time, and many rows computed in vain are not cheap.
 SMALL_BYTES = 1 << 20
+SMALL_ROWS_PER_PASS = 8
 
 # No pass computes more than this many bytes of rows, and the rows kept take at most the larger of twice as much and an
 # eighth of X.
@@ -37,7 +38,7 @@ class GramRows:
         self._design = design
         self._rows: dict[int, np.ndarray] = {}
         row_bytes = 8 * design.n_features
-        per_pass = ROWS_PER_PASS if design.nbytes > SMALL_BYTES else ROWS_PER_PASS // 8
+        per_pass = ROWS_PER_PASS if design.nbytes > SMALL_BYTES else SMALL_ROWS_PER_PASS
         self._per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, per_pass))
         self._known_per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, KNOWN_ROWS_PER_PASS))
         self._most_kept = max(4 * self._per_pass, max(2 * PASS_BYTES, design.nbytes // 8) // row_bytes)

@@ -54,7 +54,7 @@ class InverseFactor:
         return self._root[:, position] @ self._root
 
     def appended(self, cross: np.ndarray, diagonal: float, least: float) -> tuple[InverseFactor, np.ndarray, float]:
-        """The factor of H bordered by one row, ``H^-1 cross``, and the Schur complement, which is held above ``least``."""
+        """The factor of H bordered by one row, ``H^-1 cross``, and the Schur complement, at least ``least``."""
         k = self.size
         half = self._root @ cross
         weights = half @ self._root
@@ -69,12 +69,13 @@ class InverseFactor:
     def without(self, position: int) -> InverseFactor:
         """The factor of H without row and column ``position``."""
         # Reflect the deleted coordinate's column onto its last entry; the last row then holds all there is of it.
+        others = np.arange(self.size) != position
         normal = self._root[:, position].copy()
         length = np.sqrt(normal @ normal)
         normal[-1] += np.copysign(length, normal[-1])
-        across = (2.0 / (normal @ normal)) * (normal @ self._root)
-        root = self._root[:-1] - np.outer(normal[:-1], across)
-        return InverseFactor(np.delete(root, position, axis=1))
+        rest = self._root[:, others]
+        across = (2.0 / (normal @ normal)) * (normal @ rest)
+        return InverseFactor(rest[:-1] - normal[:-1, None] * across)
 
 
 # Each further damping is so many times as large.

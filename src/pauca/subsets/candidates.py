@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 
 import numpy as np
 
@@ -45,6 +44,11 @@ class Candidates:
         self._copies = np.zeros(objective.design.n_features, dtype=np.int32)
         self._updates = 0
 
+    def _copy(self) -> Candidates:
+        other = Candidates.__new__(Candidates)  # several times faster than copy.copy
+        other.__dict__.update(self.__dict__)
+        return other
+
     @property
     def computed(self) -> bool:
         """Whether slopes and residuals are up to date."""
@@ -66,7 +70,7 @@ class Candidates:
 
     def with_slope(self, slope: np.ndarray) -> Candidates:
         """With other slopes."""
-        other = copy(self)
+        other = self._copy()
         other.slope = slope
         return other
 
@@ -74,7 +78,7 @@ class Candidates:
         """After the rank-one change of an addition or removal; once in a while all is discarded instead."""
         if self._updates + 1 >= UPDATES_BEFORE_RENEWAL:
             return self.discarded()
-        other = copy(self)
+        other = self._copy()
         other._updates += 1
         other.slope = slope * direction
         other.slope += self.slope
@@ -111,7 +115,7 @@ class Candidates:
         """With copies of a chosen column counted: with a ridge they leave a residual, and are barred all the same."""
         if not self._objective.ridge:
             return self
-        other = copy(self)
+        other = self._copy()
         other._copies = self._copies + change * (np.abs(row) >= COPY_ABOVE)
         return other
 

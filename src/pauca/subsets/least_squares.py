@@ -187,17 +187,19 @@ class LeastSquaresSubset:
         self._limit_rounding()
 
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
-        support, coef, inverse = list(self.support), self.coef, self._factor.inverse()
+        coef, inverse = self.coef.copy(), self._factor.inverse()
+        support, places = list(self.support), list(range(self.size))
         removed: list[int] = []
         while (size is not None and len(support) > size) or not limits.allows(support):
-            position = _cheapest_position(coef * coef / np.diag(inverse), support, limits)
+            own = coef[places]
+            position = _cheapest_position(own * own / inverse.diagonal()[places], support, limits)
             if position is None:
                 break
-            column = inverse[:, position] / inverse[position, position]
-            keep = np.arange(len(support)) != position
-            coef = (coef - coef[position] * column)[keep]
-            inverse = (inverse - np.outer(column, inverse[position]))[keep][:, keep]
+            place = places.pop(position)
             removed.append(support.pop(position))
+            column = inverse[place] / inverse[place, place]
+            coef -= coef[place] * column
+            inverse -= column[:, None] * inverse[place]
         return removed
 
     def fill(self) -> None:
