@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
-from pauca.design import Design, make_design
+from pauca.design import Design
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
@@ -32,7 +32,7 @@ from pauca.results.stability import Stability, count_choices, halves
 from pauca.search.driver import Budget, Goal
 from pauca.search.history import Move
 from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun, Target
+from pauca.search.problem import LinearProblem, SearchRun, Target, design_for
 from pauca.warnings import PaucaWarning
 
 
@@ -184,7 +184,7 @@ class SparseModel(FittedModel):
         names = getattr(self, "feature_names_in_", None)
         constraints = ConstraintParser(Columns(X.shape[1], names), **settings.constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            design = make_design(X, weights, center=settings.fit_intercept)
+            design = design_for(X, target, weights, center=settings.fit_intercept)
         check_moments(self, design, X, names)
         problem = _make_problem(settings, X, target, weights, constraints, design)
         if problem.units.single and not settings.ridge:
@@ -259,7 +259,7 @@ class SparseModel(FittedModel):
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
-        parameters = {name: getattr(self, name) for name in _parameter_names(type(self))}
+        parameters = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
         settings = SearchSettings.parse(type(self).__name__, parameters)
         if settings.scoring is not None:
             scorer_for(self, settings.scoring)
@@ -307,9 +307,9 @@ class SparseModel(FittedModel):
 
 
 @cache
-def _parameter_names(estimator: type) -> list[str]:
-    """The names of an estimator's parameters; scikit-learn reads them from the signature each time they are asked for."""
-    return [name for name in signature(estimator).parameters]
+def _parameter_names(estimator: Callable[..., Any]) -> list[str]:
+    """The names of an estimator's parameters, read from its signature once: ``get_params`` does so each time."""
+    return list(signature(estimator).parameters)
 
 
 def _make_problem(

@@ -103,6 +103,16 @@ REFINED_BELOW = 1e-9
 MOST_REFINEMENTS = 4
 
 
+def centred_target(y: np.ndarray, weights: np.ndarray, *, center: bool) -> tuple[float, np.ndarray]:
+    """The weighted mean of ``y`` (zero without ``center``), and what is left of y without it."""
+    if not center:
+        return 0.0, y - 0.0
+    mean = float(weights @ y)
+    target = y - mean
+    left = float(weights @ target)  # rounding of the mean
+    return mean + left, target - left
+
+
 @dataclass(frozen=True)
 class LeastSquares:
     """``Q(w) = (1/2) sum_i v_i (x_i w + b - y_i)^2 + (ridge/2) |w|^2`` with b minimised out.
@@ -131,11 +141,7 @@ class LeastSquares:
     def of(cls, design: Design, y: np.ndarray, *, ridge: float = 0.0, center: bool = True) -> LeastSquares:
         """The objective of a design and a target ``y`` of shape (n,)."""
         v = design.weights
-        intercept = float(v @ y) if center else 0.0
-        target = y - intercept
-        if center:
-            left = float(v @ target)
-            intercept, target = intercept + left, target - left
+        intercept, target = centred_target(y, v, center=center)
         value = 0.5 * float(v @ (target * target))
         if value <= 0.5 * (CONSTANT_TARGET_BELOW * intercept) ** 2:
             target, value = np.zeros_like(target), 0.0
