@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from pauca.losses.base import Loss
+from pauca.losses.base import Lines, Loss
 from pauca.losses.classification import check_binary_target
 
 
@@ -46,6 +46,7 @@ class PiecewiseLinear(Loss):
     """
 
     flat = True
+    has_lines = True
     lowest: float
     highest: float
 
@@ -85,6 +86,9 @@ class PiecewiseLinear(Loss):
     def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
         slope = t * self.direction(y)
         return np.where((slope >= self.lowest) & (slope <= self.highest), t * y, np.inf)
+
+    def lines(self, y: np.ndarray) -> Lines:
+        return Lines(self.direction(y), -self.residual(y, np.zeros_like(y)), self.lowest, self.highest)
 
     def smoothed(self, y: np.ndarray, weights: np.ndarray, *, center: bool) -> Loss:
         scores = [self.constant(output, weights) if center else 0.0 for output in y]

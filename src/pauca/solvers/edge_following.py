@@ -24,6 +24,9 @@ ROUNDS = 2
 LARGEST_GAP = 1e-10
 ROUNDING_GAP = 1e-14
 
+# Residuals up to this share of the largest target are zero.
+TIED_WITHIN = 1e-13
+
 # The lower bound holds if the slopes at the kinks are between those on either side, but for this share.
 SLOPES_WITHIN = 1e-6
 
@@ -72,8 +75,12 @@ class Vertex:
     """Shape (q,)."""
     basis: np.ndarray
     """The q rows whose residuals are zero, those first that are furthest from leaving."""
+    at_kinks: np.ndarray
+    """All rows whose residuals are zero; more than those of the basis where rows tie."""
     slopes: np.ndarray
-    """Derivatives of the loss at all rows, shape (n,), by which the gradient is zero: the proof of the minimum."""
+    """Derivatives of the loss at all rows, shape (n,), by which the gradient is zero: the proof of the minimum.
+
+    Rows alike, which several proofs would treat differently, have the same."""
     value: float
 
 
@@ -84,18 +91,23 @@ def follow_edges(problem: PiecewiseLinearProblem, start: np.ndarray, rows: np.nd
     rounding has the better of the search.
     """
     basis = _independent(problem.columns[:, rows], rows)
-    share = FIRST_SHIFT
     try:
-        for _ in range(ROUNDS):
-            search = _Search(problem.shifted(share), start, basis)
-            if not (search.reach_vertex() and search.reach_minimum()):
-                return None
-            found = _vertex_at(problem, search)
-            if found is not None:
-                return found
-            start, basis, share = search.coef, search.basis, NEXT_SHIFT * share
-    except np.linalg.LinAlgError:  # columns that are dependent but for rounding
-        pass
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            return _follow_edges(problem, start, basis)
+    except (np.linalg.LinAlgError, FloatingPointError):  # columns that are dependent but for rounding
+        return None
+
+
+def _follow_edges(problem: PiecewiseLinearProblem, start: np.ndarray, basis: list[int]) -> Vertex | None:
+    share = FIRST_SHIFT
+    for _ in range(ROUNDS):
+        search = _Search(problem.shifted(share), start, basis)
+        if not (search.reach_vertex() and search.reach_minimum()):
+            return None
+        found = _vertex_at(problem, search)
+        if found is not None:
+            return found
+        start, basis, share = search.coef, search.basis, NEXT_SHIFT * share
     return None
 
 
@@ -109,8 +121,9 @@ class _Search:
         if basis:
             chosen = problem.columns[:, basis]
             self.coef = start + np.linalg.lstsq(chosen.T, problem.target[basis] - start @ chosen, rcond=None)[0]
+        self.inverse = np.zeros((0, 0))
         self._jumps = (problem.high - problem.low) * problem.weights
-        self._locate()
+        self.residual, self.gradient = self._located()
         self._curvature = self._broad_curvature()
 
     def reach_vertex(self) -> bool:
@@ -211,7 +224,7 @@ class _Search:
         """The inverse, and all that depends on where the point is, without the rounding of many steps."""
         self.inverse = np.linalg.inv(self.problem.columns[:, self.basis].T)
         self.coef = self.inverse @ self.problem.target[self.basis]
-        self._locate()
+        self.residual, self.gradient = self._located()
 
     def _broad_curvature(self) -> np.ndarray:
         """Up to a factor, the curvature that the kinks of the nearer half of the rows make together, shape (q, q)."""
@@ -223,14 +236,14 @@ class _Search:
         curvature.flat[:: len(curvature) + 1] += LEAST_CURVATURE * self.problem.weights.sum()
         return curvature
 
-    def _locate(self) -> None:
+    def _located(self) -> tuple[np.ndarray, np.ndarray]:
         """Residuals, and the gradient of all rows but those of the basis."""
         problem = self.problem
-        self.residual = self.coef @ problem.columns - problem.target
-        self.residual[self.basis] = 0.0
-        slopes = np.where(self.residual > 0, problem.high, problem.low) * problem.weights
+        residual = self.coef @ problem.columns - problem.target
+        residual[self.basis] = 0.0
+        slopes = np.where(residual > 0, problem.high, problem.low) * problem.weights
         slopes[self.basis] = 0.0
-        self.gradient = problem.columns @ slopes
+        return residual, problem.columns @ slopes
 
 
 def _vertex_at(problem: PiecewiseLinearProblem, search: _Search) -> Vertex | None:
@@ -255,7 +268,18 @@ def _vertex_at(problem: PiecewiseLinearProblem, search: _Search) -> Vertex | Non
     largest = LARGEST_GAP * value + ROUNDING_GAP * float(weights @ np.abs(problem.target))
     if not (gap <= largest and inside.min() >= -SLOPES_WITHIN * (problem.high - problem.low)):
         return None
-    return Vertex(coef, np.array(basis, dtype=np.intp)[np.argsort(-inside, kind="stable")], slopes, value)
+    rows = np.array(basis, dtype=np.intp)[np.argsort(-inside, kind="stable")]
+    tied = np.flatnonzero(np.abs(residual) <= TIED_WITHIN * np.abs(problem.target).max())
+    if len(tied) > len(rows):
+        slopes[tied] = _mean_of_alike(problem.columns[:, tied], slopes[tied], weights[tied])
+    return Vertex(coef, rows, np.union1d(rows, tied), slopes, value)
+
+
+def _mean_of_alike(columns: np.ndarray, slopes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Slopes of rows averaged over rows with the same columns: the gradient of the chosen columns stays as it is."""
+    groups = np.unique(columns.T, axis=0, return_inverse=True)[1].ravel()
+    means: np.ndarray = np.bincount(groups, weights * slopes) / np.bincount(groups, weights)
+    return means[groups]
 
 
 def _independent(columns: np.ndarray, rows: np.ndarray) -> list[int]:

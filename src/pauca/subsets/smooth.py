@@ -196,7 +196,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         features = objective.units.of(self._fit.units)
         coef = self._fit.coef.copy()
         coef[:, objective.free :][:, objective.units.owner[features] == unit] = 0.0
-        problem = objective.restricted(fits.pool.gather(self._fit.units), features)
+        problem = objective.restricted(fits.pool.gather(self._fit.units), features).with_loss(objective.measured)
         return max(problem.value(coef, problem.scores(coef)) - self.value, 0.0)
 
     def _swap_estimates(self) -> Iterator[tuple[int, float, np.ndarray]]:
