@@ -21,6 +21,7 @@ from benchmarks.logistic import correlated_logistic, logistic
 from benchmarks.memory import memory
 from benchmarks.piecewise import lp
 from benchmarks.quality import correlated, optimum
+from benchmarks.real import real
 from benchmarks.report import Figure, table, verdict
 from benchmarks.results import compare, keep
 from benchmarks.sampling import sampling
@@ -54,6 +55,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "import": import_time,
 }
 ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
+    "real": real,
     "table4": table4,
     "stream": stream,
     "two-stage": two_stage,
@@ -91,7 +93,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, some problems smaller")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"everything by default, or {', '.join(ALL)}")
     parser.add_argument("--only", action="append", default=[], metavar="section", help="the same as naming it")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/, text/ and sequence/")
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="folder with libsvm/, risk/, highdim/, text/ and sequence/"
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
     parser.add_argument("--keep", action="store_true", help="write the figures to a file in benchmarks/results")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="print two kept files as ratios")

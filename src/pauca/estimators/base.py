@@ -10,7 +10,7 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -89,7 +89,7 @@ def measure_stability(
 
         return work
 
-    ParallelRuns(Budget(), effective_n_jobs(n_jobs), cpu_count()).run([job(number) for number in range(len(resamples))])
+    ParallelRuns(Budget(), effective_n_jobs(n_jobs)).run([job(number) for number in range(len(resamples))])
     chosen = [path.unit_name(int(unit)) for unit in path[size].units]
     return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")
 
@@ -234,7 +234,7 @@ class SparseModel(FittedModel):
             weigh = by_criterion(settings.criterion)
         size_range = size_range_for(sizes, int(np.count_nonzero(problem.units.any(design.usable))))
         selection = Selection(problem, weights, folds, settings.tol)
-        runs = ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs), cpu_count())
+        runs = ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs))
         choice = choose_size(selection, size_range, runs, design, weigh)
         return selection.whole, choice
 

@@ -16,6 +16,7 @@ from pauca.objectives.least_squares import centred_target
 from pauca.search.driver import Budget, Goal, Method, run
 from pauca.search.history import History, Move, Stop
 from pauca.subsets import Subset, make_subset
+from pauca.threads import blas_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,8 @@ class SearchRun:
         """Go on to ``goal`` from where the search stands, or from the moves of an earlier one."""
         if self.history is not None:
             resume, self.subset = self.history.moves, self.subset.restarted()
-        self.history = run(self.method, self.subset, goal, budget, resume)
+        with blas_threads.single():
+            self.history = run(self.method, self.subset, goal, budget, resume)
         return self.history
 
     @property
@@ -108,4 +110,6 @@ class SearchRun:
         assert self.history is not None
         best = self.history.best
         sizes = sorted(best)
-        return dict(zip(sizes, self.subset.finish([best[size] for size in sizes], sizes.index(answer)), strict=True))
+        with blas_threads.single():
+            models = self.subset.finish([best[size] for size in sizes], sizes.index(answer))
+        return dict(zip(sizes, models, strict=True))

@@ -76,6 +76,8 @@ class LeastSquaresSubset:
     is missing.
     """
 
+    closed_form = True
+
     def __init__(self, objective: LeastSquares, gram: GramRows, limits: Limits, kept: KeptModels | None = None) -> None:
         self.objective = objective
         self.gram = gram
@@ -113,7 +115,7 @@ class LeastSquaresSubset:
     def allow_until(self, deadline: float) -> None:
         """No answer takes long."""
 
-    def best_addition(self, rule: str) -> int | None:
+    def best_addition(self, rule: str, slack: float | None = None) -> int | None:
         if not self.limits.trivial:
             return self._find_addition(rule)
         if rule not in self._answers:
