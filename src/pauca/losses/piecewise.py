@@ -31,7 +31,8 @@ MOST_WIDENINGS = 6
 class PiecewiseLinear(Loss):
     """``max(lowest r, highest r)`` of a residual ``r = direction a - offset``.
 
-    It is minimised through its Moreau envelope: with ``beta = lipschitz^2 / eps`` the envelope is smooth, lies below
+    Without ridge and bounds it is minimised exactly, from vertex to vertex. Elsewhere, and to rank candidates, it is
+    taken through its Moreau envelope: with ``beta = lipschitz^2 / eps`` the envelope is smooth, lies below
     the loss by at most ``eps / 2``, and its minimiser is within ``eps`` of the loss's own minimum, since refits are
     far more accurate than the other half. ``eps`` is ``accuracy`` times the loss of the best constant.
 
@@ -42,7 +43,7 @@ class PiecewiseLinear(Loss):
     ----------
     accuracy : float, default=1e-3
         How far the loss of a fitted model may be above the minimum on the same features, as a share of the loss of the
-        best constant.
+        best constant, where it is minimised through the envelope.
     """
 
     flat = True
