@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: every figure the library promises, measured here and now."""
+"""``python -m benchmarks``: every figure in the documentation, measured on this machine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "sparse": large_sparse,
     "correlated": correlated,
     "optimum": optimum,
-    "log_loss": logistic,
+    "logistic": logistic,
     "correlated-logistic": correlated_logistic,
     "synthetic": synthetic,
     "lp": lp,
@@ -81,14 +81,14 @@ def main() -> None:
             else:
                 measured[name] = _run(name, options.quick, options.data)
         print(f"\n{verdict(figure for figures in measured.values() for figure in figures)}")
-        if options.keep and measured:
+        if (options.keep or not options.sections) and measured:
             file = keep(measured, options.quick, {package: _version(package) for package in PACKAGES})
             print(f"Kept as {file.name} in benchmarks/results.")
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="Every figure the library promises, measured."
+        prog="python -m benchmarks", description="Measure every figure in the documentation."
     )
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, some problems smaller")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"everything by default, or {', '.join(ALL)}")
@@ -97,7 +97,11 @@ def _options() -> argparse.Namespace:
         "--data", type=Path, metavar="FOLDER", help="folder with libsvm/, risk/, highdim/, text/ and sequence/"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
-    parser.add_argument("--keep", action="store_true", help="write the figures to a file in benchmarks/results")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="write the figures of some sections to a file in benchmarks/results, as is always done with those of all",
+    )
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="print two kept files as ratios")
     options = parser.parse_args()
     options.sections += options.only

@@ -16,7 +16,7 @@ FOLD_RULES = ("1se", "best")
 """Rules that weigh scores of folds."""
 
 CRITERIA = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC"}
-"""Information criteria, and what people call them."""
+"""Information criteria, and their names in messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Choice:
 
     @property
     def criterion_name(self) -> str:
-        """What people call the criterion; for cross-validation, the name of the score."""
+        """The name of the criterion in messages; for cross-validation, the name of the score."""
         return CRITERIA.get(self.rule, self.scoring)
 
     @property
