@@ -14,8 +14,12 @@ from pauca.design.sparse import SparseDesign
 __all__ = ["DenseDesign", "Design", "SparseDesign", "make_design"]
 
 
-def make_design(X: Any, weights: np.ndarray, *, center: bool) -> Design:
-    """The design of a dense or sparse (CSC, CSR) matrix; ``weights`` must sum to one."""
+def make_design(X: Any, weights: np.ndarray, *, center: bool, target: np.ndarray | None = None) -> Design:
+    """The design of a dense or sparse (CSC, CSR) matrix; ``weights`` must sum to one.
+
+    With a ``target`` of shape (n,) that ``correlate`` will be asked for, the pass that finds the moments of dense
+    columns computes these products too.
+    """
     if issparse(X):
         return SparseDesign(X, weights, center=center)
-    return DenseDesign(X, weights, center=center)
+    return DenseDesign(X, weights, center=center, target=target)
