@@ -49,6 +49,8 @@ class LinearProblem:
     center: bool
     measure: Loss
     """The loss by which models are compared: that of the target, with all its parameters set."""
+    standardize: bool = False
+    """Whether the ridge is on the coefficients of standardised columns."""
 
     def begin(self, weights: np.ndarray, design: Design | None = None) -> SearchRun:
         """A search that only sees rows with weight; X is shared, never copied."""
@@ -68,6 +70,7 @@ class LinearProblem:
             ridge=self.ridge,
             center=self.center,
             bounds=self.bounds,
+            standardize=self.standardize,
         )
         return SearchRun(self.method, design, subset)
 
