@@ -20,7 +20,7 @@ from pauca.custom.objective import CustomProblem
 from pauca.custom.subset import CustomSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold, make_folds
-from pauca.model_selection.scoring import choose_by_folds
+from pauca.model_selection.rules import choose_by_folds
 from pauca.model_selection.selection import ChoiceRule, Selection, choose_size
 from pauca.model_selection.sizes import size_range_for
 from pauca.results.choice import ACCURACY, Choice

@@ -19,7 +19,8 @@ from pauca.graphical.path import GraphPath
 from pauca.graphical.subset import GraphSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.scoring import Models, choose_by_criterion, choose_by_folds, penalised
+from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
+from pauca.model_selection.scoring import Models, penalised
 from pauca.model_selection.selection import ChoiceRule, Selection
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice

@@ -21,8 +21,11 @@ from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.model_selection.folds import make_folds
+from pauca.model_selection.held_out import RowBlocks
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.sizes import AUTO, check_cross_validation
+from pauca.model_selection.surface import Measure
+from pauca.results.choice import Rule
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Progress
 from pauca.search.history import Stop
@@ -52,7 +55,7 @@ class L1Model(FittedModel):
     step_rule: str
     cv: Any
     scoring: Any
-    selection_rule: str
+    selection_rule: Rule
     n_jobs: int | None
     ridge: float
     fit_intercept: bool
@@ -102,7 +105,8 @@ class L1Model(FittedModel):
     ) -> tuple[Search, Certificate, dict[int, tuple[float, Iterate]]]:
         """Choose a radius by scores on rows held out."""
         folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
-        weigh = by_folds(self.selection_rule, scorer_for(self, self.scoring), y)
+        measure = Measure(problem, scorer_for(self, self.scoring), y, RowBlocks.of(weights, rows, folds))
+        weigh = by_folds(self.selection_rule, measure)
         radii = RadiusSearch(problem, weights, folds, design)
         watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
         choice = radii.choose(watch, weigh)

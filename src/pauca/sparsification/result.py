@@ -261,6 +261,8 @@ def set_fitted(
     names = getattr(estimator, "feature_names_in_", None)
     moves: list[Move] = [("add", int(j)) for j in model.support]
     models, n_features = {0: constant, model.size: model}, estimator.n_features_in_
+    assert isinstance(estimator.ridge, float)
+    estimator.ridge_ = estimator.search_ridge_ = estimator.ridge
     estimator.path_ = Path(models, moves, stop, n_features, names, None, None, *estimator._output_labels())
     estimator.k = model.size
     estimator._set_size(model.size)
