@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pauca.design import Design
+from pauca.design import Design, designs_of_folds
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.held_out import FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.ridges import RidgeGrid
@@ -182,12 +182,22 @@ class SurfaceSelection(Selection):
         self.grid = grid
         self.measure = measure
         self.rule = rule
+        self._designs: list[Design] | None = None
         self._refitters: dict[int, list[Refitter]] = {}
         self._known: dict[int, list[dict[frozenset[int], np.ndarray]]] = {}
         self._measures: dict[int, FoldMeasure] = {}
 
+    def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
+        """Continue all runs to the largest size in the range."""
+        if not self._runs and design is not None and self.problem.target.loss.quadratic:
+            weights = [fold.weights for fold in self.folds]
+            self._designs = designs_of_folds(self.problem.X, design, weights, center=self.problem.center)
+        super().advance(size_range, design, runs)
+
     def _begin(self, number: int, design: Design | None) -> list[SearchRun]:
         weights = self.folds[number - 1].weights if number else self.weights
+        if number and self._designs is not None:
+            design = self._designs[number - 1]
         runs: list[SearchRun] = []
         for ridge in self._in_units(self.grid.search, self.grid.search_in_units, weights, design):
             run = replace(self.problem, ridge=ridge).begin(weights, design)
