@@ -349,8 +349,8 @@ class SparseModel(FittedModel):
         selection = SurfaceSelection(problem, weights, folds, settings.tol, grid, measure, settings.selection_rule)
         size_range = self._size_range(settings, problem, design)
         choice = selection.choose(size_range, self._runs(settings), design)
-        run, answer, ridges = selection.fitted(choice)
-        return Found(run, answer, choice, *ridges, selection.searches(), selection.stopped_early)
+        run, choice, ridges = selection.fitted(choice)
+        return Found(run, choice.chosen, choice, *ridges, selection.searches(), selection.stopped_early)
 
     @staticmethod
     def _size_range(settings: SearchSettings, problem: LinearProblem, design: Design) -> SizeRange:

@@ -20,7 +20,7 @@ from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
 from pauca.search.history import History, Stop
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun
-from pauca.subsets.shrinkage import Refitter, refit_path, refitter, share_products
+from pauca.subsets.shrinkage import Refitter, has_dependent, refit_path, refitter, share_products
 
 FoldMeasure = FoldLosses | FoldScores
 
@@ -279,13 +279,17 @@ class SurfaceSelection(Selection):
         return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[found.leading])
 
     def _bar_missing(self, comparison: Comparison) -> None:
-        """Leave out sizes that a search on all rows has no model of."""
+        """Leave out what has no model on all rows: sizes that a search has not met, dependent columns at ridge 0."""
         for search, run in enumerate(self._runs[0]):
             known = {} if run.history is None else run.history.best
             for place, size in enumerate(comparison.sizes.tolist()):
-                if size not in known:
-                    for ridge in range(len(self.grid.fit)):
-                        comparison.bar((search, ridge, place))
+                for position, ridge in enumerate(self.grid.fit):
+                    if size not in known or (not ridge and self._has_dependent(search, run, known[size].support)):
+                        comparison.bar((search, position, place))
+
+    def _has_dependent(self, search: int, run: SearchRun, units: tuple[int, ...]) -> bool:
+        # A search without a ridge takes no such columns.
+        return self.grid.search[search] > 0 and has_dependent(run.subset, units)
 
     def grid_on_all_rows(self) -> RidgeGrid:
         """The ridges as they are on all rows."""
@@ -298,8 +302,8 @@ class SurfaceSelection(Selection):
         """The runs on all rows, by their ridges."""
         return dict(zip(self.grid_on_all_rows().search, self._runs[0], strict=True))
 
-    def fitted(self, choice: Choice) -> tuple[SearchRun, int, tuple[float, float]]:
-        """The path on all rows at the chosen ridges, the size of its answer, and the ridges of fit and search."""
+    def fitted(self, choice: Choice) -> tuple[SearchRun, Choice, tuple[float, float]]:
+        """The path on all rows at the chosen ridges, the choice among its sizes, and the ridges of fit and search."""
         grid, surface = self.grid_on_all_rows(), choice.surface
         search_ridge, ridge = grid.search[0], grid.fit[0]
         if surface is not None:
@@ -308,7 +312,7 @@ class SurfaceSelection(Selection):
         if ridge != search_ridge:
             run = refitted_run(replace(self.problem, ridge=ridge), run, self.weights)
         assert run.history is not None
-        return run, at_most({size: size for size in run.history.best}, choice.chosen), (ridge, search_ridge)
+        return run, choice.among(run.history.best), (ridge, search_ridge)
 
 
 def refitted_run(problem: LinearProblem, run: SearchRun, weights: np.ndarray) -> SearchRun:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -177,6 +178,25 @@ class Choice:
             return self.best_size
         position = np.argmax(self.mean) if self.by_folds else np.argmin(self.mean)
         return int(self.sizes[position])
+
+    def among(self, sizes: Collection[int]) -> Choice:
+        """The choice without sizes that there is no model of at the chosen ridges."""
+        keep = np.array([size in sizes for size in self.sizes.tolist()])
+        if keep.all():
+            return self
+        surface = self.surface
+        if surface is not None:
+            mean, error = surface.mean[:, :, keep], surface.standard_error[:, :, keep]
+            surface = replace(surface, sizes=surface.sizes[keep], mean=mean, standard_error=error)
+        return replace(
+            self,
+            sizes=self.sizes[keep],
+            mean=self.mean[keep],
+            standard_error=None if self.standard_error is None else self.standard_error[keep],
+            fold_scores=None if self.fold_scores is None else self.fold_scores[:, keep],
+            surface=surface,
+            best_size=self.best if self.best in sizes else self.chosen,
+        )
 
     def position(self, size: int) -> int | None:
         """Position of a size in the arrays; None if it was not compared."""

@@ -137,6 +137,17 @@ def share_products(subset: Subset, other: Subset) -> None:
         subset.gram = other.gram
 
 
+def has_dependent(subset: Subset, units: Sequence[int]) -> bool:
+    """Whether some units depend on each other linearly, so that without a ridge their coefficients are not unique.
+
+    For squared loss; other losses always have a ridge too small to be seen.
+    """
+    if not isinstance(subset, LeastSquaresSubset) or len(units) < 2:
+        return False
+    columns = np.array(units, dtype=np.intp)
+    return bool(np.linalg.eigvalsh(subset.gram.rows(columns, columns))[0] <= DEPENDENT_BELOW)
+
+
 def refit_path(subset: Subset, supports: Mapping[int, Iterable[int]]) -> dict[int, Snapshot]:
     """The models of a path at the ridge of ``subset``, each reached from the one before by additions and removals.
 
