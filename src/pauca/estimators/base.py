@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -111,7 +111,7 @@ def measure_stability(
 
         return work
 
-    ParallelRuns(Budget(), effective_n_jobs(n_jobs), cpu_count()).run([job(number) for number in range(len(resamples))])
+    ParallelRuns(Budget(), effective_n_jobs(n_jobs)).run([job(number) for number in range(len(resamples))])
     chosen = [path.unit_name(int(unit)) for unit in path[size].units]
     return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")
 
@@ -360,7 +360,7 @@ class SparseModel(FittedModel):
 
     @staticmethod
     def _runs(settings: SearchSettings) -> ParallelRuns:
-        return ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs), cpu_count())
+        return ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs))
 
     def _make_path(self, found: Found, problem: LinearProblem, names: np.ndarray | None) -> Path:
         run, history, units = found.run, found.run.history, problem.units
