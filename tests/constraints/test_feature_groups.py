@@ -498,7 +498,9 @@ def test_several_outputs_with_weights_and_ridge(table):
     Y = np.column_stack([y, X[:, 1] + 2 * y])
     weights = np.random.default_rng(1).integers(0, 3, len(y))
     weighted = SparseRegressor(k=3, ridge=0.2, standardize=False).fit(X, Y, sample_weight=weights)
-    repeated = SparseRegressor(k=3, ridge=0.2, standardize=False).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0))
+    repeated = SparseRegressor(k=3, ridge=0.2, standardize=False).fit(
+        np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0)
+    )
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7)
     for one in weighted.path_:
         best = sum(objective(X, Y[:, c], one.support, weights=weights, ridge=0.2) for c in range(2))

@@ -163,6 +163,9 @@ def _read_coef(reader: JsonReader, n_outputs: int, n_columns: int) -> np.ndarray
     return np.array(rows, dtype=np.float64).reshape(n_outputs, n_columns)
 
 
+MOST_FOLDS = 1 << 31
+
+
 def _write_choice(choice: Choice) -> dict[str, Any]:
     folds, error = choice.fold_scores, choice.standard_error
     return {
@@ -176,6 +179,7 @@ def _write_choice(choice: Choice) -> dict[str, Any]:
         "best": choice.best,
         "ended": choice.ended,
         "falling": choice.falling,
+        "n_folds": choice.n_folds,
         "surface": None if choice.surface is None else _write_surface(choice.surface),
     }
 
@@ -193,7 +197,7 @@ def _write_surface(surface: Surface) -> dict[str, Any]:
 
 def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
     names = ["rule", "scoring", "sizes", "mean", "standard_error", "fold_scores", "chosen"]
-    fields = reader.fields([*names, "best", "ended", "falling", "surface"])
+    fields = reader.fields([*names, "best", "ended", "falling", "n_folds", "surface"])
     sizes = fields["sizes"].increasing_integers(max(models))
     if not sizes or not set(sizes) <= set(models):
         fields["sizes"].fail("there must be at least one size, and a model of each")
@@ -216,6 +220,7 @@ def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
         best,
         fields["ended"].string(),
         fields["falling"].flag(),
+        fields["n_folds"].integer(0, MOST_FOLDS),
     )
 
 

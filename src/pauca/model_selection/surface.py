@@ -231,14 +231,37 @@ class SurfaceSelection(Selection):
                 sums = self._measures[number].sums([refit(support) for support in new])
                 known.update(zip(map(frozenset, new), sums, strict=True))
 
+    def _finished(self) -> list[int]:
+        """The folds all of whose runs were scored, and none cut off by an interrupt or the callback."""
+        cut = {Stop.INTERRUPTED, Stop.CALLBACK}
+        finished = []
+        for number, known in sorted(self._known.items()):
+            stops = [None if run.history is None else run.history.stop for run in self._runs[number]]
+            if all(known) and None not in stops and not cut.intersection(stops):
+                finished.append(number)
+        # The differences between two models on the rows of a single fold say little.
+        return finished if len(finished) >= min(2, len(self.folds)) else []
+
+    def comparable(self, size_range: SizeRange) -> list[int]:
+        """Sizes that the runs on all rows and those of the finished folds have reached."""
+        ends = [max(size_range.largest, 0)]
+        for number in (0, *self._finished()):
+            histories = [run.history for run in self._runs[number] if run.history is not None and run.stopped_early]
+            ends += [max(history.best) for history in histories]
+        least = len(self.whole.subset.limits.always)
+        best = {size for run in self._runs[0] if run.history is not None for size in run.history.best}
+        sizes = [size for size in sorted(best) if size >= least]
+        return [size for size in sizes if size_range.compared(size) and size <= min(ends)] or sizes[-1:]
+
     def scored_folds(self) -> list[ScoredFold]:
-        """The folds whose runs have all been scored."""
-        found = []
-        for number, measure in sorted(self._measures.items()):
-            known, runs = self._known[number], self._runs[number]
-            if all(known) and all(run.history is not None for run in runs):
-                found.append(ScoredFold(measure, [self._table(*pair) for pair in zip(runs, known, strict=True)]))
-        return found
+        """What the finished folds say of the models of every search."""
+        return [
+            ScoredFold(
+                self._measures[number],
+                [self._table(*pair) for pair in zip(self._runs[number], self._known[number], strict=True)],
+            )
+            for number in self._finished()
+        ]
 
     @staticmethod
     def _table(run: SearchRun, known: dict[frozenset[int], np.ndarray]) -> Table:
@@ -264,7 +287,7 @@ class SurfaceSelection(Selection):
         largest = int(choice.sizes.max())
         usable = int(np.count_nonzero(self.problem.units.any(self.whole.design.usable)))
         falling = choice.scored and len(choice.sizes) > 1 and 0 < choice.chosen == choice.best == largest < usable
-        return replace(choice, ended=ended, falling=falling)
+        return replace(choice, ended=ended, falling=falling, n_folds=len(self.folds) if ended else 0)
 
     def weigh(self, sizes: Sequence[int]) -> tuple[Choice, int]:
         """The choice among some sizes, and the size that is as good as the best before a constant is compared."""

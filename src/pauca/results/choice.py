@@ -142,6 +142,8 @@ class Choice:
         What ended the comparison before it was complete, such as "the time limit"; empty for nothing.
     falling : bool
         Whether held-out loss was still falling at the largest size compared.
+    n_folds : int
+        How many folds there were to score, if the comparison ended early; 0 for as many as were scored.
     """
 
     rule: Rule
@@ -155,6 +157,7 @@ class Choice:
     best_size: int | None = None
     ended: str = ""
     falling: bool = False
+    n_folds: int = 0
 
     @property
     def by_folds(self) -> bool:
@@ -245,7 +248,8 @@ class Choice:
         """What was left out, and what that means."""
         found = []
         if self.ended:
-            found.append(f"Only {self._compared} were compared before {self.ended}.")
+            some = f" on {self._n_folds} of {self.n_folds} folds" if self._n_folds < self.n_folds else ""
+            found.append(f"Only {self._compared} were compared{some} before {self.ended}.")
         if self.falling:
             found.append(
                 f"Held-out loss was still falling at {int(self.sizes.max())}: larger models may predict better."
