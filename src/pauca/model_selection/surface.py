@@ -293,7 +293,9 @@ class SurfaceSelection(Selection):
         """The choice among some sizes, and the size that is as good as the best before a constant is compared."""
         folds = self.scored_folds()
         if not folds:
-            return nothing_scored(sizes[-1], self.rule, self.measure.scoring), sizes[-1]
+            assert self.whole.history is not None
+            largest = max(self.whole.history.best)
+            return nothing_scored(largest, self.rule, self.measure.scoring), largest
         comparison = Comparison(folds, sizes)
         self._bar_missing(comparison)
         found = choose(comparison.losses, comparison.sizes, self.rule)
