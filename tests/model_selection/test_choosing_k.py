@@ -214,7 +214,7 @@ def test_time_goes_forward():
 
 
 @pytest.mark.parametrize(
-    "estimator", [SparseRegressor(), SparseRegressor(loss="huber", k=range(1, 4), ridge=[0, 0.1], method="forward")]
+    "estimator", [SparseRegressor(), SparseRegressor(loss="huber", k=range(1, 6), ridge=[0, 0.1], method="forward")]
 )
 def test_jobs_do_not_change_the_answer(estimator):
     X, y = table()
