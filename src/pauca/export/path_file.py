@@ -180,6 +180,7 @@ def _write_choice(choice: Choice) -> dict[str, Any]:
         "ended": choice.ended,
         "falling": choice.falling,
         "n_folds": choice.n_folds,
+        "difference_error": None if choice.difference_error is None else _write_numbers(choice.difference_error),
         "surface": None if choice.surface is None else _write_surface(choice.surface),
     }
 
@@ -197,7 +198,7 @@ def _write_surface(surface: Surface) -> dict[str, Any]:
 
 def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
     names = ["rule", "scoring", "sizes", "mean", "standard_error", "fold_scores", "chosen"]
-    fields = reader.fields([*names, "best", "ended", "falling", "n_folds", "surface"])
+    fields = reader.fields([*names, "best", "ended", "falling", "n_folds", "difference_error", "surface"])
     sizes = fields["sizes"].increasing_integers(max(models))
     if not sizes or not set(sizes) <= set(models):
         fields["sizes"].fail("there must be at least one size, and a model of each")
@@ -221,6 +222,7 @@ def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
         fields["ended"].string(),
         fields["falling"].flag(),
         fields["n_folds"].integer(0, MOST_FOLDS),
+        fields["difference_error"].optional(lambda errors: _read_numbers(errors, len(sizes))),
     )
 
 

@@ -101,9 +101,16 @@ def choose_by_folds(sizes: np.ndarray, fold_scores: np.ndarray, rule: Rule, scor
     losses = HeldOutLosses(-fold_scores.T[None, None], np.ones(len(fold_scores)))
     found = choose(losses, sizes, rule)
     error = losses.error(np.zeros(len(fold_scores)))[0, 0]
-    best = int(sizes[found.best[2]])
     return Choice(
-        rule, scoring, sizes, -losses.mean[0, 0], error, fold_scores, int(sizes[found.place[2]]), best_size=best
+        rule,
+        scoring,
+        sizes,
+        -losses.mean[0, 0],
+        error,
+        fold_scores,
+        int(sizes[found.place[2]]),
+        best_size=int(sizes[found.best[2]]),
+        difference_error=losses.error(losses.sums[found.place])[0, 0],
     )
 
 

@@ -120,9 +120,8 @@ class Comparison:
         """The choice as a user sees it; ``grid`` has the ridges, where there were several."""
         search, ridge, size = found.place
         mean, error = self.scores(scoring)
-        surface = None
+        surface, null = None, float(self.constant.mean) if scoring == EXPLAINED and self.constant.mean > 0 else 1.0
         if grid is not None:
-            null = float(self.constant.mean) if scoring == EXPLAINED and self.constant.mean > 0 else 1.0
             surface = Surface(
                 np.array(grid.search),
                 np.array(grid.fit),
@@ -142,6 +141,7 @@ class Comparison:
             int(self.sizes[size]),
             surface,
             int(self.sizes[found.best[2]]),
+            difference_error=self.losses.error(self.losses.sums[found.place])[search, ridge] / null,
         )
 
 

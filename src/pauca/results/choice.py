@@ -144,6 +144,8 @@ class Choice:
         Whether held-out loss was still falling at the largest size compared.
     n_folds : int
         How many folds there were to score, if the comparison ended early; 0 for as many as were scored.
+    difference_error : ndarray of shape (m,) or None
+        The standard error of the difference between the score of each size and that of the chosen one.
     """
 
     rule: Rule
@@ -158,6 +160,7 @@ class Choice:
     ended: str = ""
     falling: bool = False
     n_folds: int = 0
+    difference_error: np.ndarray | None = None
 
     @property
     def by_folds(self) -> bool:
@@ -197,6 +200,7 @@ class Choice:
             mean=self.mean[keep],
             standard_error=None if self.standard_error is None else self.standard_error[keep],
             fold_scores=None if self.fold_scores is None else self.fold_scores[:, keep],
+            difference_error=None if self.difference_error is None else self.difference_error[keep],
             surface=surface,
             best_size=self.best if self.best in sizes else self.chosen,
         )
