@@ -21,7 +21,7 @@ from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
 from pauca.model_selection.scoring import Models, penalised
 from pauca.model_selection.selection import ChoiceRule, Selection
 from pauca.model_selection.sizes import SizeRange
-from pauca.results.choice import Choice
+from pauca.results.choice import Choice, Rule
 from pauca.search.driver import Method
 from pauca.search.history import Stop
 from pauca.search.problem import SearchRun
@@ -74,7 +74,7 @@ def size_range_for(sizes: tuple[int, ...] | str, n_nodes: int, most: int) -> Siz
     return SizeRange(min(n_nodes, most), None, most)
 
 
-def by_likelihood(rule: str) -> ChoiceRule:
+def by_likelihood(rule: Rule) -> ChoiceRule:
     """A choice by the likelihood of rows held out."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:

@@ -25,7 +25,7 @@ from pauca.model_selection.held_out import RowBlocks
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.sizes import AUTO, check_cross_validation
 from pauca.model_selection.surface import Measure
-from pauca.results.choice import Rule
+from pauca.results.choice import Rule, errors_text
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Progress
 from pauca.search.history import Stop
@@ -201,7 +201,7 @@ class L1Model(FittedModel):
         if chosen == best:
             return f", the best {among}: it scores {score}"
         return (
-            f", the smallest within one standard error of the best {among}: it scores {score}; "
+            f", the smallest within {errors_text(self.selection_rule)} of the best {among}: it scores {score}; "
             f"the best, {self.radii_[best]:.6g}, has {mean[best]:.4g} (± {error[best]:.2g})"
         )
 

@@ -35,6 +35,13 @@ def standard_errors(rule: Rule) -> float:
     return {"1se": 1.0, "best": 0.0}[rule] if isinstance(rule, str) else float(rule)
 
 
+def errors_text(rule: Rule) -> str:
+    """That number in words."""
+    errors = standard_errors(rule)
+    words = {0.25: "a quarter of a standard error", 0.5: "half a standard error", 1.0: "one standard error"}
+    return words.get(errors, f"{errors:g} standard errors")
+
+
 @dataclass(frozen=True, eq=False)
 class Surface:
     """The scores of every size at every ridge of the search and of the fit.
@@ -101,9 +108,9 @@ class Surface:
         >>> from sklearn.datasets import load_diabetes
         >>> from pauca import SparseRegressor
         >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-        >>> surface = SparseRegressor(k=range(4), ridge=[0, 0.1]).fit(X, y).path_.choice.surface
+        >>> surface = SparseRegressor(k=range(9), ridge=[0, 0.1]).fit(X, y).path_.choice.surface
         >>> surface.to_frame().shape
-        (16, 5)
+        (36, 5)
         """
         try:
             import pandas as pd
@@ -236,7 +243,7 @@ class Choice:
         if self.chosen == self.best and (self.surface is None or self._is_best_cell):
             return f"{found} is best by {folds}: {self._scored(self.chosen)}."
         return (
-            f"{found} is the smallest size within {self._errors_text} of the best by {folds}: "
+            f"{found} is the smallest size within {errors_text(self.rule)} of the best by {folds}: "
             f"{self._scored(self.chosen)}; the best, {self.best}{self._best_ridge_text}, has {self._best_number}."
         )
 
@@ -282,12 +289,6 @@ class Choice:
     def _is_best_cell(self) -> bool:
         assert self.surface is not None
         return self.surface.best == (self.surface.search_ridge, self.surface.ridge, self.chosen)
-
-    @property
-    def _errors_text(self) -> str:
-        errors = standard_errors(self.rule)
-        words = {0.25: "a quarter of a standard error", 0.5: "half a standard error", 1.0: "one standard error"}
-        return words.get(errors, f"{errors:g} standard errors")
 
     @property
     def _best_number(self) -> str:
