@@ -20,6 +20,7 @@ from benchmarks.imports import import_time
 from benchmarks.logistic import correlated_logistic, logistic
 from benchmarks.memory import memory
 from benchmarks.piecewise import lp
+from benchmarks.prediction import prediction, prediction_classes, prediction_real
 from benchmarks.quality import correlated, optimum
 from benchmarks.report import Figure, table, verdict
 from benchmarks.results import compare, keep
@@ -47,6 +48,8 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "digits": digits,
     "ball": ball,
     "choosing": choosing,
+    "prediction": prediction,
+    "prediction-classes": prediction_classes,
     "graphs": graphs,
     "sampling": sampling,
     "crf": crf,
@@ -55,6 +58,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
 }
 ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
     "table4": table4,
+    "prediction-real": prediction_real,
     "stream": stream,
     "two-stage": two_stage,
     "sensors": sensors,

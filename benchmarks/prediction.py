@@ -6,14 +6,17 @@ import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.linear_model import ElasticNetCV, LassoCV, RidgeCV, lasso_path
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.linear_model import ElasticNetCV, LassoCV, LogisticRegressionCV, RidgeCV, lasso_path
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from benchmarks.report import Figure
-from pauca import SparseRegressor
+from pauca import SparseClassifier, SparseRegressor
 
 SETTINGS = ((500, 100, 5), (100, 1000, 10), (50, 1000, 5))
 """Rows, columns and true features of Hastie, Tibshirani and Tibshirani (2020)."""
@@ -46,6 +49,7 @@ class Cell(NamedTuple):
 
     @property
     def covariance(self) -> np.ndarray:
+        """Correlations of the columns."""
         return self.rho ** np.abs(np.subtract.outer(np.arange(self.p), np.arange(self.p)))
 
     @property
@@ -68,6 +72,7 @@ class Linear(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Number of features."""
         return int(np.count_nonzero(self.coef))
 
 
@@ -188,3 +193,119 @@ def pure_noise(runs: int, fits: dict[str, Fit]) -> Iterator[Figure]:
         empty += (result.size == 0).mean(axis=1) / len(SETTINGS)
     yield Figure("pure noise, pauca", "share of size 0", float(empty[0]), float(empty[1]), at_least=True, digits=2)
     yield Figure("pure noise, lasso", "share of size 0", float(empty[1]), digits=2)
+
+
+TEST_ROWS = 4000
+TWINS = [Cell(*setting, rho, snr) for setting, rho, snr in product(SETTINGS[:2], (0.0, 0.7), (0.71, 6.0))]
+
+
+def classifiers() -> dict[str, Fit]:
+    """Ours first, then rivals on the same folds: l1, l2 and abess."""
+    abess = import_module("abess.linear").LogisticRegression
+    return {
+        OURS: lambda X, y: _of(SparseClassifier(cv=STRATIFIED).fit(X, y)),
+        L1: lambda X, y: _of(_logistic("liblinear", 1.0).fit(X, y)),
+        "l2": lambda X, y: _of(_logistic("lbfgs", 0.0).fit(X, y)),
+        "abess": lambda X, y: _of(abess(cv=5).fit(X, y.astype(int))),
+    }
+
+
+def _logistic(solver: str, l1_ratio: float) -> LogisticRegressionCV:
+    return LogisticRegressionCV(
+        Cs=np.logspace(-3, 2, 15), cv=STRATIFIED, solver=solver, l1_ratios=[l1_ratio], scoring="neg_log_loss", tol=1e-3
+    )
+
+
+def log_loss_of(model: Linear, X: np.ndarray, y: np.ndarray) -> float:
+    """Mean logistic loss of signs."""
+    return float(np.logaddexp(0.0, -np.where(y, 1.0, -1.0) * (X @ model.coef + model.intercept)).mean())
+
+
+def prediction_classes(quick: bool) -> Iterator[Figure]:
+    """Signs of the same targets: deviance on 4000 new rows over that of the best of l1, l2 and abess in hindsight."""
+    fits = classifiers()
+    seeds = range(FIRST_SEED, FIRST_SEED + (1 if quick else 10))
+    errors = np.zeros((len(TWINS), len(fits), len(seeds)))
+    sizes = np.zeros_like(errors)
+    for row, cell in enumerate(TWINS):
+        for column, seed in enumerate(seeds):
+            X, y, _ = draw(cell, seed)
+            new, truth, _ = draw(cell._replace(n=TEST_ROWS), seed + 1)
+            for place, fit in enumerate(fits.values()):
+                model = _quietly(fit, X, y > 0)
+                errors[row, place, column], sizes[row, place, column] = log_loss_of(model, new, truth > 0), model.size
+    means = errors.mean(axis=2)
+    ratio = means / means[:, 1:].min(axis=1, keepdims=True)
+    share = sizes.mean(axis=2) / np.maximum(sizes.mean(axis=2)[:, 1:2], 1.0)
+    for place, name in enumerate(fits):
+        ours = name == OURS
+        worst = float(ratio[:, place].max())
+        yield Figure(f"8 cells, {name}", "mean ratio", float(ratio[:, place].mean()), 1.01 if ours else None, digits=3)
+        yield Figure(f"8 cells, {name}", "worst cell", worst, 1.06 if ours else None, digits=3)
+        yield Figure(f"8 cells, {name}", "features / l1's", float(share[:, place].mean()), digits=2)
+
+
+def _quietly(fit: Fit, X: np.ndarray, y: np.ndarray) -> Linear:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fit(X, y)
+
+
+class Table(NamedTuple):
+    """A real table; classes are booleans."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+
+    @property
+    def classes(self) -> bool:
+        """Whether the target is a class."""
+        return self.y.dtype == bool
+
+
+def tables(folder: Path) -> Iterator[Table]:
+    """Genes, and tables with squares and products of their columns."""
+    golub, riboflavin = (np.load(folder / "highdim" / f"{name}.npz") for name in ("golub", "riboflavin"))
+    yield Table("golub", golub["X"].astype(float), golub["y"] == "AML")
+    yield Table("riboflavin", riboflavin["X"], riboflavin["y"])
+    diabetes, cancer, wine = (load(return_X_y=True) for load in (load_diabetes, load_breast_cancer, load_wine))
+    yield Table("diabetes, degree 2", _degree_2(diabetes[0]), diabetes[1])
+    yield Table("breast cancer", cancer[0], cancer[1] == 1)
+    yield Table("wine, first class", wine[0], wine[1] == 0)
+    boston = np.loadtxt(folder / "small" / "boston_house_prices.csv", delimiter=",", skiprows=2)
+    yield Table("Boston, degree 2", _degree_2(boston[:, :-1]), boston[:, -1])
+    spam = np.loadtxt(folder / "risk" / "spambase_data.csv.gz", delimiter=",", skiprows=1)
+    yield Table("spambase, 1000 rows", spam[::4][:1000, 1:], spam[::4][:1000, 0] > 0)
+
+
+def _degree_2(X: np.ndarray) -> np.ndarray:
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    return PolynomialFeatures(2, include_bias=False).fit_transform(Z)
+
+
+def prediction_real(quick: bool, folder: Path) -> Iterator[Figure]:
+    """Held-out deviance on a quarter of the rows over that of the lasso or l1, tuned on standardised columns."""
+    splits = 2 if quick else 10
+    for table in tables(folder):
+        loss, sizes = np.zeros((2, splits)), np.zeros((2, splits))
+        for number in range(splits):
+            stratify = table.y if table.classes else None
+            train, test = train_test_split(
+                np.arange(len(table.y)), test_size=0.25, random_state=number, stratify=stratify
+            )
+            scaler = StandardScaler().fit(table.X[train])
+            X, new = scaler.transform(table.X[train]), scaler.transform(table.X[test])
+            fits = classifiers() if table.classes else regressors()
+            for place, name in enumerate((OURS, L1 if table.classes else LASSO)):
+                model = _quietly(fits[name], X, table.y[train])
+                error = log_loss_of(model, new, table.y[test]) if table.classes else _squared(model, new, table.y[test])
+                loss[place, number], sizes[place, number] = error, model.size
+        ratio = loss[0].mean() / loss[1].mean()
+        yield Figure(f"{table.name}, {len(table.y)} x {table.X.shape[1]}", "loss / l1's", float(ratio), 1.05, digits=3)
+        features = float(sizes[0].mean())
+        yield Figure(f"{table.name}", f"features (l1: {sizes[1].mean():.0f})", features, digits=1)
+
+
+def _squared(model: Linear, X: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean((y - X @ model.coef - model.intercept) ** 2))

@@ -241,6 +241,12 @@ def test_after_a_time_limit_only_what_was_compared_is_told():
     assert "before the time limit" in model.path_.choice.message
 
 
+def test_within_a_time_limit_the_answer_is_that_without_one():
+    X, y = table(noise=3.0)
+    plain, limited = (SparseRegressor(k=range(9), time_limit=limit).fit(X, y) for limit in (None, 1e6))
+    np.testing.assert_array_equal(plain.path_.choice.surface.mean, limited.path_.choice.surface.mean)
+
+
 @pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_in_the_folds_is_told(monkeypatch):
     monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())

@@ -15,7 +15,7 @@ from pauca.model_selection.scoring import Models, criterion_values, mean_losses
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal, interrupted_once
-from pauca.search.history import Stop
+from pauca.search.history import History, Stop
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, Problem, SearchRun
 
@@ -67,8 +67,11 @@ class Selection:
         todo = self._runs[number]
         for position, run in enumerate(todo):
             left = None if deadline is None else max(0.0, deadline - time.monotonic()) / (len(todo) - position)
-            if run.advance(goal, replace(budget, time_limit=left)).stop is Stop.INTERRUPTED:
+            if self._continue(run, goal, replace(budget, time_limit=left)).stop is Stop.INTERRUPTED:
                 return
+
+    def _continue(self, run: SearchRun, goal: Goal, budget: Budget) -> History:
+        return run.advance(goal, budget)
 
     def _begin(self, number: int, design: Design | None) -> list[SearchRun]:
         """The runs on all rows (0) or on those of a fold."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pauca.design import Design, designs_of_folds
+from pauca.methods import Forward
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.held_out import FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.ridges import RidgeGrid
@@ -17,6 +19,7 @@ from pauca.model_selection.scoring import Models, Scorable, Scorer
 from pauca.model_selection.selection import Selection
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
+from pauca.search.driver import Budget, Goal
 from pauca.search.history import History, Stop
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun
@@ -48,6 +51,12 @@ class Measure:
             return FoldLosses(self.problem, fold, self.blocks)
         return FoldScores(self.scorer, self.problem, self.y, fold, number)
 
+
+CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
+"""What ends a run in the middle, and leaves it with sizes that say little."""
+
+# The share of a time limit that forward selection may take, before the search that was asked for.
+FORWARD_SHARE = 0.5
 
 Table = dict[int, np.ndarray]
 """Sums over blocks by size, each of shape (R, blocks of the fold); there is always a size 0."""
@@ -212,6 +221,22 @@ class SurfaceSelection(Selection):
             self._measures[number] = self.measure.of_fold(self.folds[number - 1], number - 1)
         return runs
 
+    def _continue(self, run: SearchRun, goal: Goal, budget: Budget) -> History:
+        """Continue a search; sizes that it does not reach within a time limit are those of forward selection.
+
+        Forward selection is far faster, so it comes first: without it only the smallest sizes would be compared.
+        """
+        if budget.time_limit is None or isinstance(run.method, Forward):
+            return run.advance(goal, budget)
+        deadline = time.monotonic() + budget.time_limit
+        forward = SearchRun(Forward(), run.design, run.subset.restarted())
+        quick = forward.advance(goal, replace(budget, time_limit=FORWARD_SHARE * budget.time_limit))
+        left = 0.0 if quick.stop in CUT_OFF else max(0.0, deadline - time.monotonic())
+        history = run.advance(goal, replace(budget, time_limit=left))
+        if history.stop is Stop.TIME:
+            history.best = quick.best | history.best
+        return history
+
     def _in_units(
         self, ridges: tuple[float, ...], in_units: bool, weights: np.ndarray, design: Design | None
     ) -> list[float]:
@@ -233,11 +258,10 @@ class SurfaceSelection(Selection):
 
     def _finished(self) -> list[int]:
         """The folds all of whose runs were scored, and none cut off by an interrupt or the callback."""
-        cut = {Stop.INTERRUPTED, Stop.CALLBACK}
         finished = []
         for number, known in sorted(self._known.items()):
             stops = [None if run.history is None else run.history.stop for run in self._runs[number]]
-            if all(known) and None not in stops and not cut.intersection(stops):
+            if all(known) and None not in stops and not CUT_OFF.intersection(stops):
                 finished.append(number)
         # The differences between two models on the rows of a single fold say little.
         return finished if len(finished) >= min(2, len(self.folds)) else []
