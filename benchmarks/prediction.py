@@ -54,8 +54,10 @@ class Cell(NamedTuple):
 
     @property
     def coef(self) -> np.ndarray:
-        """The first features have a coefficient of one (the second type of the paper); without signal none has."""
-        return (np.arange(self.p) < self.s) * float(self.snr > 0)
+        """Ones at equal distances (the first type of the paper); without signal none."""
+        coef = np.zeros(self.p)
+        coef[np.linspace(0, self.p - 1, self.s).round().astype(int)] = float(self.snr > 0)
+        return coef
 
     def __str__(self) -> str:
         return f"n={self.n} p={self.p} rho={self.rho:g} snr={self.snr:g}"
