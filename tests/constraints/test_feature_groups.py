@@ -374,9 +374,9 @@ def test_paths_of_groups_fall_with_size(table, method, loss):
 def test_worth_of_groups_of_squared_loss_is_what_leaving_them_out_costs(table):
     X, y = table
     model = SparseRegressor(k=3, feature_groups=LABELS).fit(X, y).path_[3]
-    for unit, worth in zip(model.units, model.importance, strict=True):
+    for unit, importance in zip(model.units, model.importance, strict=True):
         rest = [j for j in model.support if j not in members(LABELS)[unit]]
-        assert worth == pytest.approx(objective(X, y, rest) - model.objective, rel=1e-6)
+        assert importance == pytest.approx(objective(X, y, rest) - model.objective, rel=1e-6)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])

@@ -158,12 +158,12 @@ def test_the_search_goes_on_while_more_is_better():
 
 
 def test_how_far_to_look():
-    reach = SizeRange.open(1000)
-    assert reach.largest == 10
-    assert reach.further(best=7, reached=10) is None
-    assert reach.further(best=8, reached=10).largest == 20
-    assert reach.further(best=8, reached=10).further(best=19, reached=20).largest == 30
-    assert reach.further(best=8, reached=9) is None
+    sizes = SizeRange.open(1000)
+    assert sizes.largest == 10
+    assert sizes.further(best=7, reached=10) is None
+    assert sizes.further(best=8, reached=10).largest == 20
+    assert sizes.further(best=8, reached=10).further(best=19, reached=20).largest == 30
+    assert sizes.further(best=8, reached=9) is None
     assert SizeRange.open(4).further(best=4, reached=4) is None
     assert SizeRange.given((1, 5)).further(best=5, reached=5) is None
 

@@ -260,8 +260,8 @@ def test_table_plot_and_summary(hard, tmp_path):
     mpl.pyplot.close(ax.figure)
     text = model.summary()
     assert all(name in text for name in model.get_feature_names_out())
-    worth = model.path_[5].importance.max() / model.path_[0].objective
-    assert f"{100 * worth:.2f} %" in text
+    share = model.path_[5].importance.max() / model.path_[0].objective
+    assert f"{100 * share:.2f} %" in text
     assert "path of sizes 0-5" in repr(model.path_).lower()
 
 

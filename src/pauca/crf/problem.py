@@ -170,9 +170,9 @@ def fit_tagger(settings: TaggerSettings, sequences: Sequences, classes: np.ndarr
     if isinstance(settings.sizes, tuple | str):
         folds = make_folds(settings.cv, np.zeros(n_sequences), None, weights, classifies=False)
         selection = Selection(problem, weights, folds, settings.tol)
-        watch = ParallelRuns(settings.budget, settings.n_jobs)
+        runs = ParallelRuns(settings.budget, settings.n_jobs)
         sizes = size_range_for(settings.sizes, len(problem.units) - len(problem.limits.never))
-        choice = choose_size(selection, sizes, watch, None, _by_accuracy(settings.selection_rule, problem))
+        choice = choose_size(selection, sizes, runs, None, _by_accuracy(settings.selection_rule, problem))
         path = _make_path(selection.whole, problem, sequences, classes, choice.chosen, choice)
         return TaggerFit(path, choice.chosen, redundant)
     run, goal = problem.begin(weights), Goal(settings.sizes, settings.tol)

@@ -306,7 +306,7 @@ class SparseModel(FittedModel):
     def _run_to_size(
         self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design, k: int | None
     ) -> tuple[SearchRun, int]:
-        """Models up to a given size; with ``warm_start`` the search goes on where the last fit ended."""
+        """Models up to a given size; with ``warm_start`` the search continues where the last fit ended."""
         goal, run = settings.goal(k), problem.begin(weights, design)
         key = (
             problem.method,
@@ -421,7 +421,7 @@ class SparseModel(FittedModel):
         """The moves of the last fit if this one may go on from them: same data and method, and no lesser goal."""
         if getattr(self, "_resume_key", None) != key:
             return ()
-        # A run that grew beyond the size that is now wanted has passed it; one that shrinks has yet to come to it.
+        # A growing run that is beyond the size now wanted has passed it; a shrinking one has not reached it yet.
         grew = any(move[0] == "add" for move in self.path_.moves)
         went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
         return () if went_too_far else self.path_.moves

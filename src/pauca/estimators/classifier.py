@@ -200,8 +200,8 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         objective by at least ``tol``, within the ``budget`` if there is one.
     loss : str or Loss, default="log_loss"
         "log_loss", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded
-        as -1 and 1. With more than two classes, "log_loss" is the multinomial likelihood; other losses tell each class
-        from all others. Either way all classes share one set of features.
+        as -1 and 1. With more than two classes, "log_loss" is the multinomial likelihood; other losses separate
+        each class from all others. Either way all classes share one set of features.
     method : str or object, default="exchange"
         "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
         ``FoBa(rule="gradient")``.
@@ -256,7 +256,7 @@ class SparseClassifier(ClassificationMixin, SparseModel):
     callback : callable or None, default=None
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
     warm_start : bool, default=False
-        Whether a further call to ``fit`` with the same data and method goes on where the last one stopped.
+        Whether a further call to ``fit`` with the same data and method continues where the last one stopped.
 
     Attributes
     ----------

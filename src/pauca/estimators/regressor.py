@@ -155,7 +155,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
     callback : callable or None, default=None
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
     warm_start : bool, default=False
-        Whether a further call to ``fit`` with the same data and method goes on where the last one stopped, for more
+        Whether a further call to ``fit`` with the same data and method continues where the last one stopped, for more
         features or after a time limit. With other data it starts afresh.
 
     Attributes

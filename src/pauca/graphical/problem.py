@@ -24,7 +24,7 @@ from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice, Rule
 from pauca.search.driver import Method
 from pauca.search.history import Stop
-from pauca.search.problem import SearchRun
+from pauca.search.problem import Problem, SearchRun
 from pauca.wording import quoted_columns
 
 # How folds are scored.
@@ -157,8 +157,9 @@ def _edges(selection: Selection) -> Edges:
     return subset.graph.edges
 
 
-def _held_out(problem: Any, fold: Fold, weights: np.ndarray) -> np.ndarray:
+def _held_out(problem: Problem, fold: Fold, weights: np.ndarray) -> np.ndarray:
     """Second moments of the rows held out, about the means of the others."""
+    assert isinstance(problem, GraphProblem)
     share = np.zeros_like(weights)
     share[fold.test] = weights[fold.test] / weights[fold.test].sum()
     return moments_about(problem.design(share), problem.design(fold.weights).mean)

@@ -184,7 +184,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
         rest = self.graph.mle.block_without_edge(block, unit, lambda: self._sigma)
         return max(block.logdet + rest.value - self.graph.n_nodes, 0.0)
 
-    def _score_additions(self, rule: str, addable: np.ndarray) -> AdditionScores:
+    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None) -> AdditionScores:
         if rule == "gradient":
             return AdditionScores(np.square(self.graph.slopes(self._sigma)), exact=True)
         return AdditionScores(self.graph.edge_gains(self._sigma), exact=rule == "objective")
@@ -200,10 +200,10 @@ class GraphSubset(RefittedSubset[GraphCache]):
 
     def _likely_removals(self, units: list[int], at_most: float, count: int | None) -> dict[int, float]:
         likely = super()._likely_removals(units, at_most, count)
-        too_dear = self._too_dear(list(likely), at_most)
-        return {unit: estimate for unit, estimate in likely.items() if unit not in too_dear}
+        too_costly = self._too_costly(list(likely), at_most)
+        return {unit: estimate for unit, estimate in likely.items() if unit not in too_costly}
 
-    def _too_dear(self, units: list[int], at_most: float) -> set[int]:
+    def _too_costly(self, units: list[int], at_most: float) -> set[int]:
         """Edges of large blocks that cost more than ``at_most``, by a sharper lower bound."""
         found: set[int] = set()
         for block in self._optimum.cyclic.values():

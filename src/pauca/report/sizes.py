@@ -20,8 +20,7 @@ from pauca.report.formatting import (
     short_number,
     tag,
 )
-from pauca.report.model_data import ModelData
-from pauca.report.model_table import layout, rows
+from pauca.report.model_data import ModelData, layout, table_rows
 from pauca.results.choice import EXPLAINED, Choice
 from pauca.results.path import Path
 
@@ -62,7 +61,7 @@ def size_records(data: ModelData) -> list[dict[str, Any]]:
     records = []
     for size in sizes:
         names = data.unit_names(size)
-        cells = rows(path, size, most)
+        cells = table_rows(path, size, most)
         n_listed, n_features = len(cells) - 1, len(path[size].support)
         note = f"The {n_listed} most important of {n_features} features are listed." if n_listed < n_features else ""
         records.append(

@@ -24,7 +24,7 @@ DEFAULT_RULE = 0.25
 """The smallest model within a quarter of a standard error of the best: docs/choosing_k.md says how it was found."""
 
 CRITERIA = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC"}
-"""Information criteria, and what people call them."""
+"""Information criteria, and their names in messages."""
 
 Rule = str | float
 """A rule of cross-validation, or an information criterion."""
@@ -181,7 +181,7 @@ class Choice:
 
     @property
     def criterion_name(self) -> str:
-        """What people call the criterion; for cross-validation, the name of the score."""
+        """The name of the criterion in messages; for cross-validation, the name of the score."""
         return CRITERIA.get(str(self.rule), self.scoring)
 
     @property

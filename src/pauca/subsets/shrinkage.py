@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from pauca.model import Snapshot
-from pauca.objectives import LeastSquares, SmoothObjective, WarmStart, warm_start_near
+from pauca.objectives import LeastSquares, Rows, SmoothObjective, WarmStart, warm_start_near
 from pauca.objectives.least_squares import GramRows, ridge_penalty
-from pauca.solvers.newton import Minimum
+from pauca.solvers.newton import Accuracy, Minimum
 from pauca.subsets.base import Subset
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
 from pauca.tolerances import DEPENDENT_BELOW
 
-# Models that are only scored on rows held out: the last Newton step promises no more than this share of the value.
-SCORED_WITHIN = 1e-7
+SCORED = Accuracy(within=1e-7)
+"""How far models are fitted that are only scored on rows held out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,7 @@ class _NewtonSteps:
 
     def __init__(self, objective: SmoothObjective, ridges: Sequence[float]) -> None:
         self._objectives = [replace(objective, ridge=float(ridge)) for ridge in ridges]
+        self._rows = Rows.unmerged(objective.y, objective.design.weights)
         self._last: list[Minimum] = []
         self._before = np.zeros(0, dtype=np.intp)
 
@@ -88,20 +90,22 @@ class _NewtonSteps:
             constant = self._null.coef[:, 0] if first.free else np.zeros(first.n_outputs)
             return _constants(np.tile(constant, (len(self._objectives), 1)))
         features = np.sort(first.units.of(sorted(units)))
-        ones = np.ones((first.free, first.design.n_rows))
-        columns = np.concatenate([ones, first.design.columns(features)])
+        rows = self._rows
+        ones = np.ones((first.free, len(rows.weights)))
+        columns = np.concatenate([ones, rows.of_columns(first.design.columns(features))])
         found: list[Minimum] = [self._null] * len(self._objectives)
         # From heavy to light: where there is no model of a smaller set yet, a heavier ridge is the next best start.
         for position in reversed(range(len(self._objectives))):
             objective = self._objectives[position]
             start = self._start(position, features, found[position + 1 :])
-            found[position] = objective.minimise(columns, features, start, SCORED_WITHIN)
+            found[position] = objective.minimise(rows, columns, features, start, SCORED)
         self._last, self._before = found, features
         return self._in_user_units(features, np.stack([one.coef for one in found]))
 
-    @property
+    @cached_property
     def _null(self) -> Minimum:
-        return self._objectives[0].null
+        objective = self._objectives[0]
+        return replace(objective.null, scores=objective.rows.onto(self._rows, objective.null.scores))
 
     def _start(self, position: int, features: np.ndarray, heavier: list[Minimum]) -> WarmStart:
         if not self._last and heavier:
@@ -113,7 +117,6 @@ class _NewtonSteps:
             features,
             free=objective.free,
             curved=not objective.smooth.flat,
-            joint=objective.smooth.joint,
         )
 
     def _in_user_units(self, features: np.ndarray, found: np.ndarray) -> Refits:
