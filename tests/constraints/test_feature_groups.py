@@ -573,13 +573,14 @@ def test_multinomial_equals_scikit_learn_on_the_support():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_margins_tell_each_class_from_all_others(loss):
     X, y = three_classes()
-    model = SparseClassifier(k=3, loss=loss, ridge=0.05).fit(X, y)
+    options = {"k": 3, "loss": loss, "ridge": 0.05, "standardize": False}
+    model = SparseClassifier(**options).fit(X, y)
     assert model.coef_.shape == (3, 8)
     assert not hasattr(model, "predict_proba")
     assert model.predict(X).tolist() == model.classes_[model.decision_function(X).argmax(axis=1)].tolist()
     total = 0.0
     for c, label in enumerate(model.classes_):
-        alone = SparseClassifier(k=3, loss=loss, ridge=0.05).fit(X[:, model.support_], y == label)
+        alone = SparseClassifier(**options).fit(X[:, model.support_], y == label)
         total += alone.objective_
         if loss == "squared_hinge":
             np.testing.assert_allclose(model.coef_[c, model.support_], alone.coef_[0], rtol=1e-4, atol=1e-5)
