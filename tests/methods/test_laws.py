@@ -65,10 +65,8 @@ def test_every_model_is_optimal_on_its_support(method, fit_intercept, ridge):
         gradient = X[:, m.support].T @ (v * error) + penalty * m.coef
         np.testing.assert_allclose(gradient, 0, atol=1e-9 * np.abs(y).max())
         assert m.objective == pytest.approx(0.5 * v @ error**2 + 0.5 * penalty @ m.coef**2, rel=1e-10)
-        expected = [
-            objective(X, y, np.delete(m.support, i), weights=weights, ridge=ridge, center=fit_intercept) - m.objective
-            for i in range(m.size)
-        ]
+        Z, options = X / np.sqrt(variance), {"weights": weights, "ridge": ridge, "center": fit_intercept}
+        expected = [objective(Z, y, np.delete(m.support, i), **options) - m.objective for i in range(m.size)]
         np.testing.assert_allclose(m.importance, expected, rtol=1e-6)
 
 
