@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pauca.design.base import GATHERED_NUMBERS, WIDE_NUMBERS, StandardisedColumns, row_blocks
+from pauca.design.parts import RowParts
 from pauca.threads import blas_threads
 
 # Moments take element-wise passes: their blocks should stay in the cache.
@@ -46,6 +47,11 @@ class DenseDesign(StandardisedColumns):
         self._known = None if first is None or product is None else (first, product)
         super().__init__(mean, variance, weights, center=center)
         self._raw = readable and not self._means_dominate
+        self._parts: tuple[RowParts, np.ndarray] | None = None
+
+    def use_parts(self, parts: RowParts, share: np.ndarray) -> None:
+        """Take products of columns from those of parts of the rows, which other designs on the same X use too."""
+        self._parts = parts, share
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
         weighted = self._weighted(target)
@@ -63,6 +69,8 @@ class DenseDesign(StandardisedColumns):
 
     def gram(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         features = np.asarray(features, dtype=np.intp)
+        if self._parts is not None:
+            return self._gram_of_parts(*self._parts, features)
         product = None
         leftover = np.zeros(len(features))
         with self._threads(len(features)):
@@ -80,6 +88,16 @@ class DenseDesign(StandardisedColumns):
             for position, excess in enumerate(leftover):
                 product[position] -= excess * self.mean
         product *= self._inverse_spread * (self.weights[0] if self._uniform else 1.0)
+        return product
+
+    def _gram_of_parts(self, parts: RowParts, share: np.ndarray, features: np.ndarray) -> np.ndarray:
+        product, shift = parts.combined(share)
+        product = product[features]
+        if self._center:
+            # The fold's own mean is that of all rows plus the shift; its weights add up to one.
+            product -= shift[features, None] * shift
+        product *= self._inverse_spread[features, None]
+        product *= self._inverse_spread
         return product
 
     def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -113,15 +113,27 @@ def centred_target(y: np.ndarray, weights: np.ndarray, *, center: bool) -> tuple
     return mean + left, target - left
 
 
+def ridge_penalty(design: Design, ridge: float, *, standardize: bool) -> np.ndarray:
+    """The ridge in standardised coordinates, shape (d,): ``ridge / spread_j^2``, or ``ridge`` itself."""
+    if standardize:
+        return np.where(design.usable, float(ridge), 0.0)
+    penalty = np.zeros(design.n_features)
+    with np.errstate(over="ignore"):
+        np.divide(ridge, design.spread**2, out=penalty, where=design.usable)
+    return penalty
+
+
 @dataclass(frozen=True)
 class LeastSquares:
     """``Q(w) = (1/2) sum_i v_i (x_i w + b - y_i)^2 + (ridge/2) |w|^2`` with b minimised out.
 
+    With ``standardize`` the ridge is on standardised coefficients: ``(ridge/2) sum_j (spread_j w_j)^2``.
+
     Conventions
     -----------
     Coordinates are those of the standardised columns: ``z_j = spread_j w_j``. In them the Hessian has the diagonal
-    ``1 + ridge / spread_j^2`` (``curvature``) and the correlations of the columns elsewhere, whatever the units
-    of the data. ``finish`` converts models to the user's units.
+    ``1 + penalty_j`` (``curvature``) and the correlations of the columns elsewhere, whatever the units of the data.
+    ``finish`` converts models to the user's units.
     """
 
     design: Design
@@ -138,17 +150,16 @@ class LeastSquares:
     """The ridge in standardised coordinates, shape (d,)."""
 
     @classmethod
-    def of(cls, design: Design, y: np.ndarray, *, ridge: float = 0.0, center: bool = True) -> LeastSquares:
+    def of(
+        cls, design: Design, y: np.ndarray, *, ridge: float = 0.0, center: bool = True, standardize: bool = False
+    ) -> LeastSquares:
         """The objective of a design and a target ``y`` of shape (n,)."""
         v = design.weights
         intercept, target = centred_target(y, v, center=center)
         value = 0.5 * float(v @ (target * target))
         if value <= 0.5 * (CONSTANT_TARGET_BELOW * intercept) ** 2:
             target, value = np.zeros_like(target), 0.0
-        penalty = np.zeros(design.n_features)
-        if ridge:
-            with np.errstate(over="ignore"):
-                np.divide(ridge, design.spread**2, out=penalty, where=design.usable)
+        penalty = ridge_penalty(design, ridge, standardize=standardize)
         return cls(design, target, intercept, ridge, value, design.correlate(target), penalty)
 
     @property

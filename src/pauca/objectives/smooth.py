@@ -12,6 +12,7 @@ from pauca.constraints.units import Units
 from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
+from pauca.objectives.least_squares import ridge_penalty
 from pauca.objectives.piecewise import exact_minimum
 from pauca.objectives.restricted import Restricted, WarmStart
 from pauca.objectives.rows import Rows
@@ -37,6 +38,8 @@ Bounds = tuple[np.ndarray, np.ndarray]
 class SmoothObjective:
     """``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) |w|^2``, summed over outputs if there are several.
 
+    With ``standardize`` the ridge is on standardised coefficients: ``(ridge/2) sum_j (spread_j w_j)^2``.
+
     Conventions
     -----------
     Coordinates are those of the standardised columns, as in ``LeastSquares``; the intercept is a further column of
@@ -58,6 +61,7 @@ class SmoothObjective:
     """Lower and upper bounds in the user's units, shape (d,) each."""
     rows: Rows
     """The rows as the model without features sees them."""
+    standardize: bool = False
 
     @classmethod
     def of(
@@ -71,6 +75,7 @@ class SmoothObjective:
         ridge: float = 0.0,
         center: bool = True,
         bounds: Bounds | None = None,
+        standardize: bool = False,
     ) -> SmoothObjective:
         """The objective of a design and targets; ``bounds`` are in the user's units."""
         v = design.weights
@@ -88,6 +93,7 @@ class SmoothObjective:
             center,
             bounds,
             Rows.of(y, v),
+            standardize,
         )
 
     @property
@@ -222,10 +228,7 @@ class SmoothObjective:
             share = DEFAULT_RIDGE_FLAT if self.smooth.flat else DEFAULT_RIDGE
             share = DEFAULT_RIDGE_DIVERGING if self.smooth.may_diverge else share
             return np.full(design.n_features, share * (typical or 1.0))
-        penalty = np.zeros(design.n_features)
-        with np.errstate(over="ignore"):
-            np.divide(self.ridge, design.spread**2, out=penalty, where=design.usable)
-        return penalty
+        return ridge_penalty(design, self.ridge, standardize=self.standardize)
 
     @property
     def negligible(self) -> float:
