@@ -20,6 +20,7 @@ from benchmarks.imports import import_time
 from benchmarks.logistic import correlated_logistic, logistic
 from benchmarks.memory import memory
 from benchmarks.piecewise import lp
+from benchmarks.prediction import prediction, prediction_classes, prediction_real
 from benchmarks.quality import correlated, optimum
 from benchmarks.real import real
 from benchmarks.report import Figure, table, verdict
@@ -48,6 +49,8 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "digits": digits,
     "ball": ball,
     "choosing": choosing,
+    "prediction": prediction,
+    "prediction-classes": prediction_classes,
     "graphs": graphs,
     "sampling": sampling,
     "crf": crf,
@@ -57,6 +60,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
 ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
     "real": real,
     "table4": table4,
+    "prediction-real": prediction_real,
     "stream": stream,
     "two-stage": two_stage,
     "sensors": sensors,

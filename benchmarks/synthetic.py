@@ -159,4 +159,4 @@ def _scores_of(problem: Problem, support: list[int]) -> np.ndarray:
 
 
 def _estimator(k: int, method: FoBa | Forward) -> SparseClassifier:
-    return SparseClassifier(k, method=method, ridge=RIDGE, fit_intercept=False)
+    return SparseClassifier(k, method=method, ridge=RIDGE, fit_intercept=False, standardize=False)

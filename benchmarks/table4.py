@@ -115,4 +115,4 @@ def _path_objectives(problem: Problem, k: int) -> dict[int, float]:
 
 
 def _estimator(problem: Problem, k: int, method: str | Method) -> SparseClassifier:
-    return SparseClassifier(k, method=method, ridge=RIDGE / len(problem.y), fit_intercept=False)
+    return SparseClassifier(k, method=method, ridge=RIDGE / len(problem.y), fit_intercept=False, standardize=False)

@@ -139,7 +139,7 @@ def _measured(loss: str, quick: bool) -> tuple[Panel, Table, bool]:
     score = X @ true + 0.3 * rng.standard_normal(n)
     ridge = 0.0 if loss == "squared_error" else 0.05
     y = score if loss == "squared_error" else np.where(score > 0, 1, -1)
-    options = {"ridge": ridge, "fit_intercept": False}
+    options = {"ridge": ridge, "fit_intercept": False, "standardize": False}
     estimator = SparseRegressor if loss == "squared_error" else SparseClassifier
     ball = L1Regressor if loss == "squared_error" else L1Classifier
     reference = estimator(5, always=list(range(5)), **options).fit(X, y)

@@ -374,7 +374,8 @@ def test_the_radius_is_chosen_by_cross_validation():
     position = np.flatnonzero(model.radii_ == model.radius_)[0]
     top = model.scores_.argmax()
     enough = model.scores_ >= model.scores_[top] - model.score_errors_[top]
-    assert position == np.flatnonzero(enough)[0]
+    # What counts is the error of the difference, which is smaller than that of a score.
+    assert np.flatnonzero(enough)[0] <= position <= top
     best_scored = L1Regressor(tol=1e-4, selection_rule="best").fit(X, y)
     assert best_scored.radius_ == model.radii_[top]
     given = L1Regressor(radius=model.radius_, tol=1e-4).fit(X, y)

@@ -19,6 +19,7 @@ from pauca.methods import Backward, FoBa, Forward, Replacement, resolve
 from problems import ar_problem
 
 ZERO = {"removal": "zero"}
+AS_PRINTED = {"fit_intercept": False, "standardize": False}
 
 
 def problem(seed, n=30, d=12):
@@ -33,7 +34,7 @@ def classes(seed, n=40, d=10):
 
 
 def fitted(X, y, method, k=None, tol=0.0, ridge=0.0):
-    return SparseRegressor(k=k, method=method, tol=tol, ridge=ridge, fit_intercept=False).fit(X, y)
+    return SparseRegressor(k=k, method=method, tol=tol, ridge=ridge, **AS_PRINTED).fit(X, y)
 
 
 @pytest.mark.parametrize("cumulative", [False, True], ids=["each", "cumulative"])
@@ -124,7 +125,7 @@ def test_algorithm_of_liu_fujimaki_and_ye_for_logistic_loss(rule):
         stop = {"min_line_gain" if rule == "objective" else "gradient_tol": threshold}
         moves, F = liu_foba(Q, 10, rule, threshold)
         method = FoBa(rule=rule, **ZERO, **stop)
-        model = SparseClassifier(k=None, method=method, ridge=1e-3, fit_intercept=False).fit(X, y)
+        model = SparseClassifier(k=None, method=method, ridge=1e-3, **AS_PRINTED).fit(X, y)
         assert model.path_.moves == moves
         assert set(model.support_) == F
 
@@ -136,7 +137,7 @@ def test_functional_gradient_rule():
         X, y = classes(seed)
         Q = Logistic(X, y, 1e-3)
         order = fully_corrective(Q, 10, 5, functional=True)
-        model = SparseClassifier(k=5, method=Forward(rule="functional"), ridge=1e-3, fit_intercept=False).fit(X, y)
+        model = SparseClassifier(k=5, method=Forward(rule="functional"), ridge=1e-3, **AS_PRINTED).fit(X, y)
         assert [unit for _, unit in model.path_.moves] == order
         differ += order != fully_corrective(Q, 10, 5)
         numbers = fitted(X, y.astype(float), Forward(rule="functional"), k=5)
@@ -192,7 +193,7 @@ def test_replacement_for_logistic_loss_with_a_ridge(full):
         Q = Logistic(X, y, 1e-4)
         F = fully_corrective(Q, 10, 5)
         expected = [("add", j) for j in F] + replacement(Q, 10, F, full)
-        model = SparseClassifier(k=5, method=Replacement(full=full), ridge=1e-4, fit_intercept=False).fit(X, y)
+        model = SparseClassifier(k=5, method=Replacement(full=full), ridge=1e-4, **AS_PRINTED).fit(X, y)
         assert model.path_.moves == expected
         swaps += len(expected) - 5
     assert swaps

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from judges import (
     LOSSES,
+    PIECEWISE,
     SMOOTH,
     Kind,
     LogCosh,
@@ -98,6 +99,10 @@ def test_the_gradient_vanishes_on_the_support_and_the_objective_is_as_defined(na
     loss, smooth = kind.tuned(y, weights, center=center)
     Q = objective(kind, loss, y, scores(model, X), model.coef_, weights, ridge)
     assert model.objective_ == pytest.approx(Q, rel=1e-10)
+    if name in PIECEWISE and not ridge:  # exact, and not the minimum of the envelope
+        least = linear_program(loss, X[:, SUPPORT], y, weights=weights, center=center)
+        assert model.objective_ == pytest.approx(least, rel=1e-9)
+        return
     gap = newton_decrement(kind, smooth, model, X, y, weights=weights, ridge=ridge, center=center)
     assert gap <= 1e-9 * model.path_[0].objective
 
@@ -418,12 +423,12 @@ def test_a_class_without_weight(loss, ridge):
         SparseClassifier(k=2, loss=loss, ridge=ridge).fit(X, y, y > 0)
     X, y = table(SMOOTH["multinomial"])
     with at_most(5):
-        model, _ = fit_and_warnings(SparseClassifier(k=2, loss=loss, ridge=ridge), X, y, y > 0)
+        model, _ = fit_and_warnings(SparseClassifier(k=2, loss=loss, ridge=ridge, standardize=False), X, y, y > 0)
     assert is_finite(model)
     assert set(model.predict(X)) == {1, 2}
     if ridge:
         # The two classes that are left, each with half of the difference of the scores.
-        two = SparseClassifier(k=2, loss=loss, ridge=ridge).fit(X[y > 0], y[y > 0])
+        two = SparseClassifier(k=2, loss=loss, ridge=ridge, standardize=False).fit(X[y > 0], y[y > 0])
         np.testing.assert_array_equal(model.support_, two.support_)
 
 

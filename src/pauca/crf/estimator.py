@@ -66,8 +66,9 @@ class SparseTagger(PathMixin, BaseEstimator):
     cv : int, splitter, iterable or None, default=None
         Folds of sequences for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
         A sequence that a split names several times, as in a bootstrap, is fitted as if it occurred so often.
-    selection_rule : {"1se", "best"}, default="1se"
-        The smallest size within one standard error of the best accuracy on sequences held out, or the best itself.
+    selection_rule : float, "1se" or "best", default="1se"
+        The smallest size within so many standard errors ("1se": one) of the best accuracy on sequences held out, or the
+        best itself. The standard error is that of the difference between the two, over the folds.
     n_jobs : int or None, default=None
         Number of threads: over sequences, or over folds where ``k`` is chosen. The result does not depend on it.
     ridge, ridge_transitions : float or None, default=None
@@ -170,7 +171,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         unit: str = "sensor",
         method: str | Method = "foba",
         cv: Any = None,
-        selection_rule: str = "1se",
+        selection_rule: float | str = "1se",
         n_jobs: int | None = None,
         ridge: float | None = None,
         ridge_transitions: float | None = None,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -14,23 +16,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
-from pauca.design import Design, make_design
+from pauca.design import Design
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
 from pauca.losses.checks import check_loss
-from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.folds import make_folds
+from pauca.model_selection.held_out import RowBlocks
+from pauca.model_selection.ridges import RidgeGrid, make_grid
 from pauca.model_selection.scoring import scorer_for
-from pauca.model_selection.selection import Selection, by_criterion, by_folds, choose_size
-from pauca.model_selection.sizes import largest_size, size_range_for
+from pauca.model_selection.selection import Selection, by_criterion, choose_size
+from pauca.model_selection.sizes import SizeRange, largest_size, size_range_for
+from pauca.model_selection.surface import Measure, SurfaceSelection, refitted_run
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability, count_choices, halves
 from pauca.search.driver import Budget, Goal
-from pauca.search.history import Move
+from pauca.search.history import Move, Stop
 from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun, Target
+from pauca.search.problem import LinearProblem, SearchRun, Target, design_for
 from pauca.warnings import PaucaWarning
 
 
@@ -39,8 +44,28 @@ class FitData:
     """What a fit was made from: references to the user's own arrays, never copies, and never in a file."""
 
     problem: LinearProblem
+    """With the ridge of the fitted model."""
     weights: np.ndarray
     y: np.ndarray
+    searches: Mapping[float, SearchRun]
+    """The searches on all rows, by their ridges."""
+    search_ridge: float
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search has led to."""
+
+    run: SearchRun
+    """The path, fitted with ``ridge``."""
+    answer: int
+    choice: Choice | None
+    ridge: float
+    search_ridge: float
+    searches: Mapping[float, SearchRun]
+    """The searches on all rows, by their ridges."""
+    stop: Stop | None = None
+    """What has ended some search early."""
 
 
 def find_alternatives(data: FitData, path: Path, size: int, count: int) -> list[dict[str, Any]]:
@@ -78,10 +103,11 @@ def measure_stability(
     strata = data.y if stratify else np.zeros(len(data.weights))
     resamples = halves(n_resamples, data.weights, strata, random_state)
     supports: list[list[str]] = [[] for _ in resamples]
+    searched = replace(data.problem, ridge=data.search_ridge)
 
     def job(number: int) -> Callable[[Budget], None]:
         def work(budget: Budget) -> None:
-            history = data.problem.begin(resamples[number]).advance(Goal(max(1, size)), budget)
+            history = searched.begin(resamples[number]).advance(Goal(max(1, size)), budget)
             best = history.best[max(known for known in history.best if known <= size)]
             supports[number] = [path.unit_name(unit) for unit in best.support]
 
@@ -96,6 +122,52 @@ class SparseModel(FittedModel):
     """A search for a linear model with few features: all that does not depend on what the target is."""
 
     _fit_data: FitData | None
+    ridge_: float
+    search_ridge_: float
+
+    def at(self, size: int, ridge: str | None = None) -> Self:
+        """The fitted model of another size, without a new search.
+
+        Parameters
+        ----------
+        size : int
+            One of ``path_.sizes``; a ``KeyError`` says which there are.
+        ridge : "best" or None, default=None
+            None: the model on ``path_``, whose models all have the ridge ``ridge_``. "best": the model at the ridges
+            that scored best for this size on held-out rows; it is fitted on the data of the fit, as by
+            ``alternatives``, and ``path_`` is the path of these ridges.
+
+        Returns
+        -------
+        estimator
+            Another estimator of the same kind, fitted, with ``k=size``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = SparseRegressor(k=5).fit(X, y)
+        >>> [round(model.at(size).score(X, y), 2) for size in (1, 3, 5)]
+        [0.34, 0.48, 0.51]
+        """
+        check_is_fitted(self)
+        if ridge is None:
+            return super().at(size)
+        ParameterChecks("at").one_of("ridge", ridge, ("best", None))
+        choice = self.path_.choice
+        if choice is None or choice.surface is None:
+            raise ValueError("No ridges were compared in this fit: there is only ridge_.")
+        search_ridge, best = choice.surface.best_of(size)
+        data, other = self._data("at"), self._copy()
+        problem = replace(data.problem, ridge=best)
+        run = refitted_run(problem, data.searches[search_ridge], data.weights)
+        other.ridge_, other.search_ridge_ = best, search_ridge
+        other.path_ = replace(self.path_, models=run.models(size))
+        other._fit_data = replace(data, problem=problem, search_ridge=search_ridge)
+        other.k = size
+        other._set_size(size)
+        return other
 
     def alternatives(self, count: int = 3) -> list[dict[str, Any]]:
         """For each chosen feature the best others in its place, and what each would cost.
@@ -182,82 +254,137 @@ class SparseModel(FittedModel):
         names = getattr(self, "feature_names_in_", None)
         constraints = ConstraintParser(Columns(X.shape[1], names), **settings.constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            design = make_design(X, weights, center=settings.fit_intercept)
+            design = design_for(X, target, weights, center=settings.fit_intercept)
         check_moments(self, design, X, names)
         problem = _make_problem(settings, X, target, weights, constraints, design)
-        if problem.units.single and not settings.ridge:
+        grid = self._grid(settings, problem, weights, design)
+        if problem.units.single and 0.0 in grid.search:
             check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
-        sizes = settings.sizes
-        if sizes is None or isinstance(sizes, int):
-            run, answer, choice = *self._run_to_size(settings, problem, weights, design, sizes), None
-        else:
-            run, choice = self._run_and_choose(settings, problem, weights, design, sizes, y, row_groups)
-            answer = choice.chosen
-        self.path_ = self._make_path(run, answer, choice, problem, names)
+        found = self._run(settings, problem, grid, weights, design, y, row_groups)
+        self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
+        self.path_ = self._make_path(found, problem, names)
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
-        self._set_size(answer)
-        self._fit_data = FitData(problem, weights, y)
-        found = " ".join(fit_warnings(self.path_, self.k_, settings, run, constraints))
-        if found:
-            warnings.warn(found, PaucaWarning, stacklevel=3)
+        self._set_size(found.answer)
+        fitted = replace(problem, ridge=found.ridge)
+        self._fit_data = FitData(fitted, weights, y, found.searches, found.search_ridge)
+        remarks = " ".join(fit_warnings(self.path_, self.k_, settings, found.run, constraints))
+        if remarks:
+            warnings.warn(remarks, PaucaWarning, stacklevel=3)
+
+    def _grid(self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design) -> RidgeGrid:
+        return make_grid(
+            settings.ridge,
+            settings.search_ridge,
+            chooses_size=settings.chooses_size,
+            classifies=problem.target.loss.classifies,
+            n_rows=int(np.count_nonzero(weights)),
+            n_units=int(np.count_nonzero(problem.units.any(design.usable))),
+        )
+
+    def _run(
+        self,
+        settings: SearchSettings,
+        problem: LinearProblem,
+        grid: RidgeGrid,
+        weights: np.ndarray,
+        design: Design,
+        y: np.ndarray,
+        row_groups: Any,
+    ) -> Found:
+        """A path at the ridges that were given or chosen."""
+        if settings.chooses_size or not grid.single:
+            return self._run_and_choose(settings, problem, grid, weights, design, y, row_groups)
+        (search_ridge,), (ridge,), choice = grid.search, grid.fit, None
+        search = replace(problem, ridge=search_ridge)
+        if settings.criterion is None:
+            assert not isinstance(settings.sizes, tuple | str)
+            run, answer = self._run_to_size(settings, search, weights, design, settings.sizes)
+        else:
+            run, choice = self._run_and_weigh(settings, search, weights, design)
+            answer = choice.chosen
+        fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, weights)
+        return Found(fitted, answer, choice, ridge, search_ridge, {search_ridge: run})
 
     def _run_to_size(
         self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design, k: int | None
     ) -> tuple[SearchRun, int]:
         """Models up to a given size; with ``warm_start`` the search continues where the last fit ended."""
         goal, run = settings.goal(k), problem.begin(weights, design)
-        key = (problem.method, problem.target.loss, run.subset.data_key(), problem.units.key(), problem.limits.key())
+        key = (
+            problem.method,
+            problem.target.loss,
+            problem.standardize,
+            run.subset.data_key(),
+            problem.units.key(),
+            problem.limits.key(),
+        )
         resume = self._moves_to_resume(key, goal) if settings.warm_start else ()
         history = run.advance(goal, settings.run_budget, resume)
         self._resume_key, self._resume_tol = key, goal.tol
         return run, problem.method.answer(history, goal)
 
+    def _run_and_weigh(
+        self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design
+    ) -> tuple[SearchRun, Choice]:
+        """A path on all rows, and the size with the lowest information criterion."""
+        self.__dict__.pop("_resume_key", None)
+        assert settings.criterion is not None
+        size_range = self._size_range(settings, problem, design)
+        selection = Selection(problem, weights, [], settings.tol)
+        choice = choose_size(selection, size_range, self._runs(settings), design, by_criterion(settings.criterion))
+        return selection.whole, choice
+
     def _run_and_choose(
         self,
         settings: SearchSettings,
         problem: LinearProblem,
+        grid: RidgeGrid,
         weights: np.ndarray,
         design: Design,
-        sizes: tuple[int, ...] | str,
         y: np.ndarray,
         row_groups: Any,
-    ) -> tuple[SearchRun, Choice]:
-        """Paths on all rows and on those of every fold, and the size they lead to."""
+    ) -> Found:
+        """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
         self.__dict__.pop("_resume_key", None)
-        folds: list[Fold] = []
-        if settings.criterion is None:
-            folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
-            weigh = by_folds(settings.selection_rule, scorer_for(self, settings.scoring), y)
-        else:
-            weigh = by_criterion(settings.criterion)
-        size_range = size_range_for(sizes, int(np.count_nonzero(problem.units.any(design.usable))))
-        selection = Selection(problem, weights, folds, settings.tol)
-        runs = ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs))
-        choice = choose_size(selection, size_range, runs, design, weigh)
-        return selection.whole, choice
+        folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
+        measure = Measure(problem, scorer_for(self, settings.scoring), y, RowBlocks.of(weights, row_groups, folds))
+        selection = SurfaceSelection(problem, weights, folds, settings.tol, grid, measure, settings.selection_rule)
+        size_range = self._size_range(settings, problem, design)
+        choice = selection.choose(size_range, self._runs(settings), design)
+        run, choice, ridges = selection.fitted(choice)
+        return Found(run, choice.chosen, choice, *ridges, selection.searches(), selection.stopped_early)
 
-    def _make_path(
-        self, run: SearchRun, answer: int, choice: Choice | None, problem: LinearProblem, names: np.ndarray | None
-    ) -> Path:
-        history, units = run.history, problem.units
+    @staticmethod
+    def _size_range(settings: SearchSettings, problem: LinearProblem, design: Design) -> SizeRange:
+        sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
+        assert sizes is not None
+        return size_range_for(sizes, int(np.count_nonzero(problem.units.any(design.usable))))
+
+    @staticmethod
+    def _runs(settings: SearchSettings) -> ParallelRuns:
+        return ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs))
+
+    def _make_path(self, found: Found, problem: LinearProblem, names: np.ndarray | None) -> Path:
+        run, history, units = found.run, found.run.history, problem.units
         assert history is not None
         assert history.stop is not None
         return Path(
-            run.models(answer),
+            run.models(found.answer),
             history.moves,
-            history.stop,
+            found.stop or history.stop,
             run.design.n_features,
             names,
             units.labels,
             None if units.single else units.owner,
             *self._output_labels(),
             problem.limits.price,
-            choice,
+            found.choice,
         )
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
-        settings = SearchSettings.parse(type(self).__name__, self.get_params(deep=False))
+        parameters = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
+        settings = SearchSettings.parse(type(self).__name__, parameters)
         if settings.scoring is not None:
             scorer_for(self, settings.scoring)
         return settings
@@ -303,6 +430,12 @@ class SparseModel(FittedModel):
         return () if went_too_far else self.path_.moves
 
 
+@cache
+def _parameter_names(estimator: Callable[..., Any]) -> list[str]:
+    """The names of an estimator's parameters, read from its signature once: ``get_params`` does so each time."""
+    return list(signature(estimator).parameters)
+
+
 def _make_problem(
     settings: SearchSettings,
     X: Any,
@@ -319,7 +452,8 @@ def _make_problem(
         constraints.units,
         constraints.limits(largest_size(settings.sizes), design.usable),
         constraints.bounds(),
-        settings.ridge,
+        0.0,
         settings.fit_intercept,
         target.loss.tuned(outputs, weights),
+        settings.standardize,
     )

@@ -72,8 +72,9 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         are few rows, or columns that depend on others.
     cv : int, splitter, iterable or None, default=None
         Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
-    selection_rule : {"1se", "best"}, default="1se"
-        The smallest number of edges within one standard error of the best likelihood of rows held out, or the best.
+    selection_rule : float, "1se" or "best", default="1se"
+        The smallest number of edges within so many standard errors ("1se": one) of the best likelihood of rows held
+        out, or the best itself. The standard error is that of the difference between the two, over the folds.
     criterion : {"aic", "bic", "ebic"} or None, default=None
         Choose ``k`` by an information criterion on all rows, without folds. It counts the rows that have weight, not
         the sum of their weights.
@@ -148,7 +149,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         method: str | Method = "foba",
         shrinkage: float = 0.0,
         cv: Any = None,
-        selection_rule: str = "1se",
+        selection_rule: float | str = "1se",
         criterion: str | None = None,
         n_jobs: int | None = None,
         tol: float = 0.0,

@@ -17,10 +17,11 @@ from pauca.graphical.path import GraphPath
 from pauca.graphical.subset import GraphSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.scoring import Models, choose_by_criterion, choose_by_folds, penalised
+from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
+from pauca.model_selection.scoring import Models, penalised
 from pauca.model_selection.selection import ChoiceRule, Selection
 from pauca.model_selection.sizes import SizeRange
-from pauca.results.choice import Choice
+from pauca.results.choice import Choice, Rule
 from pauca.search.driver import Method
 from pauca.search.history import Stop
 from pauca.search.problem import Problem, SearchRun
@@ -73,7 +74,7 @@ def size_range_for(sizes: tuple[int, ...] | str, n_nodes: int, most: int) -> Siz
     return SizeRange(min(n_nodes, most), None, most)
 
 
-def by_likelihood(rule: str) -> ChoiceRule:
+def by_likelihood(rule: Rule) -> ChoiceRule:
     """A choice by the likelihood of rows held out."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:

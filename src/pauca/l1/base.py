@@ -21,8 +21,11 @@ from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.model_selection.folds import make_folds
+from pauca.model_selection.held_out import RowBlocks
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.sizes import AUTO, check_cross_validation
+from pauca.model_selection.surface import Measure
+from pauca.results.choice import errors_text
 from pauca.search.driver import Budget, Progress
 from pauca.search.history import Stop
 from pauca.search.parallel import ParallelRuns
@@ -68,7 +71,7 @@ class L1Model(FittedModel):
         stopping: str = "bound",
         cv: Any = None,
         scoring: Any = None,
-        selection_rule: str = "1se",
+        selection_rule: float | str = "1se",
         n_jobs: int | None = None,
         ridge: float = 0.0,
         fit_intercept: bool = True,
@@ -154,7 +157,8 @@ class L1Model(FittedModel):
     ) -> tuple[Search, Certificate, dict[int, tuple[float, Iterate]]]:
         """Choose a radius by scores on rows held out."""
         folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
-        weigh = by_folds(self.selection_rule, scorer_for(self, self.scoring), y)
+        measure = Measure(problem, scorer_for(self, self.scoring), y, RowBlocks.of(weights, rows, folds))
+        weigh = by_folds(self.selection_rule, measure)
         radii = RadiusSearch(problem, weights, folds, design)
         runs = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs))
         choice = radii.choose(runs, weigh)
@@ -235,7 +239,7 @@ class L1Model(FittedModel):
         if chosen == best:
             return f", the best {among}: it scores {score}"
         return (
-            f", the smallest within one standard error of the best {among}: it scores {score}; "
+            f", the smallest within {errors_text(self.selection_rule)} of the best {among}: it scores {score}; "
             f"the best, {self.radii_[best]:.6g}, has {mean[best]:.4g} (± {error[best]:.2g})"
         )
 

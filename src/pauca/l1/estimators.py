@@ -57,8 +57,9 @@ class L1Regressor(RegressionMixin, L1Model):
     scoring : str, callable or None, default=None
         How folds are scored: a scorer of scikit-learn such as "r2". None: the share of the constant model's loss
         that is explained on rows held out.
-    selection_rule : {"1se", "best"}, default="1se"
-        The smallest radius within one standard error of the best mean score, or the best itself.
+    selection_rule : float, "1se" or "best", default="1se"
+        The smallest radius whose score on held-out rows is within so many standard errors of the best ("1se": one), or
+        the best itself. The standard error is that of the difference between the two on the same rows.
     n_jobs : int or None, default=None
         How many folds run at a time, in threads that share X, as in scikit-learn.
     ridge : float, default=0.0
@@ -210,7 +211,7 @@ class L1Classifier(ClassificationMixin, L1Model):
         stopping: str = "bound",
         cv: Any = None,
         scoring: Any = None,
-        selection_rule: str = "1se",
+        selection_rule: float | str = "1se",
         n_jobs: int | None = None,
         ridge: float = 0.0,
         fit_intercept: bool = True,

@@ -14,8 +14,9 @@ from pauca.l1.objective import BallObjective, Iterate
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.scoring import Models, Scorer, weigh_folds
-from pauca.results.choice import Choice
+from pauca.model_selection.scoring import Models
+from pauca.model_selection.surface import Measure, weigh_folds
+from pauca.results.choice import Choice, Rule
 from pauca.search.driver import Budget
 from pauca.search.history import Stop
 from pauca.search.parallel import ParallelRuns
@@ -207,10 +208,10 @@ def _has_turned(choice: Choice) -> bool:
     return bool(last - best >= PATIENCE or choice.mean[last] < choice.mean[best] - choice.standard_error[best])
 
 
-def by_folds(rule: str, scorer: Scorer | None, y: np.ndarray) -> Callable[[RadiusSearch, list[int]], Choice]:
+def by_folds(rule: Rule, measure: Measure) -> Callable[[RadiusSearch, list[int]], Choice]:
     """A choice by scores on rows held out: a scorer's, or the share of the constant model's loss that is explained."""
 
     def weigh(search: RadiusSearch, positions: list[int]) -> Choice:
-        return weigh_folds(rule, scorer, search.problem, search.weights, y, search.fold_models(), positions)
+        return weigh_folds(rule, measure, search.fold_models(), positions)
 
     return weigh

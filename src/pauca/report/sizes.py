@@ -29,7 +29,11 @@ MOST_SIZES = 300
 # Cells of all tables together, which keeps the page below six megabytes, most of them plotly's script.
 MOST_CELLS = 50_000
 
-CHARTS = {"accuracy": "Accuracy by size", "coefficients": "Coefficients by size"}
+CHARTS = {
+    "accuracy": "Accuracy by size",
+    "coefficients": "Coefficients by size",
+    "ridges": "Held-out score by size and ridge (square: chosen; dots: as good as the best)",
+}
 CHART_TEXT = "The numbers are in the table of all sizes below."
 NOTE = (
     f"Explained is the share of a constant prediction's error that the model removes: 100{SPACE}% is perfect, "
@@ -146,13 +150,14 @@ def _score_difference(path: Path, size: int, chosen: int) -> str:
     change = float(choice.mean[index] - choice.mean[at_chosen])
     if choice.standard_error is None:
         return f"{choice.criterion_name} {number(abs(change), 3)} {'higher, which is worse' if change > 0 else 'lower'}"
-    error = float(choice.standard_error[at_chosen])
+    errors = choice.standard_error if choice.difference_error is None else choice.difference_error
+    error = float(errors[index])
     if choice.scoring == EXPLAINED:
         text, unit = _points_difference(change, "explained on held-out rows"), f"{points(error)} percentage points"
     else:
         direction = "higher" if change > 0 else "lower"
         text, unit = f"{choice.scoring} {number(abs(change), 3)} {direction} on held-out rows", number(error, 2)
-    return f"{text}, {'within' if abs(change) <= error else 'more than'} one standard error ({unit})"
+    return f"{text}, {'within' if abs(change) <= error else 'more than'} one standard error of the difference ({unit})"
 
 
 def _points_difference(change: float, what: str) -> str:

@@ -251,6 +251,25 @@ class Path:
 
         return plot_path(self, ax)
 
+    def plot_surface(self, ax: Axes | None = None) -> Axes:
+        """Draw the scores of all sizes and ridges on held-out rows, where ridges were compared.
+
+        The search is that of the chosen model. A square marks the chosen size and ridge, dots mark what is as good as
+        the best by the rule.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from pauca.results.plots import plot_surface
+
+        return plot_surface(self, ax)
+
 
 def _ranges(sizes: list[int]) -> str:
     """``0-3, 7`` for 0, 1, 2, 3, 7."""

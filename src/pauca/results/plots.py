@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.results.choice import EXPLAINED, Choice
+from pauca.results.choice import EXPLAINED, Choice, Surface, standard_errors
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.wording import column_names
@@ -235,6 +235,57 @@ def draw_score(path: Path, ax: Axes) -> None:
             fontsize=8,
             color=INK,
         )
+
+
+def surface_range(surface: Surface) -> tuple[float, float]:
+    """The scores between which colours are worth telling apart: most candidates are not far below the best."""
+    finite = surface.mean[surface.mean > -1e300]
+    best = float(finite.max())
+    return min(float(np.quantile(finite, 0.25)), best - 1e-9), best
+
+
+def as_good(choice: Choice) -> np.ndarray:
+    """Mask of the candidates within the rule's standard errors of the best, shape (s, r, m)."""
+    assert choice.surface is not None
+    mean, error = choice.surface.mean, choice.surface.standard_error
+    return mean >= mean.max() - standard_errors(choice.rule) * error - 1e-12
+
+
+def plot_surface(path: Path, ax: Axes | None = None) -> Axes:
+    """Scores on rows held out, size against ridge, for the search that the chosen model comes from."""
+    choice = path.choice
+    if choice is None or choice.surface is None:
+        raise ValueError("No ridges were compared in this fit: there is nothing to draw.")
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
+    surface, percent = choice.surface, choice.scoring == EXPLAINED
+    if ax is None:
+        _, ax = plt.subplots(figsize=(9, 3.8), layout="constrained")
+    search = int(np.flatnonzero(surface.search_ridges == surface.search_ridge)[0])
+    unit, (low, high) = 100.0 if percent else 1.0, surface_range(surface)
+    image = ax.imshow(
+        unit * np.maximum(surface.mean[search], low),
+        origin="lower",
+        aspect="auto",
+        cmap="Blues",
+        vmin=unit * low,
+        vmax=unit * high,
+    )
+    rows, columns = np.nonzero(as_good(choice)[search])
+    ax.plot(columns, rows, "o", markersize=4, color="white", markeredgecolor=INK, linestyle="none")
+    column = int(np.flatnonzero(surface.sizes == choice.chosen)[0])
+    row = int(np.flatnonzero(surface.ridges == surface.ridge)[0])
+    ax.plot([column], [row], "s", markersize=13, fillstyle="none", color=COLOURS[1], markeredgewidth=2)
+    step = max(1, len(surface.sizes) // 12)
+    ax.set_xticks(range(0, len(surface.sizes), step), surface.sizes[::step].tolist())
+    ax.set_yticks(range(len(surface.ridges)), [f"{ridge:.3g}" for ridge in surface.ridges])
+    ax.set_xlabel(f"number of {path.counted}s")
+    ax.set_ylabel("ridge")
+    ax.set_title("Score on rows held out (square: chosen; dots: as good as the best)", loc="left")
+    ax.figure.colorbar(image, ax=ax, label="explained (%)" if percent else plain(short(choice.scoring)))
+    return ax
 
 
 def draw_coefficients(path: Path, ax: Axes) -> None:

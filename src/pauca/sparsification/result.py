@@ -244,6 +244,8 @@ def set_fitted(
         estimator._several_outputs = n_outputs > 1
         estimator._output_names = output_names or [f"y{c}" for c in range(n_outputs)]
     moves: list[Move] = [("add", int(j)) for j in model.support]
+    assert isinstance(estimator.ridge, float)
+    estimator.ridge_ = estimator.search_ridge_ = estimator.ridge
     estimator.path_ = estimator._path_of({0: constant, model.size: model}, moves, stop)
     estimator.k = model.size
     estimator._set_size(model.size)
