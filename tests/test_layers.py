@@ -15,7 +15,7 @@ LAYERS = (
     ("tolerances", "wording", "checks", "derivative_check", "warnings", "version", "model"),
     ("design", "losses", "projections", "solvers"),
     ("constraints", "theory"),
-    ("objectives",),
+    ("objectives", "relaxations"),
     ("subsets",),
     ("search",),
     ("methods", "results"),
@@ -40,6 +40,7 @@ OPTIONAL = {
     "search": {"threadpoolctl"},
     "graphical": {"threadpoolctl"},
     "sgd": {"numba"},
+    "relaxations": {"numba"},
     "crf": {"numba"},
     "cli": {"polars", "sklearn"},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,15 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.design import Design, make_design
+from pauca.estimators.certify import certificate_of, certify, prove, prove_narrow
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
 from pauca.losses.checks import check_loss
+from pauca.methods.exact import Exact
 from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, by_folds, choose_size
 from pauca.model_selection.sizes import largest_size, size_range_for
+from pauca.results.certificate import Certificate
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability, count_choices, halves
@@ -155,6 +158,41 @@ class SparseModel(FittedModel):
         )
         return self.stability_
 
+    def certify(self, *, time_limit: float | None = 10.0) -> Certificate:
+        """Lower bounds of the objective of every size on the path: how far each model can be from the best one.
+
+        The tree of each size is searched until its model is proved to be best, or until the time is up. Where a better
+        model turns up, it takes the place of the one on the path. For squared error of one output, with a ridge or with
+        more rows than columns; elsewhere ``reason`` says why there is no bound. The data of the fit are read once more,
+        as by ``alternatives``.
+
+        Parameters
+        ----------
+        time_limit : float or None, default=10.0
+            Seconds, for all sizes together. None: as long as it takes, which may be for ever.
+
+        Returns
+        -------
+        Certificate
+            Kept as ``certificate_`` and in ``path_.certificate``; ``summary()``, tables and reports then say what is
+            proved.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> certificate = SparseRegressor(k=5).fit(X, y).certify()
+        >>> certificate.message(5)
+        'Proved to be the best of all 252 subsets of 5 features.'
+        >>> certificate.never_in[5]
+        []
+        """
+        seconds, data = ParameterChecks("certify").time_limit(time_limit), self._data("certify")
+        self.path_ = certify(data.problem, data.weights, self.path_, seconds)
+        self._set_size(self.k_)
+        return self.certificate_
+
     def plot_stability(self, ax: Any = None, most: int = 20) -> Any:
         """Draw what ``stability`` has found.
 
@@ -193,6 +231,7 @@ class SparseModel(FittedModel):
         else:
             run, choice = self._run_and_choose(settings, problem, weights, design, sizes, y, row_groups)
             answer = choice.chosen
+        prove_narrow(run, settings.method)
         self.path_ = self._make_path(run, answer, choice, problem, names)
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
         self._set_size(answer)
@@ -231,9 +270,15 @@ class SparseModel(FittedModel):
         else:
             weigh = by_criterion(settings.criterion)
         size_range = size_range_for(sizes, int(np.count_nonzero(problem.units.any(design.usable))))
-        selection = Selection(problem, weights, folds, settings.tol)
+        exact = problem.method if isinstance(problem.method, Exact) else None
+        searched = problem if exact is None else replace(problem, method=exact.search)  # folds need no proofs
+        selection = Selection(searched, weights, folds, settings.tol)
         runs = ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs), cpu_count())
         choice = choose_size(selection, size_range, runs, design, weigh)
+        if exact is not None and not runs.ended:
+            history = selection.whole.history
+            assert history is not None
+            prove(selection.whole.subset, history, relative_gap=exact.relative_gap, time_limit=runs.seconds_left)
         return selection.whole, choice
 
     def _make_path(
@@ -242,8 +287,9 @@ class SparseModel(FittedModel):
         history, units = run.history, problem.units
         assert history is not None
         assert history.stop is not None
+        models = run.models(answer)
         return Path(
-            run.models(answer),
+            models,
             history.moves,
             history.stop,
             run.design.n_features,
@@ -253,6 +299,7 @@ class SparseModel(FittedModel):
             *self._output_labels(),
             problem.limits.price,
             choice,
+            certificate=certificate_of(history, run, models, names),
         )
 
     def _settings(self) -> SearchSettings:
@@ -286,8 +333,10 @@ class SparseModel(FittedModel):
 
     def _set_size(self, size: int) -> None:
         super()._set_size(size)
-        for optional in ("feature_groups_", "cost_", "alternatives_", "stability_"):
+        for optional in ("feature_groups_", "cost_", "alternatives_", "stability_", "certificate_"):
             self.__dict__.pop(optional, None)
+        if self.path_.certificate is not None:
+            self.certificate_ = self.path_.certificate
         if self.path_.group_labels is not None:
             self.feature_groups_ = self.path_.group_labels[self.path_[size].units]
         if self.path_.prices is not None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pauca.methods.backward import Backward
+from pauca.methods.exact import Exact
 from pauca.methods.exchange import Exchange
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward
 from pauca.search.driver import Method
 
-__all__ = ["Backward", "Exchange", "FoBa", "Forward", "resolve"]
+__all__ = ["Backward", "Exact", "Exchange", "FoBa", "Forward", "resolve"]
 
-METHODS = {"backward": Backward, "exchange": Exchange, "foba": FoBa, "forward": Forward}
+METHODS = {"backward": Backward, "exact": Exact, "exchange": Exchange, "foba": FoBa, "forward": Forward}
 
 
 def resolve(method: str | Method) -> Method:
