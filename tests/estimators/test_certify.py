@@ -170,3 +170,35 @@ def test_copies_are_not_proved_to_be_better():
     model = SparseRegressor(k=3, ridge=1.0).fit(X, y)
     assert model.certificate_.proved[3]
     assert not {0, 1} <= set(model.support_.tolist())
+
+
+def test_the_pool_holds_all_models_near_the_best():
+    X, y = ar_problem(50, 10, 4, rho=0.9, snr=1.0, seed=4)
+    model = SparseRegressor(k=4).fit(X, y)
+    values = {S: objective(X, y, S) for S in itertools.combinations(range(10), 4)}
+    for within in (0.0, 0.02, 0.2):
+        pool = model.pool(within)
+        near = {S for S, value in values.items() if value <= min(values.values()) * (1 + within) * (1 + 1e-9)}
+        assert pool.complete
+        assert {tuple(sorted(int(name[1:]) for name in names)) for names in pool.supports} == near
+        assert pool.objectives == sorted(pool.objectives)
+        assert set(pool.common) == {f"x{j}" for j in range(10) if all(j in S for S in near)}
+        assert max(record["worse_by"] for record in pool.table()) <= within + 1e-9
+    with pytest.raises(ValueError, match="within"):
+        model.pool(-0.1)
+    with pytest.raises(ValueError, match="size 0"):
+        model.at(0).pool()
+    with pytest.raises(ValueError, match="no lower bound"):
+        SparseRegressor(k=2, loss="huber").fit(X, y).pool()
+
+
+def test_the_command_line_certifies(tmp_path: Path, capsys):
+    from pauca.cli import main
+
+    X, y = integers()
+    rows = np.column_stack([X, y])
+    head = ",".join([*(f"c{j}" for j in range(X.shape[1])), "y"])
+    np.savetxt(tmp_path / "table.csv", rows, delimiter=",", header=head, comments="")
+    arguments = ["fit", str(tmp_path / "table.csv"), "--target", "y", "--k", "3", "--quiet"]
+    assert main([*arguments, "--method", "forward", "--certify", "5"]) == 0
+    assert "Proved to be the best of all 220 subsets of 3 features" in capsys.readouterr().out

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.design import Design, make_design
-from pauca.estimators.certify import certificate_of, certify, prove, prove_narrow
+from pauca.estimators.certify import certificate_of, certify, find_pool, prove, prove_narrow
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
@@ -29,6 +29,7 @@ from pauca.model_selection.sizes import largest_size, size_range_for
 from pauca.results.certificate import Certificate
 from pauca.results.choice import Choice
 from pauca.results.path import Path
+from pauca.results.pool import Pool
 from pauca.results.stability import Stability, count_choices, halves
 from pauca.search.driver import Budget, Goal
 from pauca.search.history import Move
@@ -192,6 +193,38 @@ class SparseModel(FittedModel):
         self.path_ = certify(data.problem, data.weights, self.path_, seconds)
         self._set_size(self.k_)
         return self.certificate_
+
+    def pool(self, within: float = 0.01, *, time_limit: float | None = 10.0) -> Pool:
+        """All models of the same size whose objective is close to the best: several good models instead of one.
+
+        The search is that of ``certify``, and has the same conditions; a ``ValueError`` says which of them does not
+        hold. The data of the fit are read once more, as by ``alternatives``.
+
+        Parameters
+        ----------
+        within : float, default=0.01
+            By how much a model's objective may be above the best, as a share of it.
+        time_limit : float or None, default=10.0
+            Seconds. If the time is up, ``complete`` is False.
+
+        Returns
+        -------
+        Pool
+            The models, the features they share, and how many models each feature is in.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> SparseRegressor(k=4).fit(X, y).pool(within=0.01).message
+        '2 models of 4 features within 1 % of the best objective; there are no others.'
+        """
+        check = ParameterChecks("pool")
+        share, seconds, data = check.number("within", within), check.time_limit(time_limit), self._data("pool")
+        if not self.k_:
+            raise ValueError("pool() needs a model with features: the model of size 0 is the only one of its size.")
+        return find_pool(data.problem, data.weights, self.path_, self.k_, share, seconds)
 
     def plot_stability(self, ax: Any = None, most: int = 20) -> Any:
         """Draw what ``stability`` has found.

@@ -11,10 +11,11 @@ import numpy as np
 from pauca.methods import Exchange
 from pauca.methods.proving import Bounding, NoBoundError, candidates, grow
 from pauca.model import Model, Snapshot
-from pauca.relaxations.proof import SizeProof
+from pauca.relaxations.proof import PROVED_WITHIN, SizeProof
 from pauca.relaxations.tree import Forest
 from pauca.results.certificate import Certificate
 from pauca.results.path import Path
+from pauca.results.pool import Pool
 from pauca.search.driver import Method, interrupted_once
 from pauca.search.history import History
 from pauca.search.problem import LinearProblem, SearchRun
@@ -118,6 +119,28 @@ def certify(problem: LinearProblem, weights: np.ndarray, path: Path, time_limit:
     finished = dict(zip(better, subset.finish(list(better.values()), 0), strict=True)) if better else {}
     models = {**path.models, **finished}
     return replace(path, models=models, certificate=certificate_of(history, run, models, path.column_names))
+
+
+def find_pool(
+    problem: LinearProblem, weights: np.ndarray, path: Path, size: int, within: float, seconds: float | None
+) -> Pool:
+    """All models of a size within a share of the best objective, as far as the time allows."""
+    subset = problem.begin(weights).subset
+    deadline = np.inf if seconds is None else time.monotonic() + seconds
+    bounding = Bounding.of(subset)
+    start = fitted(subset, tuple(path[size].units.tolist()))
+    forest = bounding.forest({size: start}, within)
+    try:
+        for _ in grow(forest, -within):
+            if time.monotonic() >= deadline:
+                break
+    except KeyboardInterrupt:
+        interrupted_once()
+    tree = forest.trees[size]
+    models = sorted((value, support) for support, value in tree.collected.items() if value <= tree.cut)
+    names = [tuple(path.unit_name(int(bounding.columns[j])) for j in support) for _, support in models]
+    complete = not tree.open and bool(tree.slack <= PROVED_WITHIN * tree.value)
+    return Pool(size, within, names, [float(value) for value, _ in models], complete)
 
 
 def _differs(model: Model, snapshot: Snapshot) -> bool:

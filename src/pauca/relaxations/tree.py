@@ -41,6 +41,9 @@ PAIRED_AT_ONCE = 30
 # Improving a diagonal of more columns than this costs more than it saves.
 MOST_IMPROVED = 400
 
+# More models than this are not collected.
+MOST_COLLECTED = 100_000
+
 # Open nodes of all trees together take about this many bytes at most.
 MOST_BYTES = 1 << 28
 
@@ -171,7 +174,9 @@ class Forest:
 
     @property
     def full(self) -> bool:
-        """Whether the open nodes take all the memory they may."""
+        """Whether the open nodes take all the memory they may, or too many models were collected."""
+        if any(len(tree.collected) > MOST_COLLECTED for tree in self.trees.values()):
+            return True
         return sum(len(tree.heap) for tree in self.trees.values()) * (len(self.columns) + 150) > MOST_BYTES
 
     def plant(self) -> None:
