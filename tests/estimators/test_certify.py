@@ -202,3 +202,23 @@ def test_the_command_line_certifies(tmp_path: Path, capsys):
     arguments = ["fit", str(tmp_path / "table.csv"), "--target", "y", "--k", "3", "--quiet"]
     assert main([*arguments, "--method", "forward", "--certify", "5"]) == 0
     assert "Proved to be the best of all 220 subsets of 3 features" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("always", [None, [7]])
+def test_wide_tables_are_bounded_over_all_columns(monkeypatch, always):
+    """With a limit far below the number of columns, roots are bounded by a working set; the answers are the same."""
+    from pauca.methods import proving
+    from pauca.relaxations import wide
+
+    X, y = ar_problem(50, 24, 4, rho=0.3, snr=5.0, seed=1)
+    best = SparseRegressor(k=4, ridge=0.3, always=always).fit(X, y)
+    monkeypatch.setattr(proving, "MOST_DENSE", 10)
+    monkeypatch.setattr(wide, "FIRST_COLUMNS", 5)
+    monkeypatch.setattr(wide, "ADDED_COLUMNS", 3)
+    forward = SparseRegressor(k=4, ridge=0.3, always=always, method="forward").fit(X, y)
+    certificate = forward.certify()
+    for k in range(1, 5):
+        assert certificate.proved[k]
+        assert forward.path_[k].objective == pytest.approx(best.path_[k].objective, rel=1e-8)
+        assert certificate.lower_bound[k] == pytest.approx(best.path_[k].objective, rel=2e-6)
+    assert "more rows than columns" in SparseRegressor(k=2).fit(X, y).certify().reason

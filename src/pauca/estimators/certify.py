@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from pauca.methods import Exchange
-from pauca.methods.proving import Bounding, NoBoundError, candidates, grow
+from pauca.methods.proving import NoBoundError, Proving, candidates
 from pauca.model import Model, Snapshot
-from pauca.relaxations.proof import PROVED_WITHIN, SizeProof
-from pauca.relaxations.tree import Forest
+from pauca.relaxations.proof import SizeProof
 from pauca.results.certificate import Certificate
 from pauca.results.path import Path
 from pauca.results.pool import Pool
@@ -61,26 +60,20 @@ def prove(
     """
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     try:
-        bounding = Bounding.of(subset)
+        proving = Proving(subset, history.best)
     except NoBoundError as error:
         history.no_proof = str(error)
         return
-    forest = bounding.forest(history.best)
     try:
-        for _ in grow(forest, relative_gap, most_nodes, compiled=compiled):
+        for _ in proving.grow(relative_gap, most_nodes, compiled=compiled):
             if time.monotonic() >= deadline:
                 break
     except KeyboardInterrupt:
         interrupted_once()
-    adopt(subset, history, bounding, forest)
-
-
-def adopt(subset: Subset, history: History, bounding: Bounding, forest: Forest) -> None:
-    """Write what the trees have proved into a history, with the better models they have found."""
-    for size, tree in forest.trees.items():
-        history.proofs[size] = bounding.proof(tree)
-        if is_lower(tree.value, history.best[size].value, subset.negligible):
-            history.best[size] = fitted(subset, bounding.support(tree))
+    for size in proving.sizes:
+        history.proofs[size] = proof = proving.proof(size)
+        if is_lower(proof.objective, history.best[size].value, subset.negligible):
+            history.best[size] = fitted(subset, proving.support(size))
 
 
 def fitted(subset: Subset, support: tuple[int, ...]) -> Snapshot:
@@ -127,20 +120,16 @@ def find_pool(
     """All models of a size within a share of the best objective, as far as the time allows."""
     subset = problem.begin(weights).subset
     deadline = np.inf if seconds is None else time.monotonic() + seconds
-    bounding = Bounding.of(subset)
-    start = fitted(subset, tuple(path[size].units.tolist()))
-    forest = bounding.forest({size: start}, within)
+    proving = Proving(subset, {size: fitted(subset, tuple(path[size].units.tolist()))}, within)
     try:
-        for _ in grow(forest, -within):
+        for _ in proving.grow(-within):
             if time.monotonic() >= deadline:
                 break
     except KeyboardInterrupt:
         interrupted_once()
-    tree = forest.trees[size]
-    models = sorted((value, support) for support, value in tree.collected.items() if value <= tree.cut)
-    names = [tuple(path.unit_name(int(bounding.columns[j])) for j in support) for _, support in models]
-    complete = not tree.open and bool(tree.slack <= PROVED_WITHIN * tree.value)
-    return Pool(size, within, names, [float(value) for value, _ in models], complete)
+    models, complete = proving.collected(size)
+    names = [tuple(path.unit_name(j) for j in support) for _, support in models]
+    return Pool(size, within, names, [value for value, _ in models], complete)
 
 
 def _differs(model: Model, snapshot: Snapshot) -> bool:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pauca.checks import ParameterChecks
 from pauca.methods.base import GrowingMethod
 from pauca.methods.exchange import Exchange
-from pauca.methods.proving import Bounding, NoBoundError, grow
-from pauca.relaxations.tree import Forest
+from pauca.methods.proving import NoBoundError, Proving
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
 from pauca.subsets.base import Subset, is_lower
@@ -66,13 +65,12 @@ class Exact(GrowingMethod):
         """The moves of the search, then those that lead to a better model where the trees have found one."""
         stop = yield from self.search.moves(subset, history, goal)
         try:
-            bounding = Bounding.of(subset)
+            proving = Proving(subset, history.best)
         except NoBoundError as error:
             history.no_proof = str(error)
             return stop
-        forest = bounding.forest({size: model for size, model in history.best.items() if size})
-        for _ in grow(forest, self.relative_gap):
-            yield from self._better_models(subset, history, bounding, forest)
+        for _ in proving.grow(self.relative_gap):
+            yield from _better_models(subset, history, proving)
             yield None
         yield from _move_to(subset, history.best[max(history.best)].support)
         return stop
@@ -81,12 +79,13 @@ class Exact(GrowingMethod):
         """The size asked for, or the largest there is."""
         return goal.k if goal.k in history.best else max(history.best)
 
-    def _better_models(self, subset: Subset, history: History, bounding: Bounding, forest: Forest) -> Iterator[Move]:
-        """Moves to the models that are better than those known, and what is proved of every size."""
-        for size, tree in forest.trees.items():
-            if is_lower(tree.value, history.best[size].value, subset.negligible):
-                yield from _move_to(subset, bounding.support(tree))
-            history.proofs[size] = bounding.proof(tree)
+
+def _better_models(subset: Subset, history: History, proving: Proving) -> Iterator[Move]:
+    """Moves to the models that are better than those known, and what is proved of every size."""
+    for size in proving.sizes:
+        history.proofs[size] = proof = proving.proof(size)
+        if is_lower(proof.objective, history.best[size].value, subset.negligible):
+            yield from _move_to(subset, proving.support(size))
 
 
 def _move_to(subset: Subset, support: tuple[int, ...]) -> Iterator[Move]:

@@ -62,6 +62,11 @@ def _scaled_shift(hessian: np.ndarray) -> np.ndarray | None:
     return shift if smallest > 0 and is_safe(hessian, shift) else None
 
 
+def rounding_share(n_columns: int, n_rows: int) -> float:
+    """The relative error of products of columns and of what is computed from them."""
+    return float(4 * (n_columns + np.sqrt(n_rows)) * EPS)
+
+
 def rounding_slack(problem: Quadratic, diagonal: np.ndarray, n_rows: int) -> float:
     """What rounding of H and of all that is computed from it can add to a bound.
 
@@ -70,7 +75,7 @@ def rounding_slack(problem: Quadratic, diagonal: np.ndarray, n_rows: int) -> flo
     problems with a ridge of 1e-12 and columns alike to 1e-8 had a bound above the optimum, by at most 2e-6 of the
     constant.
     """
-    delta = 4 * (len(diagonal) + np.sqrt(n_rows)) * EPS
+    delta = rounding_share(len(diagonal), n_rows)
     return float(delta * problem.constant * np.max(np.diag(problem.hessian) / diagonal, initial=1.0))
 
 
