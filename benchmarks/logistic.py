@@ -31,7 +31,7 @@ ABESS = "abess"
 METHODS: dict[str, Method] = {
     "FoBa(rule='gradient')": FoBa(rule="gradient"),
     "Forward(rule='gradient')": Forward(rule="gradient"),
-    "Exchange at the end": Exchange(scouts=(), detour=0, rule="gradient", settle="last"),
+    "Exchange without rivals": Exchange(scouts=(), detour=0),
     "FoBa": FoBa(),
     EXCHANGE: Exchange(),
 }

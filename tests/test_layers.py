@@ -12,7 +12,7 @@ ROOT = Path(pauca.__file__).parent
 
 # From the ground up: a room may import itself and the rooms of the rows above it, nothing else.
 LAYERS = (
-    ("tolerances", "wording", "checks", "derivative_check", "warnings", "version", "model"),
+    ("tolerances", "wording", "checks", "derivative_check", "warnings", "version", "model", "threads"),
     ("design", "losses", "projections", "solvers"),
     ("constraints", "theory"),
     ("objectives", "relaxations"),
@@ -37,8 +37,7 @@ OPTIONAL = {
     "results": {"matplotlib", "pandas"},
     "report": {"plotly"},
     "export": {"onnx", "skl2onnx"},
-    "search": {"threadpoolctl"},
-    "graphical": {"threadpoolctl"},
+    "threads": {"threadpoolctl"},
     "sgd": {"numba"},
     "relaxations": {"numba"},
     "crf": {"numba"},

@@ -329,7 +329,7 @@ def test_a_trial_leaves_no_trace():
     assert subset.data_key() == subset.restarted().data_key() != subset_of(Logits(*signs(seed=1))).data_key()
 
 
-@pytest.mark.parametrize("method", [*METHODS, Exchange(settle="last"), FoBa(rule="gradient")], ids=str)
+@pytest.mark.parametrize("method", [*METHODS, FoBa(rule="gradient")], ids=str)
 def test_a_run_that_was_cut_short_goes_on_as_if_it_had_not_been(method):
     objective = Logits(*signs(10, seed=6))
     whole = select(objective, 5, method=method)

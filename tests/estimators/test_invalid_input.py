@@ -88,7 +88,11 @@ def test_options_are_refused(data, params, error, words):
             r"'max_steps' parameter of FoBa must be an int in the range \[1",
         ),
         (lambda: Exchange(detour=-1), ValueError, r"'detour' parameter of Exchange must be an int in the range \[0"),
-        (lambda: Exchange(scouts="forward"), ValueError, "'scouts' .* must be a tuple of Forward and FoBa methods"),
+        (
+            lambda: Exchange(scouts="forward"),
+            ValueError,
+            "'scouts' .* a tuple of Forward and FoBa methods, or None",
+        ),
     ],
 )
 def test_method_options_are_refused(make, error, words):

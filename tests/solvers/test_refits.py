@@ -36,8 +36,8 @@ from pauca.losses import (
     SquaredError,
     SquaredHinge,
 )
-from pauca.objectives import Restricted, SmoothObjective, warm_start_near
-from pauca.solvers.newton import minimise
+from pauca.objectives import Restricted, Rows, SmoothObjective, warm_start_near
+from pauca.solvers.newton import Accuracy, minimise
 from pauca.subsets.smooth import SmoothSubset
 from problems import DESIGNS
 
@@ -579,7 +579,7 @@ def test_values_never_rise_from_step_to_step(loss, start):
     rng = np.random.default_rng(0)
     columns = np.vstack([np.ones(40), rng.standard_normal((2, 40))])
     y = np.where(rng.random(40) < 0.55, 1.0, -1.0) if loss.classifies else rng.poisson(2.0, 40).astype(float)
-    problem = Restricted(loss, y[None], np.full(40, 1 / 40), columns, np.full(3, 1e-8))
+    problem = Restricted(loss, Rows(y[None], np.full(40, 1 / 40)), columns, np.full(3, 1e-8))
     values = []
 
     class Watched(Restricted):
@@ -587,7 +587,7 @@ def test_values_never_rise_from_step_to_step(loss, start):
             values.append(self.value(coef, scores))
             return super().gradient(coef, scores)
 
-    watched = Watched(loss, y[None], np.full(40, 1 / 40), columns, np.full(3, 1e-8))
+    watched = Watched(loss, Rows(y[None], np.full(40, 1 / 40)), columns, np.full(3, 1e-8))
     found = minimise(watched, np.array([[start, 0.0, 0.0]]))
     assert found.converged
     assert np.all(np.diff(values) <= 1e-12 * values[0])
@@ -597,7 +597,7 @@ def test_values_never_rise_from_step_to_step(loss, start):
 def test_a_border_completes_a_hessian():
     rng = np.random.default_rng(0)
     columns, y = rng.standard_normal((5, 30)), np.where(rng.random(30) < 0.5, 1.0, -1.0)
-    problem = Restricted(LogLoss(), y[None], np.full(30, 1 / 30), columns, np.full(5, 0.1))
+    problem = Restricted(LogLoss(), Rows(y[None], np.full(30, 1 / 30)), columns, np.full(5, 0.1))
     scores = rng.standard_normal((1, 30))
     problem.gradient(np.zeros((1, 5)), scores)
     whole = problem.hessian(scores, 0.0)
@@ -608,12 +608,12 @@ def test_a_border_completes_a_hessian():
 def test_the_guess_after_a_drop_is_the_minimum_of_squares():
     rng = np.random.default_rng(0)
     columns, y = rng.standard_normal((4, 30)), rng.standard_normal((2, 30))
-    problem = Restricted(SquaredError(), y, np.full(30, 1 / 30), columns, np.zeros(4))
+    problem = Restricted(SquaredError(), Rows(y, np.full(30, 1 / 30)), columns, np.zeros(4))
     found = minimise(problem, np.zeros((2, 4)))
     for kept in ([0, 1, 3], [1, 2]):
         guess = warm_start_near(found, np.arange(4), np.array(kept), free=0, curved=True, joint=False)
         rest = minimise(
-            Restricted(SquaredError(), y, np.full(30, 1 / 30), columns[kept], np.zeros(len(kept))), guess.coef * 0
+            Restricted(SquaredError(), Rows(y, np.full(30, 1 / 30)), columns[kept], np.zeros(len(kept))), guess.coef * 0
         )
         np.testing.assert_allclose(guess.coef, rest.coef, rtol=1e-9, atol=1e-12)
 
@@ -653,7 +653,7 @@ def test_removals_do_not_depend_on_the_order_of_additions():
 
 
 def test_a_refit_that_ends_early_is_told_of(monkeypatch):
-    monkeypatch.setattr("pauca.solvers.newton.MOST_STEPS", 1)
+    monkeypatch.setattr("pauca.subsets.fits.EXACT", Accuracy(most_steps=1))
     X, y = zero_one_columns(0)
     with pytest.warns(PaucaWarning, match="did not converge"):
         SparseClassifier(k=2, method="forward").fit(X, y)

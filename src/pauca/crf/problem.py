@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import cpu_count
 
 from pauca.constraints.parsing import Columns, ConstraintParser
 from pauca.constraints.units import Limits, Units
@@ -171,7 +170,7 @@ def fit_tagger(settings: TaggerSettings, sequences: Sequences, classes: np.ndarr
     if isinstance(settings.sizes, tuple | str):
         folds = make_folds(settings.cv, np.zeros(n_sequences), None, weights, classifies=False)
         selection = Selection(problem, weights, folds, settings.tol)
-        watch = ParallelRuns(settings.budget, settings.n_jobs, cpu_count())
+        watch = ParallelRuns(settings.budget, settings.n_jobs)
         sizes = size_range_for(settings.sizes, len(problem.units) - len(problem.limits.never))
         choice = choose_size(selection, sizes, watch, None, _by_accuracy(settings.selection_rule, problem))
         path = _make_path(selection.whole, problem, sequences, classes, choice.chosen, choice)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from pauca.design.base import GATHERED_NUMBERS, WIDE_NUMBERS, StandardisedColumns, row_blocks
+from pauca.threads import blas_threads
 
 # Moments take element-wise passes: their blocks should stay in the cache.
 MOMENT_BLOCK_NUMBERS = 1 << 17
@@ -42,10 +44,11 @@ class DenseDesign(StandardisedColumns):
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
         weighted = self._weighted(target)
-        if self._raw:
-            product = weighted @ self._X
-        else:
-            product = sum(weighted[rows] @ self._all_columns(rows) for rows in self._wide_blocks())
+        with self._threads(1):
+            if self._raw:
+                product = weighted @ self._X
+            else:
+                product = sum(weighted[rows] @ self._all_columns(rows) for rows in self._wide_blocks())
         if not self._means_dominate:
             product -= weighted.sum() * self.mean
         product *= self._inverse_spread
@@ -55,14 +58,15 @@ class DenseDesign(StandardisedColumns):
         features = np.asarray(features, dtype=np.intp)
         product = None
         leftover = np.zeros(len(features))
-        for rows in self._gathered_blocks(features) if self._raw else self._wide_blocks():
-            block = self._standardised(rows, features)
-            if not self._uniform:
-                block *= self.weights[rows, None]
-            leftover += np.ones(len(block)) @ block
-            part = block.T @ self._all_columns(rows)
-            # The first part is reused: allocating and filling an array of this size costs as much as reading X.
-            product = part if product is None else np.add(product, part, out=product)
+        with self._threads(len(features)):
+            for rows in self._gathered_blocks(features) if self._raw else self._wide_blocks():
+                block = self._standardised(rows, features)
+                if not self._uniform:
+                    block *= self.weights[rows, None]
+                leftover += np.ones(len(block)) @ block
+                part = block.T @ self._all_columns(rows)
+                # The first part is reused: allocating and filling an array of this size costs as much as reading X.
+                product = part if product is None else np.add(product, part, out=product)
         assert product is not None
         if not self._means_dominate:
             # Centre again: the rounding error of a mean would otherwise be multiplied by the mean itself.
@@ -76,10 +80,11 @@ class DenseDesign(StandardisedColumns):
             yield rows, self._standardised(rows, features)
 
     def products(self, left: np.ndarray) -> np.ndarray:
-        if self._raw:
-            product = left @ self._X
-        else:
-            product = sum(left[:, rows] @ self._all_columns(rows) for rows in self._wide_blocks())
+        with self._threads(len(left)):
+            if self._raw:
+                product = left @ self._X
+            else:
+                product = sum(left[:, rows] @ self._all_columns(rows) for rows in self._wide_blocks())
         if not self._means_dominate:
             product -= left.sum(axis=1)[:, None] * self.mean
         product *= self._inverse_spread
@@ -107,6 +112,10 @@ class DenseDesign(StandardisedColumns):
         estimate = (block.T * (weights / max(weights.sum(), np.finfo(float).tiny))) @ block
         # Entries within the sample's noise are set to zero: many small errors would outweigh the few large entries.
         return np.where(np.abs(estimate) < 3.5 / np.sqrt(len(rows)), 0.0, estimate)
+
+    def _threads(self, vectors: int) -> AbstractContextManager[None]:
+        """The threads for products of so many vectors with X."""
+        return blas_threads.many(vectors * self.n_rows * self.n_features)
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         return self._X.min(axis=0).astype(np.float64), self._X.max(axis=0).astype(np.float64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -91,7 +91,7 @@ def measure_stability(
 
         return work
 
-    ParallelRuns(Budget(), effective_n_jobs(n_jobs), cpu_count()).run([job(number) for number in range(len(resamples))])
+    ParallelRuns(Budget(), effective_n_jobs(n_jobs)).run([job(number) for number in range(len(resamples))])
     chosen = [path.unit_name(int(unit)) for unit in path[size].units]
     return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")
 
@@ -306,7 +306,7 @@ class SparseModel(FittedModel):
         exact = problem.method if isinstance(problem.method, Exact) else None
         searched = problem if exact is None else replace(problem, method=exact.search)  # folds need no proofs
         selection = Selection(searched, weights, folds, settings.tol)
-        runs = ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs), cpu_count())
+        runs = ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs))
         choice = choose_size(selection, size_range, runs, design, weigh)
         if exact is not None and not runs.ended:
             history = selection.whole.history

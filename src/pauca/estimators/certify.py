@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from pauca.search.history import History
 from pauca.search.problem import LinearProblem, SearchRun
 from pauca.subsets.base import Subset, is_lower
 from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.threads import blas_threads
 
 # A fit on at most this many columns proves its models.
 NARROW = 40
@@ -64,16 +65,22 @@ def prove(
     except NoBoundError as error:
         history.no_proof = str(error)
         return
-    try:
-        for _ in proving.grow(relative_gap, most_nodes, compiled=compiled):
-            if time.monotonic() >= deadline:
-                break
-    except KeyboardInterrupt:
-        interrupted_once()
+    _watch(proving.grow(relative_gap, most_nodes, compiled=compiled), deadline)
     for size in proving.sizes:
         history.proofs[size] = proof = proving.proof(size)
         if is_lower(proof.objective, history.best[size].value, subset.negligible):
             history.best[size] = fitted(subset, proving.support(size))
+
+
+def _watch(growing: Iterator[None], deadline: float) -> None:
+    """Let trees grow until they are done, the time is up, or Ctrl-C."""
+    try:
+        with blas_threads.single():
+            for _ in growing:
+                if time.monotonic() >= deadline:
+                    break
+    except KeyboardInterrupt:
+        interrupted_once()
 
 
 def fitted(subset: Subset, support: tuple[int, ...]) -> Snapshot:
@@ -121,12 +128,7 @@ def find_pool(
     subset = problem.begin(weights).subset
     deadline = np.inf if seconds is None else time.monotonic() + seconds
     proving = Proving(subset, {size: fitted(subset, tuple(path[size].units.tolist()))}, within)
-    try:
-        for _ in proving.grow(-within):
-            if time.monotonic() >= deadline:
-                break
-    except KeyboardInterrupt:
-        interrupted_once()
+    _watch(proving.grow(-within), deadline)
     models, complete = proving.collected(size)
     names = [tuple(path.unit_name(j) for j in support) for _, support in models]
     return Pool(size, within, names, [value for value, _ in models], complete)

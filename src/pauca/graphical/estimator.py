@@ -355,7 +355,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         # A selection only calls the problem's ``begin``.
         selection = Selection(cast(LinearProblem, problem), weights, folds, float(self.tol))
         weigh = by_likelihood(self.selection_rule) if self.criterion is None else by_criterion(self.criterion)
-        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs), cores=1)
+        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs))
         choice = choose_size(selection, size_range_for(sizes, design.n_features, largest), watch, design, weigh)
         return selection.whole, choice.chosen, choice
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from pauca.constraints.units import Limits
 from pauca.design import Design, make_design
@@ -23,8 +21,8 @@ from pauca.model_selection.scoring import Models, choose_by_criterion, choose_by
 from pauca.model_selection.selection import ChoiceRule, Selection
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice
-from pauca.search.driver import Budget, Goal, Method
-from pauca.search.history import History, Move, Stop
+from pauca.search.driver import Method
+from pauca.search.history import Stop
 from pauca.search.problem import SearchRun
 from pauca.wording import quoted_columns
 
@@ -33,30 +31,6 @@ SCORING = "log-likelihood per row above that without edges"
 
 # Where k is to be chosen, at most so many edges for each column are compared.
 EDGES_PER_COLUMN = 4
-
-
-class GraphSearchRun(SearchRun):
-    """A search of a graph, in a single thread.
-
-    It factors small matrices in turn with NumPy's BLAS and with SciPy's LAPACK. These have a pool of threads each, and
-    two pools that wait for work by spinning take the cores from each other: a second of work may take a minute.
-    """
-
-    def advance(self, goal: Goal, budget: Budget, resume: Sequence[Move] = ()) -> History:
-        """Go on to ``goal``."""
-        with _pools().limit(limits=1):
-            return super().advance(goal, budget, resume)
-
-    def models(self, answer: int) -> dict[int, Model]:
-        """The best graph of every size."""
-        with _pools().limit(limits=1):
-            return super().models(answer)
-
-
-@cache
-def _pools() -> ThreadpoolController:
-    """All pools of threads; finding them takes longer than many a search."""
-    return ThreadpoolController()
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +58,7 @@ class GraphProblem:
                 "give k as a number, or choose it by criterion='ebic', which needs no folds."
             )
         graph = GaussianGraph(self.covariance(design))
-        return GraphSearchRun(self.method, design, GraphSubset.start(graph, self.limits))
+        return SearchRun(self.method, design, GraphSubset.start(graph, self.limits))
 
     def covariance(self, design: Design) -> np.ndarray:
         """The covariance that graphs are fitted to."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 
 from pauca.checks import ParameterChecks
@@ -104,7 +104,7 @@ class L1Model(FittedModel):
         folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
         weigh = by_folds(self.selection_rule, scorer_for(self, self.scoring), y)
         radii = RadiusSearch(problem, weights, folds, design)
-        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs), cpu_count())
+        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs))
         choice = radii.choose(watch, weigh)
         self.radii_ = np.array([radii.whole.certificates[position - 1].radius for position in choice.sizes])
         self.scores_ = choice.mean

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pauca.checks import ParameterChecks
 from pauca.search.driver import Goal
 from pauca.search.history import History, Stop
-from pauca.subsets.base import Subset
+from pauca.subsets.base import SLACK, Subset
 
 
 class GrowingMethod:
@@ -18,7 +19,13 @@ class GrowingMethod:
         return history.size
 
 
-def next_addition(subset: Subset, rule: str, tol: float) -> int | Stop:
+def check_shortlist(check: ParameterChecks, shortlist: float | None) -> None:
+    """Check the option of how many candidates are scored."""
+    if shortlist is not None and check.number("shortlist", shortlist, positive=True, otherwise=" or None") < 1:
+        raise ValueError(check.message("shortlist", "at least 1 or None", shortlist))
+
+
+def next_addition(subset: Subset, rule: str, tol: float, shortlist: float | None = SLACK) -> int | Stop:
     """The unit to add next, or why there is none.
 
     The gain compared with ``tol`` is the decrease after refitting, and a unit that gains less is not added (Zhang 2011,
@@ -26,7 +33,7 @@ def next_addition(subset: Subset, rule: str, tol: float) -> int | Stop:
     """
     if subset.value <= subset.perfect_below:
         return Stop.PERFECT
-    unit = subset.best_addition(rule)
+    unit = subset.best_addition(rule, shortlist)
     if unit is None:
         return Stop.LIMITS if subset.held_back() else Stop.EXHAUSTED
     gain = subset.decrease(unit)

@@ -22,14 +22,16 @@ class Exchange(GrowingMethod):
 
     1. the feature with the largest gain after refitting is added to the model of the size before;
     2. one chosen feature is swapped for another until no swap lowers Q: for squared loss the best of all k x d pairs by
-       exact gains, for other losses the pairs that the local quadratic ranks first, refitted;
-    3. the same is done from other starts: the models of this size found by the ``scouts``, and the current model after
-       ``detour`` additions and as many removals. A rival that ends with a lower Q replaces the current model.
+       exact gains; for other losses features are added, those most likely to gain first, and what each chosen feature
+       then costs is estimated, and the best few swaps are refitted;
+    3. rivals are looked at: the models of this size found by the ``scouts``, and the current model after ``detour``
+       additions and as many removals. One with a lower Q replaces the current model, and is swapped in turn. For
+       squared loss rivals are swapped before they are compared, for other losses each size of a detour is.
 
-    The result is never above that of a scout run to the same size: by default, never above ``Forward()``, ``FoBa()``
-    and ``FoBa(rule="refit")``. Each size depends on smaller sizes only, so the model of size 5 is the same for ``k=5``
-    and ``k=50``. Where a budget or the limit of a group excludes any further feature, several features are traded for
-    one, or one for several, if that lowers Q.
+    The result is never above that of a scout run to the same size: never above ``Forward()``, and for squared loss not
+    above ``FoBa()`` and ``FoBa(rule="refit")`` either. The look-ahead of a detour is fixed, so the model of size 5 is
+    the same for ``k=5`` and ``k=50``. Where a budget or the limit of a group excludes any further feature, several
+    features are traded for one, or one for several, if that lowers Q.
 
     For squared loss the model is optimal under single swaps. The replacement steps of Shalev-Shwartz, Srebro and Zhang
     (2010), Algorithm 4, add the best feature and remove the smallest coefficient; the best of all pairs lowers Q at
@@ -38,15 +40,13 @@ class Exchange(GrowingMethod):
 
     Parameters
     ----------
-    scouts : tuple of methods, default=(Forward(), FoBa(), FoBa(rule="refit"))
-        Growing methods whose models are further starts; ``()`` for none.
-    detour : int, default=4
-        How many features a detour adds before it removes as many; 0 for no detours.
+    scouts : tuple of methods, or None, default=None
+        Growing methods whose models are further starts; ``()`` for none. None: ``Forward()``, and for squared loss
+        ``FoBa()`` and ``FoBa(rule="refit")`` as well.
+    detour : int or None, default=None
+        How many features a detour adds before it removes as many; 0 for no detours. None: 4 for squared loss, else 2.
     rule : {"objective", "gradient", "refit"}, default="refit"
         How candidates for an addition are ranked, as in ``Forward``.
-    settle : {"every", "last"}, default="every"
-        At which sizes features are swapped: at every size, or only at the last, which is several times faster and gives
-        up the guarantees for smaller sizes.
 
     Examples
     --------
@@ -55,33 +55,42 @@ class Exchange(GrowingMethod):
     2
     """
 
-    scouts: tuple[Method, ...] = (Forward(), FoBa(), FoBa(rule="refit"))
-    detour: int = 4
+    scouts: tuple[Method, ...] | None = None
+    detour: int | None = None
     rule: str = "refit"
-    settle: str = "every"
 
     def __post_init__(self) -> None:
         check = ParameterChecks("Exchange")
         check.one_of("rule", self.rule, RULES)
-        check.one_of("settle", self.settle, ("every", "last"))
-        check.count("detour", self.detour, least=0)
-        if not isinstance(self.scouts, tuple) or not all(isinstance(scout, Forward | FoBa) for scout in self.scouts):
-            raise ValueError(check.message("scouts", "a tuple of Forward and FoBa methods", self.scouts))
+        if self.detour is not None:
+            check.count("detour", self.detour, "or None", least=0)
+        if self.scouts is not None and not (
+            isinstance(self.scouts, tuple) and all(isinstance(scout, Forward | FoBa) for scout in self.scouts)
+        ):
+            raise ValueError(check.message("scouts", "a tuple of Forward and FoBa methods, or None", self.scouts))
+
+    def for_subset(self, subset: Subset) -> Exchange:
+        """The method with all options set: more starts where each of them costs little."""
+        scouts = (Forward(), FoBa(), FoBa(rule="refit")) if subset.closed_form else (Forward(),)
+        detour = 4 if subset.closed_form else 2
+        return Exchange(
+            scouts if self.scouts is None else self.scouts, detour if self.detour is None else self.detour, self.rule
+        )
 
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """Swaps until none helps at the current size, then an addition, and so on."""
+        return (yield from self.for_subset(subset)._moves(subset, goal))
+
+    def _moves(self, subset: Subset, goal: Goal) -> Generator[Move | None, None, Stop]:
+        assert self.scouts is not None
         scouts = [_Scout(method, subset.restarted()) for method in self.scouts]
         while True:
-            if self.settle == "every":
-                yield from self._settle(subset, scouts)
+            yield from self._settle(subset, scouts)
             step = Stop.SIZE if goal.reached(subset.size) else next_addition(subset, self.rule, goal.tol)
             if not isinstance(step, Stop):
                 yield ("add", step)
             elif step is not Stop.LIMITS or not (yield from self._trade(subset, scouts, goal)):
-                break
-        if self.settle == "last":
-            yield from self._settle(subset, scouts)
-        return step
+                return step
 
     def _settle(self, subset: Subset, scouts: list[_Scout]) -> Iterator[Move | None]:
         """Swaps, and models of rivals, until neither lowers the value.
@@ -124,6 +133,7 @@ class Exchange(GrowingMethod):
             support = scout.lowest()
             if support != frozenset(subset.support) and (yield from _contest(subset, scout.model(support))):
                 return True
+        assert self.detour is not None
         tried: set[frozenset[int]] = set()
         for extra in range(1, self.detour + 1):
             detour = _Detour(subset, extra, goal.k)
@@ -180,24 +190,25 @@ class _Detour:
         self._size = size
         limits = subset.limits
         with subset.trial():
-            before = subset.size
             for _ in range(extra):
                 step = next_addition(subset, "refit", 0.0)
                 # Once the fit is perfect, any column will do, and later steps would depend on rounding.
                 if isinstance(step, Stop) or subset.decrease(step) > (1 - 1e-6) * (subset.value - subset.perfect_below):
                     break
                 subset.add(step)
-            self._added = subset.support[before:]
-            self._removed = subset.cheapest_removals(size, limits)
-            self.support = frozenset(subset.support) - frozenset(self._removed)
+                if not subset.closed_form and subset.limits is limits:
+                    for swap in _swaps(subset):
+                        apply(swap, subset)
+            removed = subset.cheapest_removals(size, limits)
+            self.support = frozenset(subset.support) - frozenset(removed)
         self.allowed = limits.allows(self.support)
 
     def model(self) -> Subset:
         """A separate subset on ``support``, filled up to the limits."""
         model = self._subset.copy()
-        for unit in self._added:
+        for unit in sorted(self.support.difference(model.support)):
             model.add(unit)
-        for unit in self._removed:
+        for unit in sorted(set(model.support).difference(self.support)):
             model.drop(unit)
         while self._size is None or model.size < self._size:
             step = next_addition(model, "refit", 0.0)
@@ -224,10 +235,14 @@ def _swaps(subset: Subset) -> Iterator[Move]:
 
 
 def _contest(subset: Subset, rival: Subset) -> Generator[Move | None, None, bool]:
-    """Swap a rival to its local optimum; if its value is lower, swap the current model to it and return True."""
-    for swap in _swaps(rival):
-        apply(swap, rival)
-        yield None
+    """Swap the current model to a rival if its value is lower, and return True.
+
+    Where swaps have closed forms the rival is first swapped to its own local optimum.
+    """
+    if subset.closed_form:
+        for swap in _swaps(rival):
+            apply(swap, rival)
+            yield None
     out = sorted(set(subset.support) - set(rival.support))
     into = sorted(set(rival.support) - set(subset.support))
     if not (out or into) or not is_lower(rival.value, subset.value, subset.negligible):

@@ -6,10 +6,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.methods.base import GrowingMethod, next_addition
+from pauca.methods.base import GrowingMethod, check_shortlist, next_addition
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
-from pauca.subsets.base import REMOVALS, RULES, Subset
+from pauca.subsets.base import REMOVALS, RULES, SLACK, Subset
 
 COMPARISONS = ("each", "cumulative", "smallest")
 
@@ -44,6 +44,8 @@ class FoBa(GrowingMethod):
         smallest gain of all additions.
     max_steps : int or None, default=None
         The largest number of additions and removals together.
+    shortlist : float or None, default=2.0
+        How many candidates are scored, as in ``Forward``; None for all.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class FoBa(GrowingMethod):
     removal: str = "refit"
     compare: str = "each"
     max_steps: int | None = None
+    shortlist: float | None = SLACK
 
     def __post_init__(self) -> None:
         check = ParameterChecks("FoBa")
@@ -66,6 +69,7 @@ class FoBa(GrowingMethod):
         check.one_of("compare", self.compare, COMPARISONS)
         if self.max_steps is not None:
             check.count("max_steps", self.max_steps, "or None")
+        check_shortlist(check, self.shortlist)
 
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """An addition, then removals as long as they are cheap enough, and so on."""
@@ -74,7 +78,7 @@ class FoBa(GrowingMethod):
                 yield ("drop", unit)
             if goal.reached(subset.size):
                 return Stop.SIZE
-            step = next_addition(subset, self.rule, goal.tol)
+            step = next_addition(subset, self.rule, goal.tol, self.shortlist)
             if isinstance(step, Stop):
                 return step
             if self._out_of_steps(history):

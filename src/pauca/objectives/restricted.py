@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pauca.losses import Loss, Slopes
+from pauca.objectives.rows import Rows
 from pauca.solvers.newton import Minimum
 
 
@@ -105,6 +106,7 @@ class Restricted:
 
     Conventions
     -----------
+    n rows, those of ``rows``, which may stand for several of the data each
     columns : (q, n), one column of Z to a row; an intercept is a column of ones without penalty
     scores  : (C, n)
     """
@@ -112,21 +114,19 @@ class Restricted:
     def __init__(
         self,
         loss: Loss,
-        y: np.ndarray,
-        weights: np.ndarray,
+        rows: Rows,
         columns: np.ndarray,
         penalty: np.ndarray,
         *,
-        idle: np.ndarray | None = None,
         bounds: tuple[np.ndarray, np.ndarray] | None = None,
         offset: np.ndarray | None = None,
     ) -> None:
         self._loss = loss
-        self._y = y
-        self._weights = weights
+        self._rows = rows
+        self._y = rows.y
+        self._weights = rows.weights
         self._columns = columns
         self._penalty = penalty
-        self._idle = idle
         self._offset = offset
         self.lower: np.ndarray | None = None
         self.upper: np.ndarray | None = None
@@ -142,23 +142,11 @@ class Restricted:
     def with_loss(self, loss: Loss) -> Restricted:
         """The same objective with another loss."""
         bounds = None if self.lower is None or self.upper is None else (self.lower, self.upper)
-        return Restricted(
-            loss,
-            self._y,
-            self._weights,
-            self._columns,
-            self._penalty,
-            idle=self._idle,
-            bounds=bounds,
-            offset=self._offset,
-        )
+        return Restricted(loss, self._rows, self._columns, self._penalty, bounds=bounds, offset=self._offset)
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
-        """The linear scores without the offset; zero for rows of zero weight, whose values may be anything."""
-        scores = coef @ self._columns
-        if self._idle is not None:
-            scores[:, self._idle] = 0.0
-        return scores
+        """The linear scores without the offset."""
+        return coef @ self._columns
 
     def value(self, coef: np.ndarray, scores: np.ndarray) -> float:
         """Weighted mean loss and penalty; infinite where the loss overflows."""

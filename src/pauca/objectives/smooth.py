@@ -13,7 +13,8 @@ from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
 from pauca.objectives.restricted import Restricted, WarmStart
-from pauca.solvers.newton import LAST_STEP_BELOW, Minimum, minimise
+from pauca.objectives.rows import Rows
+from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
 
 # Gains and values below this share of the empty model's value are rounding: Newton's method leaves about as much.
 ROUNDING_SHARE = 1e-12
@@ -54,8 +55,8 @@ class SmoothObjective:
     center: bool
     user_bounds: Bounds | None
     """Lower and upper bounds in the user's units, shape (d,) each."""
-    idle: np.ndarray | None
-    """Indices of rows of zero weight, if there are any."""
+    rows: Rows
+    """The rows as the model without features sees them."""
 
     @classmethod
     def of(
@@ -74,7 +75,6 @@ class SmoothObjective:
         v = design.weights
         outputs = y if y.ndim == 2 else y[None]
         loss = loss.tuned(outputs, v)
-        idle = None if np.all(v > 0) else np.flatnonzero(v == 0)
         smooth = loss.smoothed(outputs, v, center=center)
         return cls(
             design,
@@ -86,7 +86,7 @@ class SmoothObjective:
             ridge,
             center,
             bounds,
-            idle,
+            Rows.of(y, v),
         )
 
     @cached_property
@@ -104,34 +104,35 @@ class SmoothObjective:
     def null(self) -> Minimum:
         """The model without features."""
         none = np.zeros(0, dtype=np.intp)
-        return self.minimise(np.ones((self.free, self.design.n_rows)), none, self._null_start(0))
+        return self.minimise(self.rows, np.ones((self.free, len(self.rows.weights))), none, self._null_start(0))
 
     def minimise(
-        self, columns: np.ndarray, features: np.ndarray, start: WarmStart, within: float = LAST_STEP_BELOW
+        self, rows: Rows, columns: np.ndarray, features: np.ndarray, start: WarmStart, accuracy: Accuracy = EXACT
     ) -> Minimum:
-        """The minimum on the columns ``features``, given as rows of ``columns``.
+        """The minimum on the columns ``features``, given as rows of ``columns`` of shape (q, G).
 
-        Outputs without a joint loss are minimised one by one. ``within`` is as in ``pauca.solvers.newton.minimise``.
+        Outputs without a joint loss are minimised one by one.
         """
         null_start = self._null_start(len(features))
         if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
             null_start = replace(null_start, value=float(np.sum(self._null_start_values)))
-            return self._minimise(self.restricted(columns, features), self.smooth, start, null_start, within)
+            return self._minimise(self.restricted(rows, columns, features), self.smooth, start, null_start, accuracy)
         minima = []
         for output, value in enumerate(self._null_start_values.tolist()):
-            problem = self.restricted(columns, features, y=self.y[output : output + 1])
+            problem = self.restricted(replace(rows, y=rows.y[output : output + 1]), columns, features)
             without = replace(null_start.of_output(output), value=value)
-            minima.append(self._minimise(problem, self.smooth, start.of_output(output), without, within))
+            minima.append(self._minimise(problem, self.smooth, start.of_output(output), without, accuracy))
         return Minimum(
             np.concatenate([one.coef for one in minima]),
             np.concatenate([one.scores for one in minima]),
             sum(one.value for one in minima),
             np.concatenate([one.hessian for one in minima]),
             all(one.converged for one in minima),
+            sum(one.promised for one in minima),
         )
 
     def _minimise(
-        self, problem: Restricted, loss: Loss, start: WarmStart, null_start: WarmStart, within: float
+        self, problem: Restricted, loss: Loss, start: WarmStart, null_start: WarmStart, accuracy: Accuracy
     ) -> Minimum:
         """The minimum near a warm start, or from the null start where that has a lower value."""
         if start.value is None:
@@ -143,14 +144,16 @@ class SmoothObjective:
         hessian = None
         if start.hessian is not None and start.positions is not None and start.hessian_scores is not None:
             hessian = problem.bordered(start.hessian_scores, start.hessian, start.positions)
-        found = minimise(problem, start.coef, scores=start.scores, about=start.value, hessian=hessian, within=within)
+        found = minimise(
+            problem, start.coef, scores=start.scores, about=start.value, hessian=hessian, accuracy=accuracy
+        )
         easier = None if found.converged else loss.easier()
         if easier is None:
             return found
         smoother = self._minimise(
-            problem.with_loss(easier), easier, WarmStart(start.coef), WarmStart(null_start.coef), within
+            problem.with_loss(easier), easier, WarmStart(start.coef), WarmStart(null_start.coef), accuracy
         )
-        again = minimise(problem, smoother.coef, within=within)
+        again = minimise(problem, smoother.coef, accuracy=accuracy)
         return again if again.value <= found.value else found
 
     def _null_start(self, n_features: int) -> WarmStart:
@@ -163,8 +166,8 @@ class SmoothObjective:
     @cached_property
     def _null_start_values(self) -> np.ndarray:
         """The value of the null start for every output, shape (C,), or (1,) for a joint loss."""
-        scores = self._null_start(0).coef.sum(axis=1, keepdims=True) + np.zeros(self.design.n_rows)
-        return np.atleast_1d(self.smooth.value(self.y, scores) @ self.design.weights)
+        scores = self._null_start(0).coef.sum(axis=1, keepdims=True) + np.zeros(len(self.rows.weights))
+        return np.atleast_1d(self.smooth.value(self.rows.y, scores) @ self.rows.weights)
 
     @cached_property
     def free_penalty(self) -> np.ndarray:
@@ -193,8 +196,7 @@ class SmoothObjective:
         """
         design = self.design
         if not self.ridge:
-            weights = design.weights
-            typical = self.smooth.typical_curvature(self.y, self.null.scores, weights)
+            typical = self.smooth.typical_curvature(self.rows.y, self.null.scores, self.rows.weights)
             share = DEFAULT_RIDGE_FLAT if self.smooth.flat else DEFAULT_RIDGE
             share = DEFAULT_RIDGE_DIVERGING if self.smooth.may_diverge else share
             return np.full(design.n_features, share * (typical or 1.0))
@@ -222,12 +224,7 @@ class SmoothObjective:
         return int(self.center)
 
     def restricted(
-        self,
-        columns: np.ndarray,
-        features: np.ndarray,
-        *,
-        offset: np.ndarray | None = None,
-        y: np.ndarray | None = None,
+        self, rows: Rows, columns: np.ndarray, features: np.ndarray, *, offset: np.ndarray | None = None
     ) -> Restricted:
         """The objective on the columns ``features``, given as rows of ``columns`` (after a row of ones, if any)."""
         free = len(columns) - len(features)
@@ -238,23 +235,22 @@ class SmoothObjective:
             bounds = np.concatenate([-unbounded, lower[features]]), np.concatenate([unbounded, upper[features]])
         return Restricted(
             self.smooth,
-            self.y if y is None else y,
-            self.design.weights,
+            rows,
             columns,
-            np.concatenate([self.free_penalty[:free], self._penalty_of(features)]),
-            idle=self.idle,
+            self.full_penalty(features)[self.free - free :],
             bounds=bounds,
             offset=offset,
         )
 
-    def _penalty_of(self, features: np.ndarray) -> np.ndarray:
+    def full_penalty(self, features: np.ndarray) -> np.ndarray:
+        """The ridge of the intercept, if there is one, and of the columns ``features``."""
         # The penalty depends on the empty model, which must be fitted without it.
-        return self.penalty[features] if len(features) else np.zeros(0)
+        return np.concatenate([self.free_penalty, self.penalty[features] if len(features) else np.zeros(0)])
 
-    def reported(self, minimum: Minimum, features: np.ndarray) -> float:
+    def reported(self, rows: Rows, minimum: Minimum, features: np.ndarray) -> float:
         """Q with the loss and the ridge that the user chose."""
         coef = minimum.coef[:, self.free :]
-        loss = float(np.sum(self.loss.value(self.y, minimum.scores) @ self.design.weights))
+        loss = float(np.sum(self.loss.value(rows.y, minimum.scores) @ rows.weights))
         return loss + (0.5 * float(np.sum(self.penalty[features] * coef * coef)) if self.ridge else 0.0)
 
     def finish(self, snapshots: Sequence[Snapshot]) -> list[Model]:

@@ -9,19 +9,18 @@ from dataclasses import replace
 from threading import Lock
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from pauca.search.driver import Budget, Progress, interrupted_once
+from pauca.threads import blas_threads
 
 
 class ParallelRuns:
     """What ends all runs of a fit together: the time limit, the callback, or an interrupt."""
 
-    def __init__(self, budget: Budget, n_jobs: int, cores: int) -> None:
+    def __init__(self, budget: Budget, n_jobs: int) -> None:
         self._deadline = None if budget.time_limit is None else time.monotonic() + budget.time_limit
         self._callback = budget.callback
         self._n_jobs = n_jobs
-        self._cores = cores
         self._lock = Lock()
         self.ended = False
         """Whether the callback or an interrupt asked to end."""
@@ -33,13 +32,16 @@ class ParallelRuns:
 
     def run(self, jobs: Sequence[Callable[[Budget], None]]) -> None:
         """Run all jobs, some at a time; the first is the fit on all rows, the others those of the folds."""
-        n_jobs = min(self._n_jobs, len(jobs))
+        # NumPy lets go of Python's lock while it multiplies, so several runs fill the cores with one thread each.
+        with blas_threads.single():
+            self._run(jobs, min(self._n_jobs, len(jobs)))
+
+    def _run(self, jobs: Sequence[Callable[[Budget], None]], n_jobs: int) -> None:
         if n_jobs == 1:
             for number, job in enumerate(jobs):
                 self._start(job, number, len(jobs), 1)
             return
-        # Each thread has its share of the cores; NumPy lets go of Python's lock while it multiplies.
-        with threadpool_limits(max(1, self._cores // n_jobs)), ThreadPoolExecutor(n_jobs) as pool:
+        with ThreadPoolExecutor(n_jobs) as pool:
             running = [pool.submit(self._start, job, number, len(jobs), n_jobs) for number, job in enumerate(jobs)]
             try:
                 wait(running)

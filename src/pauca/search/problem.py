@@ -15,6 +15,7 @@ from pauca.model import Model
 from pauca.search.driver import Budget, Goal, Method, run
 from pauca.search.history import History, Move, Stop
 from pauca.subsets import Subset, make_subset
+from pauca.threads import blas_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,8 @@ class SearchRun:
         """Go on to ``goal`` from where the search stands, or from the moves of an earlier one."""
         if self.history is not None:
             resume, self.subset = self.history.moves, self.subset.restarted()
-        self.history = run(self.method, self.subset, goal, budget, resume)
+        with blas_threads.single():
+            self.history = run(self.method, self.subset, goal, budget, resume)
         return self.history
 
     @property
@@ -100,4 +102,6 @@ class SearchRun:
         assert self.history is not None
         best = self.history.best
         sizes = sorted(best)
-        return dict(zip(sizes, self.subset.finish([best[size] for size in sizes], sizes.index(answer)), strict=True))
+        with blas_threads.single():
+            models = self.subset.finish([best[size] for size in sizes], sizes.index(answer))
+        return dict(zip(sizes, models, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -48,6 +48,20 @@ FIRST_SHARE = 0.1
 SHARE_RANGE = (1e-12, 1.0)
 SHORT_STEP = 0.3
 SHARE_RAISED, SHARE_LOWERED = 4.0, 0.1
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How far steps are taken."""
+
+    within: float = LAST_STEP_BELOW
+    """The last step promises no more than this share of the value, and leaves far less."""
+    most_steps: int = MOST_STEPS
+    renewed: bool = True
+    """Whether the Hessian is computed again where the one that is known does not suffice."""
+
+
+EXACT = Accuracy()
 
 
 class Smooth(Protocol):
@@ -99,6 +113,8 @@ class Minimum:
     """About the Hessian there: exact of quadratics, else as far as the steps have needed it."""
     converged: bool = True
     """Whether the steps ended for want of anything to gain."""
+    promised: float = 0.0
+    """What one more step would gain by the Hessian, where the steps ended early."""
 
 
 def minimise(
@@ -108,7 +124,7 @@ def minimise(
     scores: np.ndarray | None = None,
     about: float | None = None,
     hessian: np.ndarray | None = None,
-    within: float = LAST_STEP_BELOW,
+    accuracy: Accuracy = EXACT,
 ) -> Minimum:
     """The minimum of ``objective`` within its bounds, from ``start`` of shape (C, q).
 
@@ -117,8 +133,8 @@ def minimise(
     gradient pushes against stay there; the others take a Newton step, which is projected onto the bounds (Bertsekas
     1982).
 
-    What is known of the start may be given: its ``scores``, ``about`` its value, about its ``hessian``. The last step
-    promises no more than the share ``within`` of the value, and leaves far less.
+    What is known of the start may be given: its ``scores``, ``about`` its value, about its ``hessian``. Losses with
+    flat pieces are always minimised to the end.
     """
     coef = _within(start, objective)
     if scores is None or objective.lower is not None:
@@ -126,23 +142,33 @@ def minimise(
     value = objective.value(coef, scores) if about is None else about
     if objective.flat:
         return _minimise_piecewise(objective, coef, scores, value)
-    return _minimise_curved(objective, coef, scores, value, hessian, within)
+    return _minimise_curved(objective, coef, scores, value, hessian, accuracy)
 
 
 def _minimise_curved(
-    objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float, hessian: np.ndarray | None, within: float
+    objective: Smooth,
+    coef: np.ndarray,
+    scores: np.ndarray,
+    value: float,
+    hessian: np.ndarray | None,
+    accuracy: Accuracy,
 ) -> Minimum:
     """Newton steps; Hessians are computed only where corrections by the steps before do not suffice."""
-    before = np.inf
+    before, within = np.inf, accuracy.within
     gradient = objective.gradient(coef, scores)
-    for _ in range(MOST_STEPS):
+    for taken in range(accuracy.most_steps + 1):
         free = _free(coef, gradient, objective)
         step, promised, enough = gradient, np.nan, CORRECTED_BELOW * within
         if hessian is not None:
             step, promised = _corrected_direction(hessian, gradient, free, objective.shared)
-        if hessian is None or not promised <= CORRECTED_BELOW * before:
+        if not accuracy.renewed and taken and not promised >= 0:
+            promised = 0.0
+            break
+        if hessian is None or not promised <= (CORRECTED_BELOW * before if accuracy.renewed else np.inf):
             hessian, enough = objective.hessian(scores, 0.0), within
             step, promised = _direction(hessian, gradient, free, objective.shared)
+        if taken == accuracy.most_steps:
+            break
         if promised <= LINE_SEARCH_SLACK * value:
             ended = _minimum_at(objective, coef, hessian)
             # The value may have fallen far since it was computed.
@@ -159,9 +185,12 @@ def _minimise_curved(
                 return ended
             scores, value = ended.scores, ended.value
         slope = objective.gradient(new, scores)
-        hessian = _bfgs_update(hessian, new - coef, slope - gradient) if length == 1.0 else None
+        trusted = length == 1.0 or not accuracy.renewed
+        hessian = _bfgs_update(hessian, new - coef, slope - gradient) if trusted else None
         coef, gradient, before = new, slope, promised
-    return _minimum_at(objective, coef, objective.hessian(scores, 0.0), converged=False)
+    assert hessian is not None
+    ended = _minimum_at(objective, coef, hessian, converged=False)
+    return replace(ended, promised=min(promised, 0.5 * ended.value))
 
 
 def _minimise_piecewise(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float) -> Minimum:

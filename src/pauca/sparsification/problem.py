@@ -13,7 +13,7 @@ from scipy import sparse
 from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model
-from pauca.objectives import SmoothObjective, WarmStart
+from pauca.objectives import Rows, SmoothObjective, WarmStart
 from pauca.solvers.newton import minimise
 from pauca.sparsification.draws import make_sampling
 from pauca.sparsification.sampling import RandomNumbers, Sampling, UnbiasedSampling, Variance
@@ -72,7 +72,8 @@ class SparsificationProblem:
     def _curvature(self) -> float:
         """One number for the curvature of the loss."""
         objective = self.objective
-        return objective.smooth.typical_curvature(objective.y, objective.null.scores, objective.design.weights)
+        rows = objective.rows
+        return objective.smooth.typical_curvature(rows.y, objective.null.scores, rows.weights)
 
     def sampling(self, k: int, truncation: str) -> Sampling:
         """A sampling scheme; a squared weight costs ``beta m_j + ridge``, beta being one if the loss has none."""
@@ -93,8 +94,7 @@ class SparsificationProblem:
         objective, design = self.objective, self.objective.design
         matrix = _scattered(support, coef.T, design.n_features)
         scores = np.concatenate([block for _, block in design.scores(matrix)]).T
-        if objective.idle is not None:
-            scores[:, objective.idle] = 0.0
+        scores[:, design.weights == 0] = 0.0
         constant = self._constant(scores)
         value = float(np.sum(objective.loss.value(objective.y, scores + constant[:, None]) @ design.weights))
         value += 0.5 * objective.ridge * float(np.vdot(coef, coef))
@@ -111,15 +111,13 @@ class SparsificationProblem:
         objective, design, support = self.objective, self.objective.design, drawn.support
         weights = np.atleast_2d(drawn.coef)
         free = objective.free
-        columns = np.empty((free + len(support), design.n_rows))
-        columns[:free] = 1.0
-        for rows, block in design.blocks(support):
-            columns[free:, rows] = block.T
+        columns = np.concatenate([np.ones((free, design.n_rows)), design.columns(support)])
         start = np.empty((len(weights), free + len(support)))
         start[:, free:] = weights * design.spread[support]
         start[:, :free] = (drawn.intercept + weights @ design.mean[support])[:, None]
-        found = objective.minimise(columns, support, WarmStart(start))
-        value = objective.reported(found, support)
+        rows = Rows(objective.y, design.weights)
+        found = objective.minimise(rows, columns, support, WarmStart(start))
+        value = objective.reported(rows, found, support)
         # Losses with kinks are minimised through an envelope, which may end a little above where it started.
         if value > drawn.objective:
             return replace(drawn, importance_is_exact=objective.loss.quadratic)
@@ -166,7 +164,7 @@ class SparsificationProblem:
         if objective.loss.quadratic:
             return np.asarray((objective.y - scores) @ v)
         none = np.zeros(0, dtype=np.intp)
-        problem = objective.restricted(np.ones((1, len(v))), none, offset=scores)
+        problem = objective.restricted(Rows(objective.y, v), np.ones((1, len(v))), none, offset=scores)
         return minimise(problem, np.zeros((len(scores), 1))).coef[:, 0]
 
     def _root_weighted(self, features: np.ndarray, coef: Any) -> Iterator[np.ndarray]:

@@ -21,6 +21,10 @@ REMOVALS = ("refit", "zero")
 """What a removal is taken to cost: the increase of Q after refitting the others, or before."""
 
 
+SLACK = 2.0
+"""How far estimates of gains are trusted: to this factor, unless a method says otherwise."""
+
+
 class OutOfTime(Exception):
     """The time limit of a run has passed before an answer was found."""
 
@@ -48,6 +52,8 @@ class Subset(Protocol):
     perfect_below: float
     """Values up to this are taken for zero."""
     limits: Limits
+    closed_form: bool
+    """Whether additions and swaps have closed forms, so that many may be tried."""
 
     @property
     def value(self) -> float:
@@ -67,8 +73,12 @@ class Subset(Protocol):
         """Set the time after which a subset whose answers may take long raises ``OutOfTime``."""
         ...
 
-    def best_addition(self, rule: str) -> int | None:
-        """The candidate that ``rule`` ranks first, or None if no unit may be added."""
+    def best_addition(self, rule: str, slack: float | None = SLACK) -> int | None:
+        """The candidate that ``rule`` ranks first, or None if no unit may be added.
+
+        Where a score takes long to compute, candidates are scored in the order of estimates, until ``slack`` times the
+        next estimate is below the best score; None: all of them.
+        """
         ...
 
     def decrease(self, unit: int) -> float:

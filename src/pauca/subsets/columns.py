@@ -1,17 +1,21 @@
-"""Columns of X as refits need them, and which of them are redundant beside others."""
+"""Columns and rows of X as refits need them, and which columns are redundant beside others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
-from pauca.objectives import SmoothObjective
+from pauca.objectives import Rows, SmoothObjective, split
 from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW
 
 # Standardised columns are kept for reuse: this many bytes, or at least so many columns.
 POOL_BYTES = 1 << 27
 LEAST_POOLED = 64
+
+# Columns with more distinct values than this among the first few times as many rows leave hardly any rows alike.
+MOST_VALUES = 64
 
 
 class ColumnPool:
@@ -23,19 +27,54 @@ class ColumnPool:
         self._capacity = max(LEAST_POOLED, POOL_BYTES // (8 * n_rows))
         self._positions: dict[int, int] = {}
         self._rows = np.empty((min(16, self._capacity), n_rows))
+        self._codes: dict[int, tuple[np.ndarray, int] | None] = {}
 
-    def gather(self, units: Iterable[int]) -> np.ndarray:
-        """Ones, if there is an intercept, and the columns of some units: shape (q, n)."""
+    def gather(self, units: Iterable[int], rows: Rows | None = None) -> np.ndarray:
+        """Ones, if there is an intercept, and the columns of some units, on some rows: shape (q, G)."""
         features = self._objective.units.of(units).tolist()
         missing = [j for j in features if j not in self._positions]
         if missing:
             self._take(missing, features)
         free = self._objective.free
-        gathered = np.empty((free + len(features), self._rows.shape[1]))
+        positions = [self._positions[j] for j in features]
+        if rows is not None and rows.first is not None:
+            gathered = np.empty((free + len(features), len(rows.first)))
+            for place, position in enumerate(positions, free):
+                np.take(self._rows[position], rows.first, out=gathered[place], mode="clip")
+        else:
+            gathered = np.empty((free + len(features), self._rows.shape[1]))
+            if features:
+                np.take(self._rows, positions, axis=0, out=gathered[free:], mode="clip")
         gathered[:free] = 1.0
-        if features:
-            np.take(self._rows, [self._positions[j] for j in features], axis=0, out=gathered[free:], mode="clip")
         return gathered
+
+    def split(self, rows: Rows, units: Iterable[int]) -> Rows:
+        """Rows on which the columns of ``units`` are constant as well: merged ones split, or those with weight."""
+        objective = self._objective
+        for feature in objective.units.of(units).tolist():
+            if rows.merged:
+                coded = self._coded(feature)
+                found = coded and split(rows, objective.y, objective.design.weights, *coded)
+                rows = found or self._unmerged
+        return rows
+
+    @cached_property
+    def _unmerged(self) -> Rows:
+        return Rows.unmerged(self._objective.y, self._objective.design.weights)
+
+    def _coded(self, feature: int) -> tuple[np.ndarray, int] | None:
+        """The values of a column coded as 0, 1, ..., and their number; None where most values are distinct."""
+        if feature not in self._codes:
+            if feature not in self._positions:
+                self._take([feature], [feature])
+            column = self._rows[self._positions[feature]]
+            some = column[: 4 * MOST_VALUES]
+            if len(np.unique(some)) > MOST_VALUES:
+                self._codes[feature] = None
+            else:
+                values, codes = np.unique(column, return_inverse=True)
+                self._codes[feature] = (codes, len(values))
+        return self._codes[feature]
 
     def _take(self, missing: list[int], needed: list[int]) -> None:
         if len(self._positions) + len(missing) > self._capacity:

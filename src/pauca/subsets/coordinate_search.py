@@ -1,15 +1,18 @@
-"""How far the objective falls if a single coefficient moves, for all candidates at once."""
+"""How far the objective falls if a single coefficient moves, for many candidates at once."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from pauca.objectives import SmoothObjective
+from pauca.losses import Slopes
+from pauca.objectives import Rows, SmoothObjective
 from pauca.tolerances import TIED_WITHIN
 
 # Candidates are taken in blocks of about this many numbers, which stay in the cache.
 BLOCK_NUMBERS = 1 << 17
-FIRST_BLOCK = 2
+FIRST_BLOCK = 4
 
 MOST_STEPS = 40
 
@@ -23,50 +26,55 @@ TRUSTED_BELOW = 0.3
 # quadratic promises would not make them the best.
 CAUTION = 4.0
 
+# Rows of which the middle value of a column is taken. Where it is that of at least half of all rows, only the others
+# are looked at one by one.
+SAMPLED_ROWS = 31
+MOSTLY = 0.5
 
-def coordinate_gains(
-    objective: SmoothObjective, scores: np.ndarray, slope: np.ndarray, curvature: np.ndarray, price: np.ndarray
-) -> np.ndarray:
-    """``Q(w) - min_t Q(w + t e_j)`` for every feature j that may be the best per price, and zero for the others.
 
-    Liu, Fujimaki and Ye (2014), Algorithm 1 with the objective rule, where this takes a solve per feature. Here all
-    features are bounded from what is known at t = 0, and few are solved, many at a time.
+class CoordinateSearch:
+    """The functions ``t -> Q(w + t e_j)`` around one model of one output.
 
-    Parameters
-    ----------
-    scores : linear scores of the current model, shape (n,)
-    slope : minus the gradient, shape (d,); not a number for columns that may not be chosen
-    curvature : second derivatives, shape (d,)
-    price : shape (d,)
+    Conventions
+    -----------
+    scores : linear scores of the model, shape (n,); ``of_rows`` the same on the rows that it was fitted on, shape (G,)
+    slope, curvature : minus the first and the second derivative at t = 0, shape (d,)
     """
-    search = _CoordinateSearch(objective, scores)
-    ceiling = search.ceiling(slope, curvature, np.arange(len(slope))) / price
-    ceiling[~np.isfinite(slope)] = -np.inf
-    order = np.argsort(-ceiling, kind="stable")
-    order = order[ceiling[order] > 0]
-    gains = np.zeros(len(slope))
-    best = 0.0
-    start, width = 0, FIRST_BLOCK
-    while start < len(order) and ceiling[order[start]] >= best * (1 - TIED_WITHIN):
-        some = order[start : start + width]
-        gains[some] = search.gains(some, slope[some], curvature[some])
-        best = max(best, float((gains[some] / price[some]).max()))
-        start += width
-        width = min(2 * width, max(1, BLOCK_NUMBERS // len(scores)))
-    return gains
 
-
-class _CoordinateSearch:
-    """The functions ``t -> Q(w + t e_j)`` around one model."""
-
-    def __init__(self, objective: SmoothObjective, scores: np.ndarray) -> None:
+    def __init__(self, objective: SmoothObjective, rows: Rows, of_rows: np.ndarray) -> None:
         self._objective = objective
         self._loss = objective.smooth
         self._y = objective.y[0]
-        self._scores = scores
+        self._rows = rows
+        self._of_rows = of_rows
+        self._scores = rows.to_data(of_rows[None])[0]
         self._weights = objective.design.weights
-        self._before = float(self._weights @ self._loss.value(self._y, scores))
-        self._extent = objective.design.extent() if self._loss.self_concordance else None
+        self._before = float(rows.weights @ self._loss.value(rows.y[0], of_rows))
+
+    def best_gains(
+        self, slope: np.ndarray, curvature: np.ndarray, price: np.ndarray, likely: np.ndarray | None = None
+    ) -> np.ndarray:
+        """``Q(w) - min_t Q(w + t e_j)`` for every feature j that may be the best per price, and zero for the others.
+
+        Liu, Fujimaki and Ye (2014), Algorithm 1 with the objective rule, where this takes a solve per feature. Here
+        features are looked at in the order of the most that each is ``likely`` to gain, until that is below the best
+        gain found; if it is not given, in that of a proved ceiling. ``slope`` is not a number for columns that may not
+        be chosen.
+        """
+        most = self.ceiling(slope, curvature, np.arange(len(slope))) if likely is None else likely
+        most = np.where(np.isfinite(slope), most / price, -np.inf)
+        order = np.argsort(-most, kind="stable")
+        order = order[most[order] > 0]
+        gains = np.zeros(len(slope))
+        best = 0.0
+        start, width = 0, FIRST_BLOCK
+        while start < len(order) and most[order[start]] >= best * (1 - TIED_WITHIN):
+            some = order[start : start + width]
+            gains[some] = self.gains(some, slope[some], curvature[some])
+            best = max(best, float((gains[some] / price[some]).max()))
+            start += width
+            width = min(2 * width, max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores)))
+        return gains
 
     def ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray) -> np.ndarray:
         """An upper bound of what is left to gain where slope and curvature are known.
@@ -78,27 +86,32 @@ class _CoordinateSearch:
             quadratic = np.where(slope == 0, 0.0, 0.5 * slope * slope / curvature)
             if self._loss.self_concordance is None:
                 return CAUTION * quadratic
-            if self._extent is None:
+            if self._loss.self_concordance == 0:
                 return quadratic
-            rate = self._loss.self_concordance * self._extent[features]
+            rate = self._loss.self_concordance * self._objective.design.extent()[features]
             x = np.abs(slope) * rate / curvature
             # The series x^2 (1/2 + x/6 + ...) where the logarithm would lose its digits.
             exact = np.where(x < 1e-4, x * x * (0.5 + x / 5), x + (1 - x) * np.log1p(-x))
             bound = curvature / (rate * rate) * exact
         return np.where(slope == 0, 0.0, np.where(x < 1, bound, np.inf))
 
+    def all_gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """Gains of many features, in blocks; ``slope`` and ``curvature`` are theirs."""
+        width = max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores))
+        parts = [slice(start, start + width) for start in range(0, len(features), width)]
+        return np.concatenate([np.zeros(0), *(self.gains(features[p], slope[p], curvature[p]) for p in parts)])
+
     def gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """Gains of some features by safeguarded Newton steps."""
         objective = self._objective
-        z = objective.design.columns(features)
-        squares = z * z
+        entries = self._entries(features)
         penalty = objective.penalty[features]
         bracket = _Bracket(len(features))
         if objective.bounds is not None:
             bracket.low, bracket.high = (bound[features].copy() for bound in objective.bounds)
         limits = bracket.low.copy(), bracket.high.copy()
         t = np.zeros(len(features))
-        active = np.arange(len(features))
+        active, left_in = np.arange(len(features)), entries
         shrunk, promised = np.ones(len(features), dtype=bool), np.zeros(len(features))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for iteration in range(MOST_STEPS):
@@ -111,7 +124,7 @@ class _CoordinateSearch:
                     proposed = np.where(shrunk, t[active] + slope / curvature, np.nan)
                     t[active] = bracket.inside(active, proposed, iteration)
                 slope_before = slope
-                slope, curvature = self._slopes(z[active], squares[active], t[active], penalty[active])
+                slope, curvature = self._slopes(left_in, t[active], penalty[active])
                 shrunk = np.abs(slope) <= TRUSTED_BELOW * np.abs(slope_before)
                 # By convexity no more is left than the slope over the rest of the bracket.
                 left = np.fmin(
@@ -119,33 +132,93 @@ class _CoordinateSearch:
                 )
                 # Where numbers have overflowed, the search goes on.
                 open_ = ~(np.isfinite(slope) & (left <= KNOWN_WITHIN * promised[active]))
-                active, slope, curvature, shrunk = active[open_], slope[open_], curvature[open_], shrunk[open_]
-                if not len(active):
+                if not open_.any():
                     break
-            gains = self._before - self._values(z, t) - 0.5 * penalty * t * t
+                if not open_.all():
+                    left_in = left_in.only(open_)
+                    active, slope, curvature, shrunk = active[open_], slope[open_], curvature[open_], shrunk[open_]
+            gains = self._before - self._values(entries, t) - 0.5 * penalty * t * t
         return np.where(gains > 0, gains, 0.0)
 
-    def _values(self, z: np.ndarray, t: np.ndarray) -> np.ndarray:
+    def _entries(self, features: np.ndarray) -> _Entries:
+        z = self._objective.design.columns(features)
+        n_rows = z.shape[1]
+        sample = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(np.intp))
+        base = np.sort(z[:, sample], axis=1)[:, len(sample) // 2]
+        differs = z != base[:, None]
+        based = differs.sum(axis=1) <= MOSTLY * n_rows
+        differs[~based] = True
+        # Rows without weight may hold anything.
+        column, row = np.nonzero(differs & (self._weights > 0))
+        return _Entries(
+            column,
+            z[column, row],
+            self._scores[row],
+            self._y[row],
+            self._weights[row],
+            np.where(based, base, 0.0),
+            based,
+        )
+
+    def _values(self, entries: _Entries, t: np.ndarray) -> np.ndarray:
         """Mean losses at steps t, shape (b,)."""
-        moved = self._moved(z, t)
-        return self._loss.value(np.broadcast_to(self._y, moved.shape), moved) @ self._weights
+        loss, own = self._loss, entries
+        there = loss.value(own.y, own.scores + t[own.column] * own.z)
+        instead = np.where(own.based[own.column], loss.value(own.y, own.scores + (t * own.base)[own.column]), 0.0)
+        sums = own.sums(own.weights * (there - instead))
+        moved, y = self._shifted(t * own.base)
+        return sums + np.where(own.based, loss.value(y, moved) @ self._rows.weights, 0.0)
 
-    def _slopes(
-        self, z: np.ndarray, squares: np.ndarray, t: np.ndarray, penalty: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _slopes(self, entries: _Entries, t: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Slope and curvature at steps t, shape (b,) each."""
-        moved = self._moved(z, t)
-        derivative, curvature = self._loss.slopes(np.broadcast_to(self._y, moved.shape), moved)
-        v = self._weights
-        slope = -np.einsum("bn,bn->b", derivative * v, z) - penalty * t
-        return slope, np.einsum("bn,bn->b", curvature * v, squares) + penalty
+        own, base = entries, entries.base
+        there = self._loss.slopes(own.y, own.scores + t[own.column] * own.z)
+        derivative, curvature = there.derivative * own.z, there.curvature * own.z**2
+        if own.based.any():
+            z0 = base[own.column]
+            instead = self._loss.slopes(own.y, own.scores + (t * base)[own.column])
+            derivative = derivative - instead.derivative * z0
+            curvature = curvature - instead.curvature * z0**2
+        slope, bent = own.sums(own.weights * derivative), own.sums(own.weights * curvature)
+        if own.based.any():
+            moved, y = self._shifted(t * base)
+            whole = Slopes(*(part @ self._rows.weights for part in self._loss.slopes(y, moved)))
+            slope, bent = slope + base * whole.derivative, bent + base**2 * whole.curvature
+        return -slope - penalty * t, np.maximum(bent, 0.0) + penalty
 
-    def _moved(self, z: np.ndarray, t: np.ndarray) -> np.ndarray:
-        """Scores after steps t along columns z."""
-        moved = self._scores + t[:, None] * z
-        if self._objective.idle is not None:
-            moved[:, self._objective.idle] = 0.0
-        return moved
+    def _shifted(self, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and targets of the merged rows, all scores shifted: shape (b, G) each."""
+        moved = self._of_rows + shift[:, None]
+        return moved, np.broadcast_to(self._rows.y[0], moved.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """Columns as lists of entries: those that differ from the column's base value, or all.
+
+    The first five arrays have one item for each entry, in the order of the columns; the last two one for each column.
+    """
+
+    column: np.ndarray
+    z: np.ndarray
+    scores: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    base: np.ndarray
+    """The value of all rows that are not listed; zero where all are."""
+    based: np.ndarray
+    """Whether only some rows are listed."""
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the entries of each column, shape (b,)."""
+        return np.bincount(self.column, weights=values, minlength=len(self.base))
+
+    def only(self, mask: np.ndarray) -> _Entries:
+        """The entries of some columns."""
+        kept = mask[self.column]
+        place = np.cumsum(mask) - 1
+        z, scores, y, weights = (part[kept] for part in (self.z, self.scores, self.y, self.weights))
+        return _Entries(place[self.column[kept]], z, scores, y, weights, self.base[mask], self.based[mask])
 
 
 class _Bracket:

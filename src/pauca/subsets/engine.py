@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.constraints.units import Limits
 from pauca.model import Model, Snapshot
-from pauca.subsets.base import Swap, first_largest, first_smallest, is_lower, require_memory
+from pauca.subsets.base import SLACK, Swap, first_largest, first_smallest, is_lower, require_memory
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class Shortlist:
     extra_replacements: int = 2
     """Candidates refitted beyond the number of replacements to return."""
     least_share: float = 0.5
-    """A candidate is passed over if its estimated gain is below this share of the best exact one, and a removal if this
-    share of its estimated cost is above the lowest exact one."""
+    """A removal is passed over if this share of its estimated cost is above the lowest exact one."""
     least_swap_share: float = 0.5
     """A unit is a candidate for a swap if its estimated gain is above this share of what the removal costs."""
     affordable: float = 2.0
@@ -62,7 +61,7 @@ class SubsetCache:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.additions: dict[tuple[frozenset[int], str, bool], int | None] = {}
+        self.additions: dict[tuple[frozenset[int], str, float | None, bool], int | None] = {}
         self.swaps: dict[frozenset[int], Swap | None] = {}
         self.redundant: set[int] = set()
         """Units that were passed over since they added nothing to a model met on the way."""
@@ -81,6 +80,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
     """
 
     shortlist: ClassVar[Shortlist]
+    closed_form = False
     unit_noun: ClassVar[str] = "columns or groups"
 
     usable: np.ndarray
@@ -121,8 +121,11 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """By how much the value falls if the model is refitted on another support; negative if it rises."""
 
     @abstractmethod
-    def _score_additions(self, rule: str, addable: np.ndarray) -> AdditionScores:
-        """Score of every unit by ``rule``; entries outside of the mask ``addable`` are not read."""
+    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None) -> AdditionScores:
+        """Score of every unit by ``rule``; entries outside of the mask ``addable`` are not read.
+
+        ``slack`` is that of ``best_addition``, for scores that are found by a search of their own.
+        """
 
     @abstractmethod
     def _gain_alone(self, unit: int) -> float:
@@ -136,12 +139,13 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def _zero_costs(self, units: list[int], at_most: float) -> dict[int, float]:
         """What it costs to set the coefficients of a unit to zero while all others stay; dear units may be missing."""
 
-    @abstractmethod
     def _swap_estimates(self) -> Iterator[tuple[int, float, np.ndarray]]:
         """For each chosen unit: what its removal costs, and what each other unit gains afterwards, shape (U,).
 
-        The caller may change the arrays. Units that the limits keep in may be passed over.
+        The caller may change the arrays. Units that the limits keep in may be passed over. A kind of subset that finds
+        swaps and replacements in its own way has none.
         """
+        return iter(())
 
     def _fill_bytes(self, units: list[int]) -> int:
         """Bytes of memory that a model of all ``units`` takes."""
@@ -172,11 +176,11 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def allow_until(self, deadline: float) -> None:
         """No answer takes long."""
 
-    def best_addition(self, rule: str) -> int | None:
-        key = (frozenset(self.support), rule, self.limits is self._cache.limits)
+    def best_addition(self, rule: str, slack: float | None = SLACK) -> int | None:
+        key = (frozenset(self.support), rule, slack, self.limits is self._cache.limits)
         additions = self._cache.additions
         if key not in additions:
-            additions[key] = self._find_addition(rule)
+            additions[key] = self._find_addition(rule, slack)
         return additions[key]
 
     def decrease(self, unit: int) -> float:
@@ -275,12 +279,12 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """Gains or costs by unit, divided by the prices of the units, in the order of the dict."""
         return self.limits.per_price(np.array(list(values.values())), list(values))
 
-    def _find_addition(self, rule: str) -> int | None:
+    def _find_addition(self, rule: str, slack: float | None) -> int | None:
         addable = self._addable()
         while addable.any():
-            scores = self._score_additions(rule, addable)
+            scores = self._score_additions(rule, addable, slack)
             gains = np.where(addable, self.limits.per_price(scores.gains), -np.inf)
-            found = first_largest(gains) if scores.exact else self._best_of_few(gains, rule)
+            found = first_largest(gains) if scores.exact else self._best_of_few(gains, rule, slack)
             if found is None:  # no unit has a slope: any will do
                 found = int(np.argmax(addable))
             if not self._is_redundant(found):
@@ -289,16 +293,16 @@ class RefittedSubset(ABC, Generic[CacheT]):
             addable[found] = False
         return None
 
-    def _best_of_few(self, estimates: np.ndarray, rule: str) -> int | None:
+    def _best_of_few(self, estimates: np.ndarray, rule: str, slack: float | None) -> int | None:
         """Of the few units with the highest estimates (per price), the one whose exact gain is the highest."""
         limits, shortlist = self.limits, self.shortlist
         count = shortlist.additions if rule == "refit" else shortlist.single_moves
         exact_gain = self.decrease if rule == "refit" else self._gain_alone
         found: dict[int, float] = {}
-        for unit in highest_scores(estimates, shortlist.most_additions):
+        for unit in highest_scores(estimates, len(estimates) if slack is None else shortlist.most_additions):
             best = max(found.values(), default=0.0)
             # Where the first few gain nothing, others may still do.
-            if best > self.negligible and (len(found) >= count or estimates[unit] < shortlist.least_share * best):
+            if best > self.negligible and slack and (len(found) >= count or slack * estimates[unit] < best):
                 break
             found[unit] = float(limits.per_price(np.array([exact_gain(unit)]), [unit])[0])
         candidates = sorted(found)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 
-from pauca.objectives import SmoothObjective, WarmStart, warm_start_near
-from pauca.solvers.newton import LAST_STEP_BELOW, Minimum
+from pauca.objectives import Restricted, Rows, SmoothObjective, WarmStart, previews_of_additions, warm_start_near
+from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
 from pauca.subsets.columns import ColumnPool
 
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
@@ -17,7 +18,16 @@ KEPT_BYTES = 1 << 26
 LEAST_KEPT = 8
 
 # The last step towards a value that is only reported promises no more than this share of it.
-REPORTED_WITHIN = 1e-7
+REPORTED = Accuracy(within=1e-7)
+
+# A preview takes so many steps with the Hessian of the model before; what the next one promises is counted as gained.
+ROUGH = Accuracy(within=1e-2, most_steps=6, renewed=False)
+
+# Previews are kept for so many models.
+KEPT_PREVIEWS = 6
+
+# Rows may be split by the columns of so many units that have left the model, before they are merged anew.
+SPARE_SPLITS = 2
 
 # Where the coefficients, without the small ridge that is always there, would move a score by more than this, the
 # optimum is at infinity.
@@ -55,6 +65,22 @@ class Fit:
     """Whether the solver converged."""
 
 
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A minimum, or what a few steps towards it have reached, with the rows it was found on."""
+
+    units: tuple[int, ...]
+    rows: Rows
+    split_by: frozenset[int]
+    """Units on whose columns the rows are constant: those of the model, and perhaps some more."""
+    minimum: Minimum
+
+    @property
+    def value(self) -> float:
+        """The value, less what the next step promised."""
+        return self.minimum.value - self.minimum.promised
+
+
 class Fits:
     """Minimisers by support. A fit depends on where it starts only by rounding, so it may be remembered."""
 
@@ -63,94 +89,193 @@ class Fits:
         self.pool = ColumnPool(objective)
         null = objective.null
         self._known = {frozenset[int](): Fit((), null.coef, null.value)}
-        self._minima = RecentTable[Minimum]({frozenset(): null})
+        self._minima = RecentTable[Solved]({frozenset(): Solved((), objective.rows, frozenset(), null)})
+        self._previews = RecentTable[dict[frozenset[int], Solved]]()
         self._exact: set[frozenset[int]] = set()
         """Supports whose Hessian has been computed to rounding."""
-        self._most_kept = max(LEAST_KEPT, KEPT_BYTES // null.scores.nbytes)
+        self._most_kept = max(LEAST_KEPT, KEPT_BYTES // (8 * null.coef.shape[0] * objective.design.n_rows))
 
     @property
     def null(self) -> Fit:
         """The model without units."""
         return self._known[frozenset()]
 
-    def of(self, support: frozenset[int], near: Fit) -> Fit:
+    def of(self, support: frozenset[int], near: Fit | Solved) -> Fit:
         """The minimiser on ``support``, starting from that on a similar set."""
         found = self._known.get(support)
         if found is None:
-            found = self._known[support] = self._fit(tuple(sorted(support)), near)
+            solved = self._search(tuple(sorted(support)), near, EXACT)
+            self._keep(support, solved)
+            minimum = solved.minimum
+            found = self._known[support] = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
+        return found
+
+    def preview(self, fit: Fit, support: frozenset[int]) -> Solved:
+        """About the minimum on ``support``: a few steps from a fit on a similar set, with its Hessian.
+
+        It is the same whatever was fitted before.
+        """
+        known = self._previews_from(fit)
+        if support not in known:
+            self.exact_hessian(fit)
+            known[support] = self._search(tuple(sorted(support)), fit, ROUGH)
+        return known[support]
+
+    def preview_additions(self, fit: Fit, units: Sequence[int]) -> list[Solved]:
+        """Previews of a fit with each of some units added: many at once where that is possible."""
+        objective, known = self.objective, self._previews_from(fit)
+        supports = [frozenset([*fit.units, unit]) for unit in units]
+        simple = objective.units.single and objective.n_outputs == 1 and objective.bounds is None
+        if simple and not objective.smooth.flat and not self._solved(fit).rows.merged:
+            self._preview_together(fit, [unit for unit, key in zip(units, supports, strict=True) if key not in known])
+        return [self.preview(fit, support) for support in supports]
+
+    def _preview_together(self, fit: Fit, units: Sequence[int]) -> None:
+        hessian, solved, objective = self.exact_hessian(fit), self._solved(fit), self.objective
+        minima = previews_of_additions(
+            objective.smooth,
+            solved.rows,
+            self.pool.gather(fit.units, solved.rows),
+            objective.full_penalty(objective.units.of(fit.units)),
+            replace(solved.minimum, hessian=hessian),
+            self.pool.gather(units, solved.rows)[objective.free :],
+            objective.penalty[objective.units.of(units)],
+            ROUGH,
+        )
+        for unit, found in zip(units, minima, strict=True):
+            key = tuple(sorted([*fit.units, unit]))
+            # The coefficients of a model are in the order of its columns.
+            order = np.concatenate([np.arange(objective.free), objective.free + np.argsort([*fit.units, unit])])
+            minimum = replace(found, coef=found.coef[:, order], hessian=found.hessian[:, order[:, None], order])
+            self._previews_from(fit)[frozenset(key)] = Solved(key, solved.rows, solved.split_by, minimum)
+
+    def _previews_from(self, fit: Fit) -> dict[frozenset[int], Solved]:
+        key = frozenset(fit.units)
+        found = self._previews.get(key, {})
+        self._previews.keep(key, found, KEPT_PREVIEWS)
         return found
 
     def value_without(self, fit: Fit, unit: int) -> float:
         """The least value on the units of a fit but one, as accurate as a report needs it."""
         rest = tuple(other for other in fit.units if other != unit)
         known = self._known.get(frozenset(rest))
-        return self._search(rest, fit, REPORTED_WITHIN).value if known is None else known.value
+        return self._search(rest, fit, REPORTED).minimum.value if known is None else known.value
 
     def scores(self, fit: Fit) -> np.ndarray:
-        """Linear scores of a fit, shape (C, n)."""
-        return self._minimum(fit).scores
+        """Linear scores of a fit for all rows of the data, shape (C, n)."""
+        solved = self._solved(fit)
+        return solved.rows.to_data(solved.minimum.scores)
 
     def exact_hessian(self, fit: Fit) -> np.ndarray:
         """Hessian at a fit, blocks (C, q, q), or (1, C q, C q) where outputs share a loss.
 
         Computed once; it is a good start for the fits around.
         """
-        key, minimum = frozenset(fit.units), self._minimum(fit)
+        key, solved = frozenset(fit.units), self._solved(fit)
         if key not in self._exact:
-            features = self.objective.units.of(fit.units)
-            problem = self.objective.restricted(self.pool.gather(fit.units), features)
-            self._minima[key] = replace(minimum, hessian=problem.hessian(minimum.scores, 0.0))
+            minimum = replace(solved.minimum, hessian=self._restricted(solved).hessian(solved.minimum.scores, 0.0))
+            self._minima[key] = replace(solved, minimum=minimum)
             self._exact.add(key)
-        return self._minima[key].hessian
+        return self._minima[key].minimum.hessian
 
     def reported(self, fit: Fit) -> float:
         """The objective of a fit in the user's terms."""
-        return self.objective.reported(self._minimum(fit), self.objective.units.of(fit.units))
+        solved = self._solved(fit)
+        return self.objective.reported(solved.rows, solved.minimum, self.objective.units.of(fit.units))
 
-    def _minimum(self, fit: Fit) -> Minimum:
+    def largest_change(self, fit: Fit, step: np.ndarray) -> float:
+        """By how much a step of the coefficients changes a score at most."""
+        rows = self._solved(fit).rows
+        return float(np.abs(step @ self.pool.gather(fit.units, rows)).max())
+
+    def value_at(self, fit: Fit, coef: np.ndarray) -> float:
+        """The value at other coefficients on the same units."""
+        problem = self._restricted(self._solved(fit))
+        return problem.value(coef, problem.scores(coef))
+
+    def on_rows(self, fit: Fit) -> tuple[Rows, np.ndarray]:
+        """The rows of a fit of one output, and its scores on them, shape (G,)."""
+        solved = self._solved(fit)
+        return solved.rows, solved.minimum.scores[0]
+
+    def gain_alone(self, fit: Fit, unit: int) -> float:
+        """How far the value falls if the coefficients of one more unit move and all others stay."""
+        objective, solved = self.objective, self._solved(fit)
+        rows = self.pool.split(solved.rows, [unit])
+        features = objective.units.of([unit])
+        scores = solved.rows.onto(rows, solved.minimum.scores)
+        problem = objective.restricted(rows, self.pool.gather([unit], rows)[objective.free :], features, offset=scores)
+        start = np.zeros((objective.n_outputs, len(features)))
+        return problem.value(start, np.zeros_like(scores)) - minimise(problem, start).value
+
+    def removal_costs(self, model: Fit | Solved) -> np.ndarray:
+        """By how much the value would rise without each unit, to second order, in the order of the model's units."""
+        solved = self._solved(model)
+        if self.objective.smooth.flat:
+            hessian = self._restricted(solved).hessian(solved.minimum.scores, np.inf)
+        else:
+            hessian = solved.minimum.hessian if isinstance(model, Solved) else self.exact_hessian(model)
+        return quadratic_removal_costs(self.objective, solved, hessian)
+
+    def _restricted(self, solved: Solved) -> Restricted:
+        columns = self.pool.gather(solved.units, solved.rows)
+        return self.objective.restricted(solved.rows, columns, self.objective.units.of(solved.units))
+
+    def _solved(self, near: Fit | Solved) -> Solved:
         """The minimum that belongs to a fit: solved for again if it is no longer kept."""
-        key = frozenset(fit.units)
+        if isinstance(near, Solved):
+            return near
+        key = frozenset(near.units)
         if key not in self._minima:
-            features, start = self.objective.units.of(fit.units), WarmStart(fit.coef, value=fit.value)
-            self._keep(key, self.objective.minimise(self.pool.gather(fit.units), features, start))
+            rows = self.pool.split(self.objective.rows, near.units)
+            minimum = self._minimise(rows, near.units, WarmStart(near.coef, value=near.value), EXACT)
+            self._keep(key, Solved(near.units, rows, key, minimum))
         return self._minima[key]
 
-    def _keep(self, key: frozenset[int], minimum: Minimum) -> None:
-        self._exact.difference_update(self._minima.keep(key, minimum, self._most_kept))
+    def _keep(self, key: frozenset[int], solved: Solved) -> None:
+        self._exact.difference_update(self._minima.keep(key, solved, self._most_kept))
 
-    def _fit(self, units: tuple[int, ...], near: Fit) -> Fit:
-        found = self._search(units, near, LAST_STEP_BELOW)
-        self._keep(frozenset(units), found)
-        return Fit(units, found.coef, found.value, found.converged)
-
-    def _search(self, units: tuple[int, ...], near: Fit, within: float) -> Minimum:
-        objective = self.objective
-        features = objective.units.of(units)
+    def _search(self, units: tuple[int, ...], near: Fit | Solved, accuracy: Accuracy) -> Solved:
+        if isinstance(near, Fit):
+            near = self._previews.get(frozenset(near.units), {}).get(frozenset(units), near)
+        before, objective = self._solved(near), self.objective
+        rows, split_by = self._rows_near(frozenset(units), before)
         start = warm_start_near(
-            self._minimum(near),
-            objective.units.of(near.units),
-            features,
+            replace(before.minimum, scores=before.rows.onto(rows, before.minimum.scores)),
+            objective.units.of(before.units),
+            objective.units.of(units),
             free=objective.free,
             curved=not objective.smooth.flat,
             joint=objective.smooth.joint,
         )
-        return objective.minimise(self.pool.gather(units), features, start, within)
+        return Solved(units, rows, split_by, self._minimise(rows, units, start, accuracy))
+
+    def _rows_near(self, units: frozenset[int], before: Solved) -> tuple[Rows, frozenset[int]]:
+        """Rows for a model near another, its own split by the columns that are new, and what they are split by."""
+        if before.rows.merged and len(before.split_by - units) > SPARE_SPLITS:
+            return self.pool.split(self.objective.rows, units), units
+        return self.pool.split(before.rows, units - before.split_by), units | before.split_by
+
+    def _minimise(self, rows: Rows, units: tuple[int, ...], start: WarmStart, accuracy: Accuracy) -> Minimum:
+        features = self.objective.units.of(units)
+        return self.objective.minimise(rows, self.pool.gather(units, rows), features, start, accuracy)
 
 
-def quadratic_removal_costs(fits: Fits, fit: Fit) -> np.ndarray:
-    """By how much the value would rise without each unit, to second order, in the order of the fit.
+def quadratic_removal_costs(objective: SmoothObjective, solved: Solved, hessian: np.ndarray) -> np.ndarray:
+    """By how much the value would rise without each unit of a model, to second order, in the order of its units.
 
     That is ``w_u' (A_uu)^-1 w_u / 2`` with A the inverse Hessian on the model.
     """
     try:
-        inverse = np.linalg.inv(fits.exact_hessian(fit))
+        inverse = np.linalg.inv(hessian)
     except np.linalg.LinAlgError:
-        inverse = np.linalg.pinv(fits.exact_hessian(fit), hermitian=True)
-    objective = fits.objective
+        inverse = np.linalg.pinv(hessian, hermitian=True)
+    coef, free = solved.minimum.coef, objective.free
     if objective.units.single and len(inverse) == objective.n_outputs:
-        variance = np.einsum("cii->ci", inverse)[:, objective.free :]
-        return 0.5 * np.sum(fit.coef[:, objective.free :] ** 2 / np.maximum(variance, np.finfo(float).tiny), axis=0)
-    return np.array([_removal_cost(inverse, fit.coef, positions) for positions in _positions(objective, fit)])
+        variance = np.einsum("cii->ci", inverse)[:, free:]
+        return 0.5 * np.sum(coef[:, free:] ** 2 / np.maximum(variance, np.finfo(float).tiny), axis=0)
+    owner = objective.units.owner[objective.units.of(solved.units)]
+    return np.array([_removal_cost(inverse, coef, free + np.flatnonzero(owner == unit)) for unit in solved.units])
 
 
 def diverged(fits: Fits, fit: Fit) -> bool:
@@ -164,7 +289,7 @@ def diverged(fits: Fits, fit: Fit) -> bool:
     step = _step_without_ridge(objective, fit, fits.exact_hessian(fit))
     if np.abs(step).max() < DIVERGING_STEP / LARGEST_ENTRY:
         return False
-    return bool(np.abs(step @ fits.pool.gather(fit.units)).max() > DIVERGING_STEP)
+    return fits.largest_change(fit, step) > DIVERGING_STEP
 
 
 def _at_a_bound(objective: SmoothObjective, fit: Fit) -> bool:
@@ -184,12 +309,6 @@ def _step_without_ridge(objective: SmoothObjective, fit: Fit, hessian: np.ndarra
     loose = hessian - (1 - 1e-3) * np.diag(ridge)
     step: np.ndarray = np.linalg.solve(loose, (ridge * blocks)[:, :, None]).reshape(fit.coef.shape)
     return step
-
-
-def _positions(objective: SmoothObjective, fit: Fit) -> list[np.ndarray]:
-    """Positions of every unit's coefficients among those of the fit."""
-    owner = objective.units.owner[objective.units.of(fit.units)]
-    return [objective.free + np.flatnonzero(owner == unit) for unit in fit.units]
 
 
 def _removal_cost(inverse: np.ndarray, coef: np.ndarray, positions: np.ndarray) -> float:

@@ -42,6 +42,8 @@ class LeastSquaresSubset:
     is missing.
     """
 
+    closed_form = True
+
     def __init__(self, objective: LeastSquares, gram: GramRows, limits: Limits) -> None:
         self.objective = objective
         self.gram = gram
@@ -74,7 +76,7 @@ class LeastSquaresSubset:
     def allow_until(self, deadline: float) -> None:
         """No answer takes long."""
 
-    def best_addition(self, rule: str) -> int | None:
+    def best_addition(self, rule: str, slack: float | None = None) -> int | None:
         scores = self._computed_candidates().scores(rule, self.value)
         if not self.limits.trivial:
             gains = scores * np.abs(scores) if rule == "gradient" else scores

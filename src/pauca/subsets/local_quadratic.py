@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -37,31 +36,29 @@ class UnitBlocks:
     den : blocks (C, units, m, m), the curvature within every unit
     """
 
-    def __init__(self, units: Units, usable: np.ndarray) -> None:
+    def __init__(self, units: Units, design: Design) -> None:
         self._n_units = len(units)
-        self.usable = units.any(usable)
+        self.usable = units.any(design.usable)
         """Mask of the units with at least one column that varies."""
         sizes = units.sizes()
         self._classes: list[tuple[np.ndarray, np.ndarray]] = []
         for size in np.unique(sizes[sizes > 0]):
             members = np.flatnonzero(sizes == size)
             self._classes.append((members, units.of(members).reshape(len(members), size)))
+        self._products = [_products_within(design, columns) for _, columns in self._classes]
 
-    def own(self, design: Design, weights: np.ndarray, sums: np.ndarray | None, penalty: np.ndarray) -> Blocks:
-        """Curvature within every unit for row weights of shape (C, n); ``sums`` are their products, if known."""
+    def scaled(self, curvature: np.ndarray, penalty: np.ndarray) -> Blocks:
+        """``curvature`` of shape (C,) times the products of the columns within every unit, and the penalty."""
         blocks = []
-        for _, columns in self._classes:
+        for (_, columns), products in zip(self._classes, self._products, strict=True):
             size = columns.shape[1]
-            if size == 1:
-                block = design.squares(weights, sums)[:, columns[:, 0], None, None]
-            else:
-                block = _gathered(design, weights, columns)
+            block = curvature[:, None, None, None] * products
             block[..., range(size), range(size)] += penalty[columns]
             blocks.append(block)
         return blocks
 
-    def reduce(self, blocks: Blocks, half: np.ndarray, sign: float = -1.0) -> Blocks:
-        """``blocks + sign * half' half`` within every unit, for ``half`` of shape (C, p, d)."""
+    def reduce(self, blocks: Blocks, half: np.ndarray) -> Blocks:
+        """``blocks - half' half`` within every unit, for ``half`` of shape (C, p, d)."""
         reduced = []
         for (_, columns), block in zip(self._classes, blocks, strict=True):
             if columns.shape[1] == 1:
@@ -70,7 +67,7 @@ class UnitBlocks:
             else:
                 part = half[:, :, columns]
                 change = np.einsum("cpum,cpun->cumn", part, part, optimize=True)
-            reduced.append(block + sign * change)
+            reduced.append(block - change)
         return reduced
 
     def gains(self, num: np.ndarray, den: Blocks, own: Blocks, bounds: Bounds | None) -> np.ndarray:
@@ -87,25 +84,6 @@ class UnitBlocks:
                 gains[members] = _line_gains(num[:, lines], block[..., 0, 0], before[..., 0, 0], _of(bounds, lines))
             else:
                 gains[members] = _block_gains(num[:, columns], block, before)
-        return gains
-
-    def gains_on_lines(
-        self, num: np.ndarray, den: Blocks, given_back: np.ndarray, own: Blocks, bounds: Bounds | None
-    ) -> np.ndarray:
-        """Gains of units of one column each for several cases at once, shape (cases, U).
-
-        ``num`` and ``given_back``, which is added to the curvature, have shape (C, cases, d).
-        """
-        gains = np.zeros((num.shape[1], self._n_units))
-        if not self._classes:
-            return gains
-        members, columns = self._classes[0][0], self._classes[0][1][:, 0]
-        if len(columns) < self._n_units:
-            num, given_back = num[:, :, columns], given_back[:, :, columns]
-        bounds = _of(bounds, columns)
-        num = feasible_slope(num, bounds)
-        curvature = den[0][:, None, :, 0, 0] + given_back
-        gains[:, members] = _line_gains(num, curvature, own[0][:, None, :, 0, 0], bounds)
         return gains
 
 
@@ -137,34 +115,36 @@ def _block_gains(slope: np.ndarray, den: np.ndarray, own: np.ndarray) -> np.ndar
     return 0.5 * np.einsum("cum,cum->u", slope, step)
 
 
-def _gathered(design: Design, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _products_within(design: Design, columns: np.ndarray) -> np.ndarray:
+    """Weighted products of the standardised columns of every unit, shape (units, m, m)."""
     units, size = columns.shape
-    blocks = np.empty((len(weights), units, size, size))
+    if size == 1:
+        return np.ones((units, 1, 1))
+    blocks = np.empty((units, size, size))
     at_once = max(1, GATHERED_NUMBERS // (design.n_rows * size))
     for start in range(0, units, at_once):
         some = columns[start : start + at_once]
         part = design.columns(some.ravel()).reshape(*some.shape, -1)
-        for output, row in enumerate(weights):
-            blocks[output, start : start + at_once] = (part * row) @ part.transpose(0, 2, 1)
+        blocks[start : start + at_once] = (part * design.weights) @ part.transpose(0, 2, 1)
     return blocks
 
 
-# Exchanges are evaluated for so many pairs at a time, which stay in the processor's cache.
-EXCHANGE_NUMBERS = 1 << 16
+def _damping(diagonal: np.ndarray) -> np.ndarray:
+    """What keeps the Hessian of columns that depend on each other, or have no curvature, invertible."""
+    return np.where(diagonal > 0, DEPENDENT_BELOW * diagonal, 1.0)
 
 
 class LocalQuadratic:
-    """Slopes and curvatures at a fitted model, each computed when it is first needed.
+    """Slopes at a fitted model, and about its curvature along every unit.
 
-    Outputs that share a loss are taken one by one: this ranks candidates, and refits decide.
+    The curvature of the loss is taken to be the same for all rows, its mean at the model: then the Hessian is that mean
+    times products of columns, which hold for every model. This ranks candidates; few of them are looked at closely.
 
-    Conventions (C outputs; H the Hessian with curvature weights ``v h``, A the inverse of its block on S and intercept)
+    Conventions (C outputs; c the mean curvature of an output, G the products of standardised columns)
     -----------
     slope : (C, d), minus the gradient
-    own   : H within every unit
-    left  : ``own - H_uS A H_Su``, what S leaves of every unit
-
-    Adding u gains about ``slope_u' (left_u)^-1 slope_u / 2``, dropping i costs about ``w_i' (A_ii)^-1 w_i / 2``.
+    own   : ``c G_uu`` and the penalty, the Hessian within every unit
+    left  : ``own - c G_uS (G_SS + penalty / c)^-1 G_Su``, what the chosen units S leave of every unit
     """
 
     def __init__(self, fits: Fits, fit: Fit, blocks: UnitBlocks, gram: GramRows) -> None:
@@ -175,32 +155,21 @@ class LocalQuadratic:
         self._pool = fits.pool
         self.scores = fits.scores(fit)
         self._features = self._objective.units.of(fit.units)
-        self._penalty = np.concatenate([self._objective.free_penalty, self._objective.penalty[self._features]])
+        self._refined: dict[int, float] = {}
 
     @cached_property
     def slope(self) -> np.ndarray:
         """Minus the gradient, shape (C, d)."""
-        return self._slope_from(self._objective.design.products(self._force))
-
-    @property
-    def _force(self) -> np.ndarray:
-        """Derivatives of the weighted losses in the scores, shape (C, n)."""
         objective = self._objective
-        return objective.smooth.derivative(objective.y, self.scores) * objective.design.weights
-
-    def _slope_from(self, products: np.ndarray) -> np.ndarray:
-        slope = -products
-        penalty = self._objective.penalty[self._features]
-        slope[:, self._features] -= penalty * self._fit.coef[:, self._objective.free :]
+        force = objective.smooth.derivative(objective.y, self.scores) * objective.design.weights
+        slope = -objective.design.products(force)
+        penalty = objective.penalty[self._features]
+        slope[:, self._features] -= penalty * self._fit.coef[:, objective.free :]
         return slope
 
     @cached_property
-    def _z(self) -> np.ndarray:
-        return self._pool.gather(self._fit.units)
-
-    @cached_property
     def weights(self) -> np.ndarray:
-        """``v h``, shape (C, n), or (1, n) where it is the same for all outputs."""
+        """Curvature of the weighted losses, shape (C, n), or (1, n) where it is the same for all outputs."""
         objective = self._objective
         v = objective.design.weights
         if objective.smooth.quadratic:
@@ -209,130 +178,56 @@ class LocalQuadratic:
 
     @cached_property
     def own(self) -> Blocks:
-        """The Hessian within every unit."""
-        objective = self._objective
-        sums = self._rows[:, 0] if objective.free and "_rows" in vars(self) and not objective.smooth.quadratic else None
-        return self._blocks.own(objective.design, self.weights, sums, objective.penalty)
+        """About the Hessian within every unit."""
+        mean = self.weights.sum(axis=1)
+        return self._blocks.scaled(mean, self._objective.penalty)
 
-    @cached_property
-    def left(self) -> Blocks:
-        """What the chosen units leave of every unit."""
-        half = self._root @ self._rows
-        return self._blocks.reduce(self.own, half)
+    def exact_own(self) -> np.ndarray:
+        """The second derivative along every column, shape (C, d)."""
+        return self._objective.design.squares(self.weights) + self._objective.penalty
 
     def own_gains(self) -> np.ndarray:
         """What each unit gains if it alone moves, shape (U,)."""
-        return self._blocks.gains(self.slope, self.own, self.own, self._bounds)
+        return self._blocks.gains(self.slope, self.own, self.own, self._objective.bounds)
 
+    @cached_property
     def refit_gains(self) -> np.ndarray:
         """What each unit gains if the chosen ones move with it, shape (U,)."""
-        return self._blocks.gains(self.slope, self.left, self.own, self._bounds)
+        left = self._blocks.reduce(self.own, self._half) if len(self._features) else self.own
+        return self._blocks.gains(self.slope, left, self.own, self._objective.bounds)
 
-    def removal_costs(self) -> np.ndarray:
-        """What removing each chosen unit costs, in the order of the fit, shape (k,)."""
-        return np.array([self._removal(unit)[0] for unit in self._fit.units])
+    def refined_gains(self, units: list[int]) -> np.ndarray:
+        """The same for a few units of one column each, by the Hessian itself, shape (b,)."""
+        unknown = [unit for unit in units if unit not in self._refined]
+        if unknown:
+            self._refined.update(zip(unknown, self._refine(unknown).tolist(), strict=True))
+        return np.array([self._refined[unit] for unit in units])
 
-    def exchanges(self) -> Iterator[tuple[int, float, np.ndarray]]:
-        """For each chosen unit: what removing it costs, and what each unit gains afterwards, shape (U,)."""
-        if self._objective.units.single:
-            yield from self._line_exchanges()
-            return
-        for unit in self._fit.units:
-            cost, positions, force, root = self._removal(unit)
-            shared = self._projected[:, positions]
-            slope = self.slope + (force[:, None, :] @ shared)[:, 0]
-            left = self._blocks.reduce(self.left, root.transpose(0, 2, 1) @ shared, 1.0)
-            yield unit, cost, self._blocks.gains(slope, left, self.own, self._bounds)
-
-    def _line_exchanges(self) -> Iterator[tuple[int, float, np.ndarray]]:
-        """The same where every unit is a single column, for many chosen ones at a time."""
-        free = self._objective.free
-        coef = self._fit.coef[:, free:]
-        variance = np.einsum("cpi,cpi->ci", self._root, self._root)[:, free:]
-        force = coef / variance
-        costs = 0.5 * np.sum(coef * force, axis=0)
-        at_once = max(1, EXCHANGE_NUMBERS // self.slope.size)
-        for start in range(0, len(costs), at_once):
-            some = slice(start, start + at_once)
-            shared = self._projected[:, free:][:, some]
-            slope = self.slope[:, None] + force[:, some, None] * shared
-            given_back = shared * shared / variance[:, some, None]
-            gains = self._blocks.gains_on_lines(slope, self.left, given_back, self.own, self._bounds)
-            yield from zip(self._fit.units[some], costs[some].tolist(), gains, strict=True)
-
-    def _removal(self, unit: int) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Cost of a removal, the positions of its coefficients, ``(A_ii)^-1 w_i`` and a root of ``(A_ii)^-1``."""
-        positions = self._objective.free + np.flatnonzero(self._objective.units.owner[self._features] == unit)
-        # Columns of M at these positions: a thin factor of A_ii, whose own inverse is a root of (A_ii)^-1.
-        root = np.linalg.inv(np.linalg.qr(self._root[:, :, positions], mode="r"))
-        coef = self._fit.coef[:, positions]
-        half = (root.transpose(0, 2, 1) @ coef[:, :, None])[:, :, 0]
-        return 0.5 * float(np.sum(half * half)), positions, (root @ half[:, :, None])[:, :, 0], root
-
-    @cached_property
-    def _rows(self) -> np.ndarray:
-        """Products of the intercept and the chosen columns with every column, shape (C, q, d)."""
+    def _refine(self, units: list[int]) -> np.ndarray:
         objective = self._objective
-        if objective.smooth.quadratic:
-            rows = np.zeros((1, len(self._z), objective.design.n_features))
-            rows[0, objective.free :] = self._gram.rows(self._features)
-        else:
-            rows = self._rows_and_slope()
-        for position, feature in enumerate(self._features, objective.free):
-            rows[:, position, feature] += objective.penalty[feature]
-        return rows * self._moving[:, :, None]
-
-    def _rows_and_slope(self) -> np.ndarray:
-        """The rows without penalty; slopes come along if they are not known yet, which saves a pass over X."""
-        left = [self._z * row for row in self.weights]
-        shape = len(left), len(self._z), self._objective.design.n_features
-        if "slope" in vars(self):
-            return self._objective.design.products(np.concatenate(left)).reshape(shape)
-        products = self._objective.design.products(np.concatenate([self._force, *left]))
-        outputs = len(products) - len(left) * len(self._z)
-        self.slope = self._slope_from(products[:outputs])
-        return products[outputs:].reshape(shape)
+        features = objective.units.of(units)
+        z, chosen = objective.design.columns(features), self._pool.gather(self._fit.units)
+        penalty = np.concatenate([objective.free_penalty, objective.penalty[self._features]])
+        left, own = np.empty((len(self.weights), len(features))), np.empty((len(self.weights), len(features)))
+        for output, row in enumerate(self.weights):
+            hessian = weighted_gram(chosen, row)
+            hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
+            cross = (chosen * row) @ z.T
+            own[output] = np.einsum("bn,bn,n->b", z, z, row) + objective.penalty[features]
+            left[output] = own[output] - np.einsum("qb,qb->b", cross, np.linalg.solve(hessian, cross))
+        slope = feasible_slope(self.slope, objective.bounds)[:, features]
+        return _line_gains(slope, left, own, _of(objective.bounds, features))
 
     @cached_property
-    def _root(self) -> np.ndarray:
-        """Triangular M with ``A = M' M``, shape (C, q, q)."""
-        hessian = np.stack([weighted_gram(self._z, row) for row in self.weights])
-        size = hessian.shape[1]
-        diagonal = np.einsum("cii->ci", hessian) + self._penalty
-        # Columns without curvature are left as they are.
-        scale = np.where(diagonal > 0, diagonal, 1.0) ** -0.5
-        moving = scale * self._moving
-        scaled = hessian * moving[:, :, None] * moving[:, None, :]
-        damping = DEPENDENT_BELOW
-        while True:
-            scaled[:, range(size), range(size)] = 1.0 + damping
-            try:
-                return np.linalg.inv(np.linalg.cholesky(scaled)) * scale[:, None, :]
-            except np.linalg.LinAlgError:
-                damping *= 100.0
-
-    @cached_property
-    def _inverse(self) -> np.ndarray:
-        """A, shape (C, q, q)."""
-        return self._root.transpose(0, 2, 1) @ self._root
-
-    @cached_property
-    def _moving(self) -> np.ndarray:
-        """Which coefficients are not held by a bound, shape (C, q) or (1, q)."""
-        objective = self._objective
-        moving = np.ones((len(self.weights), len(self._z)), dtype=bool)
-        if objective.bounds is not None:
-            coef, slope = self._fit.coef[:, objective.free :], self.slope[:, self._features]
-            lower, upper = (bound[self._features] for bound in objective.bounds)
-            held = ((coef <= lower) & (slope < 0)) | ((coef >= upper) & (slope > 0))
-            moving[:, objective.free :] = ~held.any(axis=0) if len(moving) == 1 else ~held
-        return moving
-
-    @cached_property
-    def _projected(self) -> np.ndarray:
-        """``A H_S:``, shape (C, q, d)."""
-        return self._inverse @ self._rows
-
-    @property
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
-        return self._objective.bounds
+    def _half(self) -> np.ndarray:
+        """``M c G_S:`` with ``M' M`` the inverse of the Hessian's block on S, shape (C, q, d)."""
+        rows = self._gram.rows(self._features)
+        mean = self.weights.sum(axis=1)
+        penalty = self._objective.penalty[self._features]
+        block = rows[:, self._features]
+        halves = []
+        for curvature in mean:
+            hessian = curvature * block
+            hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
+            halves.append(np.linalg.solve(np.linalg.cholesky(hessian), curvature * rows))
+        return np.stack(halves)

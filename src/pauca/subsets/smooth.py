@@ -1,9 +1,10 @@
-"""A model of any convex loss kept fitted while units come and go: quadratics rank, refits decide."""
+"""A model of any convex loss kept fitted while units come and go: quadratics rank, previews and refits decide."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,12 +12,12 @@ from pauca.constraints.units import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
-from pauca.solvers.newton import minimise
-from pauca.subsets.base import digest
-from pauca.subsets.coordinate_search import coordinate_gains
-from pauca.subsets.engine import AdditionScores, RefittedSubset, Shortlist, SubsetCache
-from pauca.subsets.fits import Fit, Fits, RecentTable, diverged, quadratic_removal_costs
-from pauca.subsets.local_quadratic import Blocks, LocalQuadratic, UnitBlocks, feasible_slope
+from pauca.subsets.base import SLACK, Swap, digest, is_lower
+from pauca.subsets.coordinate_search import CoordinateSearch
+from pauca.subsets.engine import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
+from pauca.subsets.fits import Fit, Fits, RecentTable, Solved, diverged
+from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
+from pauca.subsets.swap_search import SwapSearch
 
 # A filled subset holds the columns of X twice: pooled, and gathered for the refit.
 FILLED_ARRAYS = 2
@@ -26,11 +27,21 @@ FILLED_ARRAYS = 2
 SUSPICIOUS_BELOW = 1e-5
 NEARLY_PERFECT = 1e-3
 
-# Local quadratics kept, the run's own and those of its scouts: so many, but no more than take this many bytes beyond
-# the run's own. Each holds up to three arrays of the size of the chosen rows of the Gram matrix.
+# Local quadratics kept: that of the run's own model, and those of its scouts and look-ahead.
 KEPT_QUADRATICS = 6
-QUADRATICS_BYTES = 1 << 28
-ARRAYS_EACH = 3
+
+# Candidates whose curvature is computed exactly before they are ranked for previews; the most that are previewed; and
+# at least so many, since estimates of correlated columns differ from their gains.
+REFINED = 32
+MOST_PREVIEWS = 16
+LEAST_PREVIEWS = 4
+
+# The range of the calibration of a column: what it alone gains from the empty model over what the quadratic promises.
+CALIBRATION_RANGE = (1e-3, 1e6)
+
+# Of the best previews so many are refitted before one is chosen, if they gain more than this share of the best.
+EXACT_OF_CLOSE = 3
+CLOSE = 0.95
 
 
 class SmoothCache(SubsetCache):
@@ -41,9 +52,8 @@ class SmoothCache(SubsetCache):
         self.objective = objective
         self.fits = Fits(objective)
         self.gram = GramRows(objective.design)
-        self.blocks = UnitBlocks(objective.units, objective.design.usable)
+        self.blocks = UnitBlocks(objective.units, objective.design)
         self._quadratics = RecentTable[LocalQuadratic]()
-        self._own: Blocks | None = None
 
     def quadratic(self, fit: Fit) -> LocalQuadratic:
         """The quadratic around a fit."""
@@ -51,14 +61,32 @@ class SmoothCache(SubsetCache):
         found = self._quadratics.get(key)
         if found is None:
             found = LocalQuadratic(self.fits, fit, self.blocks, self.gram)
-        each = ARRAYS_EACH * 8 * max(1, fit.coef.size) * self.objective.design.n_features
-        self._quadratics.keep(key, found, min(KEPT_QUADRATICS, 1 + QUADRATICS_BYTES // each))
-        if self.objective.smooth.quadratic:
-            # The Hessian is the same everywhere.
-            if self._own is None:
-                self._own = found.own
-            found.own = self._own
+        self._quadratics.keep(key, found, KEPT_QUADRATICS)
         return found
+
+    def coordinate_search(self, fit: Fit) -> CoordinateSearch:
+        """Searches along single columns from a fit of one output."""
+        return CoordinateSearch(self.objective, *self.fits.on_rows(fit))
+
+    @cached_property
+    def calibration(self) -> np.ndarray:
+        """What each unit gains from the empty model over what the quadratic promises, shape (U,).
+
+        Of rare or skewed columns the quadratic knows little. Their ratio is found once, by a search along each column
+        whose gain has no finite ceiling; all others have one.
+        """
+        objective, null = self.objective, self.fits.null
+        ratio = np.ones(len(objective.units))
+        if not objective.units.single or objective.n_outputs > 1 or objective.smooth.quadratic:
+            return ratio
+        quadratic, search = self.quadratic(null), self.coordinate_search(null)
+        slope, curvature = feasible_slope(quadratic.slope, objective.bounds)[0], quadratic.own[0][0, :, 0, 0]
+        features = np.flatnonzero(self.blocks.usable & (slope != 0))
+        ceiling = search.ceiling(slope[features], curvature[features], features)
+        features = features[~np.isfinite(ceiling)]
+        gains = search.all_gains(features, slope[features], curvature[features])
+        ratio[features] = np.clip(gains * curvature[features] / (0.5 * slope[features] ** 2), *CALIBRATION_RANGE)
+        return ratio
 
 
 class SmoothSubset(RefittedSubset[SmoothCache]):
@@ -155,49 +183,108 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         small = replaced is not None or nearly_perfect or self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
         return (small or bool(self.objective.ridge)) and self._cache.fits.pool.is_redundant(unit, others)
 
-    def _score_additions(self, rule: str, addable: np.ndarray) -> AdditionScores:
+    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None) -> AdditionScores:
         quadratic, objective = self._quadratic, self.objective
         if rule == "refit":
-            return AdditionScores(quadratic.refit_gains(), exact=False)
+            return AdditionScores(self._preview_gains(addable, slack), exact=True)
         if rule == "gradient":
             slope = feasible_slope(quadratic.slope, objective.bounds) * objective.design.spread
             return AdditionScores(objective.units.totals(np.einsum("cj,cj->j", slope, slope)), exact=True)
         if not objective.units.single or objective.n_outputs > 1:
             return AdditionScores(quadratic.own_gains(), exact=False)
-        curvature = quadratic.own[0][0, :, 0, 0]
         slope = np.where(addable, feasible_slope(quadratic.slope, objective.bounds)[0], np.nan)
+        curvature = quadratic.exact_own()[0] if slack is None else quadratic.own[0][0, :, 0, 0]
+        likely = None if slack is None else slack * self._cache.calibration * quadratic.own_gains()
         price = self.limits.per_price(np.ones(len(addable))) ** -1
-        return AdditionScores(coordinate_gains(objective, quadratic.scores[0], slope, curvature, price), exact=True)
+        search = self._cache.coordinate_search(self._fit)
+        return AdditionScores(search.best_gains(slope, curvature, price, likely), exact=True)
 
-    def _gain_alone(self, unit: int) -> float:
-        columns = self._cache.fits.pool.gather([unit])[self.objective.free :]
-        features = self.objective.units.of([unit])
-        scores = self._quadratic.scores
-        problem = self.objective.restricted(columns, features, offset=scores)
-        start = np.zeros((self.objective.n_outputs, len(features)))
-        before = problem.value(start, np.zeros_like(scores))
-        return before - minimise(problem, start).value
+    def _preview_gains(self, addable: np.ndarray, slack: float | None) -> np.ndarray:
+        """What each unit gains after a refit: exact for the few that are best, minus infinity for the unlikely."""
+        gains = np.full(len(addable), -np.inf)
+        found = self._previews(self._fit, addable, slack)
+        gains[list(found)] = [self.value - preview.value for preview in found.values()]
+        close = highest_scores(self.limits.per_price(gains), EXACT_OF_CLOSE)
+        for unit in close:
+            if gains[unit] > CLOSE * gains[close[0]]:
+                gains[unit] = self.decrease(unit)
+        return gains
+
+    def _previews(
+        self, fit: Fit, addable: np.ndarray, slack: float | None = SLACK, at_least: float = np.inf
+    ) -> dict[int, Solved]:
+        """Previews of a fit with each of the units that are likely to gain most per price.
+
+        They are taken in the order of the estimates until ``slack`` times the next one is below the best gain, and
+        below ``at_least``; None: all.
+        """
+        fits, per_price = self._cache.fits, self.limits.per_price
+        likely = self._likely_gains(fit, addable, None if slack is None else MOST_PREVIEWS)
+        units, found = list(likely), dict[int, Solved]()
+        best = 0.0
+        while len(found) < len(units):
+            some = units[len(found) : len(found) + LEAST_PREVIEWS]
+            if slack is not None and found and slack * likely[some[0]] < min(best, at_least):
+                break
+            found.update(zip(some, fits.preview_additions(fit, some), strict=True))
+            gains = np.array([fit.value - found[unit].value for unit in some])
+            best = max(best, float(per_price(gains, some).max()))
+        return found
+
+    def _likely_gains(self, fit: Fit, addable: np.ndarray, most: int | None) -> dict[int, float]:
+        """Estimated gains per price of the units that are likely to gain most when all are refitted, highest first."""
+        cache, limits = self._cache, self.limits
+        quadratic = cache.quadratic(fit)
+        gains = np.where(addable, limits.per_price(cache.calibration * quadratic.refit_gains), -np.inf)
+        units = highest_scores(gains, len(gains) if most is None else REFINED)
+        if most is not None and self.objective.units.single:
+            refined = limits.per_price(cache.calibration[units] * quadratic.refined_gains(units), units)
+            order = np.argsort(-refined, kind="stable")[:most]
+            return {units[place]: float(refined[place]) for place in order}
+        return {unit: float(gains[unit]) for unit in units[:most]}
 
     def _removal_estimates(self, units: Sequence[int]) -> np.ndarray:
         """What removing each of some chosen units costs to second order."""
         if not units:
             return np.zeros(0)
-        if self.objective.smooth.flat or self.objective.bounds is not None:
-            costs = self._quadratic.removal_costs()
-        else:
-            costs = quadratic_removal_costs(self._cache.fits, self._fit)
+        costs = self._cache.fits.removal_costs(self._fit)
         return costs[np.searchsorted(self._fit.units, units)]
+
+    def _gain_alone(self, unit: int) -> float:
+        return self._cache.fits.gain_alone(self._fit, unit)
 
     def _zero_costs(self, units: list[int], at_most: float) -> dict[int, float]:
         return {unit: self._zero_cost(unit) for unit in units}
 
     def _zero_cost(self, unit: int) -> float:
-        fits, objective = self._cache.fits, self.objective
-        features = objective.units.of(self._fit.units)
+        objective = self.objective
         coef = self._fit.coef.copy()
-        coef[:, objective.free :][:, objective.units.owner[features] == unit] = 0.0
-        problem = objective.restricted(fits.pool.gather(self._fit.units), features)
-        return max(problem.value(coef, problem.scores(coef)) - self.value, 0.0)
+        coef[:, objective.free :][:, objective.units.owner[objective.units.of(self._fit.units)] == unit] = 0.0
+        return max(self._cache.fits.value_at(self._fit, coef) - self.value, 0.0)
 
-    def _swap_estimates(self) -> Iterator[tuple[int, float, np.ndarray]]:
-        return self._quadratic.exchanges() if self.support else iter(())
+    # Swaps: a unit is added and another dropped. No swap gains more than its addition, so few additions matter.
+
+    def _find_swap(self) -> Swap | None:
+        if not self.support:
+            return None
+        search = SwapSearch(self._cache.fits, self._fit)
+        mask = self.usable & self.limits.startable(len(self.usable))
+        mask[self.support] = False
+        search.previews = self._previews(self._fit, mask, at_least=search.cheapest)
+        allowed = {out: self._may_replace(out) for out in self.support}
+        for out, into in search.likely(lambda out, into: bool(allowed[out][into])):
+            decrease = self.value - self._cache.fits.of(search.swapped(out, into), search.previews[into]).value
+            if is_lower(self.value - decrease, self.value, self.negligible) and not self._is_redundant(into, out):
+                return Swap(out, into, decrease)
+        return None
+
+    def replacements(self, count: int) -> dict[int, list[Swap]]:
+        found: dict[int, list[Swap]] = {}
+        for out in self.support:
+            rest = self._cache.fits.of(frozenset(self.support) - {out}, self._fit)
+            likely = self._previews(rest, self._may_replace(out))
+            nearest = sorted(likely, key=lambda unit: (likely[unit].value, unit))
+            nearest = nearest[: count + self.shortlist.extra_replacements]
+            swaps = [self._refitted_swap(out, into) for into in nearest]
+            found[out] = sorted(swaps, key=lambda swap: (-swap.decrease, swap.into))[:count]
+        return found

@@ -1,0 +1,74 @@
+"""Swaps by add-then-drop: previews of the model with one unit more, and what each of the others would cost there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pauca.subsets.fits import Fit, Fits, Solved
+
+# Swaps that are refitted before none is taken to help.
+MOST_REFITTED = 4
+
+# A removal is expected to cost at least this share of what its calibrated estimate says.
+LEAST_COST_SHARE = 0.8
+
+
+class SwapSearch:
+    """Estimates of all swaps between the units of a fit and a few others.
+
+    With unit j added, dropping i costs about ``w_i' (A_ii)^-1 w_i / 2``, with A the inverse Hessian there. Second order
+    may be far off for strong units, so it is calibrated by what dropping i from the fit itself costs in truth.
+    """
+
+    def __init__(self, fits: Fits, fit: Fit) -> None:
+        self._fits = fits
+        self._fit = fit
+        self._costs = np.maximum(fits.removal_costs(fit), np.finfo(float).tiny)
+        self._factor = np.ones(len(fit.units))
+        self.cheapest = float(self._costs.min())
+        """What dropping a unit costs at least, to second order."""
+        self.previews: dict[int, Solved] = {}
+        """Previews of the fit with one more unit, by that unit."""
+
+    def swapped(self, out: int, into: int) -> frozenset[int]:
+        """The support after a swap."""
+        return frozenset(self._fit.units) - {out} | {into}
+
+    def likely(self, allowed: Callable[[int, int], bool]) -> list[tuple[int, int]]:
+        """The swaps (out, into) that are likely to lower the value, the likeliest first, to be refitted."""
+        units, value = self._fit.units, self._fit.value
+        added = {into: preview.value for into, preview in self.previews.items() if preview.value < value}
+        mask = np.array([[allowed(out, into) for out in units] for into in added]).reshape(len(added), len(units))
+        if not mask.any():
+            return []
+        costs = np.array([self._costs_beside(into) for into in added])
+        gains = np.array([value - there for there in added.values()])
+        known: set[int] = set()
+        while True:
+            left = np.where(mask, gains[:, None] - costs * self._factor, -np.inf)
+            best = np.argsort(-left, axis=None, kind="stable")[:MOST_REFITTED]
+            pairs = [divmod(int(place), len(units)) for place in best]
+            pairs = [(into, out) for into, out in pairs if self._may_help(gains[into], left[into, out])]
+            unknown = [out for _, out in pairs if out not in known]
+            if not unknown:
+                names = list(added)
+                return [(units[out], names[into]) for into, out in pairs]
+            known.add(unknown[0])
+            self._calibrate(unknown[0])
+
+    def _costs_beside(self, into: int) -> np.ndarray:
+        """What dropping each unit of the fit costs to second order once another was added."""
+        preview = self.previews[into]
+        costs = self._fits.removal_costs(preview)
+        return costs[[place for place, unit in enumerate(preview.units) if unit != into]]
+
+    def _calibrate(self, position: int) -> None:
+        """Compare the estimate of a removal with a preview of the model without the unit."""
+        rest = frozenset(self._fit.units) - {self._fit.units[position]}
+        cost = max(self._fits.preview(self._fit, rest).value - self._fit.value, 0.0)
+        self._factor[position] = cost / self._costs[position]
+
+    def _may_help(self, gain: float, left: float) -> bool:
+        return left > -np.inf and gain - LEAST_COST_SHARE * (gain - left) > 0

@@ -1,0 +1,86 @@
+"""How many threads the BLAS takes: one for small products, as many as the user allows for large ones.
+
+Threads that wait for the next small product spin, and take longer to start than it takes: fits of small tables were
+three to nine times slower with two threads than with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, get_ident
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+# Products of fewer multiplications than this are faster on one thread.
+LARGE_PRODUCT = 1 << 22
+
+
+class BlasThreads:
+    """The thread counts of all BLAS libraries, which are the same for all threads of this process.
+
+    The first thread that fits sets them, and sets them back when its fit ends; fits that run in other threads at the
+    same time leave them alone.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._libraries: list[Any] | None = None
+        self._of_user: list[int] = []
+        self._owner: int | None = None
+        self._depth = 0
+
+    @contextmanager
+    def single(self) -> Iterator[None]:
+        """A context of small products: one thread."""
+        if not self._enter():
+            yield
+            return
+        try:
+            yield
+        finally:
+            self._leave()
+
+    @contextmanager
+    def many(self, multiplications: int) -> Iterator[None]:
+        """A product within ``single``: with the user's number of threads if it is large."""
+        if multiplications < LARGE_PRODUCT or self._owner != get_ident():
+            yield
+            return
+        self._set(single=False)
+        try:
+            yield
+        finally:
+            self._set(single=True)
+
+    def _enter(self) -> bool:
+        """Whether this thread sets the numbers."""
+        with self._lock:
+            if self._owner is None:
+                if self._libraries is None:
+                    # Finding the libraries takes longer than many a fit.
+                    self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                self._owner = get_ident()
+                self._of_user = [library.get_num_threads() for library in self._libraries]
+                self._set(single=True)
+            elif self._owner != get_ident():
+                return False
+            self._depth += 1
+            return True
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._depth -= 1
+            if not self._depth:
+                self._set(single=False)
+                self._owner = None
+
+    def _set(self, *, single: bool) -> None:
+        assert self._libraries is not None
+        for library, of_user in zip(self._libraries, self._of_user, strict=True):
+            if of_user > 1:
+                library.set_num_threads(1 if single else of_user)
+
+
+blas_threads = BlasThreads()
