@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from judges import SMOOTH, correlated, refit
 
 import pauca
 from pauca import SparseClassifier, SparseRegressor
@@ -126,8 +127,10 @@ def test_time_ends_a_proof_with_a_bound():
         (lambda X, y: SparseRegressor(k=2, bounds=(0, None)).fit(X, y), "bounds"),
         (lambda X, y: SparseRegressor(k=2, feature_groups=np.arange(12) // 2).fit(X, y), "feature_groups"),
         (lambda X, y: SparseRegressor(k=2).fit(X, np.column_stack([y, X[:, 0]])), "one output"),
-        (lambda X, y: SparseRegressor(k=2, loss="huber").fit(X, y), "squared error"),
-        (lambda X, y: SparseClassifier(k=2).fit(X, y > 0), "squared error"),
+        (lambda X, y: SparseRegressor(k=2, loss="huber").fit(X, y), "need a ridge"),
+        (lambda X, y: SparseClassifier(k=2).fit(X, y > 0), "need a ridge"),
+        (lambda X, y: SparseRegressor(k=2, loss="absolute_error", ridge=0.1).fit(X, y), "smooth losses"),
+        (lambda X, y: SparseClassifier(k=2, ridge=0.1).fit(X, np.digitize(y, [-10, 10])), "two classes"),
     ],
 )
 def test_where_there_is_no_bound_it_says_why(make, words):
@@ -222,3 +225,21 @@ def test_wide_tables_are_bounded_over_all_columns(monkeypatch, always):
         assert forward.path_[k].objective == pytest.approx(best.path_[k].objective, rel=1e-8)
         assert certificate.lower_bound[k] == pytest.approx(best.path_[k].objective, rel=2e-6)
     assert "more rows than columns" in SparseRegressor(k=2).fit(X, y).certify().reason
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"always": [2], "never": [0]}])
+@pytest.mark.parametrize("name", ["log_loss", "poisson", "huber", "squared hinge"])
+def test_other_losses_with_a_ridge_against_enumeration(name, options):
+    kind, ridge = SMOOTH[name], 0.05
+    X, y = correlated(kind, n=40, d=6, rho=0.8, seed=2)
+    X = X / X.std(axis=0)
+    model = kind.estimator(k=4, ridge=ridge, method="forward", **options).fit(X, y)
+    certificate = model.certify(time_limit=None)
+    allowed = [j for j in range(6) if j not in options.get("never", [])]
+    for k in range(1, 5):
+        subsets = [S for S in itertools.combinations(allowed, k) if set(options.get("always", [])) <= set(S)]
+        center = options.get("fit_intercept", True)
+        best = min(refit(kind, X, y, S, ridge=ridge, center=center)[0] for S in subsets)
+        assert certificate.lower_bound[k] <= best * (1 + 1e-8)
+        assert certificate.proved[k]
+        assert model.path_[k].objective == pytest.approx(best, rel=2e-6)

@@ -99,7 +99,8 @@ def _fit(fit: argparse.ArgumentParser) -> None:
         "--certify",
         type=_number(0, above=True),
         metavar="S",
-        help="after the fit, spend up to S seconds on proving the models to be best; for squared_error",
+        help="after the fit, spend up to S seconds on proving the models to be best; losses other than squared_error "
+        "need --ridge",
     )
     add("--json", action="store_true", help="print one JSON object instead of the summary")
     _table_options(fit.add_argument_group("table"))

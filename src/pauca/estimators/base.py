@@ -164,8 +164,8 @@ class SparseModel(FittedModel):
 
         The tree of each size is searched until its model is proved to be best, or until the time is up. Where a better
         model turns up, it takes the place of the one on the path. For squared error of one output, with a ridge or with
-        more rows than columns; elsewhere ``reason`` says why there is no bound. The data of the fit are read once more,
-        as by ``alternatives``.
+        more rows than columns, and for other smooth losses with a ridge; elsewhere ``reason`` says why there is no
+        bound. The data of the fit are read once more, as by ``alternatives``.
 
         Parameters
         ----------
@@ -197,8 +197,8 @@ class SparseModel(FittedModel):
     def pool(self, within: float = 0.01, *, time_limit: float | None = 10.0) -> Pool:
         """All models of the same size whose objective is close to the best: several good models instead of one.
 
-        The search is that of ``certify``, and has the same conditions; a ``ValueError`` says which of them does not
-        hold. The data of the fit are read once more, as by ``alternatives``.
+        For squared error. The search is that of ``certify``, and has the same conditions; a ``ValueError`` says which
+        of them does not hold. The data of the fit are read once more, as by ``alternatives``.
 
         Parameters
         ----------

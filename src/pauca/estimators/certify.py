@@ -20,6 +20,7 @@ from pauca.search.history import History
 from pauca.search.problem import LinearProblem, SearchRun
 from pauca.subsets.base import Subset, is_lower
 from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.subsets.smooth import SmoothSubset
 from pauca.threads import blas_threads
 
 # A fit on at most this many columns proves its models.
@@ -99,7 +100,7 @@ def certificate_of(
     if not history.proofs and history.no_proof is None:
         return None
     subset = run.subset
-    chosen = candidates(subset) if isinstance(subset, LeastSquaresSubset) else np.zeros(0)
+    chosen = candidates(subset) if isinstance(subset, LeastSquaresSubset | SmoothSubset) else np.zeros(0)
     limits = subset.limits
     limited = limits.budget is not None or limits.kind is not None
     proofs = {size: _for_model(proof, models[size]) for size, proof in history.proofs.items()}

@@ -26,7 +26,8 @@ class Exact(GrowingMethod):
     A search that is stopped, by ``time_limit``, a callback or Ctrl-C, keeps the models and the bounds found so far:
     ``certificate_`` says how far from the best each model can be at most.
 
-    For squared error with a single output, with a ridge or with more rows than (linearly independent) columns. With ten
+    For squared error with a single output, with a ridge or with more rows than (linearly independent) columns; and for
+    other smooth losses of one output or two classes with a ridge, on tables that are not large. With ten
     features of a hundred a proof takes a fraction of a second as a rule; where columns are many or nearly dependent,
     and the ridge is small, it may take for ever, and the bound is then what you get.
 

@@ -15,10 +15,12 @@ from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_s
 from pauca.relaxations.engine import compiled_engine
 from pauca.relaxations.perspective import Quadratic
 from pauca.relaxations.proof import PROVED_WITHIN, SizeProof
+from pauca.relaxations.smooth import SmoothForest, SmoothProblem
 from pauca.relaxations.tree import BETTER_BY, Forest, Incumbent
 from pauca.relaxations.wide import root_bounds
 from pauca.subsets.base import Subset
 from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.subsets.smooth import SmoothSubset
 from pauca.tolerances import COPY_ABOVE
 
 # Up to this many columns all sizes share one Gram matrix; beyond, what is left of every size after a first bound has
@@ -35,10 +37,19 @@ GRAM_ROWS = 512
 # Where rounding can add more than this share of the empty model's value to a bound, there is none worth the name.
 MOST_SLACK = 1e-4
 
+# Columns of a smooth loss are gathered for the proof, up to this many numbers (64 MB).
+MOST_GATHERED = 1 << 23
+
 NOT_SUPPORTED = (
-    "no lower bound is known for this problem: proofs are for squared error of one output, without feature_groups "
+    "no lower bound is known for this problem: proofs are for one output or two classes, without feature_groups "
     "(max_per_group is fine) and without bounds on coefficients"
 )
+NOT_SMOOTH = "no lower bound is known for this problem: proofs are for smooth losses, and pools for squared error"
+LOSS_WITHOUT_RIDGE = (
+    "no lower bound exists: losses other than squared error need a ridge for one. Set a small ridge, such as "
+    "ridge=1e-2 on standardised columns"
+)
+LOSS_TOO_LARGE = "no lower bound was computed: for losses other than squared error the table is too large"
 NO_RIDGE = (
     "no lower bound exists: without a ridge there must be more rows than columns, and the columns must be linearly "
     "independent. Set a small ridge, such as ridge=1e-3 on standardised columns, or leave out columns"
@@ -55,7 +66,7 @@ class _Part:
 
     columns: np.ndarray
     """The columns of the trees among those of X."""
-    forest: Forest
+    forest: Forest | SmoothForest
 
 
 class Proving:
@@ -67,18 +78,22 @@ class Proving:
 
     def __init__(self, subset: Subset, models: Mapping[int, Snapshot], within: float | None = None) -> None:
         """Start the proofs of ``models``; raises ``NoBoundError`` where there is no bound."""
-        if not isinstance(subset, LeastSquaresSubset):
-            raise NoBoundError(NOT_SUPPORTED)
-        self._subset, self._within = subset, within
-        self._n_rows = subset.objective.design.n_rows
-        self._columns = candidates(subset)
-        if not len(self._columns):
-            raise NoBoundError(NO_RIDGE)
         least = max(1, len(subset.limits.always))
         self._waiting = {size: model for size, model in models.items() if size >= least}
         self._roots: dict[int, float] = {}
         self._parts: list[_Part] = []
         self._of_size: dict[int, _Part] = {}
+        self._within = within
+        if isinstance(subset, SmoothSubset):
+            self._add_smooth_part(subset)
+            return
+        if not isinstance(subset, LeastSquaresSubset):
+            raise NoBoundError(NOT_SUPPORTED)
+        self._subset = subset
+        self._n_rows = subset.objective.design.n_rows
+        self._columns = candidates(subset)
+        if not len(self._columns):
+            raise NoBoundError(NO_RIDGE)
         if len(self._columns) <= MOST_DENSE:
             self._add_part(self._columns, self._waiting)
         elif not subset.objective.ridge:
@@ -209,6 +224,35 @@ class Proving:
         self._parts.append(part)
         self._of_size.update({one.size: part for one in incumbents})
 
+    def _add_smooth_part(self, subset: SmoothSubset) -> None:
+        """Trees of all sizes for a smooth loss."""
+        objective, limits = subset.objective, subset.limits
+        if objective.n_outputs > 1 or not objective.units.single or objective.bounds is not None:
+            raise NoBoundError(NOT_SUPPORTED)
+        if objective.smooth is not objective.loss or self._within is not None:
+            raise NoBoundError(NOT_SMOOTH)
+        if not objective.ridge:
+            raise NoBoundError(LOSS_WITHOUT_RIDGE)
+        columns = candidates(subset)
+        design = objective.design
+        if len(columns) * design.n_rows > MOST_GATHERED:
+            raise NoBoundError(LOSS_TOO_LARGE)
+        gathered = design.columns(columns).T
+        kept = _without_copies((gathered.T * design.weights) @ gathered, columns, limits)
+        columns, gathered = columns[kept], np.asfortranarray(gathered[:, kept])
+        problem = SmoothProblem(
+            gathered, objective.y[0], design.weights, objective.loss, objective.penalty[columns], objective.center
+        )
+        known = set(columns.tolist())
+        incumbents = [
+            Incumbent(size, float(model.value), tuple(np.searchsorted(columns, sorted(model.support)).tolist()))
+            for size, model in self._waiting.items()
+            if known.issuperset(model.support)
+        ]
+        part = _Part(columns, SmoothForest(problem, subset.null_value, incumbents, _restricted(limits, columns)))
+        self._parts.append(part)
+        self._of_size.update({one.size: part for one in incumbents})
+
 
 @dataclass(frozen=True, eq=False)
 class _DesignColumns:
@@ -239,13 +283,13 @@ class _DesignColumns:
         return design.products((target - fits) * design.weights), squares
 
 
-def _wants_more(forest: Forest, relative_gap: float, most_nodes: float) -> bool:
+def _wants_more(forest: Forest | SmoothForest, relative_gap: float, most_nodes: float) -> bool:
     return not forest.full and any(
         tree.nodes < most_nodes and tree.lower_bound < tree.value * (1 - relative_gap) for tree in forest.open
     )
 
 
-def candidates(subset: LeastSquaresSubset) -> np.ndarray:
+def candidates(subset: LeastSquaresSubset | SmoothSubset) -> np.ndarray:
     """The columns that may be chosen."""
     usable = subset.objective.design.usable & subset.limits.startable(subset.objective.design.n_features)
     return np.flatnonzero(usable)
