@@ -20,6 +20,7 @@ from benchmarks.imports import import_time
 from benchmarks.logistic import correlated_logistic, logistic
 from benchmarks.memory import memory
 from benchmarks.piecewise import lp
+from benchmarks.proofs import proofs, real_proofs
 from benchmarks.quality import correlated, optimum
 from benchmarks.report import Figure, table, verdict
 from benchmarks.results import compare, keep
@@ -40,6 +41,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "sparse": large_sparse,
     "correlated": correlated,
     "optimum": optimum,
+    "proofs": proofs,
     "log_loss": logistic,
     "correlated-logistic": correlated_logistic,
     "synthetic": synthetic,
@@ -58,6 +60,7 @@ ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
     "stream": stream,
     "two-stage": two_stage,
     "sensors": sensors,
+    "real-proofs": real_proofs,
 }
 ALL = (*SECTIONS, *ON_REAL_DATA)
 PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "numba", "abess", "celer", "python-crfsuite")
@@ -91,7 +94,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, some problems smaller")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"everything by default, or {', '.join(ALL)}")
     parser.add_argument("--only", action="append", default=[], metavar="section", help="the same as naming it")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder with libsvm/, text/ and sequence/")
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="folder with libsvm/, text/, sequence/, small/ and highdim/"
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
     parser.add_argument("--keep", action="store_true", help="write the figures to a file in benchmarks/results")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="print two kept files as ratios")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.relaxations.perspective import OUT, Quadratic, Relaxed, inverse_regular, relax
+from pauca.relaxations.perspective import MOST_STEPS, OUT, Quadratic, Relaxed, inverse_regular, relax
 
 EPS = float(np.finfo(float).eps)
 
 # Ascent steps; more gain next to nothing.
-ROUNDS = 8
+ROUNDS = 5
 
 # An ascent that closes less than this share of the gap is the last.
 LEAST_SHARE_CLOSED = 0.03
@@ -24,7 +24,7 @@ BARRIER = 1e-3
 FLOOR = 0.03
 SWEEPS = 2
 
-LINE_STEPS = (1.0, 0.5, 0.25, 0.1)
+LINE_STEPS = (1.0, 0.4)
 
 
 def is_safe(hessian: np.ndarray, diagonal: np.ndarray) -> bool:
@@ -158,7 +158,7 @@ def _search_line(
         return
     tries = np.concatenate([diagonal[rows] + step * (target - diagonal[rows]) for step in LINE_STEPS])
     again = np.tile(rows, len(LINE_STEPS))
-    found = relax(problem, tries, relaxed.pieces[again], left[again], np.full(len(again), np.inf))
+    found = relax(problem, tries, relaxed.pieces[again], left[again], np.full(len(again), np.inf), MOST_STEPS)
     best = found.bound.reshape(len(LINE_STEPS), -1).argmax(axis=0) * len(rows) + np.arange(len(rows))
     better = found.bound[best] > relaxed.bound[rows]
     diagonal[rows[better]] = tries[best[better]]

@@ -33,7 +33,7 @@ TIED_WITHIN = 1e-9
 MOST_AT_ONCE = 48
 
 # Roots are screened and their diagonals improved at most this often: with fewer columns a diagonal can be larger.
-ROOT_ROUNDS = 4
+ROOT_ROUNDS = 2
 
 # With two columns left to choose among few, all pairs cost less than a relaxation.
 PAIRED_AT_ONCE = 30
