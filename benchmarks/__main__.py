@@ -22,6 +22,7 @@ from benchmarks.memory import memory
 from benchmarks.piecewise import lp
 from benchmarks.proofs import proofs, real_proofs
 from benchmarks.quality import correlated, optimum
+from benchmarks.real import real
 from benchmarks.report import Figure, table, verdict
 from benchmarks.results import compare, keep
 from benchmarks.sampling import sampling
@@ -56,6 +57,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "import": import_time,
 }
 ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
+    "real": real,
     "table4": table4,
     "stream": stream,
     "two-stage": two_stage,
@@ -95,7 +97,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("sections", nargs="*", metavar="section", help=f"everything by default, or {', '.join(ALL)}")
     parser.add_argument("--only", action="append", default=[], metavar="section", help="the same as naming it")
     parser.add_argument(
-        "--data", type=Path, metavar="FOLDER", help="folder with libsvm/, text/, sequence/, small/ and highdim/"
+        "--data", type=Path, metavar="FOLDER", help="folder with libsvm/, risk/, small/, highdim/, text/ and sequence/"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
     parser.add_argument("--keep", action="store_true", help="write the figures to a file in benchmarks/results")

@@ -38,8 +38,8 @@ def prepared(data: Path, longest: int) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         vectorizer = TfidfVectorizer(ngram_range=(1, longest))
         for part in ("train", "test"):
-            texts, ratings = zip(*_texts(data / ARCHIVE, part), strict=True)
-            X = vectorizer.fit_transform(texts) if part == "train" else vectorizer.transform(texts)
+            documents, ratings = zip(*texts(data / ARCHIVE, part), strict=True)
+            X = vectorizer.fit_transform(documents) if part == "train" else vectorizer.transform(documents)
             order = np.random.default_rng(0).permutation(len(ratings))
             X = X[order]
             arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "y": np.array(ratings)[order]}
@@ -49,7 +49,7 @@ def prepared(data: Path, longest: int) -> Path:
     return folder
 
 
-def _texts(archive: Path, part: str) -> Iterator[tuple[str, float]]:
+def texts(archive: Path, part: str) -> Iterator[tuple[str, float]]:
     """Texts and ratings; a file is called ``aclImdb/train/pos/NUMBER_RATING.txt``."""
     if not archive.exists():
         raise SystemExit(f"{archive} is missing: --data takes a folder that holds it.")

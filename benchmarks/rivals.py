@@ -19,25 +19,25 @@ from benchmarks.problems import Problem
 
 def omp_fit(problem: Problem, k: int) -> Fit:
     """Orthogonal matching pursuit of scikit-learn."""
-    estimator = _module("sklearn.linear_model").OrthogonalMatchingPursuit
+    estimator = module("sklearn.linear_model").OrthogonalMatchingPursuit
     return lambda: _support(estimator(n_nonzero_coefs=k).fit(problem.X, problem.y))
 
 
 def abess_fit(problem: Problem, k: int) -> Fit:
     """Splicing as in abess, at one support size."""
-    estimator = _module("abess.linear").LinearRegression
+    estimator = module("abess.linear").LinearRegression
     return lambda: _support(estimator(support_size=k).fit(problem.X, problem.y))
 
 
 def abess_classes_fit(problem: Problem, k: int) -> LinearFit:
     """Splicing as in abess for logistic loss, at one support size."""
-    estimator = _module("abess.linear").LogisticRegression
+    estimator = module("abess.linear").LogisticRegression
     return lambda: Linear.of(estimator(support_size=k).fit(problem.X, (problem.y > 0).astype(int)))
 
 
 def celer_fit(problem: Problem, alpha: float, tol: float) -> Callable[[], Any]:
     """The Lasso of celer at one penalty; returns the fitted model, whose coefficients are compared."""
-    estimator = _module("celer").Lasso
+    estimator = module("celer").Lasso
     return lambda: estimator(alpha=alpha, tol=tol).fit(problem.X, problem.y)
 
 
@@ -45,7 +45,7 @@ def _support(fitted: Any) -> np.ndarray:
     return np.flatnonzero(fitted.coef_)
 
 
-def _module(name: str) -> Any:
+def module(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:

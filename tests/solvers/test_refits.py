@@ -605,13 +605,26 @@ def test_a_border_completes_a_hessian():
     np.testing.assert_allclose(problem.bordered(scores, whole[:, places[:, None], places], places), whole, rtol=1e-12)
 
 
+def test_a_border_completes_the_hessian_of_a_joint_loss():
+    rng = np.random.default_rng(0)
+    columns, y = rng.standard_normal((5, 30)), rng.integers(0, 3, 30).astype(float)
+    problem = Restricted(Multinomial(), Rows(y, np.full(30, 1 / 30)), columns, np.full(5, 0.1))
+    scores = rng.standard_normal((3, 30))
+    problem.gradient(np.zeros((3, 5)), scores)
+    whole = problem.hessian(scores, 0.0)
+    places = np.array([0, 2, 3])
+    within = (np.arange(3)[:, None] * 5 + places).ravel()
+    known = whole[:, within[:, None], within]
+    np.testing.assert_allclose(problem.bordered(scores, known, places), whole, rtol=1e-10, atol=1e-14)
+
+
 def test_the_guess_after_a_drop_is_the_minimum_of_squares():
     rng = np.random.default_rng(0)
     columns, y = rng.standard_normal((4, 30)), rng.standard_normal((2, 30))
     problem = Restricted(SquaredError(), Rows(y, np.full(30, 1 / 30)), columns, np.zeros(4))
     found = minimise(problem, np.zeros((2, 4)))
     for kept in ([0, 1, 3], [1, 2]):
-        guess = warm_start_near(found, np.arange(4), np.array(kept), free=0, curved=True, joint=False)
+        guess = warm_start_near(found, np.arange(4), np.array(kept), free=0, curved=True)
         rest = minimise(
             Restricted(SquaredError(), Rows(y, np.full(30, 1 / 30)), columns[kept], np.zeros(len(kept))), guess.coef * 0
         )

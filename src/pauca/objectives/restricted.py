@@ -42,12 +42,12 @@ class WarmStart:
 
 
 def warm_start_near(
-    minimum: Minimum, before: np.ndarray, features: np.ndarray, *, free: int, curved: bool, joint: bool
+    minimum: Minimum, before: np.ndarray, features: np.ndarray, *, free: int, curved: bool
 ) -> WarmStart:
     """A start for the columns ``features`` from the minimum on the columns ``before``.
 
     Coefficients of added columns start at zero. Where columns are removed, the others change as in the quadratic around
-    the minimum, if the loss is ``curved``; ``joint`` says that all outputs share one Hessian.
+    the minimum, if the loss is ``curved``.
     """
     positions, old = _shared(before, features, free)
     removed = np.delete(np.arange(minimum.coef.shape[1]), old)
@@ -62,10 +62,6 @@ def warm_start_near(
         )
         coef[:, positions] += change.reshape(len(coef), -1)
     start = WarmStart(coef) if len(removed) else WarmStart(coef, minimum.scores, minimum.value)
-    # With a joint Hessian, a block of it is useless unless all coefficients stay.
-    coupled = joint and len(positions) < coef.shape[1]
-    if coupled:
-        return start
     return replace(start, hessian=hessian, hessian_scores=minimum.scores, positions=positions)
 
 
@@ -81,9 +77,13 @@ def _part(hessian: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tup
     """A part of every block of a Hessian, by positions within one output."""
     outputs, size = shape
     if len(hessian) < outputs:
-        steps = np.arange(outputs)[:, None] * size
-        rows, columns = (steps + rows).ravel(), (steps + columns).ravel()
+        rows, columns = _of_outputs(rows, outputs, size), _of_outputs(columns, outputs, size)
     return hessian[:, rows[:, None], columns]
+
+
+def _of_outputs(positions: np.ndarray, outputs: int, size: int) -> np.ndarray:
+    """Positions within one output as positions of all outputs, one output after the other."""
+    return (np.arange(outputs)[:, None] * size + positions).ravel()
 
 
 def _change_after_removal(hessian: np.ndarray, across: np.ndarray, removed: np.ndarray) -> np.ndarray:
@@ -191,14 +191,35 @@ class Restricted:
         size = len(self._columns)
         if len(positions) == size:
             return known
+        others = np.delete(np.arange(size), positions)
+        curvature = self._slopes_at(scores).curvature
+        coupling = self._loss.coupling(curvature)
+        rows = np.stack([(self._columns[others] * (self._weights * row)) @ self._columns.T for row in curvature])
+        rows[:, range(len(others)), others] += self._penalty[others]
+        if coupling is not None:
+            return self._bordered_jointly(known, positions, others, rows, coupling)
         whole = np.empty((len(known), size, size))
         whole[:, positions[:, None], positions] = known
-        others = np.delete(np.arange(size), positions)
-        for block, row in zip(whole, self._slopes_at(scores).curvature, strict=True):
-            products = (self._columns[others] * (self._weights * row)) @ self._columns.T
-            products[:, others] += np.diag(self._penalty[others])
-            block[others], block[:, others] = products, products.T
+        whole[:, others], whole[:, :, others] = rows, rows.transpose(0, 2, 1)
         return whole
+
+    def _bordered_jointly(
+        self, known: np.ndarray, positions: np.ndarray, others: np.ndarray, rows: np.ndarray, coupling: np.ndarray
+    ) -> np.ndarray:
+        """The single block of a joint loss, from the rows of each output."""
+        outputs, size = len(coupling), len(self._columns)
+        root = np.sqrt(self._weights)
+        part = (coupling[:, None] * (self._columns * root)).reshape(outputs * size, -1)
+        new, old = (_of_outputs(places, outputs, size) for places in (others, positions))
+        across = -part[new] @ part.T
+        across += np.tile(self._shared_by(outputs)[others], (outputs, outputs))
+        for output in range(outputs):
+            mine = slice(output * len(others), (output + 1) * len(others))
+            across[mine, output * size : (output + 1) * size] += rows[output]
+        whole = np.empty((outputs * size, outputs * size))
+        whole[old[:, None], old] = known[0]
+        whole[new], whole[:, new] = across, across.T
+        return whole[None]
 
     def _coupled(self, blocks: np.ndarray, coupling: np.ndarray) -> np.ndarray:
         """The single block of a joint loss.
@@ -212,13 +233,17 @@ class Restricted:
             root = np.sqrt(self._weights[rows])
             part = (coupling[:, None, rows] * (self._columns[:, rows] * root)).reshape(outputs * size, len(root))
             whole -= part @ part.T
-        if self.shared is None:
-            self.shared = weighted_gram(self._columns, self._weights) / outputs
-        whole += np.tile(self.shared, (outputs, outputs))
+        whole += np.tile(self._shared_by(outputs), (outputs, outputs))
         for output in range(outputs):
             own = slice(output * size, (output + 1) * size)
             whole[own, own] += blocks[output]
         return whole[None]
+
+    def _shared_by(self, outputs: int) -> np.ndarray:
+        """What is added for each pair of outputs along what they share, shape (q, q)."""
+        if self.shared is None:
+            self.shared = weighted_gram(self._columns, self._weights) / outputs
+        return self.shared
 
     def _slopes_at(self, scores: np.ndarray) -> Slopes:
         """Derivatives of the loss; those of the last point are cached."""

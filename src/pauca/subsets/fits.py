@@ -21,7 +21,7 @@ LEAST_KEPT = 8
 REPORTED = Accuracy(within=1e-7)
 
 # A preview takes so many steps with the Hessian of the model before; what the next one promises is counted as gained.
-ROUGH = Accuracy(within=1e-2, most_steps=6, renewed=False)
+ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
 
 # Previews are kept for so many models.
 KEPT_PREVIEWS = 6
@@ -74,6 +74,8 @@ class Solved:
     split_by: frozenset[int]
     """Units on whose columns the rows are constant: those of the model, and perhaps some more."""
     minimum: Minimum
+    origin: Solved | None = None
+    """Of a preview made together with others: the model it started from, whose rows are split by fewer columns."""
 
     @property
     def value(self) -> float:
@@ -126,19 +128,23 @@ class Fits:
         objective, known = self.objective, self._previews_from(fit)
         supports = [frozenset([*fit.units, unit]) for unit in units]
         simple = objective.units.single and objective.n_outputs == 1 and objective.bounds is None
-        if simple and not objective.smooth.flat and not self._solved(fit).rows.merged:
-            self._preview_together(fit, [unit for unit, key in zip(units, supports, strict=True) if key not in known])
+        if simple and not objective.smooth.flat:
+            unknown = [unit for unit, key in zip(units, supports, strict=True) if key not in known]
+            if unknown:
+                self._preview_together(fit, unknown)
         return [self.preview(fit, support) for support in supports]
 
     def _preview_together(self, fit: Fit, units: Sequence[int]) -> None:
         hessian, solved, objective = self.exact_hessian(fit), self._solved(fit), self.objective
+        rows = self.pool.split(solved.rows, units)
+        split_by = solved.split_by | frozenset(units)
         minima = previews_of_additions(
             objective.smooth,
-            solved.rows,
-            self.pool.gather(fit.units, solved.rows),
+            rows,
+            self.pool.gather(fit.units, rows),
             objective.full_penalty(objective.units.of(fit.units)),
-            replace(solved.minimum, hessian=hessian),
-            self.pool.gather(units, solved.rows)[objective.free :],
+            replace(solved.minimum, hessian=hessian, scores=solved.rows.onto(rows, solved.minimum.scores)),
+            self.pool.gather(units, rows)[objective.free :],
             objective.penalty[objective.units.of(units)],
             ROUGH,
         )
@@ -147,7 +153,7 @@ class Fits:
             # The coefficients of a model are in the order of its columns.
             order = np.concatenate([np.arange(objective.free), objective.free + np.argsort([*fit.units, unit])])
             minimum = replace(found, coef=found.coef[:, order], hessian=found.hessian[:, order[:, None], order])
-            self._previews_from(fit)[frozenset(key)] = Solved(key, solved.rows, solved.split_by, minimum)
+            self._previews_from(fit)[frozenset(key)] = Solved(key, rows, split_by, minimum, solved)
 
     def _previews_from(self, fit: Fit) -> dict[frozenset[int], Solved]:
         key = frozenset(fit.units)
@@ -246,12 +252,12 @@ class Fits:
             objective.units.of(units),
             free=objective.free,
             curved=not objective.smooth.flat,
-            joint=objective.smooth.joint,
         )
         return Solved(units, rows, split_by, self._minimise(rows, units, start, accuracy))
 
     def _rows_near(self, units: frozenset[int], before: Solved) -> tuple[Rows, frozenset[int]]:
         """Rows for a model near another, its own split by the columns that are new, and what they are split by."""
+        before = before.origin or before
         if before.rows.merged and len(before.split_by - units) > SPARE_SPLITS:
             return self.pool.split(self.objective.rows, units), units
         return self.pool.split(before.rows, units - before.split_by), units | before.split_by

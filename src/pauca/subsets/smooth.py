@@ -30,18 +30,20 @@ NEARLY_PERFECT = 1e-3
 # Local quadratics kept: that of the run's own model, and those of its scouts and look-ahead.
 KEPT_QUADRATICS = 6
 
-# Candidates whose curvature is computed exactly before they are ranked for previews; the most that are previewed; and
-# at least so many, since estimates of correlated columns differ from their gains.
+# Candidates whose curvature is computed exactly before they are ranked for previews, and the most that are previewed.
 REFINED = 32
 MOST_PREVIEWS = 16
+
+# Previews are taken so many at a time: more where scores are short, and calls take longer than sums.
 LEAST_PREVIEWS = 4
+PREVIEWED_NUMBERS = 1 << 14
 
 # The range of the calibration of a column: what it alone gains from the empty model over what the quadratic promises.
 CALIBRATION_RANGE = (1e-3, 1e6)
 
 # Of the best previews so many are refitted before one is chosen, if they gain more than this share of the best.
 EXACT_OF_CLOSE = 3
-CLOSE = 0.95
+CLOSE = 0.98
 
 
 class SmoothCache(SubsetCache):
@@ -221,9 +223,9 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         fits, per_price = self._cache.fits, self.limits.per_price
         likely = self._likely_gains(fit, addable, None if slack is None else MOST_PREVIEWS)
         units, found = list(likely), dict[int, Solved]()
-        best = 0.0
+        best, at_once = 0.0, max(LEAST_PREVIEWS, PREVIEWED_NUMBERS // self.objective.design.n_rows)
         while len(found) < len(units):
-            some = units[len(found) : len(found) + LEAST_PREVIEWS]
+            some = units[len(found) : len(found) + at_once]
             if slack is not None and found and slack * likely[some[0]] < min(best, at_least):
                 break
             found.update(zip(some, fits.preview_additions(fit, some), strict=True))
