@@ -12,7 +12,7 @@ from pauca.constraints.units import Limits
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
 from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_slack
-from pauca.relaxations.engine import compiled_engine
+from pauca.relaxations.engine import compiled_engine, loaded_engine
 from pauca.relaxations.perspective import Quadratic
 from pauca.relaxations.proof import PROVED_WITHIN, SizeProof
 from pauca.relaxations.smooth import SmoothForest, SmoothProblem
@@ -145,6 +145,7 @@ class Proving:
         if not self._parts:
             yield from self._bound_roots()
         for part in self._parts:
+            part.forest.engine = loaded_engine() if compiled else part.forest.engine
             part.forest.plant()
             yield None
         work = [part.forest for part in self._parts]

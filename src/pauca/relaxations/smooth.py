@@ -28,6 +28,9 @@ from pauca.relaxations.tree import MOST_BYTES, Incumbent, Tree
 ROOT_STEPS = 40
 NODE_STEPS = 6
 
+# Steps with the Gram matrix of the parent.
+SHARED_STEPS = 3
+
 # A relaxation is solved when its value is within this share of the gap that is to be closed.
 SOLVED_SHARE = 0.03
 
@@ -94,17 +97,20 @@ class SmoothProblem:
         bound = -float(self.weights @ self.loss.conjugate(self.y, theta)) - float(each[codes == IN].sum()) - top
         return (bound if np.isfinite(bound) else -np.inf), each
 
-    def model(self, w: np.ndarray, scores: np.ndarray, used: np.ndarray) -> Quadratic:
-        """The quadratic model of the objective at w over the ``used`` columns."""
-        slopes = self.loss.slopes(self.y, scores)
-        Z, h = self.columns[:, used], self.weights * slopes.curvature
+    def gram(self, scores: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """Products of the ``used`` columns weighted by the curvature of the loss, the intercept minimised out."""
+        Z, h = self.columns[:, used], self.weights * self.loss.curvature(self.y, scores)
         gram = Z.T @ (h[:, None] * Z)
         if self.center and h.sum() > 0:
             mean = h @ Z
             gram -= np.outer(mean, mean) / h.sum()
-        slope = gram @ w[used] - Z.T @ (self.weights * slopes.derivative)
-        gram[np.diag_indices_from(gram)] += self.penalty[used]
-        return Quadratic(gram, slope, 1.0)
+        return gram
+
+    def model(self, w: np.ndarray, scores: np.ndarray, used: np.ndarray, gram: np.ndarray) -> Quadratic:
+        """The quadratic model of the objective at w over the ``used`` columns, with a Gram matrix of here or nearby."""
+        derivative = self.loss.derivative(self.y, scores)
+        slope = gram @ w[used] - self.columns[:, used].T @ (self.weights * derivative)
+        return Quadratic(gram + np.diag(self.penalty[used]), slope, 1.0)
 
     def spread_penalty(self, w: np.ndarray, codes: np.ndarray, left: int) -> float:
         """The ridge as the relaxation has it: ``min_z sum ridge w^2 / (2 z)`` over the free columns."""
@@ -126,7 +132,7 @@ class SmoothProblem:
         value = np.inf
         for _ in range(ROOT_STEPS):
             scores = self.columns[:, support] @ point.w[support] + point.b
-            problem = self.model(point.w, scores, codes == IN)
+            problem = self.model(point.w, scores, codes == IN, self.gram(scores, codes == IN))
             target = np.zeros_like(point.w)
             target[support] = np.linalg.solve(problem.hessian, problem.slope)
             point, new = self.move(point, target, codes, 0, value)
@@ -222,6 +228,9 @@ class SmoothForest:
                 continue
             _, _, bound, payload, branch = heapq.heappop(tree.heap)
             codes, point = payload
+            used = np.flatnonzero(codes != OUT)
+            gram = np.zeros((len(codes), len(codes)))
+            gram[np.ix_(used, used)] = self.problem.gram(self.problem.columns @ point.w + point.b, used)
             for code in (IN, OUT):
                 child = codes.copy()
                 child[branch] = code
@@ -229,11 +238,17 @@ class SmoothForest:
                 w = point.w.copy()
                 if code == OUT:
                     w[branch] = 0.0
-                self._visit(tree, child, Point(w, point.b), bound, NODE_STEPS)
+                self._visit(tree, child, Point(w, point.b), bound, NODE_STEPS, gram)
             tree.settle()
 
     def _visit(
-        self, tree: Tree, codes: np.ndarray, point: Point, inherited: float, steps: int
+        self,
+        tree: Tree,
+        codes: np.ndarray,
+        point: Point,
+        inherited: float,
+        steps: int,
+        gram: np.ndarray | None = None,
     ) -> tuple[float, tuple[np.ndarray, Point]] | None:
         """Bound a node; it is added to its tree, and returned, if it may hold a better model."""
         if self._counted:
@@ -248,7 +263,7 @@ class SmoothForest:
             )
             return None
         point = Point(np.where(codes == OUT, 0.0, point.w), point.b)
-        found = self._relax(codes, left, point, tree.cut, steps)
+        found = self._relax(codes, left, point, tree.cut, steps, gram)
         bound, point = found.bound, found.point
         if bound < tree.cut:
             self._round(tree, codes, found)
@@ -264,16 +279,24 @@ class SmoothForest:
         tree.push(self._n_nodes, bound, self._unit, (codes, point), branch)  # type: ignore[arg-type]
         return bound, (codes, point)
 
-    def _relax(self, codes: np.ndarray, left: int, point: Point, cut: float, steps: int) -> _Bounded:
-        """The best bound met on the way to the relaxation's solution, and what is known there."""
+    def _relax(
+        self, codes: np.ndarray, left: int, point: Point, cut: float, steps: int, shared: np.ndarray | None
+    ) -> _Bounded:
+        """The best bound met on the way to the relaxation's solution, and what is known there.
+
+        The Gram matrix of the parent serves for the first steps, as long as they need not be shortened.
+        """
         problem, used = self.problem, codes != OUT
         raw = problem.columns[:, used] @ point.w[used]
         point = Point(point.w, problem.intercept(raw, point.b))
         value = problem.value(raw + point.b) + problem.spread_penalty(point.w, codes, left)
         best, scores = problem.dual(raw + point.b, codes, left)
         pieces = codes[used][None]
-        for _ in range(steps):
-            model = problem.model(point.w, problem.columns[:, used] @ point.w[used] + point.b, used)
+        gram = None if shared is None else shared[np.ix_(used, used)]
+        for number in range(steps):
+            at = problem.columns[:, used] @ point.w[used] + point.b
+            gram = problem.gram(at, used) if gram is None else gram
+            model = problem.model(point.w, at, used, gram)
             found = self.engine.relax(
                 model, problem.penalty[used][None], pieces, np.array([left]), np.full(1, np.inf), ROOT_STEPS
             )
@@ -282,6 +305,8 @@ class SmoothForest:
             target[used] = found.u[0]
             before = value
             point, value = problem.move(point, target, codes, left, value)
+            if shared is None or number + 1 >= SHARED_STEPS or not np.array_equal(point.w, target):
+                gram = None
             bound, each = problem.dual(problem.columns[:, used] @ point.w[used] + point.b, codes, left)
             if bound > best:
                 best, scores = bound, each

@@ -314,7 +314,7 @@ class Forest:
         assert nodes.relaxed is not None
         before, cut = nodes.relaxed.bound.copy(), np.array([tree.cut for tree in nodes.owners])
         diagonals = np.stack([tree.diagonal for tree in nodes.owners])
-        diagonals, nodes.relaxed = improve(self.problem, diagonals, nodes.relaxed, nodes.left, cut)
+        diagonals, nodes.relaxed = improve(self.problem, diagonals, nodes.relaxed, nodes.left, cut, self.engine)
         for tree, diagonal in zip(nodes.owners, diagonals, strict=True):
             tree.diagonal = diagonal
             tree.slack = rounding_slack(self.problem, diagonal, self._n_rows)
