@@ -243,3 +243,20 @@ def test_other_losses_with_a_ridge_against_enumeration(name, options):
         assert certificate.lower_bound[k] <= best * (1 + 1e-8)
         assert certificate.proved[k]
         assert model.path_[k].objective == pytest.approx(best, rel=2e-6)
+
+
+def test_a_callback_watches_the_gap_and_may_end_the_proof():
+    X, y = ar_problem(100, 50, 20, rho=0.95, snr=1.0, seed=2)
+    gaps = []
+
+    def watch(progress):
+        gaps.append(progress.relative_gap)
+        return len([gap for gap in gaps if gap is not None]) >= 3
+
+    model = SparseRegressor(k=8, method=Exact(), ridge=1e-4, callback=watch).fit(X, y)
+    seen = [gap for gap in gaps if gap is not None]
+    assert gaps[0] is None
+    assert seen == sorted(seen, reverse=True)
+    assert model.stop_ == "callback"
+    assert model.k_ == 8
+    assert 0 < model.certificate_.relative_gap[8] <= seen[0]

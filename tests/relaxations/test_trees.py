@@ -7,6 +7,7 @@ import pytest
 
 from pauca.constraints.units import Limits
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
+from pauca.relaxations.engine import Engine, compiled_engine
 from pauca.relaxations.perspective import IN, OUT, Quadratic, relax
 from pauca.relaxations.proof import SizeProof
 from pauca.relaxations.tree import Forest, Incumbent
@@ -161,3 +162,34 @@ def test_each_size_has_a_tree_of_its_own():
         other = together[one.size]
         assert (alone.nodes, alone.support) == (other.nodes, other.support)
         assert alone.lower_bound == pytest.approx(other.lower_bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_compiled_code_does_the_same(seed):
+    """The same relaxations, estimates and pairs as NumPy finds."""
+    rows, y, penalty, n, _ = random_problem(seed)
+    problem = quadratic(rows, y)
+    m = len(problem.slope)
+    diagonal = base_diagonal(problem.hessian, penalty)
+    if diagonal is None or m < 5 or rounding_slack(problem, diagonal, n) > 1e-8 * problem.constant:
+        return
+    codes = np.zeros((3, m), dtype=np.int8)
+    codes[1, 0], codes[2, 1] = IN, OUT
+    left = np.array([2, 2, 3])
+    plain, compiled = Engine(), compiled_engine()
+    one, other = (
+        engine.relax(problem, np.tile(diagonal, (3, 1)), codes, left, np.full(3, np.inf))
+        for engine in (plain, compiled)
+    )
+    np.testing.assert_allclose(other.bound, one.bound, atol=1e-9 * problem.constant)
+    np.testing.assert_array_equal(other.pieces, one.pieces)
+    tiled = np.tile(diagonal, (3, 1))
+    np.testing.assert_allclose(
+        compiled.removal_estimates(problem, tiled, one), plain.removal_estimates(problem, tiled, one), atol=1e-8
+    )
+    pairs = [
+        list(engine.completions(problem, np.array([0]), np.arange(1, m), 2, np.inf, every=False))
+        for engine in (plain, compiled)
+    ]
+    assert pairs[0][0][1] == pairs[1][0][1]
+    assert pairs[0][0][0] == pytest.approx(pairs[1][0][0], abs=1e-9 * problem.constant)

@@ -156,6 +156,79 @@ def pivot(
 
 
 @compiled
+def solve_pieces(
+    H: np.ndarray,
+    q: np.ndarray,
+    D: np.ndarray,
+    code: np.ndarray,
+    left: int,
+    kept: float,
+    A: np.ndarray,
+    L: np.ndarray,
+    plain: np.ndarray,
+    pulled: np.ndarray,
+    u: np.ndarray,
+    hu: np.ndarray,
+) -> float:
+    """U and Hu where the columns are on the given pieces; returns theta, or -1 if the system is singular."""
+    n = gather(H, D, code, kept, A, L)
+    if not factorise(L, n):
+        return -1.0
+    room = float(left)
+    for x in range(n):
+        i = A[x]
+        room -= abs(code[i]) == 2
+        plain[x], pulled[x] = q[i], code[i] * np.sqrt(D[i]) if abs(code[i]) == 1 else 0.0
+    solve(L, plain, n)
+    solve(L, pulled, n)
+    total = 0.0
+    for x in range(n):
+        i = A[x]
+        if abs(code[i]) == 1:
+            total += code[i] * np.sqrt(D[i]) * plain[x]
+            room += code[i] * np.sqrt(D[i]) * pulled[x]
+    theta = max(total / room, 0.0) if room > 1e-12 else 0.0
+    u[:] = 0.0
+    hu[:] = 0.0
+    for x in range(n):
+        i = A[x]
+        w = plain[x] - theta * pulled[x]
+        u[i] = w
+        for j in range(len(hu)):
+            hu[j] += H[i, j] * w
+    return theta
+
+
+@compiled
+def dual(
+    q: np.ndarray,
+    D: np.ndarray,
+    code: np.ndarray,
+    left: int,
+    u: np.ndarray,
+    hu: np.ndarray,
+    r: np.ndarray,
+    size: np.ndarray,
+    pressure: np.ndarray,
+    score: np.ndarray,
+    top: np.ndarray,
+) -> float:
+    """The bound at u without the constant; fills r, ``|u| sqrt(D)``, ``|r| / sqrt(D)`` and the scores."""
+    inner = charge = 0.0
+    for j in range(len(q)):
+        root, rest = np.sqrt(D[j]), q[j] - hu[j]
+        inner += u[j] * hu[j]
+        size[j], pressure[j], r[j], score[j] = abs(u[j]) * root, 0.0, 0.0, 0.0
+        if abs(code[j]) != 3:
+            inner -= D[j] * u[j] * u[j]
+            r[j] = rest + D[j] * u[j]
+            pressure[j], score[j] = abs(r[j]) / root, 0.5 * r[j] * r[j] / D[j]
+        elif code[j] == 3:
+            charge += rest * u[j] + 0.5 * rest * rest / D[j]
+    return -0.5 * inner - charge - largest(score, code, left, top)
+
+
+@compiled
 def relax_rows(
     H: np.ndarray,
     q: np.ndarray,
@@ -182,59 +255,17 @@ def relax_rows(
     code, new = np.empty(m, np.int8), np.empty(m, np.int8)
     for row in range(len(pieces)):
         D, left, best = diagonals[row], lefts[row], -np.inf
-        root = np.sqrt(D)
         code[:] = pieces[row]
         fewest, stalled = m + 1, 0
         for _ in range(int(limits[0])):
-            big = middle = 0
-            for j in range(m):
-                big += abs(code[j]) == 2
-            if big > left:
+            if np.sum(np.abs(code) == 2) > left:
                 for j in range(m):
-                    if abs(code[j]) == 2:
-                        code[j] //= 2
-                big = 0
-            n = gather(H, D, code, limits[4], A, L)
-            if not factorise(L, n):
+                    code[j] = code[j] // 2 if abs(code[j]) == 2 else code[j]
+            theta = solve_pieces(H, q, D, code, left, limits[4], A, L, plain, pulled, u, hu)
+            if theta < 0:
                 break
-            for x in range(n):
-                i = A[x]
-                plain[x], pulled[x] = q[i], 0.0
-                if abs(code[i]) == 1:
-                    pulled[x] = code[i] * root[i]
-                    middle += 1
-            solve(L, plain, n)
-            solve(L, pulled, n)
-            total = change = 0.0
-            for x in range(n):
-                i = A[x]
-                if abs(code[i]) == 1:
-                    total += code[i] * root[i] * plain[x]
-                    change += code[i] * root[i] * pulled[x]
-            room = left - big + change
-            theta = max(total / room, 0.0) if room > 1e-12 else 0.0
-            u[:] = 0.0
-            hu[:] = 0.0
-            for x in range(n):
-                i = A[x]
-                w = plain[x] - theta * pulled[x]
-                u[i] = w
-                for j in range(m):
-                    hu[j] += H[i, j] * w
-            inner = charge = 0.0
-            for j in range(m):
-                inner += u[j] * hu[j]
-                rest = q[j] - hu[j]
-                size[j], pressure[j], r[j], score[j] = abs(u[j]) * root[j], 0.0, 0.0, 0.0
-                if abs(code[j]) != 3:
-                    inner -= D[j] * u[j] * u[j]
-                    r[j] = rest + D[j] * u[j]
-                    pressure[j] = abs(r[j]) / root[j]
-                    score[j] = 0.5 * r[j] * r[j] / D[j]
-                elif code[j] == 3:
-                    charge += rest * u[j] + 0.5 * rest * rest / D[j]
-            bound = constant - 0.5 * inner - charge - largest(score, code, left, top)
-            if middle == 0:
+            bound = constant + dual(q, D, code, left, u, hu, r, size, pressure, score, top)
+            if np.sum(np.abs(code) == 1) == 0:
                 theta = threshold(code, size, pressure, left, top)
             changes = pivot(code, u, r, size, pressure, theta, new, beyond)
             if bound > best:
@@ -247,8 +278,7 @@ def relax_rows(
             if stalled >= limits[1]:
                 least = (1.0 if stalled >= limits[2] else limits[3]) * beyond.max()
                 for j in range(m):
-                    if beyond[j] < least:
-                        new[j] = code[j]
+                    new[j] = code[j] if beyond[j] < least else new[j]
             code[:] = new
         bounds[row] = best
 

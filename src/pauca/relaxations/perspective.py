@@ -141,10 +141,10 @@ def relax(
         part = nodes.take(todo)
         step = part.step(current[todo])
         found.keep_better(todo, step)
-        changes = np.count_nonzero(step.pieces != current[todo], axis=1)
+        changes = np.count_nonzero(step.pieces != step.before, axis=1)
         stalled[todo] += changes >= fewest[todo]
         fewest[todo] = np.minimum(fewest[todo], changes)
-        hold_back(step, current[todo], stalled[todo])
+        hold_back(step, stalled[todo])
         current[todo] = step.pieces
         todo = todo[(changes > 0) & (found.bound[todo] < cut[todo])]
         if not len(todo):
@@ -160,18 +160,20 @@ class Step:
     bound: np.ndarray
     scores: np.ndarray
     theta: np.ndarray
+    before: np.ndarray
+    """The pieces that were solved on: those given, with fewer big columns where there were too many."""
     pieces: np.ndarray
     violation: np.ndarray
     """By how much every column is beyond the end of its piece."""
 
 
-def hold_back(step: Step, before: np.ndarray, stalled: np.ndarray) -> None:
+def hold_back(step: Step, stalled: np.ndarray) -> None:
     """Where pivoting has stalled, let only columns change that are farthest beyond the end of their piece."""
     share = np.where(stalled >= SINGLE_AFTER, 1.0, SOME_SHARE)
     for row in np.flatnonzero(stalled >= BLOCK_STEPS):
         largest = step.violation[row].max()
         held = step.violation[row] < share[row] * largest
-        step.pieces[row, held] = before[row, held]
+        step.pieces[row, held] = step.before[row, held]
 
 
 class _Nodes:
@@ -199,7 +201,7 @@ class _Nodes:
         if alone.any():
             theta[alone] = _threshold_without_middle(pieces[alone], size[alone], pressure[alone], self.left[alone])
         new, violation = _pivot(pieces, u, slack, size, pressure, theta[:, None])
-        return Step(u, bound, scores, theta, new, np.where(self.free, violation, 0.0))
+        return Step(u, bound, scores, theta, pieces, new, np.where(self.free, violation, 0.0))
 
     def solve(self, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """U and theta where the columns are on the given pieces."""
