@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: every figure the library promises, measured here and now."""
+"""``python -m benchmarks``: every figure in the documentation, measured on this machine."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from benchmarks.imports import import_time
 from benchmarks.logistic import correlated_logistic, logistic
 from benchmarks.memory import memory
 from benchmarks.piecewise import lp
+from benchmarks.prediction import prediction, prediction_classes, prediction_real
 from benchmarks.proofs import proofs, real_proofs
 from benchmarks.quality import correlated, optimum
 from benchmarks.real import real
@@ -43,13 +44,15 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "correlated": correlated,
     "optimum": optimum,
     "proofs": proofs,
-    "log_loss": logistic,
+    "logistic": logistic,
     "correlated-logistic": correlated_logistic,
     "synthetic": synthetic,
     "lp": lp,
     "digits": digits,
     "ball": ball,
     "choosing": choosing,
+    "prediction": prediction,
+    "prediction-classes": prediction_classes,
     "graphs": graphs,
     "sampling": sampling,
     "crf": crf,
@@ -59,6 +62,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
 ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
     "real": real,
     "table4": table4,
+    "prediction-real": prediction_real,
     "stream": stream,
     "two-stage": two_stage,
     "sensors": sensors,
@@ -84,14 +88,14 @@ def main() -> None:
             else:
                 measured[name] = _run(name, options.quick, options.data)
         print(f"\n{verdict(figure for figures in measured.values() for figure in figures)}")
-        if options.keep and measured:
+        if (options.keep or not options.sections) and measured:
             file = keep(measured, options.quick, {package: _version(package) for package in PACKAGES})
             print(f"Kept as {file.name} in benchmarks/results.")
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="Every figure the library promises, measured."
+        prog="python -m benchmarks", description="Measure every figure in the documentation."
     )
     parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, some problems smaller")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"everything by default, or {', '.join(ALL)}")
@@ -100,7 +104,11 @@ def _options() -> argparse.Namespace:
         "--data", type=Path, metavar="FOLDER", help="folder with libsvm/, risk/, small/, highdim/, text/ and sequence/"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
-    parser.add_argument("--keep", action="store_true", help="write the figures to a file in benchmarks/results")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="write the figures of some sections to a file in benchmarks/results, as is always done with those of all",
+    )
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="print two kept files as ratios")
     options = parser.parse_args()
     options.sections += options.only

@@ -137,13 +137,13 @@ def _by_weight(fit: Home, test: Home, sizes: tuple[int, ...], method: str) -> di
     n_labels = len(np.unique(np.concatenate(fit.y)))
     used: list[int] = []
 
-    def watch(progress: Progress) -> bool:
+    def stop_early(progress: Progress) -> bool:
         sensor = int(progress.move[1]) // n_labels  # type: ignore[arg-type]
         (used.append if progress.move[0] == "add" else used.remove)(sensor)
         return len(set(used)) >= max(sizes) + FURTHER
 
     everything = fit.X[0].shape[1] * n_labels
-    tagger = _fitted(SparseTagger(k=everything, unit="weight", method=method, callback=watch), fit)
+    tagger = _fitted(SparseTagger(k=everything, unit="weight", method=method, callback=stop_early), fit)
     models = [tagger.at(size) for size in tagger.path_.sizes]
     return {size: _wrong([one for one in models if len(one.support_) <= size][-1], test) for size in sizes}
 

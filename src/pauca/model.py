@@ -17,7 +17,7 @@ class Snapshot:
     variance: np.ndarray
     """Diagonal of the inverse Hessian on the support: what the coefficients' variances are proportional to."""
     intercept: np.ndarray | None = None
-    """Shape (C,), where it cannot be had from the coefficients."""
+    """Shape (C,), where it does not follow from the coefficients."""
     importance: np.ndarray | None = None
     """Importance of each unit, shape (k,), where it does not follow from coefficients and variance."""
     reported: float | None = None
@@ -25,7 +25,7 @@ class Snapshot:
     diverged: bool = False
     """Whether the optimum lies at infinite coefficients."""
     converged: bool = True
-    """Whether the refit came to its end."""
+    """Whether the solver converged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +46,14 @@ class Model:
         By how much ``Q`` would rise if the unit were left out and the others refitted.
     importance_is_exact : bool
         Whether that is so, or an estimate to second order, which may be far off for strong units: exact for squared
-        loss, and for the model that answered the fit.
+        loss, and for the model of the chosen size.
     units : ndarray of shape (k,)
         The chosen units, ascending: columns, or groups of columns.
     diverged : bool
         Whether the optimum lies at infinite coefficients, as with classes that can be separated; those here are where
         there was next to nothing left to gain.
     converged : bool
-        Whether the last steps of the refit had nothing left to gain.
+        Whether the solver converged.
     free : ndarray or None
         Parameters that are always in and never counted, of an objective that is no linear model; ``path.parameters``
         puts them together with the others.
@@ -69,6 +69,22 @@ class Model:
     importance_is_exact: bool = True
     converged: bool = True
     free: np.ndarray | None = None
+
+    @classmethod
+    def of_columns(
+        cls,
+        support: np.ndarray,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        objective: float,
+        importance: np.ndarray,
+        *,
+        exact: bool = False,
+    ) -> Model:
+        """A model whose units are columns, from coefficients of shape (C, m) and intercepts of shape (C,)."""
+        single = len(coef) == 1
+        coef, constant = (coef[0], float(intercept[0])) if single else (coef, intercept)
+        return cls(support, coef, constant, objective, importance, support, importance_is_exact=exact)
 
     @property
     def size(self) -> int:

@@ -36,6 +36,16 @@ def closest_name(name: str, names: Iterable[str]) -> str | None:
     return by_letters[near[0]] if near else None
 
 
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Rows of cells as lines, the first ``left`` columns aligned left and the others right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    signs = ["<" if index < left else ">" for index in range(len(widths))]
+    return [
+        "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in zip(row, signs, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
 def plain(value: Any) -> Any:
     """A value as people write it: ``1.0``, not ``np.float64(1.0)``."""
     return value.item() if getattr(value, "shape", None) == () else value

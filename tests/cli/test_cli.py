@@ -25,7 +25,7 @@ from pauca.cli.tables import encode
 from pauca.estimators.base import SparseModel
 from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from pauca.methods import METHODS
-from pauca.results.choice import CRITERIA, FOLD_RULES
+from pauca.results.choice import CRITERIA, DEFAULT_RULE, FOLD_RULES
 from pauca.search import driver
 from pauca.search.driver import Progress
 
@@ -97,7 +97,7 @@ def test_choices_are_those_of_the_library():
     assert set(options.LOSSES_FOR_NUMBERS) == set(REGRESSION_LOSSES)
     assert set(options.LOSSES_FOR_CLASSES) == set(CLASSIFICATION_LOSSES)
     assert set(options.METHODS) == set(METHODS)
-    assert (tuple(CRITERIA), FOLD_RULES) == (options.CRITERIA, options.RULES)
+    assert (tuple(CRITERIA), FOLD_RULES, DEFAULT_RULE) == (options.CRITERIA, options.RULES, options.DEFAULT_RULE)
 
 
 @pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["path"], ["explain"], ["demo"]])

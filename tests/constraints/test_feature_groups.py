@@ -374,9 +374,9 @@ def test_paths_of_groups_fall_with_size(table, method, loss):
 def test_worth_of_groups_of_squared_loss_is_what_leaving_them_out_costs(table):
     X, y = table
     model = SparseRegressor(k=3, feature_groups=LABELS).fit(X, y).path_[3]
-    for unit, worth in zip(model.units, model.importance, strict=True):
+    for unit, importance in zip(model.units, model.importance, strict=True):
         rest = [j for j in model.support if j not in members(LABELS)[unit]]
-        assert worth == pytest.approx(objective(X, y, rest) - model.objective, rel=1e-6)
+        assert importance == pytest.approx(objective(X, y, rest) - model.objective, rel=1e-6)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
@@ -385,7 +385,7 @@ def test_groups_with_ridge_weights_and_no_intercept(table, ridge, fit_intercept)
     X, y = table
     X, y = X + 0.5, y + 1
     weights = np.random.default_rng(0).integers(0, 4, len(y))
-    params = {"k": 3, "feature_groups": LABELS, "ridge": ridge, "fit_intercept": fit_intercept}
+    params = {"k": 3, "feature_groups": LABELS, "ridge": ridge, "standardize": False, "fit_intercept": fit_intercept}
     weighted = SparseRegressor(**params).fit(X, y, sample_weight=weights)
     repeated = SparseRegressor(**params).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     assert weighted.path_.moves == repeated.path_.moves
@@ -497,8 +497,10 @@ def test_several_outputs_with_weights_and_ridge(table):
     X, y = table
     Y = np.column_stack([y, X[:, 1] + 2 * y])
     weights = np.random.default_rng(1).integers(0, 3, len(y))
-    weighted = SparseRegressor(k=3, ridge=0.2).fit(X, Y, sample_weight=weights)
-    repeated = SparseRegressor(k=3, ridge=0.2).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0))
+    weighted = SparseRegressor(k=3, ridge=0.2, standardize=False).fit(X, Y, sample_weight=weights)
+    repeated = SparseRegressor(k=3, ridge=0.2, standardize=False).fit(
+        np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0)
+    )
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7)
     for one in weighted.path_:
         best = sum(objective(X, Y[:, c], one.support, weights=weights, ridge=0.2) for c in range(2))
@@ -558,7 +560,7 @@ def test_classes_of_any_kind_come_back_as_they_were(kind):
 def test_multinomial_equals_scikit_learn_on_the_support():
     X, y = three_classes()
     ridge = 0.05
-    model = SparseClassifier(k=3, ridge=ridge).fit(X, y)
+    model = SparseClassifier(k=3, ridge=ridge, standardize=False).fit(X, y)
     other = LogisticRegression(C=1 / (ridge * len(y)), tol=1e-10, max_iter=10_000).fit(X[:, model.support_], y)
     np.testing.assert_allclose(model.coef_[:, model.support_], other.coef_, atol=1e-5)
     np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(X[:, model.support_]), atol=1e-6)
@@ -571,13 +573,14 @@ def test_multinomial_equals_scikit_learn_on_the_support():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_margins_tell_each_class_from_all_others(loss):
     X, y = three_classes()
-    model = SparseClassifier(k=3, loss=loss, ridge=0.05).fit(X, y)
+    options = {"k": 3, "loss": loss, "ridge": 0.05, "standardize": False}
+    model = SparseClassifier(**options).fit(X, y)
     assert model.coef_.shape == (3, 8)
     assert not hasattr(model, "predict_proba")
     assert model.predict(X).tolist() == model.classes_[model.decision_function(X).argmax(axis=1)].tolist()
     total = 0.0
     for c, label in enumerate(model.classes_):
-        alone = SparseClassifier(k=3, loss=loss, ridge=0.05).fit(X[:, model.support_], y == label)
+        alone = SparseClassifier(**options).fit(X[:, model.support_], y == label)
         total += alone.objective_
         if loss == "squared_hinge":
             np.testing.assert_allclose(model.coef_[c, model.support_], alone.coef_[0], rtol=1e-4, atol=1e-5)
@@ -592,7 +595,7 @@ def test_multinomial_with_groups_weights_and_sparse_tables():
     X, y = integers(n=80, d=8, seed=2)
     y = np.digitize(y, np.quantile(y, [0.3, 0.6]))
     weights = np.random.default_rng(0).integers(0, 3, len(y))
-    params = {"k": 2, "feature_groups": LABELS, "ridge": 0.01}
+    params = {"k": 2, "feature_groups": LABELS, "ridge": 0.01, "standardize": False}
     weighted = SparseClassifier(**params).fit(sparse.csr_array(X), y, sample_weight=weights)
     repeated = SparseClassifier(**params).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     assert weighted.feature_groups_.tolist() == repeated.feature_groups_.tolist()

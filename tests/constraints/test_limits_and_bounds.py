@@ -71,7 +71,7 @@ class Case:
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
     def keeps(self, constraint, model):
-        """Whether a model keeps a constraint, said once more in other words than the library's."""
+        """Whether a model keeps a constraint, written independently of the library."""
         support = model.support.tolist()
         if constraint == "always":
             return set(self.constraints[constraint]["always"]) <= set(support)
@@ -379,8 +379,8 @@ def test_forward_takes_the_largest_gain_for_its_price():
     values = all_least_squares(X, y)
     for rule in ("objective", "refit"):
         path = SparseRegressor(k=1, costs=price, budget=100, method=Forward(rule=rule)).fit(X, y).path_
-        worth = [(values[()] - values[j,]) / price[j] for j in range(9)]
-        assert path[1].support.tolist() == [int(np.argmax(worth))]
+        gain_per_price = [(values[()] - values[j,]) / price[j] for j in range(9)]
+        assert path[1].support.tolist() == [int(np.argmax(gain_per_price))]
     smooth = SparseRegressor(k=1, loss="huber", costs=price, budget=100, method="forward").fit(X, y)
     dear = SparseRegressor(k=1, loss="huber", method="forward").fit(X, y)
     assert price[smooth.support_[0]] < price[dear.support_[0]] or smooth.support_[0] == dear.support_[0]

@@ -240,16 +240,16 @@ def test_groups(method):
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    "wishes",
+    "constraints",
     [{"always": [5]}, {"never": [0, 3]}, {"costs": np.arange(1.0, 13)}, {"costs": np.arange(1.0, 13), "budget": 15.0}],
     ids=str,
 )
-def test_wishes_are_kept_as_estimators_keep_them(method, wishes):
+def test_constraints_give_the_same_path_as_estimators(method, constraints):
     X, y = numbers(12, seed=5)
-    theirs = SparseRegressor(k=4, method=method, **wishes).fit(X, y).path_
-    ours = {name: [j + 1 for j in wish] for name, wish in wishes.items() if name in ("always", "never")}
-    ours |= {"costs": [9.0, *wishes["costs"]]} if "costs" in wishes else {}
-    ours |= {"budget": wishes["budget"]} if "budget" in wishes else {}
+    theirs = SparseRegressor(k=4, method=method, **constraints).fit(X, y).path_
+    ours = {name: [j + 1 for j in columns] for name, columns in constraints.items() if name in ("always", "never")}
+    ours |= {"costs": [9.0, *constraints["costs"]]} if "costs" in constraints else {}
+    ours |= {"budget": constraints["budget"]} if "budget" in constraints else {}
     path = select(Squares(X, y), 4, method=method, **ours)
     assert_same(path, theirs, shift=1)
     assert path.stop is theirs.stop
@@ -365,13 +365,13 @@ def test_the_time_limit_ends_a_run_with_what_it_has():
 
 
 def test_the_clock_is_looked_at_within_a_move(monkeypatch):
-    now, asked = [0.0], []
+    now, called_at = [0.0], []
     monkeypatch.setattr("time.monotonic", lambda: now[0])
 
     class Slow(Logits):
         def value(self, w):
             now[0] += 1  # a second for each value
-            asked.append(now[0])
+            called_at.append(now[0])
             return super().value(w)
 
     ends = {}
@@ -381,7 +381,7 @@ def test_the_clock_is_looked_at_within_a_move(monkeypatch):
         subset, began = subset_of(Slow(*signs())), now[0]
         history = driver.run(Forward(), subset, driver.Goal(3), driver.Budget(limit))
         assert (history.stop, history.moves) == (Stop.TIME, whole.moves[:1])
-        assert limit <= asked[-1] - began < limit + 1
+        assert limit <= called_at[-1] - began < limit + 1
         # The models that were found are polished in peace.
         assert subset.finish([history.best[1]], 0)[0].converged
 
@@ -494,7 +494,9 @@ def test_separable_classes_without_a_ridge_give_a_warning_that_says_what_to_do(m
     assert words.endswith("Add a ridge, such as 1e-3 times the sum of squares of the coordinates that are chosen from.")
     assert "some coefficients diverge" in path.summary(path.sizes[-1])
     if 5 not in path:
-        ended = f"k=5 coordinates were asked for, but the search ended at {n_needed}: the objective has come down"
+        ended = (
+            f"k=5 coordinates were asked for, but the search ended at {n_needed}: the objective is as low as it can be"
+        )
         assert words.startswith(ended)
     path, words = warned_of(lambda: select(Ridged(X, y), 5, method=method))
     assert (path.sizes, words) == (list(range(6)), "")
@@ -609,7 +611,7 @@ def test_a_path_is_saved_loaded_and_taken_up_again(tmp_path, free, options):
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("constraints", "message"),
     [
         ({"never": [4]}, "another method, always or never"),
         ({"always": [1]}, "another method, always or never"),
@@ -619,9 +621,9 @@ def test_a_path_is_saved_loaded_and_taken_up_again(tmp_path, free, options):
         ({"free": [0]}, "another objective"),
     ],
 )
-def test_a_path_is_not_taken_up_under_other_wishes(wishes, message):
+def test_resume_refuses_other_constraints(constraints, message):
     with pytest.raises(ValueError, match=f"resume is the path of .*{message}"):
-        select(Half(), 3, resume=select(Half(), 2), **wishes)
+        select(Half(), 3, resume=select(Half(), 2), **constraints)
     rich = select(Half(), 2, costs=[1] * 6, budget=2)
     with pytest.raises(ValueError, match="larger budget"):
         select(Half(), 3, resume=rich, costs=[1] * 6, budget=1)
@@ -686,9 +688,9 @@ class Shifted(Half):
     ids=str,
 )
 def test_fewer_than_k_are_explained(kind, options, words):
-    path, said = warned_of(lambda: select(kind(), **options))
+    path, message = warned_of(lambda: select(kind(), **options))
     noun = "groups" if "groups" in options else "coordinates"
-    assert said == f"k={options['k']} {noun} were asked for, {words}"
+    assert message == f"k={options['k']} {noun} were asked for, {words}"
     assert path.sizes[-1] < options["k"]
 
 
@@ -1029,7 +1031,7 @@ def test_errors_after_the_checks_name_the_function():
         ({"gradient": Half().gradient}, TypeError, "Two functions are given as"),
     ],
 )
-def test_wishes_that_cannot_be_meant(options, error, message):
+def test_invalid_options_raise(options, error, message):
     with pytest.raises(error, match=message):
         select(Half(), **{"k": 2, **options})
 

@@ -18,7 +18,7 @@ def optima(X, y, k, **options):
     return min(objective(X, y, S, **options) for S in subsets)
 
 
-@pytest.mark.parametrize("options", [{}, {"ridge": 0.1}, {"fit_intercept": False}])
+@pytest.mark.parametrize("options", [{}, {"ridge": 0.1, "standardize": False}, {"fit_intercept": False}])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_fit_on_few_columns_is_proved(options, weighted):
     X, y = ar_problem(40, 9, 4, seed=3)
@@ -260,3 +260,12 @@ def test_a_callback_watches_the_gap_and_may_end_the_proof():
     assert model.stop_ == "callback"
     assert model.k_ == 8
     assert 0 < model.certificate_.relative_gap[8] <= seen[0]
+
+
+def test_models_searched_with_another_ridge_are_not_proved():
+    X, y = integers()
+    model = SparseRegressor(k=2, ridge=0.1, search_ridge=0.2).fit(X, y)
+    assert not hasattr(model, "certificate_")
+    for question in (model.certify, model.pool):
+        with pytest.raises(ValueError, match=r"searched with ridge=0.2 and fitted with ridge=0.1"):
+            question()

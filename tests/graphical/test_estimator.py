@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from graph_coordinates import GaussianGraph
 from scipy.linalg import hadamard
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -20,7 +21,6 @@ import pauca
 from pauca import ModelFileError, PaucaWarning, SparsePrecision, Stop
 from pauca.custom.select import select
 from pauca.graphical import mle, newton
-from pauca.graphical.objective import GaussianGraph
 from pauca.graphical.subset import GraphSubset
 from pauca.methods import FoBa, Forward
 from pauca.search.driver import Goal, run
@@ -129,9 +129,9 @@ def test_removals_from_large_blocks_that_are_not_looked_at_cost_too_much(monkeyp
     for at_most in sorted(costs.values())[:8]:
         found = subset.cheapest_removal("refit", at_most)
         assert found is None or found[1] == pytest.approx(costs[found[0]], abs=1e-10)
-        dear = subset._too_dear(subset.support, at_most)
-        assert all(costs[edge] > at_most for edge in dear)
-        passed_over += len(dear)
+        costly = subset._too_costly(subset.support, at_most)
+        assert all(costs[edge] > at_most for edge in costly)
+        passed_over += len(costly)
     assert passed_over > 0
 
 
@@ -169,15 +169,15 @@ def test_fitted_attributes():
     assert np.count_nonzero(model.path_.parameters(5)) == 11
 
 
-def test_what_edges_are_worth():
+def test_importance_of_edges():
     X = chain(n=50)
     model = SparsePrecision(k=9).fit(X)
     graph, chosen = GaussianGraph(empirical_covariance(X)), model.path_[9]
     assert chosen.importance_is_exact
-    for edge, worth in zip(chosen.support, chosen.importance, strict=True):
+    for edge, importance in zip(chosen.support, chosen.importance, strict=True):
         others = [graph.n_nodes + other for other in chosen.support if other != edge]
         without = graph.value(graph.refit(others, graph.start)) + graph.shift
-        assert worth == pytest.approx(without - model.objective_, abs=1e-9)
+        assert importance == pytest.approx(without - model.objective_, abs=1e-9)
     for size in range(1, 9):  # of the others it is known to second order, and exactly where there is no cycle
         likely, exact = model.path_[size], SparsePrecision(k=size).fit(X).path_[size]
         assert likely.support.tolist() == exact.support.tolist()
@@ -405,14 +405,14 @@ class TestRowsAreReadAsByEveryEstimator:
 
     def test_by_name(self, method):
         X = frame()
-        asked = getattr(SparsePrecision(k=4).fit(X), method)
-        np.testing.assert_array_equal(asked(X.assign(other=1.0)[["other", *NAMES[::-1]]]), asked(X))
+        evaluate = getattr(SparsePrecision(k=4).fit(X), method)
+        np.testing.assert_array_equal(evaluate(X.assign(other=1.0)[["other", *NAMES[::-1]]]), evaluate(X))
         with pytest.raises(ValueError, match="same order as they were in fit"):
-            asked(X[NAMES[::-1]])
+            evaluate(X[NAMES[::-1]])
         with pytest.raises(ValueError, match="needs columns that X does not have: 'bp'"):
-            asked(X.drop(columns="bp"))
+            evaluate(X.drop(columns="bp"))
         with pytest.warns(UserWarning, match="does not have valid feature names"):
-            np.testing.assert_allclose(asked(X.to_numpy()), asked(X), rtol=1e-12)
+            np.testing.assert_allclose(evaluate(X.to_numpy()), evaluate(X), rtol=1e-12)
 
     @pytest.mark.parametrize(("value", "message"), [(np.nan, "contains NaN"), (np.inf, "contains infinity")])
     def test_what_is_not_finite_is_named(self, method, value, message):
@@ -428,14 +428,14 @@ class TestRowsAreReadAsByEveryEstimator:
         X = chain()
         with pytest.raises(NotFittedError):
             getattr(SparsePrecision(), method)(X)
-        asked = getattr(SparsePrecision(k=4).fit(X), method)
+        evaluate = getattr(SparsePrecision(k=4).fit(X), method)
         with pytest.raises(TypeError, match="dense data is required"):
-            asked(csr_array(X))
+            evaluate(csr_array(X))
         with pytest.raises(ValueError, match="expecting 6 features"):
-            asked(X[:, :5])
+            evaluate(X[:, :5])
         whole = np.round(100 * X).astype(int)
-        np.testing.assert_allclose(asked(whole), asked(whole.astype(float)))
-        np.testing.assert_allclose(asked(X.astype(np.float32)), asked(X), rtol=1e-4)
+        np.testing.assert_allclose(evaluate(whole), evaluate(whole.astype(float)))
+        np.testing.assert_allclose(evaluate(X.astype(np.float32)), evaluate(X), rtol=1e-4)
 
 
 def test_rows_that_are_all_alike_have_a_likelihood():

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from graph_coordinates import GaussianGraph
 from scipy.optimize import minimize
 
 from pauca.constraints.units import Limits
@@ -12,7 +13,7 @@ from pauca.graphical.blocks import blocks
 from pauca.graphical.covariance import NoMaximumError
 from pauca.graphical.edges import EdgeNames, Edges
 from pauca.graphical.newton import FACTORED_UP_TO, HessianOperator, Pattern, hessian
-from pauca.graphical.objective import GaussianGraph, least_cost
+from pauca.graphical.objective import least_cost
 from pauca.graphical.subset import INVERTED_UP_TO, GraphCache, GraphSubset
 from pauca.methods import Forward
 from pauca.search.driver import Goal, run
@@ -116,20 +117,6 @@ def test_names_of_edges_are_those_of_their_ends():
     assert EdgeNames(3, np.array(["a", "b", "c"]))[1] == "a -- c"
     with pytest.raises(IndexError):
         names[21]
-
-
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        ([[1.0, 0.5], [0.4, 1.0]], r"symmetric; entry \(0, 1\) is 0.5, and entry \(1, 0\) is 0.4"),
-        ([[1.0, np.nan], [np.nan, 1.0]], "symmetric; entry .* is nan"),
-        ([[1.0, 0.0], [0.0, 0.0]], "positive; that of column 1 is 0.0"),
-        ([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], r"square matrix; its shape is \(2, 3\)"),
-    ],
-)
-def test_what_is_no_covariance_is_refused(matrix, message):
-    with pytest.raises(ValueError, match=message):
-        GaussianGraph(np.array(matrix))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -12,8 +12,8 @@ LOSSES = ["squared_error", "log_loss", "absolute_error", "poisson"]
 
 
 def estimator(loss, **params):
-    """The estimator that a loss belongs to."""
-    return (SparseClassifier if loss == "log_loss" else SparseRegressor)(loss=loss, **params)
+    """The estimator that a loss belongs to; its ridge is on the columns as they are."""
+    return (SparseClassifier if loss == "log_loss" else SparseRegressor)(loss=loss, standardize=False, **params)
 
 
 def uneven(loss, n=80, d=9, seed=0):

@@ -62,8 +62,9 @@ class Kind:
         return {"pairs": 2, "classes": 3}.get(self.target, 1)
 
     def estimator(self, **options):
+        """The estimator of this loss; its ridge is on the columns as they are."""
         kind = SparseClassifier if self.target in ("signs", "classes") else SparseRegressor
-        return kind(loss=self.loss, **options)
+        return kind(loss=self.loss, standardize=False, **options)
 
     def tuned(self, y, weights=None, *, center=True):
         """The loss as it is meant for these targets, and what is minimised in its place."""

@@ -60,15 +60,14 @@ def test_every_model_is_optimal_on_its_support(method, fit_intercept, ridge):
     weights = np.arange(60) % 4.0
     model = SparseRegressor(k=7, method=method, ridge=ridge, fit_intercept=fit_intercept).fit(X, y, weights)
     v = weights / weights.sum()
+    variance = v @ (X - fit_intercept * (v @ X)) ** 2
     for m in model.path_:
-        error = X[:, m.support] @ m.coef + m.intercept - y
-        gradient = X[:, m.support].T @ (v * error) + ridge * m.coef
+        error, penalty = X[:, m.support] @ m.coef + m.intercept - y, ridge * variance[m.support]
+        gradient = X[:, m.support].T @ (v * error) + penalty * m.coef
         np.testing.assert_allclose(gradient, 0, atol=1e-9 * np.abs(y).max())
-        assert m.objective == pytest.approx(0.5 * v @ error**2 + 0.5 * ridge * m.coef @ m.coef, rel=1e-10)
-        expected = [
-            objective(X, y, np.delete(m.support, i), weights=weights, ridge=ridge, center=fit_intercept) - m.objective
-            for i in range(m.size)
-        ]
+        assert m.objective == pytest.approx(0.5 * v @ error**2 + 0.5 * penalty @ m.coef**2, rel=1e-10)
+        Z, options = X / np.sqrt(variance), {"weights": weights, "ridge": ridge, "center": fit_intercept}
+        expected = [objective(Z, y, np.delete(m.support, i), **options) - m.objective for i in range(m.size)]
         np.testing.assert_allclose(m.importance, expected, rtol=1e-6)
 
 
@@ -77,7 +76,7 @@ def test_every_model_is_optimal_on_its_support(method, fit_intercept, ridge):
 def test_scikit_learn_finds_the_same_coefficients_on_the_support(method, ridge):
     X, y = integers()
     weights = 1 + np.arange(60) % 4.0
-    model = SparseRegressor(k=5, method=method, ridge=ridge).fit(X, y, weights)
+    model = SparseRegressor(k=5, method=method, ridge=ridge, standardize=False).fit(X, y, weights)
     judge = LinearRegression() if ridge == 0 else Ridge(alpha=ridge * weights.sum(), solver="cholesky")
     judge.fit(X[:, model.support_], y, sample_weight=weights)
     np.testing.assert_allclose(model.coef_[model.support_], judge.coef_, rtol=1e-8)
@@ -194,7 +193,7 @@ def test_any_small_problem_is_fitted(n, d, k, seed, method, levels, ridge):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, levels, size=(n, d)).astype(float)
     y = rng.integers(0, 4, size=n).astype(float)
-    model = SparseRegressor(k=k, method=method, ridge=ridge).fit(X, y)
+    model = SparseRegressor(k=k, method=method, ridge=ridge, standardize=False).fit(X, y)
     assert np.count_nonzero(model.coef_) <= model.k_ <= k
     for m in model.path_:
         assert np.all(np.isfinite(m.coef))

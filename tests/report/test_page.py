@@ -124,14 +124,14 @@ def test_the_page_shows_the_model(chosen, diabetes):
 def test_sizes_are_compared_with_the_chosen_one(chosen):
     texts = {record["size"]: record["compared"] for record in read(chosen).data["sizes"]}
     assert texts[5] == "This is the chosen size."
-    mean, error = 100 * chosen.path_.choice.mean, 100 * chosen.path_.choice.standard_error
+    mean, error = 100 * chosen.path_.choice.mean, 100 * chosen.path_.choice.difference_error
     assert texts[1] == (
         f"4 features fewer than chosen: {mean[5] - mean[1]:.1f} percentage points less explained on held-out rows, "
-        f"more than one standard error ({error[5]:.1f} percentage points)."
+        f"more than one standard error of the difference ({error[1]:.1f} percentage points)."
     )
     assert texts[8] == (
-        f"3 features more than chosen: {mean[8] - mean[5]:.1f} percentage points more explained on held-out rows, "
-        f"within one standard error ({error[5]:.1f} percentage points)."
+        f"3 features more than chosen: {mean[5] - mean[8]:.1f} percentage points less explained on held-out rows, "
+        f"within one standard error of the difference ({error[8]:.1f} percentage points)."
     )
 
 

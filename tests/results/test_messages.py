@@ -132,14 +132,14 @@ def test_without_costs_nothing_is_said_of_them(table):
     assert copy.deepcopy(model).path_.prices is None
 
 
-# Which class a coefficient speaks for.
+# Which class a coefficient favours.
 
 
 @pytest.mark.parametrize("labels", [("benign", "malignant"), (0, 1), (False, True)])
 def test_summary_says_which_class_positive_coefficients_speak_for(table, labels):
     X, y = table
     model = SparseClassifier(k=2).fit(X, np.where(y > 0, labels[1], labels[0]))
-    words = f"positive coefficients speak for class {str(labels[1])!r}, negative ones for {str(labels[0])!r}"
+    words = f"positive coefficients favour class {str(labels[1])!r}, negative ones {str(labels[0])!r}"
     assert words in model.summary().splitlines()
     assert rows(model)[0] == ["feature", "coefficient", "importance"]
     # It is true: the score rises with the feature, and so does the share of the second class.

@@ -56,7 +56,7 @@ def test_three_panels_over_the_same_sizes(chosen):
     assert f"chosen: {chosen.k_}" in words(score)
     assert f"best: {chosen.path_.choice.best}" in words(score)
     assert "rows held out" in score.get_title(loc="left")
-    assert "parts of its largest" in coefficients.get_ylabel()
+    assert "relative to its largest" in coefficients.get_ylabel()
     assert {"bmi", "s5", "bp"} <= {text.get_text() for text in coefficients.texts}
     assert coefficients.get_xlabel() == "number of features"
 

@@ -170,7 +170,7 @@ def test_ctrl_c_in_the_middle_of_a_move(hard, monkeypatch):
     """The history knows only whole moves: the half-made one is not in it."""
     from pauca.solvers.factorisation import InverseFactor
 
-    append, calls = InverseFactor.append, []
+    append, calls = InverseFactor.appended, []
 
     def interrupted(self, *args):
         calls.append(1)
@@ -178,7 +178,7 @@ def test_ctrl_c_in_the_middle_of_a_move(hard, monkeypatch):
             raise KeyboardInterrupt
         return append(self, *args)
 
-    monkeypatch.setattr(InverseFactor, "append", interrupted)
+    monkeypatch.setattr(InverseFactor, "appended", interrupted)
     with pytest.warns(PaucaWarning, match="interrupted; the models up to size 3 were kept"):
         model = SparseRegressor(k=10, method="forward").fit(*hard)
     monkeypatch.undo()
@@ -260,8 +260,8 @@ def test_table_plot_and_summary(hard, tmp_path):
     mpl.pyplot.close(ax.figure)
     text = model.summary()
     assert all(name in text for name in model.get_feature_names_out())
-    worth = model.path_[5].importance.max() / model.path_[0].objective
-    assert f"{100 * worth:.2f} %" in text
+    share = model.path_[5].importance.max() / model.path_[0].objective
+    assert f"{100 * share:.2f} %" in text
     assert "path of sizes 0-5" in repr(model.path_).lower()
 
 

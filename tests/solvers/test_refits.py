@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from judges import (
     LOSSES,
+    PIECEWISE,
     SMOOTH,
     Kind,
     LogCosh,
@@ -98,6 +99,10 @@ def test_the_gradient_vanishes_on_the_support_and_the_objective_is_as_defined(na
     loss, smooth = kind.tuned(y, weights, center=center)
     Q = objective(kind, loss, y, scores(model, X), model.coef_, weights, ridge)
     assert model.objective_ == pytest.approx(Q, rel=1e-10)
+    if name in PIECEWISE and not ridge:  # exact, and not the minimum of the envelope
+        least = linear_program(loss, X[:, SUPPORT], y, weights=weights, center=center)
+        assert model.objective_ == pytest.approx(least, rel=1e-9)
+        return
     gap = newton_decrement(kind, smooth, model, X, y, weights=weights, ridge=ridge, center=center)
     assert gap <= 1e-9 * model.path_[0].objective
 
@@ -299,29 +304,29 @@ def separable(classes=2, n=40):
     return X, (signal > 0).astype(int) if classes == 2 else np.digitize(signal, [-3, 3])
 
 
-def fit_and_remarks(model, X, y, weights=None):
+def fit_and_warnings(model, X, y, weights=None):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y, weights)
-    return model, [(remark.category, str(remark.message)) for remark in caught]
+    return model, [(warning.category, str(warning.message)) for warning in caught]
 
 
 @pytest.mark.parametrize("method", ["forward", "foba", "exchange", "backward"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_separable_classes_have_finite_coefficients_and_one_warning(classes, method):
     X, y = separable(classes)
-    model, remarks = fit_and_remarks(SparseClassifier(k=2, method=method), X, y)
-    assert [category for category, _ in remarks] == [PaucaWarning]
-    assert remarks[0][1].startswith("The data are separable")
-    assert "Predictions can be used" in remarks[0][1]
-    assert "ridge=1e-3" in remarks[0][1]
+    model, warned = fit_and_warnings(SparseClassifier(k=2, method=method), X, y)
+    assert [category for category, _ in warned] == [PaucaWarning]
+    assert warned[0][1].startswith("The data are separable")
+    assert "Predictions can be used" in warned[0][1]
+    assert "ridge=1e-3" in warned[0][1]
     assert model.support_.tolist() == [0, 1]
     assert model.score(X, y) == 1
     assert np.all(np.isfinite(model.coef_))
     assert np.abs(model.coef_).max() < 1e4
     assert model.objective_ < 1e-3 * model.path_[0].objective
     for form in ("csr", "csc", "float32-F"):
-        other, _ = fit_and_remarks(SparseClassifier(k=2, method=method), DESIGNS[form](X), y)
+        other, _ = fit_and_warnings(SparseClassifier(k=2, method=method), DESIGNS[form](X), y)
         np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-6)
         np.testing.assert_allclose(other.intercept_, model.intercept_, rtol=1e-6)
         assert other.path_.moves == model.path_.moves
@@ -331,8 +336,8 @@ def test_separable_classes_have_finite_coefficients_and_one_warning(classes, met
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_ridge_makes_separable_classes_ordinary(classes, loss):
     X, y = separable(classes)
-    model, remarks = fit_and_remarks(SparseClassifier(k=2, ridge=1e-3, loss=loss), X, y)
-    assert remarks == []
+    model, warned = fit_and_warnings(SparseClassifier(k=2, ridge=1e-3, loss=loss), X, y)
+    assert warned == []
     assert model.support_.tolist() == [0, 1]
     assert np.abs(model.coef_).max() < 50
 
@@ -340,8 +345,8 @@ def test_a_ridge_makes_separable_classes_ordinary(classes, loss):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_margins_are_reached_at_finite_coefficients(loss):
     X, y = separable()
-    model, remarks = fit_and_remarks(SparseClassifier(k=2, loss=loss), X, y)
-    assert remarks == []
+    model, warned = fit_and_warnings(SparseClassifier(k=2, loss=loss), X, y)
+    assert warned == []
     assert model.score(X, y) == 1
     assert model.objective_ <= 1e-3 * model.path_[0].objective
     assert np.min((2 * y - 1) * model.decision_function(X)) > 0.99
@@ -353,14 +358,14 @@ def test_a_column_that_tells_part_of_the_rows_without_error():
     X = rng.standard_normal((200, 3))
     X[:, 0] = rng.random(200) < 0.3
     y = np.where((X[:, 0] == 1) | (rng.logistic(size=200) < X[:, 1]), 1, 0)
-    model, remarks = fit_and_remarks(SparseClassifier(k=3, always=[0, 1, 2]), X, y)
-    assert [category for category, _ in remarks] == [PaucaWarning]
+    model, warned = fit_and_warnings(SparseClassifier(k=3, always=[0, 1, 2]), X, y)
+    assert [category for category, _ in warned] == [PaucaWarning]
     rest = X[:, 0] == 0
     judge = LogisticRegression(C=np.inf, tol=1e-10).fit(X[rest, 1:], y[rest])
     np.testing.assert_allclose(model.coef_[0, 1:], judge.coef_[0], atol=1e-3)
     counts = np.where(X[:, 0] == 1, 0, rng.poisson(np.exp(1 + 0.5 * X[:, 1])))
-    model, remarks = fit_and_remarks(SparseRegressor(k=3, always=[0, 1, 2], loss="poisson"), X, counts)
-    assert [category for category, _ in remarks] == [PaucaWarning]
+    model, warned = fit_and_warnings(SparseRegressor(k=3, always=[0, 1, 2], loss="poisson"), X, counts)
+    assert [category for category, _ in warned] == [PaucaWarning]
     judge = PoissonRegressor(alpha=0, tol=1e-8).fit(X[rest, 1:], counts[rest])
     np.testing.assert_allclose(model.coef_[1:], judge.coef_, atol=1e-3)
 
@@ -369,8 +374,8 @@ def test_ordinary_data_give_no_warning_however_large_rows_without_weight_are():
     kind = SMOOTH["log_loss"]
     X, y = table(kind)
     X[0], weights = 1e12, np.arange(80) > 0
-    assert fit_and_remarks(SparseClassifier(k=3), X, y, weights)[1] == []
-    assert fit_and_remarks(SparseRegressor(k=3, loss="poisson"), X, y + 1, weights)[1] == []
+    assert fit_and_warnings(SparseClassifier(k=3), X, y, weights)[1] == []
+    assert fit_and_warnings(SparseRegressor(k=3, loss="poisson"), X, y + 1, weights)[1] == []
 
 
 # What is degenerate has finite answers all the same.
@@ -418,12 +423,12 @@ def test_a_class_without_weight(loss, ridge):
         SparseClassifier(k=2, loss=loss, ridge=ridge).fit(X, y, y > 0)
     X, y = table(SMOOTH["multinomial"])
     with at_most(5):
-        model, _ = fit_and_remarks(SparseClassifier(k=2, loss=loss, ridge=ridge), X, y, y > 0)
+        model, _ = fit_and_warnings(SparseClassifier(k=2, loss=loss, ridge=ridge, standardize=False), X, y, y > 0)
     assert is_finite(model)
     assert set(model.predict(X)) == {1, 2}
     if ridge:
         # The two classes that are left, each with half of the difference of the scores.
-        two = SparseClassifier(k=2, loss=loss, ridge=ridge).fit(X[y > 0], y[y > 0])
+        two = SparseClassifier(k=2, loss=loss, ridge=ridge, standardize=False).fit(X[y > 0], y[y > 0])
         np.testing.assert_array_equal(model.support_, two.support_)
 
 
@@ -440,7 +445,7 @@ def test_huge_counts(method, center):
     X = rng.standard_normal((60, 4))
     for y in (rng.poisson(1e9 * np.exp(0.1 * X[:, 0])), np.where(X[:, 0] > 0.5, 1e9, 0.0), np.arange(60) * 1e8):
         with at_most(10):
-            model, _ = fit_and_remarks(SparseRegressor(k=2, loss="poisson", method=method, fit_intercept=center), X, y)
+            model, _ = fit_and_warnings(SparseRegressor(k=2, loss="poisson", method=method, fit_intercept=center), X, y)
         assert is_finite(model)
         assert np.all(np.isfinite(model.predict(X)))
         for m in model.path_:
@@ -496,10 +501,10 @@ def test_a_constant_target_leaves_nothing_to_fit():
 def test_a_constant_column_in_a_group_does_no_harm(ridge, loss):
     X, y = table(SMOOTH["log_loss"])
     X[:, 1] = 1.0
-    model, _ = fit_and_remarks(
+    model, _ = fit_and_warnings(
         SparseClassifier(k=2, always=[0], feature_groups=[0, 0, 1, 1, 2, 2], ridge=ridge, loss=loss), X, y
     )
-    without, _ = fit_and_remarks(
+    without, _ = fit_and_warnings(
         SparseClassifier(k=2, always=[0], feature_groups=[0, 1, 1, 2, 2], ridge=ridge, loss=loss),
         np.delete(X, 1, axis=1),
         y,
@@ -567,10 +572,10 @@ def test_what_is_called_exact_is_the_difference_of_two_fits():
         X, y = zero_one_columns(seed)
         model = SparseClassifier(k=4, always=[0, 1, 2, 3]).fit(X, y)
         assert model.path_[4].importance_is_exact
-        for j, worth in enumerate(model.path_[4].importance):
+        for j, importance in enumerate(model.path_[4].importance):
             kept = [i for i in range(4) if i != j]
             without = SparseClassifier(k=3, always=[0, 1, 2]).fit(X[:, kept], y)
-            assert worth == pytest.approx(without.objective_ - model.objective_, abs=2e-6)
+            assert importance == pytest.approx(without.objective_ - model.objective_, abs=2e-6)
 
 
 @pytest.mark.parametrize("start", [-10.0, -3.0, 3.0, 10.0])
@@ -618,17 +623,17 @@ def test_a_border_completes_the_hessian_of_a_joint_loss():
     np.testing.assert_allclose(problem.bordered(scores, known, places), whole, rtol=1e-10, atol=1e-14)
 
 
-def test_the_guess_after_a_drop_is_the_minimum_of_squares():
+def test_the_warm_start_after_a_drop_is_the_minimum_of_squares():
     rng = np.random.default_rng(0)
     columns, y = rng.standard_normal((4, 30)), rng.standard_normal((2, 30))
     problem = Restricted(SquaredError(), Rows(y, np.full(30, 1 / 30)), columns, np.zeros(4))
     found = minimise(problem, np.zeros((2, 4)))
     for kept in ([0, 1, 3], [1, 2]):
-        guess = warm_start_near(found, np.arange(4), np.array(kept), free=0, curved=True)
+        start = warm_start_near(found, np.arange(4), np.array(kept), free=0, curved=True)
         rest = minimise(
-            Restricted(SquaredError(), Rows(y, np.full(30, 1 / 30)), columns[kept], np.zeros(len(kept))), guess.coef * 0
+            Restricted(SquaredError(), Rows(y, np.full(30, 1 / 30)), columns[kept], np.zeros(len(kept))), start.coef * 0
         )
-        np.testing.assert_allclose(guess.coef, rest.coef, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(start.coef, rest.coef, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.01])

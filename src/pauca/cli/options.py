@@ -13,6 +13,7 @@ LOSSES_FOR_CLASSES = ("log_loss", "hinge", "squared_hinge")
 METHODS = ("exchange", "exact", "forward", "foba", "backward")
 CRITERIA = ("aic", "bic", "ebic")
 RULES = ("1se", "best")
+DEFAULT_RULE = 0.25
 
 TABLES = (
     "Tables are CSV or TSV (the delimiter is detected), Parquet, or LIBSVM files, all optionally gzipped (.gz). Empty "
@@ -83,7 +84,12 @@ def _fit(fit: argparse.ArgumentParser) -> None:
     losses = (*LOSSES_FOR_NUMBERS, *LOSSES_FOR_CLASSES)
     add("--loss", choices=losses, help="the loss to minimise (default: squared_error, or log_loss for classes)")
     add("--method", choices=METHODS, default="exchange", help="the search method (default: exchange)")
-    add("--ridge", type=_number(0), default=0.0, metavar="A", help="the weight of the ridge penalty (default: 0)")
+    add(
+        "--ridge",
+        type=_ridges,
+        metavar="A",
+        help="the ridge on standardised columns, several (0,0.1,1) or auto to choose it (default: auto if k is chosen)",
+    )
     add("--no-intercept", action="store_true", help="fit no intercept")
     add("--balanced", action="store_true", help="give all classes the same total weight")
     add("--out", metavar="MODEL.json", help="write the model to this file, for pauca predict and pauca.load")
@@ -151,9 +157,10 @@ def _selection_options(group: argparse._ArgumentGroup) -> None:
     add("--cv", type=_integer(2), metavar="N", help="number of cross-validation folds (default: 5)")
     add(
         "--selection-rule",
-        choices=RULES,
-        default="1se",
-        help="1se: the smallest size within one standard error of the best (default); best: the best size",
+        type=_rule,
+        default=DEFAULT_RULE,
+        metavar="C",
+        help="the smallest model within C standard errors of the best (default: 0.25); 1se: within one; best: the best",
     )
     add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (default: the share explained)")
     add("--criterion", choices=CRITERIA, help="choose by an information criterion instead of cross-validation")
@@ -237,6 +244,17 @@ def _integer(least: int) -> Callable[[str], int]:
         return int(text)
 
     return integer
+
+
+def _rule(text: str) -> str | float:
+    return text if text in RULES else _number(0)(text)
+
+
+def _ridges(text: str) -> str | float | list[float]:
+    if text == "auto":
+        return text
+    values = [_number(0)(part) for part in text.split(",")]
+    return values[0] if len(values) == 1 else values
 
 
 def _number(least: float, *, above: bool = False) -> Callable[[str], float]:

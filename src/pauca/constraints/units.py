@@ -84,7 +84,7 @@ class Units:
 # A budget is kept to this share of it, so that prices such as 0.1 add up as people expect.
 BUDGET_SLACK = 1e-9
 
-# A unit without a price is ranked as if it cost this share of the dearest.
+# A unit without a price is ranked as if it cost this share of the most expensive.
 NEARLY_FREE = 1e-9
 
 

@@ -66,8 +66,9 @@ class SparseTagger(PathMixin, BaseEstimator):
     cv : int, splitter, iterable or None, default=None
         Folds of sequences for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
         A sequence that a split names several times, as in a bootstrap, is fitted as if it occurred so often.
-    selection_rule : {"1se", "best"}, default="1se"
-        The smallest size within one standard error of the best accuracy on sequences held out, or the best itself.
+    selection_rule : float, "1se" or "best", default="1se"
+        The smallest size within so many standard errors ("1se": one) of the best accuracy on sequences held out, or the
+        best itself. The standard error is that of the difference between the two, over the folds.
     n_jobs : int or None, default=None
         Number of threads: over sequences, or over folds where ``k`` is chosen. The result does not depend on it.
     ridge, ridge_transitions : float or None, default=None
@@ -161,7 +162,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         unit: str = "sensor",
         method: str | Method = "foba",
         cv: Any = None,
-        selection_rule: str = "1se",
+        selection_rule: float | str = "1se",
         n_jobs: int | None = None,
         ridge: float | None = None,
         ridge_transitions: float | None = None,
@@ -202,10 +203,6 @@ class SparseTagger(PathMixin, BaseEstimator):
             Any hashable labels but None and NaN.
         lengths : list of int, default=None
             Number of positions of each sequence, if X and y hold all of them one after the other.
-
-        Returns
-        -------
-        self
         """
         settings = self._check_parameters()
         sequences = read_sequences(X, lengths)
@@ -241,12 +238,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         return labels if lengths is not None else sequences.split(labels)
 
     def predict_marginals(self, X: Any, lengths: Any = None) -> Any:
-        """The probability of every label at every position.
-
-        Parameters
-        ----------
-        X : list of tables, or one table with ``lengths``
-        lengths : list of int, default=None
+        """The probability of every label at every position; X and ``lengths`` as for ``predict``.
 
         Returns
         -------
@@ -258,29 +250,12 @@ class SparseTagger(PathMixin, BaseEstimator):
         return marginals if lengths is not None else sequences.split(marginals)
 
     def score(self, X: Any, y: Any, lengths: Any = None) -> float:
-        """The share of positions whose label is predicted correctly.
-
-        Parameters
-        ----------
-        X : list of tables, or one table with ``lengths``
-        y : list of sequences of labels, or one with ``lengths``
-        lengths : list of int, default=None
-
-        Returns
-        -------
-        float
-        """
+        """The share of positions whose label is predicted correctly; X, y and ``lengths`` as for ``fit``."""
         truth, predicted = self._true_and_predicted(X, y, lengths)
         return float(np.mean([a == b for a, b in zip(truth, predicted, strict=True)]))
 
     def label_table(self, X: Any, y: Any, lengths: Any = None) -> list[dict[str, Any]]:
-        """How well each label is predicted.
-
-        Parameters
-        ----------
-        X : list of tables, or one table with ``lengths``
-        y : list of sequences of labels, or one with ``lengths``
-        lengths : list of int, default=None
+        """How well each label is predicted; X, y and ``lengths`` as for ``fit``.
 
         Returns
         -------
@@ -291,27 +266,11 @@ class SparseTagger(PathMixin, BaseEstimator):
         return label_table(self.classes_, *self._true_and_predicted(X, y, lengths))
 
     def label_report(self, X: Any, y: Any, lengths: Any = None) -> str:
-        """How well each label is predicted, as text.
-
-        Parameters
-        ----------
-        X : list of tables, or one table with ``lengths``
-        y : list of sequences of labels, or one with ``lengths``
-        lengths : list of int, default=None
-
-        Returns
-        -------
-        str
-        """
+        """How well each label is predicted, as text; X, y and ``lengths`` as for ``fit``."""
         return label_report(self.label_table(X, y, lengths))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file of plain JSON, for ``pauca.load``; it holds no code.
-
-        Parameters
-        ----------
-        path : str or path-like
-        """
+        """Write the fitted model to a file of plain JSON, for ``pauca.load``; it holds no code."""
         check_is_fitted(self)
         save(self, path)
 

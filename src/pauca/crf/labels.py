@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pauca.crf.input import as_list
+from pauca.wording import aligned
 
 # More different fractions than this are measurements, not labels.
 MOST_FRACTIONS = 20
@@ -93,12 +94,7 @@ def label_report(records: list[dict[str, Any]]) -> str:
     total = sum(one["support"] for one in records)
     hits = sum(one["recall"] * one["support"] for one in records if one["support"])
     rows.append(["(all)", "", _format_share(hits / total), "", str(total)])
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    lines = []
-    for row in [head, *rows]:
-        numbers = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join([row[0].ljust(widths[0]), *numbers]))
-    return "\n".join(lines)
+    return "\n".join(aligned([head, *rows]))
 
 
 def _format_share(share: float) -> str:

@@ -19,10 +19,10 @@ from pauca.custom.objective import CustomProblem
 from pauca.custom.subset import CustomSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold, make_folds
-from pauca.model_selection.scoring import choose_by_folds
+from pauca.model_selection.rules import choose_by_folds
 from pauca.model_selection.selection import ChoiceRule, Selection, choose_size
 from pauca.model_selection.sizes import size_range_for
-from pauca.results.choice import ACCURACY, Choice
+from pauca.results.choice import ACCURACY, Choice, Rule
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method
 from pauca.search.parallel import ParallelRuns
@@ -46,7 +46,7 @@ class TaggerSettings:
     """Whether single weights are selected instead of sensors."""
     method: Method
     cv: Any
-    selection_rule: str
+    selection_rule: Rule
     n_jobs: int
     ridge: float | None
     ridge_transitions: float | None
@@ -170,9 +170,9 @@ def fit_tagger(settings: TaggerSettings, sequences: Sequences, classes: np.ndarr
     if isinstance(settings.sizes, tuple | str):
         folds = make_folds(settings.cv, np.zeros(n_sequences), None, weights, classifies=False)
         selection = Selection(problem, weights, folds, settings.tol)
-        watch = ParallelRuns(settings.budget, settings.n_jobs)
+        runs = ParallelRuns(settings.budget, settings.n_jobs)
         sizes = size_range_for(settings.sizes, len(problem.units) - len(problem.limits.never))
-        choice = choose_size(selection, sizes, watch, None, _by_accuracy(settings.selection_rule, problem))
+        choice = choose_size(selection, sizes, runs, None, _by_accuracy(settings.selection_rule, problem))
         path = _make_path(selection.whole, problem, sequences, classes, choice.chosen, choice)
         return TaggerFit(path, choice.chosen, redundant)
     run, goal = problem.begin(weights), Goal(settings.sizes, settings.tol)
@@ -234,7 +234,7 @@ def _repetitions(weights: np.ndarray) -> np.ndarray:
     return repetitions.astype(np.intp)
 
 
-def _by_accuracy(rule: str, problem: TaggerProblem) -> ChoiceRule:
+def _by_accuracy(rule: Rule, problem: TaggerProblem) -> ChoiceRule:
     """A choice of size by the accuracy on sequences held out."""
 
     def choose(selection: Selection, sizes: list[int]) -> Choice:

@@ -50,10 +50,6 @@ class Selected(Path):
         The file holds every model, every move and the names, but not the objective. What ``load`` returns can be given
         to ``select`` as ``resume``. A file that is there already is replaced in one step, once the new one is whole.
 
-        Parameters
-        ----------
-        file : str or path-like
-
         Examples
         --------
         >>> import os, tempfile, pauca
@@ -102,7 +98,7 @@ def select(
         ``pauca.custom.objective.Objective`` lists; or ``value`` itself, with ``gradient`` and ``n_coords`` given too.
         A value of infinity, or one that is not a number, means that ``w`` lies outside of the domain.
     k : int or None
-        The number of coordinates, or groups, to choose; None goes on as long as each gains at least ``tol``. Where
+        The number of coordinates, or groups, to choose; None continues as long as each gains at least ``tol``. Where
         there is no model of so many, a ``PaucaWarning`` says why.
     method : {"foba", "forward", "exchange", "backward"} or object, default="foba"
         How to search; see ``pauca.methods``.
@@ -287,6 +283,6 @@ def _why_fewer(path: Path, k: int, problem: CustomProblem, limits: Limits) -> It
         left_out = " 'never' leaves out the others." if limits.never else ""
         yield f"{asked} only {found} of {int(problem.usable.sum())} can be used together.{left_out}"
     elif path[found].diverged and path.stop in {Stop.NO_GAIN, Stop.PERFECT}:
-        yield f"{asked} the search ended at {found}: the objective has come down to its least, and no other lowers it."
+        yield f"{asked} the search ended at {found}: the objective is as low as it can be, and no other lowers it."
     elif path.stop in ENDED:
         yield f"{asked} the search ended at {found}: {ENDED[path.stop]}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -14,27 +17,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
-from pauca.design import Design, make_design
-from pauca.estimators.certify import certificate_of, certify, find_pool, prove, prove_narrow
+from pauca.design import Design
+from pauca.estimators.certify import ProvingMixin, certificate_of, prove_fit
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
 from pauca.losses.checks import check_loss
 from pauca.methods.exact import Exact
-from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.folds import make_folds
+from pauca.model_selection.held_out import RowBlocks
+from pauca.model_selection.ridges import RidgeGrid, make_grid
 from pauca.model_selection.scoring import scorer_for
-from pauca.model_selection.selection import Selection, by_criterion, by_folds, choose_size
-from pauca.model_selection.sizes import largest_size, size_range_for
-from pauca.results.certificate import Certificate
+from pauca.model_selection.selection import Selection, by_criterion, choose_size
+from pauca.model_selection.sizes import SizeRange, largest_size, size_range_for
+from pauca.model_selection.surface import Measure, SurfaceSelection, refitted_run
 from pauca.results.choice import Choice
 from pauca.results.path import Path
-from pauca.results.pool import Pool
 from pauca.results.stability import Stability, count_choices, halves
 from pauca.search.driver import Budget, Goal
-from pauca.search.history import Move
+from pauca.search.history import Move, Stop
 from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun, Target
+from pauca.search.problem import LinearProblem, SearchRun, Target, design_for
 from pauca.warnings import PaucaWarning
 
 
@@ -43,8 +47,28 @@ class FitData:
     """What a fit was made from: references to the user's own arrays, never copies, and never in a file."""
 
     problem: LinearProblem
+    """With the ridge of the fitted model."""
     weights: np.ndarray
     y: np.ndarray
+    searches: Mapping[float, SearchRun]
+    """The searches on all rows, by their ridges."""
+    search_ridge: float
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search has led to."""
+
+    run: SearchRun
+    """The path, fitted with ``ridge``."""
+    answer: int
+    choice: Choice | None
+    ridge: float
+    search_ridge: float
+    searches: Mapping[float, SearchRun]
+    """The searches on all rows, by their ridges."""
+    stop: Stop | None = None
+    """What has ended some search early."""
 
 
 def find_alternatives(data: FitData, path: Path, size: int, count: int) -> list[dict[str, Any]]:
@@ -82,10 +106,11 @@ def measure_stability(
     strata = data.y if stratify else np.zeros(len(data.weights))
     resamples = halves(n_resamples, data.weights, strata, random_state)
     supports: list[list[str]] = [[] for _ in resamples]
+    searched = replace(data.problem, ridge=data.search_ridge)
 
     def job(number: int) -> Callable[[Budget], None]:
         def work(budget: Budget) -> None:
-            history = data.problem.begin(resamples[number]).advance(Goal(max(1, size)), budget)
+            history = searched.begin(resamples[number]).advance(Goal(max(1, size)), budget)
             best = history.best[max(known for known in history.best if known <= size)]
             supports[number] = [path.unit_name(unit) for unit in best.support]
 
@@ -96,10 +121,56 @@ def measure_stability(
     return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")
 
 
-class SparseModel(FittedModel):
+class SparseModel(ProvingMixin, FittedModel):
     """A search for a linear model with few features: all that does not depend on what the target is."""
 
     _fit_data: FitData | None
+    ridge_: float
+    search_ridge_: float
+
+    def at(self, size: int, ridge: str | None = None) -> Self:
+        """The fitted model of another size, without a new search.
+
+        Parameters
+        ----------
+        size : int
+            One of ``path_.sizes``; a ``KeyError`` says which there are.
+        ridge : "best" or None, default=None
+            None: the model on ``path_``, whose models all have the ridge ``ridge_``. "best": the model at the ridges
+            that scored best for this size on held-out rows; it is fitted on the data of the fit, as by
+            ``alternatives``, and ``path_`` is the path of these ridges.
+
+        Returns
+        -------
+        estimator
+            Another estimator of the same kind, fitted, with ``k=size``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = SparseRegressor(k=5).fit(X, y)
+        >>> [round(model.at(size).score(X, y), 2) for size in (1, 3, 5)]
+        [0.34, 0.48, 0.51]
+        """
+        check_is_fitted(self)
+        if ridge is None:
+            return super().at(size)
+        ParameterChecks("at").one_of("ridge", ridge, ("best", None))
+        choice = self.path_.choice
+        if choice is None or choice.surface is None:
+            raise ValueError("No ridges were compared in this fit: there is only ridge_.")
+        search_ridge, best = choice.surface.best_of(size)
+        data, other = self._data("at"), self._copy()
+        problem = replace(data.problem, ridge=best)
+        run = refitted_run(problem, data.searches[search_ridge], data.weights)
+        other.ridge_, other.search_ridge_ = best, search_ridge
+        other.path_ = replace(self.path_, models=run.models(size))
+        other._fit_data = replace(data, problem=problem, search_ridge=search_ridge)
+        other.k = size
+        other._set_size(size)
+        return other
 
     def alternatives(self, count: int = 3) -> list[dict[str, Any]]:
         """For each chosen feature the best others in its place, and what each would cost.
@@ -159,73 +230,6 @@ class SparseModel(FittedModel):
         )
         return self.stability_
 
-    def certify(self, *, time_limit: float | None = 10.0) -> Certificate:
-        """Lower bounds of the objective of every size on the path: how far each model can be from the best one.
-
-        The tree of each size is searched until its model is proved to be best, or until the time is up. Where a better
-        model turns up, it takes the place of the one on the path. For squared error of one output, with a ridge or with
-        more rows than columns, and for other smooth losses with a ridge; elsewhere ``reason`` says why there is no
-        bound. The data of the fit are read once more, as by ``alternatives``.
-
-        Parameters
-        ----------
-        time_limit : float or None, default=10.0
-            Seconds, for all sizes together. None: as long as it takes, which may be for ever.
-
-        Returns
-        -------
-        Certificate
-            Kept as ``certificate_`` and in ``path_.certificate``; ``summary()``, tables and reports then say what is
-            proved.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from pauca import SparseRegressor
-        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-        >>> certificate = SparseRegressor(k=5).fit(X, y).certify()
-        >>> certificate.message(5)
-        'Proved to be the best of all 252 subsets of 5 features.'
-        >>> certificate.never_in[5]
-        []
-        """
-        seconds, data = ParameterChecks("certify").time_limit(time_limit), self._data("certify")
-        self.path_ = certify(data.problem, data.weights, self.path_, seconds)
-        self._set_size(self.k_)
-        return self.certificate_
-
-    def pool(self, within: float = 0.01, *, time_limit: float | None = 10.0) -> Pool:
-        """All models of the same size whose objective is close to the best: several good models instead of one.
-
-        For squared error. The search is that of ``certify``, and has the same conditions; a ``ValueError`` says which
-        of them does not hold. The data of the fit are read once more, as by ``alternatives``.
-
-        Parameters
-        ----------
-        within : float, default=0.01
-            By how much a model's objective may be above the best, as a share of it.
-        time_limit : float or None, default=10.0
-            Seconds. If the time is up, ``complete`` is False.
-
-        Returns
-        -------
-        Pool
-            The models, the features they share, and how many models each feature is in.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from pauca import SparseRegressor
-        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-        >>> SparseRegressor(k=4).fit(X, y).pool(within=0.01).message
-        '2 models of 4 features within 1 % of the best objective; there are no others.'
-        """
-        check = ParameterChecks("pool")
-        share, seconds, data = check.number("within", within), check.time_limit(time_limit), self._data("pool")
-        if not self.k_:
-            raise ValueError("pool() needs a model with features: the model of size 0 is the only one of its size.")
-        return find_pool(data.problem, data.weights, self.path_, self.k_, share, seconds)
-
     def plot_stability(self, ax: Any = None, most: int = 20) -> Any:
         """Draw what ``stability`` has found.
 
@@ -253,91 +257,146 @@ class SparseModel(FittedModel):
         names = getattr(self, "feature_names_in_", None)
         constraints = ConstraintParser(Columns(X.shape[1], names), **settings.constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            design = make_design(X, weights, center=settings.fit_intercept)
+            design = design_for(X, target, weights, center=settings.fit_intercept)
         check_moments(self, design, X, names)
         problem = _make_problem(settings, X, target, weights, constraints, design)
-        if problem.units.single and not settings.ridge:
+        grid = self._grid(settings, problem, weights, design)
+        if problem.units.single and 0.0 in grid.search:
             check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
-        sizes = settings.sizes
-        if sizes is None or isinstance(sizes, int):
-            run, answer, choice = *self._run_to_size(settings, problem, weights, design, sizes), None
-        else:
-            run, choice = self._run_and_choose(settings, problem, weights, design, sizes, y, row_groups)
-            answer = choice.chosen
-        prove_narrow(run, settings.method)
-        self.path_ = self._make_path(run, answer, choice, problem, names)
+        started = time.monotonic()
+        found = self._run(settings, problem, grid, weights, design, y, row_groups)
+        self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
+        limit = settings.run_budget.time_limit
+        left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
+        if found.ridge == found.search_ridge:  # else they are best, if at all, for another objective than their own
+            prove_fit(settings.method, found.run, left, size_was_chosen=found.choice is not None)
+        self.path_ = self._make_path(found, problem, names)
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
-        self._set_size(answer)
-        self._fit_data = FitData(problem, weights, y)
-        found = " ".join(fit_warnings(self.path_, self.k_, settings, run, constraints))
-        if found:
-            warnings.warn(found, PaucaWarning, stacklevel=3)
+        self._set_size(found.answer)
+        fitted = replace(problem, ridge=found.ridge)
+        self._fit_data = FitData(fitted, weights, y, found.searches, found.search_ridge)
+        remarks = " ".join(fit_warnings(self.path_, self.k_, settings, found.run, constraints))
+        if remarks:
+            warnings.warn(remarks, PaucaWarning, stacklevel=3)
+
+    def _grid(self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design) -> RidgeGrid:
+        return make_grid(
+            settings.ridge,
+            settings.search_ridge,
+            chooses_size=settings.chooses_size,
+            classifies=problem.target.loss.classifies,
+            n_rows=int(np.count_nonzero(weights)),
+            n_units=int(np.count_nonzero(problem.units.any(design.usable))),
+        )
+
+    def _run(
+        self,
+        settings: SearchSettings,
+        problem: LinearProblem,
+        grid: RidgeGrid,
+        weights: np.ndarray,
+        design: Design,
+        y: np.ndarray,
+        row_groups: Any,
+    ) -> Found:
+        """A path at the ridges that were given or chosen."""
+        if isinstance(problem.method, Exact) and (settings.chooses_size or settings.criterion or not grid.single):
+            problem = replace(problem, method=problem.method.search)  # only the models on all rows are proved
+        if settings.chooses_size or not grid.single:
+            return self._run_and_choose(settings, problem, grid, weights, design, y, row_groups)
+        (search_ridge,), (ridge,), choice = grid.search, grid.fit, None
+        search = replace(problem, ridge=search_ridge)
+        if settings.criterion is None:
+            assert not isinstance(settings.sizes, tuple | str)
+            run, answer = self._run_to_size(settings, search, weights, design, settings.sizes)
+        else:
+            run, choice = self._run_and_weigh(settings, search, weights, design)
+            answer = choice.chosen
+        fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, weights)
+        return Found(fitted, answer, choice, ridge, search_ridge, {search_ridge: run})
 
     def _run_to_size(
         self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design, k: int | None
     ) -> tuple[SearchRun, int]:
-        """Models up to a given size; with ``warm_start`` the search goes on where the last fit ended."""
+        """Models up to a given size; with ``warm_start`` the search continues where the last fit ended."""
         goal, run = settings.goal(k), problem.begin(weights, design)
-        key = (problem.method, problem.target.loss, run.subset.data_key(), problem.units.key(), problem.limits.key())
+        key = (
+            problem.method,
+            problem.target.loss,
+            problem.standardize,
+            run.subset.data_key(),
+            problem.units.key(),
+            problem.limits.key(),
+        )
         resume = self._moves_to_resume(key, goal) if settings.warm_start else ()
         history = run.advance(goal, settings.run_budget, resume)
         self._resume_key, self._resume_tol = key, goal.tol
         return run, problem.method.answer(history, goal)
 
+    def _run_and_weigh(
+        self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design
+    ) -> tuple[SearchRun, Choice]:
+        """A path on all rows, and the size with the lowest information criterion."""
+        self.__dict__.pop("_resume_key", None)
+        assert settings.criterion is not None
+        size_range = self._size_range(settings, problem, design)
+        selection = Selection(problem, weights, [], settings.tol)
+        choice = choose_size(selection, size_range, self._runs(settings), design, by_criterion(settings.criterion))
+        return selection.whole, choice
+
     def _run_and_choose(
         self,
         settings: SearchSettings,
         problem: LinearProblem,
+        grid: RidgeGrid,
         weights: np.ndarray,
         design: Design,
-        sizes: tuple[int, ...] | str,
         y: np.ndarray,
         row_groups: Any,
-    ) -> tuple[SearchRun, Choice]:
-        """Paths on all rows and on those of every fold, and the size they lead to."""
+    ) -> Found:
+        """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
         self.__dict__.pop("_resume_key", None)
-        folds: list[Fold] = []
-        if settings.criterion is None:
-            folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
-            weigh = by_folds(settings.selection_rule, scorer_for(self, settings.scoring), y)
-        else:
-            weigh = by_criterion(settings.criterion)
-        size_range = size_range_for(sizes, int(np.count_nonzero(problem.units.any(design.usable))))
-        exact = problem.method if isinstance(problem.method, Exact) else None
-        searched = problem if exact is None else replace(problem, method=exact.search)  # folds need no proofs
-        selection = Selection(searched, weights, folds, settings.tol)
-        runs = ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs))
-        choice = choose_size(selection, size_range, runs, design, weigh)
-        if exact is not None and not runs.ended:
-            history = selection.whole.history
-            assert history is not None
-            prove(selection.whole.subset, history, relative_gap=exact.relative_gap, time_limit=runs.seconds_left)
-        return selection.whole, choice
+        folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
+        measure = Measure(problem, scorer_for(self, settings.scoring), y, RowBlocks.of(weights, row_groups, folds))
+        selection = SurfaceSelection(problem, weights, folds, settings.tol, grid, measure, settings.selection_rule)
+        size_range = self._size_range(settings, problem, design)
+        choice = selection.choose(size_range, self._runs(settings), design)
+        run, choice, ridges = selection.fitted(choice)
+        return Found(run, choice.chosen, choice, *ridges, selection.searches(), selection.stopped_early)
 
-    def _make_path(
-        self, run: SearchRun, answer: int, choice: Choice | None, problem: LinearProblem, names: np.ndarray | None
-    ) -> Path:
-        history, units = run.history, problem.units
+    @staticmethod
+    def _size_range(settings: SearchSettings, problem: LinearProblem, design: Design) -> SizeRange:
+        sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
+        assert sizes is not None
+        return size_range_for(sizes, int(np.count_nonzero(problem.units.any(design.usable))))
+
+    @staticmethod
+    def _runs(settings: SearchSettings) -> ParallelRuns:
+        return ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs))
+
+    def _make_path(self, found: Found, problem: LinearProblem, names: np.ndarray | None) -> Path:
+        run, history, units = found.run, found.run.history, problem.units
         assert history is not None
         assert history.stop is not None
-        models = run.models(answer)
+        models = run.models(found.answer)
         return Path(
             models,
             history.moves,
-            history.stop,
+            found.stop or history.stop,
             run.design.n_features,
             names,
             units.labels,
             None if units.single else units.owner,
             *self._output_labels(),
             problem.limits.price,
-            choice,
+            found.choice,
             certificate=certificate_of(history, run, models, names),
         )
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
-        settings = SearchSettings.parse(type(self).__name__, self.get_params(deep=False))
+        parameters = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
+        settings = SearchSettings.parse(type(self).__name__, parameters)
         if settings.scoring is not None:
             scorer_for(self, settings.scoring)
         return settings
@@ -379,10 +438,16 @@ class SparseModel(FittedModel):
         """The moves of the last fit if this one may go on from them: same data and method, and no lesser goal."""
         if getattr(self, "_resume_key", None) != key:
             return ()
-        # A run that grew beyond the size that is now wanted has passed it; one that shrinks has yet to come to it.
+        # A growing run that is beyond the size now wanted has passed it; a shrinking one has not reached it yet.
         grew = any(move[0] == "add" for move in self.path_.moves)
         went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
         return () if went_too_far else self.path_.moves
+
+
+@cache
+def _parameter_names(estimator: Callable[..., Any]) -> list[str]:
+    """The names of an estimator's parameters, read from its signature once: ``get_params`` does so each time."""
+    return list(signature(estimator).parameters)
 
 
 def _make_problem(
@@ -401,7 +466,8 @@ def _make_problem(
         constraints.units,
         constraints.limits(largest_size(settings.sizes), design.usable),
         constraints.bounds(),
-        settings.ridge,
+        0.0,
         settings.fit_intercept,
         target.loss.tuned(outputs, weights),
+        settings.standardize,
     )

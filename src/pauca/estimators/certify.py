@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from pauca.methods import Exchange
+from pauca.checks import ParameterChecks
+from pauca.methods import Exact, Exchange
 from pauca.methods.proving import NoBoundError, Proving, candidates
 from pauca.model import Model, Snapshot
 from pauca.relaxations.proof import SizeProof
@@ -22,6 +24,11 @@ from pauca.subsets.base import Subset, is_lower
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
 from pauca.threads import blas_threads
+
+OTHER_RIDGE = (
+    "{}() compares models by one objective, but features were searched with ridge={:g} and fitted with ridge={:g}. Set "
+    "ridge to one number."
+)
 
 # A fit on at most this many columns proves its models.
 NARROW = 40
@@ -144,3 +151,97 @@ def _differs(model: Model, snapshot: Snapshot) -> bool:
 def _for_model(proof: SizeProof, model: Model) -> SizeProof:
     """A proof with the objective that users see, which may differ from that of the search by rounding."""
     return replace(proof, objective=model.objective, lower_bound=min(proof.lower_bound, model.objective))
+
+
+def prove_fit(method: Method, run: SearchRun, seconds: float | None, *, size_was_chosen: bool) -> None:
+    """Prove the models of a fit where the method or the shape of the table asks for it.
+
+    Where the size was given, ``Exact`` has done so itself.
+    """
+    prove_narrow(run, method)
+    if isinstance(method, Exact) and size_was_chosen and not run.stopped_early:
+        assert run.history is not None
+        prove(run.subset, run.history, relative_gap=method.relative_gap, time_limit=seconds)
+
+
+class ProvingMixin:
+    """Questions to a fitted model about other models of its size."""
+
+    path_: Path
+    certificate_: Certificate
+    k_: int
+    ridge_: float
+    search_ridge_: float
+    _data: Any
+    _set_size: Any
+
+    def certify(self, *, time_limit: float | None = 10.0) -> Certificate:
+        """Lower bounds of the objective of every size on the path: how far each model can be from the best one.
+
+        The tree of each size is searched until its model is proved to be best, or until the time is up. Where a better
+        model turns up, it takes the place of the one on the path. For squared error of one output, with a ridge or with
+        more rows than columns, and for other smooth losses with a ridge; elsewhere ``reason`` says why there is no
+        bound. The data of the fit are read once more, as by ``alternatives``.
+
+        Parameters
+        ----------
+        time_limit : float or None, default=10.0
+            Seconds, for all sizes together. None: as long as it takes, which may be for ever.
+
+        Returns
+        -------
+        Certificate
+            Kept as ``certificate_`` and in ``path_.certificate``; ``summary()``, tables and reports then say what is
+            proved.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> certificate = SparseRegressor(k=5).fit(X, y).certify()
+        >>> certificate.message(5)
+        'Proved to be the best of all 252 subsets of 5 features.'
+        >>> certificate.never_in[5]
+        []
+        """
+        seconds, data = ParameterChecks("certify").time_limit(time_limit), self._data("certify")
+        if self.ridge_ != self.search_ridge_:
+            raise ValueError(OTHER_RIDGE.format("certify", self.search_ridge_, self.ridge_))
+        self.path_ = certify(data.problem, data.weights, self.path_, seconds)
+        self._set_size(self.k_)
+        return self.certificate_
+
+    def pool(self, within: float = 0.01, *, time_limit: float | None = 10.0) -> Pool:
+        """All models of the same size whose objective is close to the best: several good models instead of one.
+
+        For squared error. The search is that of ``certify``, and has the same conditions; a ``ValueError`` says which
+        of them does not hold. The data of the fit are read once more, as by ``alternatives``.
+
+        Parameters
+        ----------
+        within : float, default=0.01
+            By how much a model's objective may be above the best, as a share of it.
+        time_limit : float or None, default=10.0
+            Seconds. If the time is up, ``complete`` is False.
+
+        Returns
+        -------
+        Pool
+            The models, the features they share, and how many models each feature is in.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> SparseRegressor(k=4).fit(X, y).pool(within=0.01).message
+        '2 models of 4 features within 1 % of the best objective; there are no others.'
+        """
+        check = ParameterChecks("pool")
+        share, seconds, data = check.number("within", within), check.time_limit(time_limit), self._data("pool")
+        if not self.k_:
+            raise ValueError("pool() needs a model with features: the model of size 0 is the only one of its size.")
+        if self.ridge_ != self.search_ridge_:
+            raise ValueError(OTHER_RIDGE.format("pool", self.search_ridge_, self.ridge_))
+        return find_pool(data.problem, data.weights, self.path_, self.k_, share, seconds)

@@ -17,6 +17,7 @@ from pauca.estimators.base import SparseModel
 from pauca.estimators.validation import check_class_weight, check_classes, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
+from pauca.results.choice import DEFAULT_RULE
 from pauca.search.driver import Method, Progress
 from pauca.search.problem import Target
 from pauca.warnings import PaucaWarning
@@ -182,23 +183,25 @@ def encode_classes(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndar
     return np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
 
 
-@register_kind("SparseClassifier", arrays=("classes_",))
+@register_kind("SparseClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
 class SparseClassifier(ClassificationMixin, SparseModel):
     """The best linear classifier with few features.
 
-    Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) |w|^2`` over models of at most ``k`` features; the row
-    weights v sum to one. The fit keeps the model of every size on the way: see ``path_`` and ``at``.
+    Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) sum_j (s_j w_j)^2`` over models of at most ``k``
+    features; the row weights v sum to one, and s_j is the standard deviation of column j. By default the number of
+    features and the ridge are chosen together by cross-validation. The fit keeps the model of every size on the way:
+    see ``path_`` and ``at``.
 
     Parameters
     ----------
     k : int, "auto", iterable of int or None, default="auto"
         Number of features (of groups, if there are ``feature_groups``). "auto" finds it by cross-validation, from 0 up
-        to as many as it takes, at most 100; a range or list names the sizes to choose from. None: as many as lower the
+        to as many as it takes, at most 200; a range or list names the sizes to choose from. None: as many as lower the
         objective by at least ``tol``, within the ``budget`` if there is one.
     loss : str or Loss, default="log_loss"
         "log_loss", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded
-        as -1 and 1. With more than two classes, "log_loss" is the multinomial likelihood; other losses tell each class
-        from all others. Either way all classes share one set of features.
+        as -1 and 1. With more than two classes, "log_loss" is the multinomial likelihood; other losses separate
+        each class from all others. Either way all classes share one set of features.
     method : str or object, default="exchange"
         "exchange" (best models), "forward" (fastest), "foba", "backward", or an object from ``pauca.methods`` such as
         ``FoBa(rule="gradient")``.
@@ -208,14 +211,22 @@ class SparseClassifier(ClassificationMixin, SparseModel):
     scoring : str, callable or None, default=None
         What folds are scored by: a scorer of scikit-learn such as "roc_auc", without sample weights. None: the share
         of the constant model's loss that is gone on the rows held out, where no probability counts as less than 0.001.
-    selection_rule : {"1se", "best"}, default="1se"
-        The smallest size within one standard error of the best mean score, or the best itself.
+    selection_rule : float, "1se" or "best", default=0.25
+        The smallest model whose score on held-out rows is within so many standard errors of the best ("1se": one), or
+        the best itself. The standard error is that of the difference between the two on the same rows.
     criterion : {"aic", "bic", "ebic"} or None, default=None
         Choose ``k`` by an information criterion on all rows, without folds; for losses that are a likelihood.
     n_jobs : int or None, default=None
         How many folds run at a time, in threads that share X, as in scikit-learn; it pays where X is large.
-    ridge : float, default=0.0
-        Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
+    ridge : float, list of float, "auto" or None, default=None
+        Weight of the squared coefficients in the objective. A list, or "auto", is compared on the folds together with
+        the sizes. None: "auto" where ``k`` is chosen by cross-validation, else 0.
+    search_ridge : float, list of float, "auto" or None, default=None
+        The ridge with which features are searched, if it is to differ from that of the final fit. None: two ridges are
+        compared where ``ridge`` is chosen, else it is ``ridge``.
+    standardize : bool, default=True
+        Whether the ridge is on the coefficients of standardised columns. False: on those of the columns as they are,
+        as in scikit-learn's ``Ridge``.
     tol : float, default=0.0
         The least decrease of the objective for which a further feature is added.
     fit_intercept : bool, default=True
@@ -245,7 +256,7 @@ class SparseClassifier(ClassificationMixin, SparseModel):
     callback : callable or None, default=None
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
     warm_start : bool, default=False
-        Whether a further call to ``fit`` with the same data and method goes on where the last one stopped.
+        Whether a further call to ``fit`` with the same data and method continues where the last one stopped.
 
     Attributes
     ----------
@@ -261,6 +272,8 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         What the chosen features, or groups, cost in all, where there are ``costs``.
     k_ : int
         Number of features, or groups, of the model.
+    ridge_, search_ridge_ : float
+        The ridge of its fit, and that of the search which found its features.
     objective_ : float
         Its objective Q.
     stop_ : Stop
@@ -303,10 +316,12 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         method: str | Method = "exchange",
         cv: Any = None,
         scoring: Any = None,
-        selection_rule: str = "1se",
+        selection_rule: float | str = DEFAULT_RULE,
         criterion: str | None = None,
         n_jobs: int | None = None,
-        ridge: float = 0.0,
+        ridge: float | Iterable[float] | str | None = None,
+        search_ridge: float | Iterable[float] | str | None = None,
+        standardize: bool = True,
         tol: float = 0.0,
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -330,6 +345,8 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         self.criterion = criterion
         self.n_jobs = n_jobs
         self.ridge = ridge
+        self.search_ridge = search_ridge
+        self.standardize = standardize
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.feature_groups = feature_groups

@@ -39,7 +39,7 @@ def fit_warnings(
         yield f"Columns that are linear combinations of chosen ones were left out: {dependent}."
     if isinstance(settings.sizes, int) and size < settings.sizes:
         yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
-    if path.choice is not None and path.choice.chosen == 0:
+    if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
         yield path.choice.message
     yield from unusual_end(path, int(units.any(usable).sum()))
     if not path[size].converged:

@@ -21,7 +21,7 @@ from pauca.export.sql import to_sql
 from pauca.model import Model
 from pauca.results.path import Path
 from pauca.results.summary import summarize
-from pauca.search.history import Stop
+from pauca.search.history import Move, Stop
 
 
 class PathMixin:
@@ -268,6 +268,11 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         self.support_ = model.support
         self.objective_ = model.objective
         self.k_ = model.size
+
+    def _path_of(self, models: dict[int, Model], moves: list[Move], stop: Stop) -> Path:
+        """The path of models that have columns as units, and no costs."""
+        names = getattr(self, "feature_names_in_", None)
+        return Path(models, moves, stop, self.n_features_in_, names, None, None, *self._output_labels())
 
     def _output_labels(self) -> tuple[list[str] | None, list[str] | None]:
         """Names of several outputs, or of the two classes of a single one."""

@@ -12,6 +12,7 @@ from pauca.estimators.base import SparseModel
 from pauca.estimators.validation import check_data, check_target, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
+from pauca.results.choice import DEFAULT_RULE
 from pauca.search.driver import Method, Progress
 from pauca.search.problem import Target
 
@@ -82,18 +83,20 @@ def names_of_outputs(y: Any) -> list[str] | None:
     return None if columns is None else [str(name) for name in columns]
 
 
-@register_kind("SparseRegressor")
+@register_kind("SparseRegressor", numbers=("ridge_", "search_ridge_"))
 class SparseRegressor(RegressionMixin, SparseModel):
     """The best linear model of numbers with few features.
 
-    Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) |w|^2`` over models of at most ``k`` features; the row
-    weights v sum to one. The fit keeps the model of every size on the way: see ``path_`` and ``at``.
+    Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) sum_j (s_j w_j)^2`` over models of at most ``k``
+    features; the row weights v sum to one, and s_j is the standard deviation of column j. By default the number of
+    features and the ridge are chosen together by cross-validation. The fit keeps the model of every size on the way:
+    see ``path_`` and ``at``.
 
     Parameters
     ----------
     k : int, "auto", iterable of int or None, default="auto"
         Number of features (of groups, if there are ``feature_groups``). "auto" finds it by cross-validation, from 0 up
-        to as many as it takes, at most 100; a range or list names the sizes to choose from. None: as many as lower the
+        to as many as it takes, at most 200; a range or list names the sizes to choose from. None: as many as lower the
         objective by at least ``tol``, within the ``budget`` if there is one.
     loss : str or Loss, default="squared_error"
         "squared_error" (half the squared error), "huber", "absolute_error", "quantile", "poisson", or an object from
@@ -109,14 +112,22 @@ class SparseRegressor(RegressionMixin, SparseModel):
     scoring : str, callable or None, default=None
         What folds are scored by: a scorer of scikit-learn such as "r2", without sample weights. None: the share of the
         constant model's loss that is gone on the rows held out.
-    selection_rule : {"1se", "best"}, default="1se"
-        The smallest size within one standard error of the best mean score, or the best itself.
+    selection_rule : float, "1se" or "best", default=0.25
+        The smallest model whose score on held-out rows is within so many standard errors of the best ("1se": one), or
+        the best itself. The standard error is that of the difference between the two on the same rows.
     criterion : {"aic", "bic", "ebic"} or None, default=None
         Choose ``k`` by an information criterion on all rows, without folds; for losses that are a likelihood.
     n_jobs : int or None, default=None
         How many folds run at a time, in threads that share X, as in scikit-learn; it pays where X is large.
-    ridge : float, default=0.0
-        Weight of the squared coefficients in the objective, in the units of X: columns are not standardised for it.
+    ridge : float, list of float, "auto" or None, default=None
+        Weight of the squared coefficients in the objective. A list, or "auto", is compared on the folds together with
+        the sizes. None: "auto" where ``k`` is chosen by cross-validation, else 0.
+    search_ridge : float, list of float, "auto" or None, default=None
+        The ridge with which features are searched, if it is to differ from that of the final fit. None: two ridges are
+        compared where ``ridge`` is chosen, else it is ``ridge``.
+    standardize : bool, default=True
+        Whether the ridge is on the coefficients of standardised columns. False: on those of the columns as they are,
+        as in scikit-learn's ``Ridge``.
     tol : float, default=0.0
         The least decrease of the objective for which a further feature is added, in its own units: for squared
         loss those of y squared.
@@ -144,7 +155,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
     callback : callable or None, default=None
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
     warm_start : bool, default=False
-        Whether a further call to ``fit`` with the same data and method goes on where the last one stopped, for more
+        Whether a further call to ``fit`` with the same data and method continues where the last one stopped, for more
         features or after a time limit. With other data it starts afresh.
 
     Attributes
@@ -160,6 +171,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
         What the chosen features, or groups, cost in all, where there are ``costs``.
     k_ : int
         Number of features, or groups, of the model.
+    ridge_, search_ridge_ : float
+        The ridge of its fit, and that of the search which found its features.
     objective_ : float
         Its objective Q.
     stop_ : Stop
@@ -185,8 +198,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
     variance. Ties go to the lowest index.
 
     Squared loss of one output has closed forms and is by far the fastest. "absolute_error" and "quantile" are minimised
-    through a smooth envelope, to within 1e-3 of the loss of the best constant; ``Quantile(0.9, accuracy=1e-5)`` asks
-    for more.
+    exactly where there is neither a ridge nor a bound. Elsewhere they are minimised through a smooth envelope, to
+    within 1e-3 of the loss of the best constant; ``Quantile(0.9, accuracy=1e-5)`` asks for more.
 
     With several outputs (y of two dimensions) all share one set of features, and the objective is the sum over outputs.
 
@@ -223,10 +236,12 @@ class SparseRegressor(RegressionMixin, SparseModel):
         method: str | Method = "exchange",
         cv: Any = None,
         scoring: Any = None,
-        selection_rule: str = "1se",
+        selection_rule: float | str = DEFAULT_RULE,
         criterion: str | None = None,
         n_jobs: int | None = None,
-        ridge: float = 0.0,
+        ridge: float | Iterable[float] | str | None = None,
+        search_ridge: float | Iterable[float] | str | None = None,
+        standardize: bool = True,
         tol: float = 0.0,
         fit_intercept: bool = True,
         feature_groups: Any = None,
@@ -249,6 +264,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
         self.criterion = criterion
         self.n_jobs = n_jobs
         self.ridge = ridge
+        self.search_ridge = search_ridge
+        self.standardize = standardize
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.feature_groups = feature_groups

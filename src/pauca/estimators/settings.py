@@ -8,7 +8,9 @@ from typing import Any
 
 from pauca.checks import ParameterChecks
 from pauca.methods import resolve
+from pauca.model_selection.ridges import Ridges, check_ridges, parse_ridges
 from pauca.model_selection.sizes import Sizes, check_criterion, check_cross_validation, parse_sizes
+from pauca.results.choice import Rule
 from pauca.search.driver import Budget, Goal, Method
 
 CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds")
@@ -21,14 +23,16 @@ class SearchSettings:
     sizes: Sizes
     method: Method
     tol: float
-    ridge: float
+    ridge: Ridges
+    search_ridge: Ridges
+    standardize: bool
     fit_intercept: bool
     warm_start: bool
     run_budget: Budget
     constraints: Mapping[str, Any]
     cv: Any
     scoring: Any
-    selection_rule: str
+    selection_rule: Rule
     criterion: str | None
     n_jobs: int | None
 
@@ -39,12 +43,16 @@ class SearchSettings:
         sizes = parse_sizes(check, given["k"])
         check_cross_validation(check, given["cv"], given["selection_rule"], given["n_jobs"])
         check_criterion(check, given["criterion"], cv=given["cv"], scoring=given["scoring"])
+        ridge, search_ridge = (parse_ridges(check, name, given[name]) for name in ("ridge", "search_ridge"))
+        check_ridges(ridge, search_ridge, sizes, given["criterion"])
         check.optional_callable("callback", given["callback"])
         return cls(
             sizes=sizes,
             method=resolve(given["method"]),
             tol=check.number("tol", given["tol"]),
-            ridge=check.number("ridge", given["ridge"]),
+            ridge=ridge,
+            search_ridge=search_ridge,
+            standardize=check.flag("standardize", given["standardize"]),
             fit_intercept=check.flag("fit_intercept", given["fit_intercept"]),
             warm_start=check.flag("warm_start", given["warm_start"]),
             run_budget=Budget(check.time_limit(given["time_limit"]), given["callback"]),
@@ -55,6 +63,11 @@ class SearchSettings:
             criterion=given["criterion"],
             n_jobs=given["n_jobs"],
         )
+
+    @property
+    def chooses_size(self) -> bool:
+        """Whether sizes are compared by cross-validation."""
+        return not (self.sizes is None or isinstance(self.sizes, int)) and self.criterion is None
 
     def goal(self, size: int | None) -> Goal:
         """What a run to ``size`` aims for."""

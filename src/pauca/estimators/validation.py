@@ -62,7 +62,7 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
     with _named_columns(X):
         X, y = validate_data(estimator, X, y, **AS_IT_IS, **how)
         X = _as_numbers(X)
-    if len(y) == 0:  # of a chunk; nobody could say what kind of targets they are
+    if len(y) == 0:  # of a chunk; the kind of target is not known yet
         return X, y
     if type_of_target(y, input_name="y").startswith("continuous"):
         # scikit-learn's own words come first: its checks look for them.
@@ -80,8 +80,8 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     """The columns ``used`` of X, for prediction: numbers all of them.
 
     A frame is read by name where the fit had names, and need not hold more than the used columns; what others hold does
-    not matter. An array must hold all columns of the fit, since of fewer nobody could say which they are, and
-    scikit-learn wants numbers in all of them.
+    not matter. An array must hold all columns of the fit, since fewer could not be identified, and
+    scikit-learn requires numbers in all of them.
     """
     check_is_table(X)
     names = getattr(estimator, "feature_names_in_", None)

@@ -143,10 +143,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     unknown or out of range, lengths must agree, numbers must be finite, and the checksum must match (delete the field
     ``checksum`` to edit a file by hand).
 
-    Parameters
-    ----------
-    path : str or path-like
-
     Returns
     -------
     estimator

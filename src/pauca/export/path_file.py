@@ -11,7 +11,7 @@ from pauca.export.values import read_array, write_array
 from pauca.model import Model
 from pauca.relaxations.proof import SizeProof
 from pauca.results.certificate import Certificate
-from pauca.results.choice import CRITERIA, FOLD_RULES, Choice
+from pauca.results.choice import CRITERIA, FOLD_RULES, Choice, Rule, Surface
 from pauca.results.path import Path
 from pauca.search.history import Move, Stop
 
@@ -229,39 +229,96 @@ def _read_coef(reader: JsonReader, n_outputs: int, n_columns: int) -> np.ndarray
     return np.array(rows, dtype=np.float64).reshape(n_outputs, n_columns)
 
 
+MOST_FOLDS = 1 << 31
+
+
 def _write_choice(choice: Choice) -> dict[str, Any]:
     folds, error = choice.fold_scores, choice.standard_error
     return {
         "rule": choice.rule,
         "scoring": choice.scoring,
         "sizes": choice.sizes.tolist(),
-        "mean": [encode_float(value) for value in choice.mean.tolist()],
-        "standard_error": None if error is None else [encode_float(value) for value in error.tolist()],
-        "fold_scores": None if folds is None else [[encode_float(value) for value in row] for row in folds.tolist()],
+        "mean": _write_numbers(choice.mean),
+        "standard_error": None if error is None else _write_numbers(error),
+        "fold_scores": None if folds is None else [_write_numbers(row) for row in folds],
         "chosen": choice.chosen,
+        "best": choice.best,
+        "ended": choice.ended,
+        "falling": choice.falling,
+        "n_folds": choice.n_folds,
+        "difference_error": None if choice.difference_error is None else _write_numbers(choice.difference_error),
+        "surface": None if choice.surface is None else _write_surface(choice.surface),
+    }
+
+
+def _write_surface(surface: Surface) -> dict[str, Any]:
+    return {
+        "search_ridges": surface.search_ridges.tolist(),
+        "ridges": surface.ridges.tolist(),
+        "mean": _write_numbers(surface.mean.ravel()),
+        "standard_error": _write_numbers(surface.standard_error.ravel()),
+        "search_ridge": surface.search_ridge,
+        "ridge": surface.ridge,
     }
 
 
 def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
-    fields = reader.fields(["rule", "scoring", "sizes", "mean", "standard_error", "fold_scores", "chosen"])
+    names = ["rule", "scoring", "sizes", "mean", "standard_error", "fold_scores", "chosen"]
+    fields = reader.fields([*names, "best", "ended", "falling", "n_folds", "difference_error", "surface"])
     sizes = fields["sizes"].increasing_integers(max(models))
     if not sizes or not set(sizes) <= set(models):
         fields["sizes"].fail("there must be at least one size, and a model of each")
     by_folds = fields["fold_scores"].value is not None
-    rules = FOLD_RULES if by_folds else CRITERIA
-    rule = fields["rule"].lookup({rule: rule for rule in rules})
-    chosen = fields["chosen"].integer(0, max(models))
+    chosen, best = (fields[name].integer(0, max(models)) for name in ("chosen", "best"))
     if chosen not in sizes:
         fields["chosen"].fail("the chosen size is not among the compared sizes")
+    if best not in sizes:
+        fields["best"].fail("the best size is not among the compared sizes")
+    folds = [_read_numbers(row, len(sizes)) for row in fields["fold_scores"].items()] if by_folds else []
     return Choice(
-        rule,
+        _read_rule(fields["rule"], by_folds),
         fields["scoring"].string(),
         np.array(sizes),
         _read_numbers(fields["mean"], len(sizes)),
         _read_numbers(fields["standard_error"], len(sizes)) if by_folds else None,
-        np.array([_read_numbers(row, len(sizes)) for row in fields["fold_scores"].items()]) if by_folds else None,
+        np.array(folds).reshape(len(folds), len(sizes)) if by_folds else None,
         chosen,
+        fields["surface"].optional(lambda surface: _read_surface(surface, sizes)),
+        best,
+        fields["ended"].string(),
+        fields["falling"].flag(),
+        fields["n_folds"].integer(0, MOST_FOLDS),
+        fields["difference_error"].optional(lambda errors: _read_numbers(errors, len(sizes))),
     )
+
+
+def _read_rule(reader: JsonReader, by_folds: bool) -> Rule:
+    if by_folds and not isinstance(reader.value, str):
+        errors = reader.finite()
+        return errors if errors >= 0 else reader.fail("a number of standard errors must not be negative")
+    return str(reader.lookup({rule: rule for rule in (FOLD_RULES if by_folds else CRITERIA)}))
+
+
+def _read_surface(reader: JsonReader, sizes: list[int]) -> Surface:
+    fields = reader.fields(["search_ridges", "ridges", "mean", "standard_error", "search_ridge", "ridge"])
+    searches, ridges = (_read_ridges(fields[name]) for name in ("search_ridges", "ridges"))
+    shape = len(searches), len(ridges), len(sizes)
+    mean, error = (_read_numbers(fields[name], int(np.prod(shape))) for name in ("mean", "standard_error"))
+    search_ridge, ridge = fields["search_ridge"].finite(), fields["ridge"].finite()
+    if search_ridge not in searches or ridge not in ridges:
+        fields["ridge"].fail("the chosen ridges are not among the compared ridges")
+    return Surface(searches, ridges, np.array(sizes), mean.reshape(shape), error.reshape(shape), ridge, search_ridge)
+
+
+def _read_ridges(reader: JsonReader) -> np.ndarray:
+    ridges = np.array(reader.finite_list(len(reader.items())), dtype=np.float64)
+    if not len(ridges) or ridges.min() < 0:
+        reader.fail("there must be at least one ridge, and none may be negative")
+    return ridges
+
+
+def _write_numbers(numbers: np.ndarray) -> list[Any]:
+    return [encode_float(value) for value in numbers.tolist()]
 
 
 def _read_numbers(reader: JsonReader, length: int) -> np.ndarray:

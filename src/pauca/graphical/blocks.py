@@ -92,13 +92,7 @@ def _depth_first(n_nodes: int, first: np.ndarray, second: np.ndarray) -> tuple[l
 
 
 class SingleEdges:
-    """Edges on no cycle, each fitted in closed form: ``(1, -r; -r, 1) / (1 - r^2)`` on its two ends.
-
-    Parameters
-    ----------
-    correlation : ndarray of shape (p, p)
-    edges : Edges
-    """
+    """Edges on no cycle, each fitted in closed form: ``(1, -r; -r, 1) / (1 - r^2)`` on its two ends."""
 
     def __init__(self, correlation: np.ndarray, edges: Edges) -> None:
         self._correlation = correlation

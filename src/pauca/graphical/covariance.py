@@ -20,13 +20,7 @@ DIGITS_ALIKE = 9
 
 
 class NoMaximumError(ValueError):
-    """The likelihood of a graph is unbounded: on some of its nodes the covariance is singular up to rounding.
-
-    Attributes
-    ----------
-    nodes : ndarray
-        Nodes of the block in question.
-    """
+    """The likelihood of a graph is unbounded: on some of its ``nodes`` the covariance is singular up to rounding."""
 
     def __init__(self, nodes: np.ndarray) -> None:
         super().__init__(f"The likelihood has no maximum for the edges among the nodes {nodes.tolist()}.")
@@ -34,14 +28,9 @@ class NoMaximumError(ValueError):
 
 
 class DependentNodesError(ValueError):
-    """The correlations are singular whatever the number of rows: nodes are linear combinations of others.
+    """The correlations are singular whatever the number of rows: ``nodes`` are linear combinations of others.
 
-    Attributes
-    ----------
-    nodes : ndarray
-        Two that are the same up to their units, or all that are combinations of others.
-    are_alike : bool
-        Whether they are two of the former kind.
+    If they ``are_alike`` there are two of them, the same up to their units.
     """
 
     def __init__(self, nodes: np.ndarray, *, are_alike: bool) -> None:
@@ -117,25 +106,15 @@ def complete_value(correlation: np.ndarray) -> float | None:
 
 
 def safe_edges(correlation: np.ndarray, n_rows: int, *, is_shrunk: bool) -> int | None:
-    """How many edges a graph may have for its likelihood to have a maximum for sure; None if there is no such limit.
+    """How many edges a graph may have for its likelihood to have a maximum; None if there is no such limit.
 
     There is none unless the covariance of all rows, or of those of a fold, is singular. If it is because there are too
     few rows, r of them once the mean is taken off, every graph of fewer than ``r (r + 1) / 2`` edges has a maximum for
     almost all data: no part of it has r edges at each of its nodes, which is enough (Gross and Sullivant 2018).
 
-    Parameters
-    ----------
-    correlation : ndarray of shape (p, p)
-        That of all rows.
-    n_rows : int
-        r, in the smallest fold if there are folds.
-    is_shrunk : bool
-        Whether correlations were brought closer to zero, here and in every fold.
-
-    Raises
-    ------
-    DependentNodesError
-        If two nodes are the same, or if the correlations are singular in spite of r rows or more.
+    ``n_rows`` is r, in the smallest fold if there are folds; ``is_shrunk`` says whether correlations were brought
+    closer to zero, here and in every fold. Raises ``DependentNodesError`` if two nodes are the same, or if the
+    correlations are singular in spite of p rows or more.
     """
     p = len(correlation)
     rank, _, order = _pivoted_cholesky(correlation)

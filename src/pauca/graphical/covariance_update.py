@@ -76,15 +76,8 @@ class ModelCovariance:
         with the same. That takes as many operations as Sigma has entries. None if ``after`` is not positive definite or
         two of the nodes lie in one part.
 
-        Parameters
-        ----------
-        nodes : ndarray of shape (b,)
-        after : ndarray of shape (b, b)
-            The sum of all blocks among the nodes, as in the new Theta.
-        part : ndarray of shape (p,)
-            Labels, the same for nodes that are connected without the blocks among ``nodes``.
-        logdet : float
-            The logarithm of the determinant of the new Theta.
+        ``after``, of shape (b, b), is the sum of all blocks among the nodes, as in the new Theta, and ``logdet`` the
+        logarithm of its determinant; nodes that are connected without these blocks have the same label in ``part``.
         """
         factor = cholesky(after)
         position = np.full(len(part), -1)

@@ -17,11 +17,7 @@ from pauca.wording import column_names
 class Edges:
     """All edges of a graph on some nodes, numbered from 0 in the order (0, 1), (0, 2), ..., (1, 2), ...
 
-    Attributes
-    ----------
-    n_nodes : int
-    first, second : ndarray of shape (n_edges,)
-        The two ends of every edge, ``first < second``.
+    The arrays ``first`` and ``second`` hold the two ends of every edge, ``first < second``.
     """
 
     def __init__(self, n_nodes: int) -> None:
@@ -46,12 +42,6 @@ class Edges:
         """The entries of a matrix at all edges, or at a slice of them; a new array."""
         return np.take(matrix, self._flat[part])
 
-    def products(self, diagonal: np.ndarray) -> np.ndarray:
-        """For every edge the product of the entries of its two ends; a new array."""
-        made = np.take(diagonal, self.first)
-        made *= np.take(diagonal, self.second)
-        return made
-
 
 def ends(n_nodes: int, edge: int) -> tuple[int, int]:
     """The two ends of an edge by its number alone, without a table of all edges."""
@@ -62,14 +52,7 @@ def ends(n_nodes: int, edge: int) -> tuple[int, int]:
 
 
 class EdgeNames(Sequence[str]):
-    """The names of all edges, ``a -- b``, each made when it is read: many columns have millions of edges.
-
-    Parameters
-    ----------
-    n_nodes : int
-    nodes : ndarray of str or None
-        Names of the nodes; None: x0, x1, ...
-    """
+    """The names of all edges, ``a -- b``, each made when it is read: many columns have millions of edges."""
 
     def __init__(self, n_nodes: int, nodes: np.ndarray | None) -> None:
         self._nodes = column_names(nodes, range(n_nodes))

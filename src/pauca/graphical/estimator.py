@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -41,7 +41,7 @@ from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method, Progress
 from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun
+from pauca.search.problem import SearchRun
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 
@@ -72,8 +72,9 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         are few rows, or columns that depend on others.
     cv : int, splitter, iterable or None, default=None
         Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
-    selection_rule : {"1se", "best"}, default="1se"
-        The smallest number of edges within one standard error of the best likelihood of rows held out, or the best.
+    selection_rule : float, "1se" or "best", default="1se"
+        The smallest number of edges within so many standard errors ("1se": one) of the best likelihood of rows held
+        out, or the best itself. The standard error is that of the difference between the two, over the folds.
     criterion : {"aic", "bic", "ebic"} or None, default=None
         Choose ``k`` by an information criterion on all rows, without folds. It counts the rows that have weight, not
         the sum of their weights.
@@ -148,7 +149,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         method: str | Method = "foba",
         shrinkage: float = 0.0,
         cv: Any = None,
-        selection_rule: str = "1se",
+        selection_rule: float | str = "1se",
         criterion: str | None = None,
         n_jobs: int | None = None,
         tol: float = 0.0,
@@ -182,10 +183,6 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
             Present for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), default=None
             Row weights, at least one of them positive.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         X = np.asarray(check_table(self, X, accept_sparse=False, ensure_min_samples=2))
@@ -245,10 +242,6 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
             A frame is read by name where the fit had names, and may hold further columns.
         y : Ignored
             Present for scikit-learn's pipelines.
-
-        Returns
-        -------
-        float
         """
         rows = self._rows(X_test)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
@@ -287,10 +280,6 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
             Whether to divide the squared norm by the number of columns.
         squared : bool, default=True
             Whether the norm is squared.
-
-        Returns
-        -------
-        float
         """
         check_is_fitted(self)
         other, p = check_array(comp_cov, input_name="comp_cov"), self.n_features_in_
@@ -305,10 +294,6 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
 
         The file holds the settings, the names and the whole path, and no code. ``callback`` is left out. A file that is
         there already is replaced in one step, once the new one is complete.
-
-        Parameters
-        ----------
-        path : str or path-like
         """
         check_is_fitted(self)
         written: Any = copy.copy(self)
@@ -352,11 +337,10 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         if sizes is None or isinstance(sizes, int):
             run, goal = problem.begin(weights, design), Goal(sizes, float(self.tol))
             return run, problem.method.answer(run.advance(goal, self._budget()), goal), None
-        # A selection only calls the problem's ``begin``.
-        selection = Selection(cast(LinearProblem, problem), weights, folds, float(self.tol))
+        selection = Selection(problem, weights, folds, float(self.tol))
         weigh = by_likelihood(self.selection_rule) if self.criterion is None else by_criterion(self.criterion)
-        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs))
-        choice = choose_size(selection, size_range_for(sizes, design.n_features, largest), watch, design, weigh)
+        runs = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs))
+        choice = choose_size(selection, size_range_for(sizes, design.n_features, largest), runs, design, weigh)
         return selection.whole, choice.chosen, choice
 
     def _keep(self, run: SearchRun, answer: int, choice: Choice | None, names: np.ndarray | None) -> None:

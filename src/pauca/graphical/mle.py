@@ -178,11 +178,6 @@ class MaximumLikelihood:
     A node that alone connects two parts of a graph makes them independent given its value, and every fit has the
     variances of the data. So the parts are fitted one by one (Lauritzen 1996, section 5.3): with one more edge only
     the block is new that the edge closes a cycle in, and an edge on no cycle has a closed form.
-
-    Parameters
-    ----------
-    correlation : ndarray of shape (p, p)
-    edges : Edges
     """
 
     def __init__(self, correlation: np.ndarray, edges: Edges) -> None:
@@ -194,10 +189,7 @@ class MaximumLikelihood:
     def fit(self, chosen: Iterable[int], sigma: Callable[[], np.ndarray]) -> Optimum:
         """The optimum on some edges; ``sigma`` gives the inverse of a precision matrix near it, if needed.
 
-        Raises
-        ------
-        NoMaximumError
-            If there is none, as the correlations of some nodes are singular up to rounding.
+        Raises ``NoMaximumError`` if there is none, as the correlations of some nodes are singular up to rounding.
         """
         numbers = np.sort(np.fromiter(chosen, dtype=np.intp))
         return self._of_blocks([numbers[positions] for positions in blocks(*self._tree.ends(numbers))], sigma)

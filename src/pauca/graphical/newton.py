@@ -82,13 +82,7 @@ class HessianOperator:
 
     Were all entries of Theta free, the inverse of the Hessian would take a matrix G to ``Theta G Theta``. Of that the
     entries of the pattern are sparse, and conjugate gradients that are scaled by them take half as many steps as with
-    the diagonal.
-
-    Parameters
-    ----------
-    pattern : Pattern
-    theta : ndarray
-        Entries of a precision matrix, for the scaling.
+    the diagonal. ``theta`` holds the entries of a precision matrix, for the scaling.
     """
 
     def __init__(self, pattern: Pattern, theta: np.ndarray) -> None:
@@ -112,13 +106,8 @@ class HessianOperator:
     def solve(self, sigma: np.ndarray, right: np.ndarray, share: float | None = None) -> np.ndarray:
         """The inverse of the Hessian times ``right``, up to a share of it, by conjugate gradients.
 
-        Parameters
-        ----------
-        sigma : ndarray of shape (m, m)
-            The inverse of the precision matrix at which the Hessian is taken.
-        right : ndarray
-        share : float or None
-            None: that of a gradient in Newton's method, smaller the smaller the gradient.
+        ``sigma`` is the inverse of the precision matrix at which the Hessian is taken. The share is by default that of
+        a gradient in Newton's method: smaller the smaller the gradient.
         """
         at_first = np.take(sigma, self._pattern.first[self._pattern.n_nodes :], axis=1)
         found, residual = np.zeros_like(right), right
@@ -165,14 +154,8 @@ def fit_block(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, sta
     It minimises ``-logdet Theta + tr(S Theta)``, and is the only one whose inverse equals S on the edges and on the
     diagonal (Dempster 1972). Steps are halved until the matrix is positive definite and Q has fallen enough.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (m, m)
-        With a diagonal of ones.
-    first, second : ndarray of shape (q,)
-        Ends of the edges.
-    start : Start
-        If it is not definite on the pattern, the search begins at the identity.
+    The covariance has a diagonal of ones, and the edges the ends ``first`` and ``second``. If ``start`` is not definite
+    on the pattern, the search begins at the identity.
     """
     m = len(covariance)
     if len(first) == m * (m - 1) // 2:

@@ -27,24 +27,11 @@ class GraphPath(Path):
     n_nodes: int = 0
 
     def pairs(self, size: int) -> list[tuple[int, int]]:
-        """The edges of the graph of one size, as pairs of columns.
-
-        Parameters
-        ----------
-        size : int
-
-        Returns
-        -------
-        list of tuple
-        """
+        """The edges of the graph of one size, as pairs of columns."""
         return [ends(self.n_nodes, edge) for edge in self[size].support.tolist()]
 
     def precision(self, size: int) -> np.ndarray:
         """The precision matrix of the graph of one size.
-
-        Parameters
-        ----------
-        size : int
 
         Returns
         -------
@@ -60,10 +47,6 @@ class GraphPath(Path):
     def covariance(self, size: int) -> np.ndarray:
         """The inverse of the precision matrix of the graph of one size.
 
-        Parameters
-        ----------
-        size : int
-
         Returns
         -------
         ndarray of shape (n_nodes, n_nodes)
@@ -77,10 +60,6 @@ class GraphPath(Path):
 
     def parameters(self, size: int) -> np.ndarray:
         """The diagonal of the precision matrix, and its upper triangle row by row.
-
-        Parameters
-        ----------
-        size : int
 
         Returns
         -------

@@ -17,13 +17,14 @@ from pauca.graphical.path import GraphPath
 from pauca.graphical.subset import GraphSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.scoring import Models, choose_by_criterion, choose_by_folds, penalised
+from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
+from pauca.model_selection.scoring import Models, penalised
 from pauca.model_selection.selection import ChoiceRule, Selection
 from pauca.model_selection.sizes import SizeRange
-from pauca.results.choice import Choice
+from pauca.results.choice import Choice, Rule
 from pauca.search.driver import Method
 from pauca.search.history import Stop
-from pauca.search.problem import SearchRun
+from pauca.search.problem import Problem, SearchRun
 from pauca.wording import quoted_columns
 
 # How folds are scored.
@@ -73,7 +74,7 @@ def size_range_for(sizes: tuple[int, ...] | str, n_nodes: int, most: int) -> Siz
     return SizeRange(min(n_nodes, most), None, most)
 
 
-def by_likelihood(rule: str) -> ChoiceRule:
+def by_likelihood(rule: Rule) -> ChoiceRule:
     """A choice by the likelihood of rows held out."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
@@ -156,8 +157,9 @@ def _edges(selection: Selection) -> Edges:
     return subset.graph.edges
 
 
-def _held_out(problem: Any, fold: Fold, weights: np.ndarray) -> np.ndarray:
+def _held_out(problem: Problem, fold: Fold, weights: np.ndarray) -> np.ndarray:
     """Second moments of the rows held out, about the means of the others."""
+    assert isinstance(problem, GraphProblem)
     share = np.zeros_like(weights)
     share[fold.test] = weights[fold.test] / weights[fold.test].sum()
     return moments_about(problem.design(share), problem.design(fold.weights).mean)

@@ -200,10 +200,10 @@ class GraphSubset(RefittedSubset[GraphCache]):
 
     def _likely_removals(self, units: list[int], at_most: float, count: int | None) -> dict[int, float]:
         likely = super()._likely_removals(units, at_most, count)
-        too_dear = self._too_dear(list(likely), at_most)
-        return {unit: estimate for unit, estimate in likely.items() if unit not in too_dear}
+        too_costly = self._too_costly(list(likely), at_most)
+        return {unit: estimate for unit, estimate in likely.items() if unit not in too_costly}
 
-    def _too_dear(self, units: list[int], at_most: float) -> set[int]:
+    def _too_costly(self, units: list[int], at_most: float) -> set[int]:
         """Edges of large blocks that cost more than ``at_most``, by a sharper lower bound."""
         found: set[int] = set()
         for block in self._optimum.cyclic.values():

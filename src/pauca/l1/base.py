@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -21,9 +21,11 @@ from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.model_selection.folds import make_folds
+from pauca.model_selection.held_out import RowBlocks
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.sizes import AUTO, check_cross_validation
-from pauca.results.path import Path
+from pauca.model_selection.surface import Measure
+from pauca.results.choice import errors_text
 from pauca.search.driver import Budget, Progress
 from pauca.search.history import Stop
 from pauca.search.parallel import ParallelRuns
@@ -45,21 +47,6 @@ NORM_ROUNDING = 1e-9
 class L1Model(FittedModel):
     """A linear model in an l1 ball: all that does not depend on what the target is."""
 
-    radius: float | str
-    tol: float
-    standardize: bool
-    solver: str
-    step_rule: str
-    cv: Any
-    scoring: Any
-    selection_rule: str
-    n_jobs: int | None
-    ridge: float
-    fit_intercept: bool
-    max_iter: int
-    time_limit: float | None
-    callback: Callable[[Progress], bool | None] | None
-
     radius_: float
     lower_bound_: float
     n_iter_: int
@@ -67,6 +54,62 @@ class L1Model(FittedModel):
     scores_: np.ndarray
     score_errors_: np.ndarray
     norms_: np.ndarray
+    _validate: Any
+
+    def __init__(
+        self,
+        radius: float | str = "auto",
+        *,
+        loss: str | Loss = "squared_error",
+        tol: float = 1e-3,
+        k: int | None = None,
+        standardize: bool = False,
+        solver: str = "corrective",
+        step_rule: str = "line",
+        cv: Any = None,
+        scoring: Any = None,
+        selection_rule: float | str = "1se",
+        n_jobs: int | None = None,
+        ridge: float = 0.0,
+        fit_intercept: bool = True,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        callback: Callable[[Progress], bool | None] | None = None,
+    ) -> None:
+        self.radius = radius
+        self.loss = loss
+        self.tol = tol
+        self.k = k
+        self.standardize = standardize
+        self.solver = solver
+        self.step_rule = step_rule
+        self.cv = cv
+        self.scoring = scoring
+        self.selection_rule = selection_rule
+        self.n_jobs = n_jobs
+        self.ridge = ridge
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Search the ball, or balls of several radii, until the gap is small enough.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers; for a classifier, classes of any kind, at least two, of shape (n_samples,).
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row weights, at least one of them positive.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of rows that folds keep together, such as the rows of one patient; for choosing ``radius``.
+        """
+        self._check_parameters()
+        X, y, weights, target = self._validate(X, y, sample_weight)
+        self._search(X, y, weights, target, groups)
+        return self
 
     def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:
         """Search the ball on checked data and set the fitted attributes; ``rows`` are the groups of rows for folds."""
@@ -94,7 +137,7 @@ class L1Model(FittedModel):
             best_by_size = search.best_by_size
             self.radii_ = self.scores_ = self.score_errors_ = np.zeros(0)
         certificate = search.polish(certificate)
-        self._keep(search, certificate, best_by_size, names)
+        self._keep(search, certificate, best_by_size)
         self._warn(certificate, search.objective, design)
 
     def _choose_radius(
@@ -102,10 +145,11 @@ class L1Model(FittedModel):
     ) -> tuple[Search, BallCertificate, dict[int, tuple[float, Iterate]]]:
         """Choose a radius by scores on rows held out."""
         folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
-        weigh = by_folds(self.selection_rule, scorer_for(self, self.scoring), y)
+        measure = Measure(problem, scorer_for(self, self.scoring), y, RowBlocks.of(weights, rows, folds))
+        weigh = by_folds(self.selection_rule, measure)
         radii = RadiusSearch(problem, weights, folds, design)
-        watch = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs))
-        choice = radii.choose(watch, weigh)
+        runs = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs))
+        choice = radii.choose(runs, weigh)
         self.radii_ = np.array([radii.whole.certificates[position - 1].radius for position in choice.sizes])
         self.scores_ = choice.mean
         self.score_errors_ = np.zeros(len(choice.mean)) if choice.standard_error is None else choice.standard_error
@@ -115,11 +159,7 @@ class L1Model(FittedModel):
         return whole.search, found, whole.best_by_size[choice.chosen - 1]
 
     def _keep(
-        self,
-        search: Search,
-        certificate: BallCertificate,
-        best_by_size: dict[int, tuple[float, Iterate]],
-        names: np.ndarray | None,
+        self, search: Search, certificate: BallCertificate, best_by_size: dict[int, tuple[float, Iterate]]
     ) -> None:
         objective = search.objective
         answer = objective.size(certificate.best)
@@ -134,16 +174,7 @@ class L1Model(FittedModel):
         kept[answer] = certificate.best
         sizes = sorted(kept)
         models = dict(zip(sizes, objective.models([kept[size] for size in sizes]), strict=True))
-        self.path_ = Path(
-            models,
-            search.moves,
-            certificate.stop,
-            objective.design.n_features,
-            names,
-            None,
-            None,
-            *self._output_labels(),
-        )
+        self.path_ = self._path_of(models, search.moves, certificate.stop)
         self.norms_ = np.array([kept[size].norm for size in sizes])
         self.radius_, self.lower_bound_, self.n_iter_ = certificate.radius, certificate.lower, search.n_iter
         self.__dict__.pop("raw_table_", None)  # of an earlier fit
@@ -197,7 +228,7 @@ class L1Model(FittedModel):
         if chosen == best:
             return f", the best {among}: it scores {score}"
         return (
-            f", the smallest within one standard error of the best {among}: it scores {score}; "
+            f", the smallest within {errors_text(self.selection_rule)} of the best {among}: it scores {score}; "
             f"the best, {self.radii_[best]:.6g}, has {mean[best]:.4g} (± {error[best]:.2g})"
         )
 

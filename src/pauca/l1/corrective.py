@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,27 +50,6 @@ FIRST_SHARE = 0.1
 SHARE_RANGE = (1e-8, 1.0)
 SHORT_STEP = 0.3
 SHARE_CHANGE = 4.0
-
-
-class InnerSolver(Protocol):
-    """A way to minimise over a few coordinates of the ball."""
-
-    def solve(
-        self,
-        coords: np.ndarray,
-        iterate: Iterate,
-        scores: np.ndarray,
-        gradient: np.ndarray,
-        radius: float,
-        accuracy: float,
-    ) -> tuple[Iterate, np.ndarray]:
-        """The minimum over the coordinates ``coords``, which include those of ``iterate``, and its scores."""
-        ...
-
-
-def make_solver(objective: BallObjective, loss: Loss) -> InnerSolver:
-    """The solver for a loss; it may be used again for other radiuss."""
-    return GramSolver(objective) if loss.quadratic else NewtonSolver(objective, loss)
 
 
 def corrective_steps(
@@ -142,7 +121,7 @@ class GramSolver:
         radius: float,
         accuracy: float,
     ) -> tuple[Iterate, np.ndarray]:
-        """The minimum of the quadratic on ``coords``, exact to rounding."""
+        """The minimum over ``coords``, which include those of ``iterate``, exact to rounding, and its scores."""
         output, feature = np.divmod(coords, self._objective.design.n_features)
         hessian = self._gram_of(feature)
         if self._objective.n_outputs > 1:
@@ -190,7 +169,7 @@ class NewtonSolver:
         radius: float,
         accuracy: float,
     ) -> tuple[Iterate, np.ndarray]:
-        """The minimum over ``coords`` to within ``accuracy``."""
+        """The minimum over ``coords``, which include those of ``iterate``, to within ``accuracy``, and its scores."""
         objective, loss = self._objective, self._loss
         output, feature = np.divmod(coords, objective.design.n_features)
         columns = self._columns_of(feature)
@@ -249,6 +228,14 @@ class NewtonSolver:
             columns[np.searchsorted(needed, new)] = self._objective.columns(new)
         self._features, self._columns = needed, columns
         return columns if len(needed) == len(features) else columns[np.searchsorted(needed, features)]
+
+
+InnerSolver = GramSolver | NewtonSolver
+
+
+def make_solver(objective: BallObjective, loss: Loss) -> InnerSolver:
+    """The solver of small problems for a loss; it may be used again for other radii."""
+    return GramSolver(objective) if loss.quadratic else NewtonSolver(objective, loss)
 
 
 class _Restricted(NamedTuple):

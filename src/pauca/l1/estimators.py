@@ -48,8 +48,9 @@ class L1Regressor(RegressionMixin, L1Model):
     scoring : str, callable or None, default=None
         How folds are scored: a scorer of scikit-learn such as "r2". None: the share of the constant model's loss
         that is explained on rows held out.
-    selection_rule : {"1se", "best"}, default="1se"
-        The smallest radius within one standard error of the best mean score, or the best itself.
+    selection_rule : float, "1se" or "best", default="1se"
+        The smallest radius whose score on held-out rows is within so many standard errors of the best ("1se": one), or
+        the best itself. The standard error is that of the difference between the two on the same rows.
     n_jobs : int or None, default=None
         How many folds run at a time, in threads that share X, as in scikit-learn.
     ridge : float, default=0.0
@@ -131,64 +132,6 @@ class L1Regressor(RegressionMixin, L1Model):
     (1000.0, True)
     """
 
-    def __init__(
-        self,
-        radius: float | str = "auto",
-        *,
-        loss: str | Loss = "squared_error",
-        tol: float = 1e-3,
-        k: int | None = None,
-        standardize: bool = False,
-        solver: str = "corrective",
-        step_rule: str = "line",
-        cv: Any = None,
-        scoring: Any = None,
-        selection_rule: str = "1se",
-        n_jobs: int | None = None,
-        ridge: float = 0.0,
-        fit_intercept: bool = True,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        callback: Callable[[Progress], bool | None] | None = None,
-    ) -> None:
-        self.radius = radius
-        self.loss = loss
-        self.tol = tol
-        self.k = k
-        self.standardize = standardize
-        self.solver = solver
-        self.step_rule = step_rule
-        self.cv = cv
-        self.scoring = scoring
-        self.selection_rule = selection_rule
-        self.n_jobs = n_jobs
-        self.ridge = ridge
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.callback = callback
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> L1Regressor:
-        """Search the ball, or balls of several radii, until the gap is small enough.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights, at least one of them positive.
-        groups : array-like of shape (n_samples,), default=None
-            Groups of rows that folds keep together, such as the rows of one patient; for choosing ``radius``.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        self._search(X, y, weights, target, groups)
-        return self
-
 
 @register_kind("L1Classifier", arrays=("classes_", *ARRAYS), numbers=NUMBERS)
 class L1Classifier(ClassificationMixin, L1Model):
@@ -207,41 +150,14 @@ class L1Classifier(ClassificationMixin, L1Model):
         "log_loss", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded
         as -1 and 1. With more than two classes, "log_loss" is the multinomial likelihood; other losses
         separate each class from all others. Either way one ball holds the coefficients of all classes.
-    tol : float, default=1e-3
-        The gap to reach, as a share of the objective of the best constant.
-    k : int or None, default=None
-        The largest number of features. With it features come in one at a time, and the search ends where a further
-        one would be needed; ``gap_`` then bounds what that costs.
-    standardize : bool, default=False
-        Whether to measure coefficients in units of column scale: the ball is then ``sum_j s_j |w_j| <= radius`` with
-        the standard deviations s_j of the columns (root mean squares without an intercept).
-    solver : {"corrective", "pairwise", "away", "forward"}, default="corrective"
-        "corrective" minimises over all features in use at every step and reads X least often, by far. The others
-        change one or two coefficients at a time: "forward" is the plain Frank-Wolfe algorithm, which slows down near
-        the edge of the ball; with away steps and pairwise steps it does not.
-    step_rule : {"line", "closed"}, default="line"
-        How far steps go: exact line search, or for solver="forward" the formula of Shalev-Shwartz, Srebro and Zhang.
-    cv : int, splitter, iterable or None, default=None
-        Folds for choosing ``radius``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
-    scoring : str, callable or None, default=None
-        How folds are scored: a scorer of scikit-learn such as "roc_auc". None: the share of the constant model's
-        loss that is explained on rows held out.
-    selection_rule : {"1se", "best"}, default="1se"
-        The smallest radius within one standard error of the best mean score, or the best itself.
-    n_jobs : int or None, default=None
-        How many folds run at a time, in threads that share X, as in scikit-learn.
-    ridge : float, default=0.0
-        Weight of the squared coefficients in the objective, in the units of X.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept; it is never penalised and not in the ball.
+    tol, k, standardize, solver, step_rule, max_iter, time_limit, callback
+        As in ``L1Regressor``.
+    cv, scoring, selection_rule, n_jobs
+        How ``radius`` is chosen, as in ``L1Regressor``, with a scorer such as "roc_auc".
+    ridge, fit_intercept
+        As in ``L1Regressor``.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as everywhere in scikit-learn.
-    max_iter : int, default=10000
-        The largest number of steps in a ball.
-    time_limit : float or None, default=None
-        Seconds after which the search stops and the best found so far is kept.
-    callback : callable or None, default=None
-        Called after every step with a ``pauca.Progress``; returning True ends the search.
 
     Attributes
     ----------
@@ -251,35 +167,8 @@ class L1Classifier(ClassificationMixin, L1Model):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     support_ : ndarray
         Indices of the features in use, ascending.
-    gap_ : float
-        No model in the ball has an objective that is lower by more than this. In units of the objective.
-    lower_bound_ : float
-        The proven bound itself: ``objective_ - gap_``.
-    radius_ : float
-        The radius of the ball in which this is proven; of ``at(size)`` too.
-    norm_ : float
-        The norm of the model itself, as the ball measures it: never above ``radius_``, and smaller as a rule for the
-        smaller models on the path.
-    norms_ : ndarray
-        The same of all models on the path, by size.
-    radii_, scores_, score_errors_ : ndarray
-        The radii that were compared, their mean scores on rows held out, and the standard errors of those; empty where
-        ``radius`` was given.
-    objective_ : float
-        Q of the model, for every loss by the loss itself.
-    n_iter_ : int
-        Number of steps, of the search on all rows.
-    k_ : int
-        Number of features.
-    stop_ : Stop
-        Why the search ended; ``stop_.message`` explains it. "certified" only where ``gap_`` is within the
-        tolerance: a smaller model by ``at`` with a larger gap has "size".
-    path_ : Path
-        The best models of the sizes that the search came across, without those that a smaller one beats. All are in the
-        ball, and ``at(size).gap_`` is proven for each.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X has column names.
+    gap_, lower_bound_, radius_, norm_, norms_, radii_, scores_, score_errors_, objective_, n_iter_, k_, stop_, path_
+        As in ``L1Regressor``.
 
     Notes
     -----
@@ -310,7 +199,7 @@ class L1Classifier(ClassificationMixin, L1Model):
         step_rule: str = "line",
         cv: Any = None,
         scoring: Any = None,
-        selection_rule: str = "1se",
+        selection_rule: float | str = "1se",
         n_jobs: int | None = None,
         ridge: float = 0.0,
         fit_intercept: bool = True,
@@ -336,25 +225,3 @@ class L1Classifier(ClassificationMixin, L1Model):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.callback = callback
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> L1Classifier:
-        """Search the ball, or balls of several radii, until the gap is small enough.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Classes of any kind; at least two.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights, at least one of them positive.
-        groups : array-like of shape (n_samples,), default=None
-            Groups of rows that folds keep together, such as the rows of one patient; for choosing ``radius``.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        self._search(X, y, weights, target, groups)
-        return self

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -25,24 +24,6 @@ class Direction:
     """The coordinate that becomes zero at the end of the longest step."""
 
 
-class DenseIterate(Protocol):
-    """A point of the ball as a dense vector, which moves."""
-
-    u: np.ndarray
-
-    def gradient(self) -> np.ndarray:
-        """The gradient in all coordinates."""
-        ...
-
-    def duality_gap(self, radius: float, gradient: np.ndarray) -> DualityGap:
-        """What the gradient proves."""
-        ...
-
-    def move(self, direction: Direction, length: float | None) -> float:
-        """Go along a direction, by a given length or to the minimum; the length of the step."""
-        ...
-
-
 def frank_wolfe_steps(
     objective: BallObjective, loss: Loss, radius: float, iterate: Iterate, solver: str, *, closed: bool
 ) -> Iterator[DualityGap]:
@@ -56,7 +37,7 @@ def frank_wolfe_steps(
     "away" may also step away from the worst vertex in use, "pairwise" moves weight from it to the best (Lacoste-Julien
     and Jaggi 2015): what came in too early goes out again. What is left of the radius counts as weight on the origin.
     """
-    now: DenseIterate = (_GramIterate if loss.quadratic else _ScoreIterate)(objective, loss, iterate)
+    now = (_GramIterate if loss.quadratic else _ScoreIterate)(objective, loss, iterate)
     smoothness = objective.smoothness(loss) if closed else None
     while True:
         gradient = now.gradient()
@@ -96,7 +77,7 @@ def _direction(u: np.ndarray, gradient: np.ndarray, radius: float, solver: str) 
 
 
 class _DenseCoordinates:
-    """The dense vector itself, and the intercepts."""
+    """A point of the ball as a dense vector, which moves, and the intercepts."""
 
     def __init__(self, objective: BallObjective, loss: Loss, iterate: Iterate) -> None:
         self._objective = objective
@@ -140,6 +121,7 @@ class _GramIterate(_DenseCoordinates):
         return DualityGap(iterate, max(value, 0.0), value - gap, gap)
 
     def move(self, direction: Direction, length: float | None) -> float:
+        """Go along a direction, by a given length or to the minimum; the length of the step."""
         gradient = self.gradient()
         shrink, coords, amounts = direction.shrink, direction.coords, np.array(direction.amounts)
         hessian = np.array([self._second_derivative(i, j) for i in coords for j in coords]).reshape(
@@ -196,6 +178,7 @@ class _ScoreIterate(_DenseCoordinates):
         return self._objective.duality_gap(self._loss, radius, self._iterate(), self._scores, gradient)
 
     def move(self, direction: Direction, length: float | None) -> float:
+        """Go along a direction, by a given length or to the minimum; the length of the step."""
         objective, d = self._objective, self._objective.design.n_features
         change = direction.shrink * (self._scores - self._intercepts[:, None])
         step = direction.shrink * self.u if objective.ridge else np.zeros(0)

@@ -299,16 +299,8 @@ class BallObjective:
         importance = np.sum(coef * (0.5 * (second + ridge) * coef - gradient - ridge * coef), axis=0)
         w = coef / spread
         intercept = iterate.intercepts - w @ self.design.mean[features]
-        single = self.n_outputs == 1
-        return Model(
-            support=features,
-            coef=w[0] if single else w,
-            intercept=float(intercept[0]) if single else intercept,
-            objective=self.value(self.loss, scores, iterate),
-            importance=np.maximum(np.where(np.isfinite(importance), importance, 0.0), 0.0),
-            units=features,
-            importance_is_exact=False,
-        )
+        importance = np.maximum(np.where(np.isfinite(importance), importance, 0.0), 0.0)
+        return Model.of_columns(features, w, intercept, self.value(self.loss, scores, iterate), importance)
 
     def _by_feature(self, iterate: Iterate) -> tuple[np.ndarray, np.ndarray]:
         """Features in use, and the coefficients of their standardised columns, shape (C, m)."""

@@ -14,8 +14,9 @@ from pauca.l1.objective import BallObjective, Iterate
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.scoring import Models, Scorer, weigh_folds
-from pauca.results.choice import Choice
+from pauca.model_selection.scoring import Models
+from pauca.model_selection.surface import Measure, weigh_folds
+from pauca.results.choice import Choice, Rule
 from pauca.search.driver import Budget
 from pauca.search.history import Stop
 from pauca.search.parallel import ParallelRuns
@@ -148,15 +149,15 @@ class RadiusSearch:
         self._paths: dict[int, RadiusPath] = {0: self.whole}
         self.radii: list[float] = []
 
-    def choose(self, watch: ParallelRuns, weigh: Callable[[RadiusSearch, list[int]], Choice]) -> Choice:
+    def choose(self, runs: ParallelRuns, weigh: Callable[[RadiusSearch, list[int]], Choice]) -> Choice:
         """Search larger and larger balls until the best is well within them."""
         radius = first_radius(self.whole.search.objective)
         while True:
             self.radii.append(radius)
             radius *= GROWTH
-            self._advance(watch)
+            self._advance(runs)
             choice = weigh(self, self._comparable())
-            if watch.ended or self.stopped_early or len(self.radii) >= MOST_RADII or self.whole.is_complete:
+            if runs.ended or self.stopped_early or len(self.radii) >= MOST_RADII or self.whole.is_complete:
                 return choice
             if _has_turned(choice):
                 return choice
@@ -172,10 +173,10 @@ class RadiusSearch:
         paths = ((fold, self._paths.get(position)) for position, fold in enumerate(self.folds, 1))
         return [(fold, path.models()) for fold, path in paths if path is not None and path.certificates]
 
-    def _advance(self, watch: ParallelRuns) -> None:
+    def _advance(self, runs: ParallelRuns) -> None:
         def job(position: int) -> Callable[[Budget], None]:
             def work(budget: Budget) -> None:
-                if watch.ended and position:
+                if runs.ended and position:
                     return
                 if position not in self._paths:
                     objective = self.problem.objective(self.folds[position - 1].weights)
@@ -183,11 +184,11 @@ class RadiusSearch:
                 path = self._paths[position]
                 path.advance(self.radii, budget)
                 if path.certificates and path.certificates[-1].stop is Stop.INTERRUPTED:
-                    watch.ended = True
+                    runs.ended = True
 
             return work
 
-        watch.run([job(position) for position in range(1 + len(self.folds))])
+        runs.run([job(position) for position in range(1 + len(self.folds))])
 
     def _comparable(self) -> list[int]:
         """Positions of the radii, counted from 1, that all paths have searched; at least the last on all rows."""
@@ -207,10 +208,10 @@ def _has_turned(choice: Choice) -> bool:
     return bool(last - best >= PATIENCE or choice.mean[last] < choice.mean[best] - choice.standard_error[best])
 
 
-def by_folds(rule: str, scorer: Scorer | None, y: np.ndarray) -> Callable[[RadiusSearch, list[int]], Choice]:
+def by_folds(rule: Rule, measure: Measure) -> Callable[[RadiusSearch, list[int]], Choice]:
     """A choice by scores on rows held out: a scorer's, or the share of the constant model's loss that is explained."""
 
     def weigh(search: RadiusSearch, positions: list[int]) -> Choice:
-        return weigh_folds(rule, scorer, search.problem, search.weights, y, search.fold_models(), positions)
+        return weigh_folds(rule, measure, search.fold_models(), positions)
 
     return weigh

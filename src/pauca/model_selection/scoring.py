@@ -1,4 +1,4 @@
-"""Scores of models on rows held out, information criteria, and the rules that choose a size by them."""
+"""Scorers of scikit-learn, losses of models on some rows, and information criteria."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.results.choice import EXPLAINED, Choice
 from pauca.search.problem import Target
 
 
@@ -62,31 +61,6 @@ def penalised(
     return values
 
 
-# Scores that differ by less are the same, and the smaller size is taken.
-SAME_WITHIN = 1e-12
-
-
-def choose_by_folds(sizes: np.ndarray, fold_scores: np.ndarray, rule: str, scoring: str) -> Choice:
-    """The choice by scores of shape (folds, sizes), higher being better.
-
-    "best" takes the highest mean. "1se" takes the smallest size whose mean is within one standard error of that: what
-    cannot be distinguished from the best is as good, and smaller (Breiman, Friedman, Olshen and Stone, 1984).
-    """
-    mean = fold_scores.mean(axis=0)
-    spread = fold_scores.std(axis=0, ddof=1) if len(fold_scores) > 1 else np.zeros(len(sizes))
-    error = spread / np.sqrt(len(fold_scores))
-    same = SAME_WITHIN * max(1.0, float(np.abs(mean).max()))
-    best = int(np.flatnonzero(mean >= mean.max() - same)[0])
-    enough = mean[best] - (error[best] if rule == "1se" else 0.0) - same
-    chosen = int(sizes[np.flatnonzero(mean >= enough)[0]])
-    return Choice(rule, scoring, sizes, mean, error, fold_scores, chosen)
-
-
-def choose_by_criterion(sizes: np.ndarray, values: np.ndarray, criterion: str) -> Choice:
-    """The choice by an information criterion, lower being better; the smallest size among equals."""
-    return Choice(criterion, criterion, sizes, values, None, None, int(sizes[np.argmin(values)]))
-
-
 Models = dict[int, Model]
 """Models by size, or by their position among others; the empty one has number 0."""
 
@@ -104,29 +78,6 @@ class Scorable(Protocol):
     def measure(self) -> Loss: ...  # noqa: D102
 
 
-def explained(
-    problem: Scorable, weights: np.ndarray, found: Sequence[tuple[Fold, Models]], sizes: Sequence[int]
-) -> np.ndarray:
-    """One minus the loss on rows held out over that of the constants, which all folds share as their measure.
-
-    Of the empty model it is 0 in every fold, whatever its loss there: nothing is explained. Its mean would be 0 but for
-    rounding, and as the smallest size it is chosen or not by its mean alone.
-    """
-    losses = np.array(
-        [
-            mean_losses(problem, models, (0, *sizes), fold.test, weights, held_out=True).sum(axis=1)
-            for fold, models in found
-        ]
-    )
-    constant = losses[:, 0].mean()
-    if not constant > 0:
-        return np.zeros((len(found), len(sizes)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores = (constant - losses[:, 1:]) / constant
-    scores[:, [all(_at_most(models, size) is models[0] for _, models in found) for size in sizes]] = 0.0
-    return np.where(np.isfinite(scores), scores, -np.finfo(float).max / len(found))
-
-
 @dataclass(frozen=True, eq=False)
 class Scorer:
     """A scorer of scikit-learn, and the estimator whose predictions it scores."""
@@ -135,15 +86,15 @@ class Scorer:
     score: Callable[..., float]
     estimator: Any
 
-    def scores(self, X: Any, y: np.ndarray, fold: Fold, models: Models, sizes: Sequence[int]) -> list[float]:
-        """Scores of the models of some sizes on the rows held out."""
+    def scores(self, X: Any, y: np.ndarray, fold: Fold, models: Sequence[Model]) -> list[float]:
+        """Scores of some models on the rows held out."""
         fitted = copy.copy(self.estimator)
         # The rows of a fold are arrays, whatever the user's table was.
         fitted.__dict__.pop("feature_names_in_", None)
         rows, target = X[fold.test], y[fold.test]
         found = []
-        for size in sizes:
-            fitted._set_model(_at_most(models, size))
+        for model in models:
+            fitted._set_model(model)
             found.append(float(self.score(fitted, rows, target)))
         return found
 
@@ -161,53 +112,27 @@ def scorer_for(estimator: Any, scoring: Any) -> Scorer | None:
     return Scorer(name, check_scoring(estimator, scoring), estimator)
 
 
-def _at_most(models: Models, size: int) -> Model:
-    """The model of a size, or of the next smaller one: a path that ended early has no better to offer."""
-    return models[max(known for known in models if known <= size)]
-
-
 def mean_losses(
-    problem: Scorable, models: Models, sizes: Sequence[int], rows: np.ndarray, weights: np.ndarray, *, held_out: bool
+    problem: Scorable, models: Models, sizes: Sequence[int], rows: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """Weighted mean losses on some rows, shape (sizes, C), or (sizes, 1) where outputs share a loss."""
-    chosen = [_at_most(models, size) for size in sizes]
+    """Weighted mean losses on the rows of a fit, shape (sizes, C), or (sizes, 1) where outputs share a loss."""
+    chosen = [models[size] for size in sizes]
     columns = np.unique(np.concatenate([model.support for model in chosen])).astype(np.intp)
-    block = _columns(problem.X, columns, rows)
+    block = read_columns(problem.X, columns, rows)
     target = problem.target
     y = target.y[rows] if target.loss.joint else target.y[:, rows]
     share = weights[rows] / weights[rows].sum()
-    value = problem.measure.held_out if held_out else problem.measure.value
     found = []
     for model in chosen:
         coef = np.zeros((target.n_outputs, len(columns)))
         coef[:, np.searchsorted(columns, model.support)] = model.coef
         scores = np.atleast_1d(model.intercept)[:, None] + coef @ block.T
         with np.errstate(over="ignore"):
-            found.append(np.atleast_1d(value(y, scores) @ share))
+            found.append(np.atleast_1d(problem.measure.value(y, scores) @ share))
     return np.array(found)
 
 
-def _columns(X: Any, support: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    block = X[:, support][rows].toarray() if hasattr(X, "toarray") else X[np.ix_(rows, support)]
+def read_columns(X: Any, columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Some columns of some rows, dense."""
+    block = X[:, columns][rows].toarray() if hasattr(X, "toarray") else X[np.ix_(rows, columns)]
     return np.asarray(block, dtype=np.float64)
-
-
-def weigh_folds(
-    rule: str,
-    scorer: Scorer | None,
-    problem: Scorable,
-    weights: np.ndarray,
-    y: np.ndarray,
-    found: Sequence[tuple[Fold, Models]],
-    sizes: Sequence[int],
-) -> Choice:
-    """The choice among ``sizes`` by scores on the rows that each fold holds out."""
-    scoring = EXPLAINED if scorer is None else scorer.name
-    if not found:
-        # No fold has a model yet: the run was stopped, and keeps what it has.
-        return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, scoring)
-    if scorer is None:
-        scores = explained(problem, weights, found, sizes)
-    else:
-        scores = np.array([scorer.scores(problem.X, y, fold, models, sizes) for fold, models in found])
-    return choose_by_folds(np.array(sizes), scores, rule, scoring)

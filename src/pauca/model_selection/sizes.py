@@ -10,11 +10,12 @@ from typing import Any
 from pauca.checks import ParameterChecks
 from pauca.results.choice import CRITERIA, FOLD_RULES
 
-# Without sizes to compare: the first range ends here, doubles while the best size lies beyond this share of it, and
-# never exceeds this many.
+# Without sizes to compare: the first range ends here, grows by half (and at least by so many) while the best size lies
+# beyond this share of it, and never exceeds this many.
 FIRST_LARGEST = 10
+LEAST_GROWTH = 10
 BEST_WITHIN = 0.7
-MOST_SIZES = 100
+MOST_SIZES = 200
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,13 @@ class SizeRange:
         """The next range, by the best size so far and the largest that was reached; None if this one suffices."""
         if self.largest >= self.most or reached < self.largest or best <= BEST_WITHIN * self.largest:
             return None
-        return SizeRange(min(2 * self.largest, self.most), self.sizes, self.most)
+        larger = self.largest + max(LEAST_GROWTH, self.largest // 2)
+        return SizeRange(min(larger, self.most), self.sizes, self.most)
+
+    def compared_up_to(self, reached: int) -> list[int]:
+        """The sizes to compare, as far as a path that has reached some size can tell."""
+        sizes = range(self.largest + 1) if self.sizes is None else self.sizes
+        return sorted({min(size, reached) for size in sizes})
 
     def compared(self, size: int) -> bool:
         """Whether a size is among those to compare."""
@@ -96,10 +103,20 @@ def size_range_for(sizes: tuple[int, ...] | str, n_units: int) -> SizeRange:
 
 def check_cross_validation(check: ParameterChecks, cv: Any, selection_rule: Any, n_jobs: Any) -> None:
     """Raise an error if an option of cross-validation is invalid."""
-    check.one_of("selection_rule", selection_rule, FOLD_RULES)
+    check_rule(check, selection_rule)
     check_folds(cv)
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or not n_jobs):
         raise ValueError(f"n_jobs must be an integer other than 0, or None; got {n_jobs!r}.")
+
+
+def check_rule(check: ParameterChecks, selection_rule: Any) -> None:
+    """Raise an error unless a rule is "1se", "best", or a number of standard errors."""
+    if isinstance(selection_rule, str) or selection_rule is None:
+        if selection_rule not in FOLD_RULES:
+            wanted = f"one of {', '.join(map(repr, FOLD_RULES))}, or a number of standard errors"
+            raise ValueError(check.message("selection_rule", wanted, selection_rule))
+        return
+    check.number("selection_rule", selection_rule, otherwise=", '1se' or 'best'")
 
 
 def check_folds(cv: Any) -> None:

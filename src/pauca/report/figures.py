@@ -13,18 +13,20 @@ import numpy as np
 from pauca.report.formatting import count, number, percent, points
 from pauca.report.model_data import ModelData
 from pauca.report.sizes import score_head, shown_sizes
-from pauca.results.choice import EXPLAINED, Choice
+from pauca.results.choice import EXPLAINED, Choice, Surface
 from pauca.results.plots import (
     BLUE,
     COLOURS,
     GREY,
     INK,
     NAMED_LINES,
+    as_good,
     coefficient_curves,
     score_range,
     short,
     short_names,
     spread_out,
+    surface_range,
 )
 from pauca.wording import column_names
 
@@ -78,7 +80,47 @@ def figures(data: ModelData) -> dict[str, Figure]:
         drawn["score"] = _score(data, choice)
     if data.path.sizes[-1] > 0:
         drawn["coefficients"] = _coefficients(data)
+    if choice is not None and choice.surface is not None and len(choice.surface.ridges) > 1:
+        drawn["ridges"] = _ridges(data, choice, choice.surface)
     return drawn
+
+
+def _ridges(data: ModelData, choice: Choice, surface: Surface) -> Figure:
+    """Scores of all sizes and ridges for the search of the chosen model; dots mark what is as good as the best."""
+    figure = _figure(data, "ridge")
+    search = int(np.flatnonzero(surface.search_ridges == surface.search_ridge)[0])
+    percents, (low, high) = choice.scoring == EXPLAINED, surface_range(surface)
+    mean, sizes = surface.mean[search], surface.sizes.tolist()
+    labels = [f"{ridge:.3g}" for ridge in surface.ridges]
+    texts = [
+        [
+            f"{count(size, data.noun)}, ridge {label}: {percent(value) if percents else number(value, 4)}"
+            for size, value in zip(sizes, row, strict=True)
+        ]
+        for label, row in zip(labels, mean.tolist(), strict=True)
+    ]
+    figure["data"].append(
+        {
+            "type": "heatmap",
+            "x": sizes,
+            "y": labels,
+            "z": np.maximum(mean, low).tolist(),
+            "zmin": low,
+            "zmax": high,
+            "text": texts,
+            "hoverinfo": "text",
+            "showscale": False,
+            "colorscale": [[0, "white"], [1, BLUE]],
+        }
+    )
+    rows, columns = np.nonzero(as_good(choice)[search])
+    marks = {"size": 5, "color": "white", "line": {"color": INK, "width": 1}}
+    good = _line([sizes[k] for k in columns], [labels[r] for r in rows], "as good as the best", marker=marks)
+    chosen = {"size": 15, "symbol": "square-open", "color": CHOSEN, "line": {"width": 2.5}}
+    taken = _line([choice.chosen], [f"{surface.ridge:.3g}"], "chosen", marker=chosen)
+    figure["data"] += [{**one, "mode": "markers", "hoverinfo": "skip"} for one in (good, taken)]
+    figure["layout"]["yaxis"] |= {"type": "category", "showgrid": False}
+    return figure
 
 
 def _accuracy(data: ModelData) -> Figure:

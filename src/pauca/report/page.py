@@ -11,8 +11,7 @@ from typing import Any
 from pauca.export.files import write_atomically
 from pauca.report.figures import figures, plotly_script
 from pauca.report.formatting import Markup, data_block, escaped, joined, tag
-from pauca.report.model_data import FittedEstimator, ModelData, model_data_of
-from pauca.report.model_table import layout
+from pauca.report.model_data import FittedEstimator, ModelData, layout, model_data_of
 from pauca.report.sections import all_sizes, alternatives, header, selected_model, settings, stability
 from pauca.report.sizes import number_names, size_explorer, size_records
 

@@ -19,8 +19,7 @@ from pauca.report.formatting import (
     tag,
     unbroken,
 )
-from pauca.report.model_data import ModelData
-from pauca.report.model_table import MOST_OUTPUTS, layout, rows
+from pauca.report.model_data import MOST_OUTPUTS, ModelData, layout, table_rows
 from pauca.report.sizes import score_head, score_text
 from pauca.results.choice import EXPLAINED
 from pauca.search.history import Stop
@@ -114,7 +113,7 @@ def selected_model(data: ModelData) -> Markup:
         )
     caption = f"The selected model: {count(data.size, data.noun)} of {data.candidates}"
     shape = layout(path)
-    return _section("The model", notes, table(caption, shape.heads, rows(path, data.size), shape.n_names))
+    return _section("The model", notes, table(caption, shape.heads, table_rows(path, data.size), shape.n_names))
 
 
 def _section(title: str, notes: Sequence[str], content: Markup, css_class: str = "") -> Markup:

@@ -20,8 +20,7 @@ from pauca.report.formatting import (
     short_number,
     tag,
 )
-from pauca.report.model_data import ModelData
-from pauca.report.model_table import layout, rows
+from pauca.report.model_data import ModelData, layout, table_rows
 from pauca.results.choice import EXPLAINED, Choice
 from pauca.results.path import Path
 
@@ -30,7 +29,11 @@ MOST_SIZES = 300
 # Cells of all tables together, which keeps the page below six megabytes, most of them plotly's script.
 MOST_CELLS = 50_000
 
-CHARTS = {"accuracy": "Accuracy by size", "coefficients": "Coefficients by size"}
+CHARTS = {
+    "accuracy": "Accuracy by size",
+    "coefficients": "Coefficients by size",
+    "ridges": "Held-out score by size and ridge (square: chosen; dots: as good as the best)",
+}
 CHART_TEXT = "The numbers are in the table of all sizes below."
 NOTE = (
     f"Explained is the share of a constant prediction's error that the model removes: 100{SPACE}% is perfect, "
@@ -58,7 +61,7 @@ def size_records(data: ModelData) -> list[dict[str, Any]]:
     records = []
     for size in sizes:
         names = data.unit_names(size)
-        cells = rows(path, size, most)
+        cells = table_rows(path, size, most)
         n_listed, n_features = len(cells) - 1, len(path[size].support)
         note = f"The {n_listed} most important of {n_features} features are listed." if n_listed < n_features else ""
         records.append(
@@ -147,13 +150,14 @@ def _score_difference(path: Path, size: int, chosen: int) -> str:
     change = float(choice.mean[index] - choice.mean[at_chosen])
     if choice.standard_error is None:
         return f"{choice.criterion_name} {number(abs(change), 3)} {'higher, which is worse' if change > 0 else 'lower'}"
-    error = float(choice.standard_error[at_chosen])
+    errors = choice.standard_error if choice.difference_error is None else choice.difference_error
+    error = float(errors[index])
     if choice.scoring == EXPLAINED:
         text, unit = _points_difference(change, "explained on held-out rows"), f"{points(error)} percentage points"
     else:
         direction = "higher" if change > 0 else "lower"
         text, unit = f"{choice.scoring} {number(abs(change), 3)} {direction} on held-out rows", number(error, 2)
-    return f"{text}, {'within' if abs(change) <= error else 'more than'} one standard error ({unit})"
+    return f"{text}, {'within' if abs(change) <= error else 'more than'} one standard error of the difference ({unit})"
 
 
 def _points_difference(change: float, what: str) -> str:

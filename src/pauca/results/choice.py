@@ -1,10 +1,15 @@
-"""Why a size was chosen: the score of every size, and the rule."""
+"""Why a size and a ridge were chosen: the score of every candidate, and the rule."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 EXPLAINED = "explained"
 """The default score: the share of the constant model's loss that is gone on held-out rows."""
@@ -13,10 +18,105 @@ ACCURACY = "accuracy"
 """The share of right answers, of which one less is the error."""
 
 FOLD_RULES = ("1se", "best")
-"""Rules that weigh scores of folds."""
+"""Names of rules that weigh scores of folds; a number of standard errors is another."""
+
+DEFAULT_RULE = 0.25
+"""The smallest model within a quarter of a standard error of the best: docs/choosing_k.md says how it was found."""
 
 CRITERIA = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC"}
-"""Information criteria, and what people call them."""
+"""Information criteria, and their names in messages."""
+
+Rule = str | float
+"""A rule of cross-validation, or an information criterion."""
+
+
+def standard_errors(rule: Rule) -> float:
+    """By how many standard errors a smaller model may be worse than the best."""
+    return {"1se": 1.0, "best": 0.0}[rule] if isinstance(rule, str) else float(rule)
+
+
+def errors_text(rule: Rule) -> str:
+    """That number in words."""
+    errors = standard_errors(rule)
+    words = {0.25: "a quarter of a standard error", 0.5: "half a standard error", 1.0: "one standard error"}
+    return words.get(errors, f"{errors:g} standard errors")
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """The scores of every size at every ridge of the search and of the fit.
+
+    Attributes
+    ----------
+    search_ridges : ndarray of shape (s,)
+        The ridges that columns were searched with, ascending.
+    ridges : ndarray of shape (r,)
+        The ridges that the chosen columns were fitted with, ascending.
+    sizes : ndarray of shape (m,)
+    mean : ndarray of shape (s, r, m)
+        The mean score on held-out rows, higher being better.
+    standard_error : ndarray of shape (s, r, m)
+        The standard error of the difference to the best score, which all candidates share rows with.
+    ridge, search_ridge : float
+        Those of the chosen model.
+    """
+
+    search_ridges: np.ndarray
+    ridges: np.ndarray
+    sizes: np.ndarray
+    mean: np.ndarray
+    standard_error: np.ndarray
+    ridge: float
+    search_ridge: float
+
+    @property
+    def best(self) -> tuple[float, float, int]:
+        """Search ridge, ridge and size with the best mean score."""
+        return self._at(np.unravel_index(int(np.argmax(self.mean)), self.mean.shape))
+
+    def best_of(self, size: int) -> tuple[float, float]:
+        """Search ridge and ridge that score best for one size."""
+        position = np.flatnonzero(self.sizes == size)
+        if not len(position):
+            raise KeyError(f"size {size!r} was not scored; the sizes compared are {self.sizes.tolist()}")
+        of_size = self.mean[:, :, position[0]]
+        found = self._at((*np.unravel_index(int(np.argmax(of_size)), of_size.shape), int(position[0])))
+        return found[:2]
+
+    def _at(self, place: Any) -> tuple[float, float, int]:
+        search, fit, size = place
+        return float(self.search_ridges[search]), float(self.ridges[fit]), int(self.sizes[size])
+
+    def table(self) -> list[dict[str, float]]:
+        """A record for every candidate, with the keys search_ridge, ridge, size, score and standard_error."""
+        return [
+            {
+                "search_ridge": float(self.search_ridges[s]),
+                "ridge": float(self.ridges[r]),
+                "size": int(self.sizes[k]),
+                "score": float(self.mean[s, r, k]),
+                "standard_error": float(self.standard_error[s, r, k]),
+            }
+            for s, r, k in np.ndindex(*self.mean.shape)
+        ]
+
+    def to_frame(self) -> DataFrame:
+        """The table as a pandas frame.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> surface = SparseRegressor(k=range(9), ridge=[0, 0.1]).fit(X, y).path_.choice.surface
+        >>> surface.to_frame().shape
+        (36, 5)
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas, or pauca with its extra [frames]") from error
+        return pd.DataFrame(self.table())
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,29 +125,49 @@ class Choice:
 
     Attributes
     ----------
-    rule : str
-        "1se" or "best" for cross-validation, or the information criterion "aic", "bic" or "ebic".
+    rule : str or float
+        The number of standard errors, "1se" or "best" for cross-validation, or the information criterion "aic", "bic"
+        or "ebic".
     scoring : str
         What is scored: "explained", the name of a scorer, or the criterion once more.
     sizes : ndarray of shape (m,)
         The sizes that were compared, ascending.
     mean : ndarray of shape (m,)
-        The mean score of each over the folds, higher being better; or the criterion, lower being better.
+        The mean score of each on held-out rows, at the chosen ridges, higher being better; or the criterion, lower
+        being better.
     standard_error : ndarray of shape (m,) or None
         The standard error of that mean.
     fold_scores : ndarray of shape (folds, m) or None
         The scores of every fold.
     chosen : int
         The size the rule chose.
+    surface : Surface or None
+        The scores at every ridge, where ridges were compared too.
+    best_size : int or None
+        The best size at any ridge; None for the best of ``mean``.
+    ended : str
+        What ended the comparison before it was complete, such as "the time limit"; empty for nothing.
+    falling : bool
+        Whether held-out loss was still falling at the largest size compared.
+    n_folds : int
+        How many folds there were to score, if the comparison ended early; 0 for as many as were scored.
+    difference_error : ndarray of shape (m,) or None
+        The standard error of the difference between the score of each size and that of the chosen one.
     """
 
-    rule: str
+    rule: Rule
     scoring: str
     sizes: np.ndarray
     mean: np.ndarray
     standard_error: np.ndarray | None
     fold_scores: np.ndarray | None
     chosen: int
+    surface: Surface | None = None
+    best_size: int | None = None
+    ended: str = ""
+    falling: bool = False
+    n_folds: int = 0
+    difference_error: np.ndarray | None = None
 
     @property
     def by_folds(self) -> bool:
@@ -55,15 +175,42 @@ class Choice:
         return self.fold_scores is not None
 
     @property
+    def scored(self) -> bool:
+        """Whether anything was scored: a run that was stopped early may have no fold."""
+        return self.fold_scores is None or len(self.fold_scores) > 0
+
+    @property
     def criterion_name(self) -> str:
-        """What people call the criterion; for cross-validation, the name of the score."""
-        return CRITERIA.get(self.rule, self.scoring)
+        """The name of the criterion in messages; for cross-validation, the name of the score."""
+        return CRITERIA.get(str(self.rule), self.scoring)
 
     @property
     def best(self) -> int:
-        """The size with the best mean score, or the lowest criterion."""
+        """The size with the best mean score at any ridge, or the lowest criterion."""
+        if self.best_size is not None:
+            return self.best_size
         position = np.argmax(self.mean) if self.by_folds else np.argmin(self.mean)
         return int(self.sizes[position])
+
+    def among(self, sizes: Collection[int]) -> Choice:
+        """The choice without sizes that there is no model of at the chosen ridges."""
+        keep = np.array([size in sizes for size in self.sizes.tolist()])
+        if keep.all():
+            return self
+        surface = self.surface
+        if surface is not None:
+            mean, error = surface.mean[:, :, keep], surface.standard_error[:, :, keep]
+            surface = replace(surface, sizes=surface.sizes[keep], mean=mean, standard_error=error)
+        return replace(
+            self,
+            sizes=self.sizes[keep],
+            mean=self.mean[keep],
+            standard_error=None if self.standard_error is None else self.standard_error[keep],
+            fold_scores=None if self.fold_scores is None else self.fold_scores[:, keep],
+            difference_error=None if self.difference_error is None else self.difference_error[keep],
+            surface=surface,
+            best_size=self.best if self.best in sizes else self.chosen,
+        )
 
     def position(self, size: int) -> int | None:
         """Position of a size in the arrays; None if it was not compared."""
@@ -75,7 +222,7 @@ class Choice:
         position = self.position(size)
         mean = np.nan if position is None else float(self.mean[position])
         if self.standard_error is None:
-            return {self.rule: mean}
+            return {str(self.rule): mean}
         spread = np.nan if position is None else float(self.standard_error[position])
         return {"score": mean, **({"error": 1.0 - mean} if self.scoring == ACCURACY else {}), "standard_error": spread}
 
@@ -84,16 +231,70 @@ class Choice:
         """The choice in words."""
         if self.fold_scores is None or self.standard_error is None:
             return f"{self.chosen} has the lowest {self.criterion_name} of the sizes tried."
-        folds = f"{len(self.fold_scores)}-fold cross-validation"
+        if not self.scored:
+            return f"No size was scored on rows held out before {self.ended}: the largest model found was kept."
+        return " ".join([self._choice_message(), *self._caveats()])
+
+    def _choice_message(self) -> str:
+        folds = f"{self._n_folds}-fold cross-validation"
         if self.chosen == 0 and self.scoring == EXPLAINED:
-            return f"No feature helps on rows held out ({folds}): a constant predicts as well."
-        score = self._scored(self.chosen)
-        if self.chosen == self.best:
-            return f"{self.chosen} is best by {folds}: {score}."
+            return self._empty_message(folds)
+        found = f"{self.chosen}{self._ridge_text}"
+        if self.chosen == self.best and (self.surface is None or self._is_best_cell):
+            return f"{found} is best by {folds}: {self._scored(self.chosen)}."
         return (
-            f"{self.chosen} is the smallest size within one standard error of the best by {folds}: {score}; "
-            f"the best, {self.best}, has {self._number(self.best)}."
+            f"{found} is the smallest size within {errors_text(self.rule)} of the best by {folds}: "
+            f"{self._scored(self.chosen)}; the best, {self.best}{self._best_ridge_text}, has {self._best_number}."
         )
+
+    def _empty_message(self, folds: str) -> str:
+        if self.best == 0:
+            return f"No feature helps on rows held out ({folds}, {self._compared}): a constant predicts as well."
+        return (
+            f"No feature helps on rows held out as far as can be told ({folds}, {self._compared}): the best model, "
+            f"of size {self.best}, has {self._best_number}, too little to be sure. selection_rule='best' takes it."
+        )
+
+    def _caveats(self) -> list[str]:
+        """What was left out, and what that means."""
+        found = []
+        if self.ended:
+            some = f" on {self._n_folds} of {self.n_folds} folds" if self._n_folds < self.n_folds else ""
+            found.append(f"Only {self._compared} were compared{some} before {self.ended}.")
+        if self.falling:
+            found.append(
+                f"Held-out loss was still falling at {int(self.sizes.max())}: larger models may predict better."
+            )
+        return found
+
+    @property
+    def _n_folds(self) -> int:
+        return 0 if self.fold_scores is None else len(self.fold_scores)
+
+    @property
+    def _compared(self) -> str:
+        sizes = self.sizes.tolist()
+        return f"sizes {sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"size {sizes[0]}"
+
+    @property
+    def _ridge_text(self) -> str:
+        surface = self.surface
+        return "" if surface is None or not self.chosen else f" with ridge {surface.ridge:.3g}"
+
+    @property
+    def _best_ridge_text(self) -> str:
+        return "" if self.surface is None else f" with ridge {self.surface.best[1]:.3g}"
+
+    @property
+    def _is_best_cell(self) -> bool:
+        assert self.surface is not None
+        return self.surface.best == (self.surface.search_ridge, self.surface.ridge, self.chosen)
+
+    @property
+    def _best_number(self) -> str:
+        if self.surface is None:
+            return self._number(self.best)
+        return self._plain(float(self.surface.mean.max()))
 
     def _scored(self, size: int) -> str:
         number = self._number(size)
@@ -104,6 +305,8 @@ class Choice:
         assert position is not None
         assert self.standard_error is not None
         mean, error = self.mean[position], self.standard_error[position]
-        return (
-            f"{100 * mean:.2f} % (± {100 * error:.2f})" if self.scoring == EXPLAINED else f"{mean:.6g} (± {error:.2g})"
-        )
+        spread = f"{100 * error:.2f}" if self.scoring == EXPLAINED else f"{error:.2g}"
+        return f"{self._plain(mean)} (± {spread})"
+
+    def _plain(self, score: float) -> str:
+        return f"{100 * score:.2f} %" if self.scoring == EXPLAINED else f"{score:.6g}"

@@ -44,7 +44,7 @@ class Path:
     output_names : list of str or None
         Names of the outputs or classes, where a feature has a coefficient for each.
     two_classes : list of str or None
-        The two classes of a single output: a positive coefficient speaks for the second.
+        The two classes of a single output: a positive coefficient favours the second.
     prices : ndarray or None
         What every feature, or group, costs, where costs were given.
     choice : Choice or None
@@ -108,10 +108,6 @@ class Path:
     def names(self, size: int) -> list[str]:
         """Names of the features in the model of one size.
 
-        Parameters
-        ----------
-        size : int
-
         Returns
         -------
         list of str
@@ -120,16 +116,7 @@ class Path:
         return column_names(self.column_names, self[size].support)
 
     def groups(self, size: int) -> list[Any]:
-        """Labels of the groups in the model of one size; there must be groups.
-
-        Parameters
-        ----------
-        size : int
-
-        Returns
-        -------
-        list
-        """
+        """Labels of the groups in the model of one size; there must be groups."""
         if self.group_labels is None:
             raise ValueError("no groups were given to this fit; names(size) says which features were chosen")
         return list(self.group_labels[self[size].units])
@@ -146,26 +133,13 @@ class Path:
         return [unit] if self.owner is None else support[self.owner[support] == unit].tolist()
 
     def cost(self, size: int) -> float:
-        """What the model of one size costs in all; there must be costs.
-
-        Parameters
-        ----------
-        size : int
-
-        Returns
-        -------
-        float
-        """
+        """What the model of one size costs in all; there must be costs."""
         if self.prices is None:
             raise ValueError("no costs were given to this fit")
         return float(self.prices[self[size].units].sum())
 
     def parameters(self, size: int) -> np.ndarray:
         """The whole parameter vector of the model of one size, where the path is that of an objective of your own.
-
-        Parameters
-        ----------
-        size : int
 
         Returns
         -------
@@ -244,15 +218,11 @@ class Path:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas, or pauca with its extra [frames]") from error
+            raise ImportError('to_frame needs pandas; install it with: pip install "pauca[frames]"') from error
         return pd.DataFrame(self.table()).set_index("size")
 
     def summary(self, size: int) -> str:
         """The model of one size as text, to be printed.
-
-        Parameters
-        ----------
-        size : int
 
         Returns
         -------
@@ -267,11 +237,10 @@ class Path:
         """Draw the path in up to three panels over the same sizes.
 
         The first is the share explained on the data of the fit, which always rises (of an objective without a floor,
-        the objective itself), with the features that came (+) and went (-) where there are at most 15 sizes. Where the
-        size was chosen, the second is what the sizes score on rows held out, give or take a standard error, or what the
-        criterion says of them. The last shows the coefficients, each in parts of the largest it has at any size, since
-        their units differ; with several outputs their norm over the outputs. The twelve most important features are
-        named.
+        the objective itself), with the features added (+) and removed (-) where there are at most 15 sizes. If the size
+        was chosen, the second is the score of each size on rows held out, with a band of one standard error, or the
+        criterion. The last shows the coefficients, each relative to the largest it has at any size, since their units
+        differ; with several outputs, their norm over the outputs. The twelve most important features are named.
 
         Parameters
         ----------
@@ -287,6 +256,25 @@ class Path:
         from pauca.results.plots import plot_path
 
         return plot_path(self, ax)
+
+    def plot_surface(self, ax: Axes | None = None) -> Axes:
+        """Draw the scores of all sizes and ridges on held-out rows, where ridges were compared.
+
+        The search is that of the chosen model. A square marks the chosen size and ridge, dots mark what is as good as
+        the best by the rule.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from pauca.results.plots import plot_surface
+
+        return plot_surface(self, ax)
 
 
 def _ranges(sizes: list[int]) -> str:

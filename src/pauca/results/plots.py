@@ -1,44 +1,45 @@
-"""What a path looks like over its sizes, and plots of it."""
+"""Plots of a path over its sizes, and of a stability."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.results.choice import EXPLAINED
+from pauca.results.choice import EXPLAINED, Choice, Surface, standard_errors
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.wording import column_names
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from pauca.results.certificate import Certificate
-    from pauca.results.choice import Choice
-    from pauca.results.path import Path
+
+NAMED_LINES = 12
+# Beyond this many sizes the names would overlap; the curve alone is drawn.
+NAMED_UP_TO = 15
+LONGEST_NAME = 20
+CUT = "\N{HORIZONTAL ELLIPSIS}"
+
+BLUE, GREY, INK = "#1f5a99", "#c4c9cf", "#444444"
+# Distinguishable without red and green, and in print by two kinds of line.
+COLOURS = (BLUE, "#b3480f", "#2e7d4f", "#8a3a8f", "#6b5a00", "#3d3d3d")
 
 
 @dataclass(frozen=True, eq=False)
 class CoefficientCurves:
-    """Coefficients over the sizes, each feature's divided by the largest it ever has.
-
-    Attributes
-    ----------
-    sizes : list of int
-        The sizes above 0.
-    columns : list of int
-        The features that are in any model, the most important first.
-    relative : ndarray of shape (len(columns), len(sizes))
-        NaN where the feature is not in the model. With several outputs, the norm over the outputs, which has no sign.
-    signed : bool
-        Whether there is a single output, so that signs mean something.
-    """
+    """Coefficients over the sizes above 0, each feature's divided by the largest it ever has."""
 
     sizes: list[int]
     columns: list[int]
+    """The features that are in any model, the most important first."""
     relative: np.ndarray
+    """Shape (columns, sizes), NaN where the feature is not in the model; the norm over several outputs has no sign."""
     signed: bool
+    """Whether there is a single output, so that signs mean something."""
 
 
 def coefficient_curves(path: Path, chosen: int | None = None) -> CoefficientCurves:
@@ -76,7 +77,7 @@ def reference_size(path: Path) -> int:
 
 
 def score_range(choice: Choice) -> tuple[float, float]:
-    """The heights between which the scores are worth looking at: a fall far beyond the best size may leave the picture.
+    """The range of scores to draw: a steep fall far beyond the best size may leave the picture.
 
     A model with far too many features can be so wrong on rows held out that everything else would be flat beside it.
     """
@@ -100,12 +101,6 @@ def _importances(path: Path, size: int) -> list[tuple[int, float]]:
     return [(column, importance[unit]) for column, unit in zip(model.support.tolist(), units.tolist(), strict=True)]
 
 
-NAMED_LINES = 12
-BLUE, GREY, INK = "#1f5a99", "#c4c9cf", "#444444"
-# Distinguishable without red and green, and in print by two kinds of line.
-COLOURS = ("#1f5a99", "#b3480f", "#2e7d4f", "#8a3a8f", "#6b5a00", "#3d3d3d")
-
-
 def spread_out(desired: list[float], gap: float, bottom: float, top: float) -> list[float]:
     """Heights in the same order, at least ``gap`` apart and within the panel, near the desired ones.
 
@@ -123,10 +118,6 @@ def spread_out(desired: list[float], gap: float, bottom: float, top: float) -> l
             middle, many = (middle * many + before * count) / (many + count), many + count
         runs.append((middle, many))
     return [middle + gap * (position - (many - 1) / 2) for middle, many in runs for position in range(many)]
-
-
-LONGEST_NAME = 20
-CUT = "\N{HORIZONTAL ELLIPSIS}"
 
 
 def change(entered: Sequence[str], left: Sequence[str]) -> str:
@@ -173,17 +164,10 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-# Beyond this many sizes the names would overlap; the curve alone is drawn.
-NAMED_UP_TO = 15
-
-
 def draw_fit(path: Path, ax: Axes) -> None:
     """Share explained against size, or the objective where there is no share.
 
-    Each step is labelled with the features that came and went.
+    Each step is labelled with the features that were added and removed.
     """
     table = path.table()
     sizes = [record["size"] for record in table]
@@ -214,7 +198,7 @@ def draw_fit(path: Path, ax: Axes) -> None:
 
 
 def draw_score(path: Path, ax: Axes) -> None:
-    """What the sizes score on rows held out, give or take a standard error, or what a criterion says of them."""
+    """The scores of the sizes on rows held out, with a band of one standard error, or a criterion."""
     choice = path.choice
     assert choice is not None
     percent = choice.scoring == EXPLAINED
@@ -255,8 +239,59 @@ def draw_score(path: Path, ax: Axes) -> None:
         )
 
 
+def surface_range(surface: Surface) -> tuple[float, float]:
+    """The scores between which colours are worth telling apart: most candidates are not far below the best."""
+    finite = surface.mean[surface.mean > -1e300]
+    best = float(finite.max())
+    return min(float(np.quantile(finite, 0.25)), best - 1e-9), best
+
+
+def as_good(choice: Choice) -> np.ndarray:
+    """Mask of the candidates within the rule's standard errors of the best, shape (s, r, m)."""
+    assert choice.surface is not None
+    mean, error = choice.surface.mean, choice.surface.standard_error
+    return mean >= mean.max() - standard_errors(choice.rule) * error - 1e-12
+
+
+def plot_surface(path: Path, ax: Axes | None = None) -> Axes:
+    """Scores on rows held out, size against ridge, for the search that the chosen model comes from."""
+    choice = path.choice
+    if choice is None or choice.surface is None:
+        raise ValueError("No ridges were compared in this fit: there is nothing to draw.")
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
+    surface, percent = choice.surface, choice.scoring == EXPLAINED
+    if ax is None:
+        _, ax = plt.subplots(figsize=(9, 3.8), layout="constrained")
+    search = int(np.flatnonzero(surface.search_ridges == surface.search_ridge)[0])
+    unit, (low, high) = 100.0 if percent else 1.0, surface_range(surface)
+    image = ax.imshow(
+        unit * np.maximum(surface.mean[search], low),
+        origin="lower",
+        aspect="auto",
+        cmap="Blues",
+        vmin=unit * low,
+        vmax=unit * high,
+    )
+    rows, columns = np.nonzero(as_good(choice)[search])
+    ax.plot(columns, rows, "o", markersize=4, color="white", markeredgecolor=INK, linestyle="none")
+    column = int(np.flatnonzero(surface.sizes == choice.chosen)[0])
+    row = int(np.flatnonzero(surface.ridges == surface.ridge)[0])
+    ax.plot([column], [row], "s", markersize=13, fillstyle="none", color=COLOURS[1], markeredgewidth=2)
+    step = max(1, len(surface.sizes) // 12)
+    ax.set_xticks(range(0, len(surface.sizes), step), surface.sizes[::step].tolist())
+    ax.set_yticks(range(len(surface.ridges)), [f"{ridge:.3g}" for ridge in surface.ridges])
+    ax.set_xlabel(f"number of {path.counted}s")
+    ax.set_ylabel("ridge")
+    ax.set_title("Score on rows held out (square: chosen; dots: as good as the best)", loc="left")
+    ax.figure.colorbar(image, ax=ax, label="explained (%)" if percent else plain(short(choice.scoring)))
+    return ax
+
+
 def draw_coefficients(path: Path, ax: Axes) -> None:
-    """Coefficients over the sizes, each in parts of its own largest; the most important are named."""
+    """Coefficients over the sizes, each relative to its largest; the most important are named."""
     curves = coefficient_curves(path)
     ends = []
     names = column_names(path.column_names, curves.columns[:NAMED_LINES])
@@ -274,7 +309,7 @@ def draw_coefficients(path: Path, ax: Axes) -> None:
     ax.set_ylim(-1.12 if np.nanmin(curves.relative, initial=0) < 0 else -0.06, 1.12)
     _name_ends(ax, ends, curves.sizes[-1])
     over = "" if curves.signed else "norm over outputs,\n"
-    ax.set_ylabel(f"coefficient\n({over}each in parts of its largest)")
+    ax.set_ylabel(f"coefficient\n({over}relative to its largest)")
     ax.set_title("Coefficients over size", loc="left")
 
 
@@ -306,17 +341,11 @@ def _name_ends(ax: Axes, ends: list[tuple[float, int, str, str]], last_size: int
         )
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
 def plot_path(path: Path, ax: Axes | None = None) -> Axes:
     """All panels in a new figure, or the most informative one where there are axes for one."""
-    try:
-        import matplotlib.pyplot as plt
-        from matplotlib.ticker import MaxNLocator
-    except ImportError as error:
-        raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
+    plt = _pyplot()
+    from matplotlib.ticker import MaxNLocator
+
     if ax is not None:
         draw = draw_fit if path.choice is None else draw_score
         draw(path, ax)
@@ -342,10 +371,6 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
     axes[-1].set_xlabel(f"number of {path.counted}s")
     axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     return axes[0]
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def plot_certificate(certificate: Certificate, ax: Axes | None) -> Axes:
@@ -380,17 +405,15 @@ def plot_certificate(certificate: Certificate, ax: Axes | None) -> Axes:
 
 def plot_stability(stability: Stability, ax: Axes | None, most: int) -> Axes:
     """Bars of the share of resamples in which each feature was chosen; those in the model are filled."""
-    try:
-        import matplotlib.pyplot as plt
-        from matplotlib.patches import Patch
-    except ImportError as error:
-        raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
+    plt = _pyplot()
+    from matplotlib.patches import Patch
+
     records = stability.table()[:most]
     if ax is None:
         _, ax = plt.subplots(figsize=(7, 1.2 + 0.3 * len(records)), layout="constrained")
     for position, record in enumerate(records):
-        filled = "#1f5a99" if record["chosen"] else "none"
-        ax.barh(position, 100 * record["frequency"], color=filled, edgecolor="#1f5a99", height=0.7)
+        filled = BLUE if record["chosen"] else "none"
+        ax.barh(position, 100 * record["frequency"], color=filled, edgecolor=BLUE, height=0.7)
         ax.annotate(
             f"{100 * record['frequency']:.0f}",
             (100 * record["frequency"], position),
@@ -405,12 +428,14 @@ def plot_stability(stability: Stability, ax: Axes | None, most: int) -> Axes:
     ax.set_xlabel("chosen on this share of random halves of the rows (%)")
     ax.set_title(f"Stability of {stability.size} {stability.noun}s over {stability.n_resamples} resamples", loc="left")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(
-        handles=[
-            Patch(facecolor="#1f5a99", label="in the model"),
-            Patch(facecolor="none", edgecolor="#1f5a99", label="not"),
-        ],
-        frameon=False,
-        loc="lower right",
-    )
+    keys = [Patch(facecolor=BLUE, label="in the model"), Patch(facecolor="none", edgecolor=BLUE, label="not")]
+    ax.legend(handles=keys, frameon=False, loc="lower right")
     return ax
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('plot needs matplotlib; install it with: pip install "pauca[plots]"') from error
+    return plt

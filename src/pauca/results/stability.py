@@ -35,12 +35,7 @@ class Stability:
     noun: str = "feature"
 
     def table(self) -> list[dict[str, Any]]:
-        """Records with the keys name, frequency and chosen.
-
-        Returns
-        -------
-        list of dict
-        """
+        """Records with the keys name, frequency and chosen."""
         names = [*self.frequency, *(name for name in self.chosen if name not in self.frequency)]
         return [
             {"name": name, "frequency": self.frequency.get(name, 0.0), "chosen": name in self.chosen} for name in names
@@ -55,10 +50,6 @@ class Stability:
             Where to draw; None makes a new figure.
         most : int, default=20
             No more than this many bars.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
         """
         from pauca.results.plots import plot_stability
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pauca.wording import column_names
+from pauca.wording import aligned, column_names
 
 if TYPE_CHECKING:
     from pauca.results.path import Path
@@ -18,8 +18,9 @@ MOST_OUTPUTS = 6
 
 def summarize(path: Path, size: int) -> str:
     """The model of ``size`` as text: its features, their coefficients and importances."""
-    lines = _aligned(_rows(path, size), left=1 if path.group_labels is None else 2)
-    return "\n".join([_head(path, size), "", *lines, "", *_notes(path, size), *_end(path, size)])
+    head, *lines = aligned(_rows(path, size), left=1 if path.group_labels is None else 2)
+    table = [head, "-" * len(head), *lines]
+    return "\n".join([_head(path, size), "", *table, "", *_notes(path, size), *_end(path, size)])
 
 
 def _head(path: Path, size: int) -> str:
@@ -44,7 +45,7 @@ def _notes(path: Path, size: int) -> Iterator[str]:
         yield path.certificate.message(size)
     classes = path.two_classes
     if size and classes is not None:
-        yield f"positive coefficients speak for class {classes[1]!r}, negative ones for {classes[0]!r}"
+        yield f"positive coefficients favour class {classes[1]!r}, negative ones {classes[0]!r}"
     if size:
         about = "" if model.importance_is_exact else "about "
         left_out = f"if the {path.counted} were left out and the others refitted"
@@ -119,16 +120,3 @@ def _free_rows(path: Path, size: int) -> list[tuple[str, list[float]]]:
 def _in_brackets(name: str) -> str:
     """What is always in stands in brackets; names such as "(intercept)" have them."""
     return name if name.startswith("(") and name.endswith(")") else f"({name})"
-
-
-def _aligned(rows: list[list[str]], left: int) -> list[str]:
-    """Rows as lines, the first ``left`` columns aligned left and the others right, with a rule below the head."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            f"{cell:<{w}}" if i < left else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    lines.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
-    return lines

@@ -12,6 +12,7 @@ from pauca.constraints.units import Limits, Units
 from pauca.design import Design, make_design
 from pauca.losses import Loss
 from pauca.model import Model
+from pauca.objectives.least_squares import centred_target
 from pauca.search.driver import Budget, Goal, Method, run
 from pauca.search.history import History, Move, Stop
 from pauca.subsets import Subset, make_subset
@@ -26,6 +27,13 @@ class Target:
     """Shape (C, n), or (n,) for classes where all outputs share one loss."""
     loss: Loss
     n_outputs: int
+
+
+def design_for(X: Any, target: Target, weights: np.ndarray, *, center: bool) -> Design:
+    """The design of a search; where its first question is known, the first pass over X answers it too."""
+    closed_form = target.loss.quadratic and target.n_outputs == 1
+    first = centred_target(target.y[0], weights, center=center)[1] if closed_form else None
+    return make_design(X, weights, center=center, target=first)
 
 
 class Problem(Protocol):
@@ -50,10 +58,30 @@ class LinearProblem:
     center: bool
     measure: Loss
     """The loss by which models are compared: that of the target, with all its parameters set."""
+    standardize: bool = False
+    """Whether the ridge is on the coefficients of standardised columns."""
+
+    def ridge_unit(self, weights: np.ndarray, design: Design | None = None) -> float:
+        """What a ridge is measured in, so that neither the units of the target nor those of X change what it does.
+
+        The curvature of the loss at the best constant (one for squared error; the scores of classes have no units),
+        and without ``standardize`` the mean variance of the columns.
+        """
+        unit = 1.0
+        loss, y, n_outputs = self.target.loss, self.target.y, self.target.n_outputs
+        if not (loss.classifies or loss.quadratic):
+            smooth = loss.tuned(y, weights).smoothed(y, weights, center=self.center)
+            constants = smooth.constants(y, weights, n_outputs) if self.center else np.zeros(n_outputs)
+            scores = np.where(np.isfinite(constants), constants, 0.0)[:, None] + np.zeros(len(weights))
+            unit = float(smooth.typical_curvature(y, scores, weights)) or 1.0
+        if not self.standardize:
+            design = design or make_design(self.X, weights, center=self.center)
+            unit *= float(np.mean(design.spread[design.usable] ** 2)) if design.usable.any() else 1.0
+        return unit
 
     def begin(self, weights: np.ndarray, design: Design | None = None) -> SearchRun:
         """A search that only sees rows with weight; X is shared, never copied."""
-        design = design or make_design(self.X, weights, center=self.center)
+        design = design or design_for(self.X, self.target, weights, center=self.center)
         limits = self.limits
         if limits.always:
             # What varies over all rows may be constant on some.
@@ -69,6 +97,7 @@ class LinearProblem:
             ridge=self.ridge,
             center=self.center,
             bounds=self.bounds,
+            standardize=self.standardize,
         )
         return SearchRun(self.method, design, subset)
 

@@ -18,7 +18,6 @@ from pauca.checks import ParameterChecks
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_finite
 from pauca.losses import Loss
-from pauca.results.path import Path
 from pauca.search.history import Stop
 from pauca.search.problem import Target
 from pauca.sgd.refit import SecondStage
@@ -45,21 +44,60 @@ class StreamModel(FittedModel):
     ``_first_stage`` and ``_target_encoder``.
     """
 
-    truncation: str
-    refit: bool
-    ridge: float
-    radius: float | None
-    learning_rate: float | None
-    first_epoch: int | None
-    average: bool
-    passes: int
-    shuffle: bool
-    keep_rows: int
-    fit_intercept: bool
-    time_limit: float | None
-    callback: Callable[[StreamProgress], bool | None] | None
-    random_state: Any
     _stream: Stream
+
+    def __init__(
+        self,
+        k: int | None = 100,
+        *,
+        loss: str | Loss = "squared_error",
+        truncation: str = "truncate",
+        refit: bool = True,
+        ridge: float = 0.0,
+        radius: float | None = None,
+        learning_rate: float | None = None,
+        first_epoch: int | None = None,
+        average: bool = True,
+        passes: int = 5,
+        shuffle: bool = True,
+        keep_rows: int = 10_000,
+        fit_intercept: bool = True,
+        time_limit: float | None = None,
+        callback: Callable[[StreamProgress], bool | None] | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.k = k
+        self.loss = loss
+        self.truncation = truncation
+        self.refit = refit
+        self.ridge = ridge
+        self.radius = radius
+        self.learning_rate = learning_rate
+        self.first_epoch = first_epoch
+        self.average = average
+        self.passes = passes
+        self.shuffle = shuffle
+        self.keep_rows = keep_rows
+        self.fit_intercept = fit_intercept
+        self.time_limit = time_limit
+        self.callback = callback
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the rows of a table in several passes, then choose and refit few features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Numbers; for a classifier, classes of any kind, at least two.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row weights, at least one of them positive.
+        """
+        self._check_parameters()
+        with self._unchanged_on_error():
+            self._fit_table(self._samples(X, y, sample_weight, reset=True))
+        return self
 
     def finish(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
         """Run the second stage: choose few features and refit them.
@@ -74,10 +112,6 @@ class StreamModel(FittedModel):
         y : array-like of shape (n_samples,), default=None
             Their targets.
         sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         stream = self._tuned_stream()
@@ -186,17 +220,8 @@ class StreamModel(FittedModel):
         null, model, left_out = self._second_stage().run(stream.learner, samples, stream.options.random(DRAWS))
         if len(left_out) and stop is Stop.SIZE:
             stop = Stop.EXHAUSTED
-        names = getattr(self, "feature_names_in_", None)
-        self.path_ = Path(
-            {0: null, model.size: model},
-            [("add", int(j)) for j in model.support],
-            stop,
-            samples.X.shape[1],
-            names,
-            None,
-            None,
-            *self._output_labels(),
-        )
+        models = {0: null, model.size: model}
+        self.path_ = self._path_of(models, [("add", int(j)) for j in model.support], stop)
         settings = stream.settings
         assert settings is not None
         self.radius_, self.learning_rate_ = settings.radius, settings.learning_rate
@@ -205,7 +230,7 @@ class StreamModel(FittedModel):
         if len(left_out):
             warnings.warn(
                 f"Chosen features that are constant or linear combinations of others in the rows of the refit were "
-                f"left out: {quoted_columns(names, left_out)}. Refit on more rows, or set a ridge.",
+                f"left out: {quoted_columns(self.path_.column_names, left_out)}. Refit on more rows, or set a ridge.",
                 PaucaWarning,
                 stacklevel=4,
             )

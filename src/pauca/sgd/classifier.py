@@ -42,33 +42,12 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         "log_loss" or "hinge".
     truncation : {"truncate", "systematic", "moments", "magnitude"}, default="truncate"
         How features are chosen in the second stage, as in ``StreamRegressor``.
-    refit : bool, default=True
-        Whether the coefficients of the chosen features are fitted again.
-    ridge : float, default=0.0
-        Weight of the squared coefficients in that refit.
-    radius, learning_rate, first_epoch : float, float, int or None, default=None
-        Radius of the l1 ball, step size and number of rows of the first epoch. None: chosen on rows held out from the
-        first ones.
-    average : bool, default=True
-        Whether the first stage ends with the average of the iterates of an epoch, or with the last iterate.
-    passes : int, default=5
-        Number of passes of ``fit`` over the rows; ``partial_fit`` learns each once.
-    shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, a new one for each pass.
-    keep_rows : int, default=10000
-        Number of rows to store: the first ones, on which the settings are chosen before anything is learned, later a
-        uniform sample of all. ``finish()`` refits on them.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept; it is not in the l1 ball and is never counted.
+    refit, ridge, radius, learning_rate, first_epoch, average, passes, shuffle, keep_rows, fit_intercept
+        As in ``StreamRegressor``.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply those of rows; "balanced" only for ``fit``, which has all rows at once.
-    time_limit : float or None, default=None
-        Seconds after which ``fit`` stops learning and runs the second stage.
-    callback : callable or None, default=None
-        Called every few thousand rows of ``fit``, a hundred times a pass at most, with a
-        ``pauca.sgd.StreamProgress``; returning True ends learning.
-    random_state : int, RandomState or None, default=0
-        For the order of rows, the stored sample, and draws.
+    time_limit, callback, random_state
+        As in ``StreamRegressor``.
 
     Attributes
     ----------
@@ -79,9 +58,9 @@ class StreamClassifier(ClassificationMixin, StreamModel):
     support_ : ndarray
         Indices of the chosen features, ascending.
     k_, objective_, stop_, path_, average_iterate_, last_iterate_
-        As for ``StreamRegressor``.
+        As in ``StreamRegressor``.
     radius_, learning_rate_, first_epoch_, n_samples_seen_
-        As for ``StreamRegressor``.
+        As in ``StreamRegressor``.
 
     Notes
     -----
@@ -146,26 +125,6 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         self.callback = callback
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StreamClassifier:
-        """Learn the rows of a table in several passes, then choose and refit few features.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Classes of any kind; at least two.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights, at least one of them positive.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        with self._unchanged_on_error():
-            self._fit_table(self._samples(X, y, sample_weight, reset=True))
-        return self
-
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> StreamClassifier:
         """Learn a chunk of rows that follow those before; then ``finish()``, or predict.
 
@@ -178,10 +137,6 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         classes : array-like of shape (n_classes,), default=None
             All classes there will be; for the first chunk, where not all of them are in it.
         sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         if isinstance(self.class_weight, str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,7 +10,6 @@ import numpy as np
 from scipy import sparse
 
 import pauca.sgd.state as slot
-from pauca.checks import ParameterChecks
 from pauca.losses import Loss
 from pauca.losses.compiled import compiled_slope
 from pauca.sgd.reservoir import Samples
@@ -36,28 +34,10 @@ class EpochSGD:
     Li, Yang, Zhang and Jin (2017), Algorithm 1: for squared loss, entries in [-1, 1] and ``|y| <= radius`` the excess
     loss falls as the inverse of the number of rows, without strong convexity.
 
-    Parameters
-    ----------
-    n_features : int
-        Columns of every chunk.
-    loss : Loss
-        ``SquaredError()``, ``Huber(threshold)``, ``AbsoluteError()`` or ``Quantile(level)`` for numbers; ``LogLoss()``
-        or ``Hinge()`` for classes coded as -1 and 1.
-    radius : float
-        Radius of the l1 ball: the largest ``||w||_1``.
-    learning_rate : float
-        Step size of the first epoch.
-    first_epoch : int
-        Number of rows of the first epoch.
-    center_radius : float or None, default=None
-        Radius of the l2 ball of the first epoch; None: ``radius``.
-    intercept : float, default=0.0
-        Where the intercept starts, and where it stays without ``fit_intercept``.
-    fit_intercept : bool, default=True
-        Whether the intercept is learned.
-    intercept_scale : float, default=1.0
-        The intercept is learned like the coefficient of a column that holds this number throughout. It should be of the
-        size of a row: then rows multiplied by anything are learned alike.
+    ``learning_rate`` and ``first_epoch`` are step size and number of rows of the first epoch, ``center_radius`` (by
+    default ``radius``) the radius of its l2 ball. The intercept starts at ``intercept``, and stays there without
+    ``fit_intercept``. It is learned like the coefficient of a column that holds ``intercept_scale`` throughout, which
+    should be of the size of a row: then rows multiplied by anything are learned alike.
 
     Examples
     --------
@@ -87,18 +67,8 @@ class EpochSGD:
         fit_intercept: bool = True,
         intercept_scale: float = 1.0,
     ) -> None:
-        check = ParameterChecks(type(self).__name__)
-        check.number("radius", radius, positive=True)
-        check.number("learning_rate", learning_rate, positive=True)
-        check.number("intercept_scale", intercept_scale, positive=True)
-        if center_radius is not None:
-            check.number("center_radius", center_radius, positive=True)
-        check.count("n_features", n_features)
-        check.count("first_epoch", first_epoch)
         if n_features > np.iinfo(np.int32).max:
             raise ValueError(f"There may be at most {np.iinfo(np.int32).max} features; got {n_features}.")
-        if not math.isfinite(intercept):
-            raise ValueError(check.message("intercept", "a finite float", intercept))
         self._slope = compiled_slope(loss)
         self.loss = loss
         self.fit_intercept = fit_intercept
@@ -129,21 +99,11 @@ class EpochSGD:
     def learn(
         self, X: Any, y: np.ndarray, weights: np.ndarray | None = None, *, order: np.ndarray | None = None
     ) -> None:
-        """Take the rows of a chunk one after the other.
+        """Take the rows of a chunk, or those in ``order``, one after the other; classes are coded as -1 and 1.
 
-        Chunks of any size give the same numbers, to the last bit, as one chunk of all rows.
-
-        Parameters
-        ----------
-        X : CSR matrix or array of shape (n, n_features)
-            Finite numbers. A CSR matrix of double precision is read in place; others are converted a few rows at a
-            time.
-        y : array of shape (n,)
-            Targets; classes as -1 and 1.
-        weights : array of shape (n,), optional
-            They multiply the steps, so their mean should be about one. A row of weight zero is skipped.
-        order : array of int, optional
-            Which rows, in which order; by default all, from the first to the last.
+        Chunks of any size give the same numbers, to the last bit, as one chunk of all rows. A CSR matrix of double
+        precision is read in place; others are converted a few rows at a time. Weights multiply the steps, so their mean
+        should be about one; a row of weight zero is skipped.
         """
         X, y, weights, order = self._validate(X, y, weights, order)
         for block in row_blocks(X, order):
@@ -190,13 +150,6 @@ class EpochSGD:
         """Weighted means of the squares of the entries of each column, over all rows learned."""
         weight = self._state.numbers[slot.WEIGHT_SUM]
         return self._state.features[:, slot.SQUARES] / (weight if weight > 0 else 1.0)
-
-    def copy(self) -> EpochSGD:
-        """A learner in the same state, independent of this one."""
-        other = object.__new__(EpochSGD)
-        vars(other).update(vars(self))
-        other._state = type(self._state)(*(array.copy() for array in self._state))
-        return other
 
     def _learn(self, block: RowBlock, y: np.ndarray, weights: np.ndarray) -> None:
         from pauca.sgd.kernel import learn_rows

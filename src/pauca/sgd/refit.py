@@ -100,16 +100,8 @@ class SecondStage:
         loss = _tuned_loss(target, weights)
         objective = float(np.sum(loss.value(target.y, scores) @ weights) + 0.5 * self.ridge * np.sum(coef**2))
         curvature = loss.typical_curvature(target.y, scores, weights)
-        single = target.n_outputs == 1
-        return Model(
-            support=support,
-            coef=coef[0] if single else coef,
-            intercept=float(intercept[0]) if single else intercept,
-            objective=objective,
-            importance=0.5 * (curvature * moments + self.ridge) * np.sum(coef**2, axis=0),
-            units=support,
-            importance_is_exact=False,
-        )
+        importance = 0.5 * (curvature * moments + self.ridge) * np.sum(coef**2, axis=0)
+        return Model.of_columns(support, coef, intercept, objective, importance)
 
 
 def truncate(

@@ -16,7 +16,6 @@ from pauca.losses.compiled import check_compiled
 from pauca.search.problem import Target
 from pauca.sgd.base import StreamModel
 from pauca.sgd.reservoir import Samples
-from pauca.sgd.stream import StreamProgress
 
 
 @register_kind("StreamRegressor", numbers=("radius_", "learning_rate_", "first_epoch_", "n_samples_seen_"))
@@ -129,62 +128,6 @@ class StreamRegressor(RegressionMixin, StreamModel):
     array([ 7, 30])
     """
 
-    def __init__(
-        self,
-        k: int | None = 100,
-        *,
-        loss: str | Loss = "squared_error",
-        truncation: str = "truncate",
-        refit: bool = True,
-        ridge: float = 0.0,
-        radius: float | None = None,
-        learning_rate: float | None = None,
-        first_epoch: int | None = None,
-        average: bool = True,
-        passes: int = 5,
-        shuffle: bool = True,
-        keep_rows: int = 10_000,
-        fit_intercept: bool = True,
-        time_limit: float | None = None,
-        callback: Callable[[StreamProgress], bool | None] | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.k = k
-        self.loss = loss
-        self.truncation = truncation
-        self.refit = refit
-        self.ridge = ridge
-        self.radius = radius
-        self.learning_rate = learning_rate
-        self.first_epoch = first_epoch
-        self.average = average
-        self.passes = passes
-        self.shuffle = shuffle
-        self.keep_rows = keep_rows
-        self.fit_intercept = fit_intercept
-        self.time_limit = time_limit
-        self.callback = callback
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StreamRegressor:
-        """Learn the rows of a table in several passes, then choose and refit few features.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights, at least one of them positive.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        with self._unchanged_on_error():
-            self._fit_table(self._samples(X, y, sample_weight, reset=True))
-        return self
-
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> StreamRegressor:
         """Learn a chunk of rows that follow those before; then ``finish()``, or predict.
 
@@ -195,10 +138,6 @@ class StreamRegressor(RegressionMixin, StreamModel):
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         with self._unchanged_on_error():

@@ -15,13 +15,14 @@ from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.estimators.regressor import names_of_outputs
 from pauca.estimators.validation import check_moments
 from pauca.losses import Loss, SquaredError
+from pauca.model import Model
 from pauca.search.history import Stop
 from pauca.search.problem import Target
 from pauca.sparsification.draws import TRUNCATIONS
 from pauca.sparsification.inputs import DenseModel, make_estimator, read_data, read_model
 from pauca.sparsification.problem import Expectation, SparsificationProblem
 from pauca.sparsification.result import Sparsified, set_fitted
-from pauca.sparsification.sampling import Draw, RandomNumbers, UnbiasedSampling
+from pauca.sparsification.sampling import Draw, RandomNumbers, Sampling, UnbiasedSampling
 from pauca.warnings import PaucaWarning
 
 # Truncations for which k counts features, and not draws.
@@ -161,27 +162,29 @@ def sparsify(
     final = problem.refit(best) if refit else best
     stop = Stop.EXHAUSTED if exhausted and final.size == len(sampling.features) else Stop.SIZE
     set_fitted(estimator, problem.constant, final, stop, len(dense.coef), names_of_outputs(y), classes)
-    expected = Expectation(None, False, None)
+    costs = _costs(problem, sampling, draws, best)
+    return Sparsified(model=estimator, truncation=truncation, draws=k, refitted=bool(refit), **costs)
+
+
+def _costs(problem: SparsificationProblem, sampling: Sampling, draws: list[Model], best: Model) -> dict[str, Any]:
+    """What is known of the cost: measured of the draws, of which the best was kept, and expected of the scheme."""
+    dense, expected = problem.dense.objective, Expectation(None, False, None)
     if isinstance(sampling, UnbiasedSampling):
         expected = problem.expected_excess(sampling)
-    inclusion = np.zeros(X.shape[1])
+    inclusion = np.zeros(problem.coef.shape[1])
     inclusion[sampling.features] = sampling.inclusion
-    return Sparsified(
-        model=estimator,
-        drawn=Draw(best.support, best.coef),
-        drawn_objective=best.objective,
-        dense_objective=problem.dense.objective,
-        measured_excess=best.objective - problem.dense.objective,
-        measured=np.array([drawn.objective for drawn in draws]) - problem.dense.objective,
-        expected_excess=expected.excess,
-        expectation="none" if expected.excess is None else "exact" if expected.is_exact else "upper bound",
-        bound=expected.bound,
-        inclusion=inclusion,
-        truncation=truncation,
-        draws=k,
-        refitted=bool(refit),
-        loss=problem.objective.loss,
-    )
+    return {
+        "drawn": Draw(best.support, best.coef),
+        "drawn_objective": best.objective,
+        "dense_objective": dense,
+        "measured_excess": best.objective - dense,
+        "measured": np.array([drawn.objective for drawn in draws]) - dense,
+        "expected_excess": expected.excess,
+        "expectation": "none" if expected.excess is None else "exact" if expected.is_exact else "upper bound",
+        "bound": expected.bound,
+        "inclusion": inclusion,
+        "loss": problem.objective.loss,
+    }
 
 
 def _problem(

@@ -100,7 +100,7 @@ class SparsificationProblem:
         value += 0.5 * objective.ridge * float(np.vdot(coef, coef))
         intercept = constant - coef @ design.mean[support]
         curvature = self._curvature * self.moments[support] + objective.ridge
-        return _model(support, coef, intercept, value, 0.5 * curvature * np.sum(coef**2, axis=0), exact=False)
+        return Model.of_columns(support, coef, intercept, value, 0.5 * curvature * np.sum(coef**2, axis=0))
 
     def refit(self, drawn: Model) -> Model:
         """The best model on the support of a draw; its objective is never above that of the draw.
@@ -124,7 +124,7 @@ class SparsificationProblem:
         coef = found.coef[:, free:] / design.spread[support]
         constant = found.coef[:, :free].sum(axis=1)
         intercept, importance = constant - coef @ design.mean[support], _importance(found.hessian, found.coef, free)
-        return _model(support, coef, intercept, value, importance, exact=objective.loss.quadratic)
+        return Model.of_columns(support, coef, intercept, value, importance, exact=objective.loss.quadratic)
 
     def expected_excess(self, sampling: UnbiasedSampling) -> Expectation:
         """The expected excess of a draw: exact for squared loss, an upper bound for smooth or Lipschitz losses.
@@ -185,22 +185,6 @@ def _importance(hessian: np.ndarray, coef: np.ndarray, free: int) -> np.ndarray:
     positions = np.arange(free, size)[:, None] + size * np.arange(outputs)
     blocks, own = inverse[0][positions[:, :, None], positions[:, None, :]], coef[:, free:].T[:, :, None]
     return np.asarray(0.5 * np.sum(own * np.linalg.solve(blocks, own), axis=(1, 2)))
-
-
-def _model(
-    support: np.ndarray, coef: np.ndarray, intercept: np.ndarray, value: float, importance: np.ndarray, *, exact: bool
-) -> Model:
-    """A model from coefficients of shape (C, m) and intercepts of shape (C,)."""
-    single = len(coef) == 1
-    return Model(
-        support=support,
-        coef=coef[0] if single else coef,
-        intercept=float(intercept[0]) if single else intercept,
-        objective=value,
-        importance=importance,
-        units=support,
-        importance_is_exact=exact,
-    )
 
 
 def _scattered(features: np.ndarray, coef: Any, n_features: int) -> Any:

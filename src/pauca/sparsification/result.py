@@ -12,7 +12,6 @@ import numpy as np
 from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.losses import Loss
 from pauca.model import Model
-from pauca.results.path import Path
 from pauca.search.history import Move, Stop
 from pauca.sparsification.sampling import Draw
 
@@ -171,20 +170,11 @@ class Sparsified:
             As for ``decision_function``.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        float
         """
         return float(self.model.score(X, y, sample_weight))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``model`` to a file of plain JSON; ``pauca.load`` reads it, without the cost.
-
-        Parameters
-        ----------
-        path : str or path-like
-        """
+        """Write ``model`` to a file of plain JSON; ``pauca.load`` reads it, without the cost."""
         self.model.save(path)
 
     def to_sql(self, table: str | Sequence[str] | None = None, *, keep: Sequence[str] = ()) -> str:
@@ -196,12 +186,7 @@ class Sparsified:
         return self.model.to_python()
 
     def summary(self) -> str:
-        """The model as text, to be printed: features, coefficients and cost.
-
-        Returns
-        -------
-        str
-        """
+        """The model as text, to be printed: features, coefficients and cost."""
         return "\n".join([self._head(), "", *self._table(), "", *self._costs()])
 
     def __repr__(self) -> str:
@@ -258,9 +243,9 @@ def set_fitted(
     else:
         estimator._several_outputs = n_outputs > 1
         estimator._output_names = output_names or [f"y{c}" for c in range(n_outputs)]
-    names = getattr(estimator, "feature_names_in_", None)
     moves: list[Move] = [("add", int(j)) for j in model.support]
-    models, n_features = {0: constant, model.size: model}, estimator.n_features_in_
-    estimator.path_ = Path(models, moves, stop, n_features, names, None, None, *estimator._output_labels())
+    assert isinstance(estimator.ridge, float)
+    estimator.ridge_ = estimator.search_ridge_ = estimator.ridge
+    estimator.path_ = estimator._path_of({0: constant, model.size: model}, moves, stop)
     estimator.k = model.size
     estimator._set_size(model.size)

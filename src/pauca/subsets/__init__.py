@@ -26,15 +26,25 @@ def make_subset(
     ridge: float = 0.0,
     center: bool = True,
     bounds: tuple[np.ndarray, np.ndarray] | None = None,
+    standardize: bool = False,
 ) -> Subset:
     """The subset that a run on these data starts from; ``y`` has shape (C, n), or (n,) for classes.
 
     Closed forms where there are some, refits elsewhere.
     """
     if loss.quadratic and n_outputs == 1 and units.single and bounds is None:
-        return LeastSquaresSubset.start(LeastSquares.of(design, y[0], ridge=ridge, center=center), limits)
+        closed = LeastSquares.of(design, y[0], ridge=ridge, center=center, standardize=standardize)
+        return LeastSquaresSubset.start(closed, limits)
     objective = SmoothObjective.of(
-        design, y, loss, units=units, n_outputs=n_outputs, ridge=ridge, center=center, bounds=bounds
+        design,
+        y,
+        loss,
+        units=units,
+        n_outputs=n_outputs,
+        ridge=ridge,
+        center=center,
+        bounds=bounds,
+        standardize=standardize,
     )
     if not objective.null_value >= 0:
         raise ValueError(

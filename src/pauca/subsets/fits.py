@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -11,6 +13,7 @@ import numpy as np
 
 from pauca.objectives import Restricted, Rows, SmoothObjective, WarmStart, previews_of_additions, warm_start_near
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
+from pauca.subsets.base import OutOfTime
 from pauca.subsets.columns import ColumnPool
 
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
@@ -95,6 +98,8 @@ class Fits:
         self._previews = RecentTable[dict[frozenset[int], Solved]]()
         self._exact: set[frozenset[int]] = set()
         """Supports whose Hessian has been computed to rounding."""
+        self.deadline = math.inf
+        """The time after which no further model is searched for; ``OutOfTime`` is raised instead."""
         self._most_kept = max(LEAST_KEPT, KEPT_BYTES // (8 * null.coef.shape[0] * objective.design.n_rows))
 
     @property
@@ -135,6 +140,7 @@ class Fits:
         return [self.preview(fit, support) for support in supports]
 
     def _preview_together(self, fit: Fit, units: Sequence[int]) -> None:
+        self.check_time()
         hessian, solved, objective = self.exact_hessian(fit), self._solved(fit), self.objective
         rows = self.pool.split(solved.rows, units)
         split_by = solved.split_by | frozenset(units)
@@ -196,7 +202,7 @@ class Fits:
 
     def value_at(self, fit: Fit, coef: np.ndarray) -> float:
         """The value at other coefficients on the same units."""
-        problem = self._restricted(self._solved(fit))
+        problem = self._restricted(self._solved(fit)).with_loss(self.objective.measured)
         return problem.value(coef, problem.scores(coef))
 
     def on_rows(self, fit: Fit) -> tuple[Rows, np.ndarray]:
@@ -241,7 +247,13 @@ class Fits:
     def _keep(self, key: frozenset[int], solved: Solved) -> None:
         self._exact.difference_update(self._minima.keep(key, solved, self._most_kept))
 
+    def check_time(self) -> None:
+        """Raise ``OutOfTime`` after the deadline."""
+        if time.monotonic() > self.deadline:
+            raise OutOfTime
+
     def _search(self, units: tuple[int, ...], near: Fit | Solved, accuracy: Accuracy) -> Solved:
+        self.check_time()
         if isinstance(near, Fit):
             near = self._previews.get(frozenset(near.units), {}).get(frozenset(units), near)
         before, objective = self._solved(near), self.objective

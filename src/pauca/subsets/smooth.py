@@ -117,6 +117,9 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
     def value(self) -> float:
         return self._fit.value
 
+    def allow_until(self, deadline: float) -> None:
+        self._cache.fits.deadline = deadline
+
     def snapshot(self) -> Snapshot:
         fits, fit, free = self._cache.fits, self._fit, self.objective.free
         return Snapshot(

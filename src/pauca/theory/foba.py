@@ -64,10 +64,6 @@ def foba_additions(*, decrease: float, tol: float, nu: float = 0.5) -> int:
     nu : float, default=0.5
         The share of a gain that a removal may cost.
 
-    Returns
-    -------
-    steps : int
-
     Examples
     --------
     >>> from pauca.theory import foba_additions
@@ -111,10 +107,6 @@ def foba_features(*, n_reference: int, curvature: float, smoothness: float, sing
         plus ``n_reference``.
     single : float, default=None
         The largest curvature along one coordinate; by default ``smoothness``, which is never below.
-
-    Returns
-    -------
-    k : int
 
     Examples
     --------
@@ -170,10 +162,6 @@ def foba_tolerance(*, gradient: float, curvature: float, single: float, rule: st
         As in ``foba_features``.
     rule : {"objective", "gradient"}, default="objective"
         Whether the run ends by the largest gain along a coordinate or by the largest slope.
-
-    Returns
-    -------
-    tol : float
 
     Examples
     --------
@@ -245,10 +233,6 @@ def foba_errors(
     rule : {"objective", "gradient"}, default="objective"
         Whether the run ends by the largest gain along a coordinate or by the largest slope.
 
-    Returns
-    -------
-    errors : SelectionErrors
-
     Examples
     --------
     >>> from pauca.theory import foba_errors
@@ -279,10 +263,6 @@ def noise_sparsity(*, n_reference: int, curvature: float) -> int:
         Features of the sparse model to compare with.
     curvature : float
         The smallest curvature of Q along directions of s nonzero entries.
-
-    Returns
-    -------
-    s : int
 
     Examples
     --------
@@ -323,10 +303,6 @@ def noise_tolerance(*, noise: float, n_samples: int, n_features: int, curvature:
     curvature : float
         The smallest along directions of ``noise_sparsity_for_excess`` nonzero entries.
 
-    Returns
-    -------
-    tol : float
-
     Examples
     --------
     >>> from pauca.theory import noise_tolerance
@@ -366,10 +342,6 @@ def noise_tolerance_to_stop(
         The probability of success.
     misfit : float, default=0.0
         The mean squared difference between the sparse model and the expected target.
-
-    Returns
-    -------
-    tol : float
 
     Examples
     --------

@@ -34,10 +34,6 @@ def norm_bound(*, n_reference: int, curvature: float, decrease: float) -> float:
     decrease : float
         By how much its Q is below that of the empty model.
 
-    Returns
-    -------
-    norm : float
-
     Examples
     --------
     >>> from pauca.theory import norm_bound
@@ -74,10 +70,6 @@ def ball_steps(
         As in Q.
     stop : {"accuracy", "gap"}, default="accuracy"
         Whether the excess has to be small or also the gap that proves it.
-
-    Returns
-    -------
-    steps : int
 
     Examples
     --------
@@ -128,10 +120,6 @@ def forward_features(loss: Any, *, norm: float, accuracy: float, scale: float = 
         and 1, for which it is at most 1; only moves along one coordinate occur in the proof.
     ridge : float, default=0.0
         As in Q.
-
-    Returns
-    -------
-    k : int
 
     Examples
     --------
@@ -186,10 +174,6 @@ def forward_features_if_curved(
     scale, ridge : float
         As in ``forward_features``.
 
-    Returns
-    -------
-    k : int
-
     Examples
     --------
     >>> from pauca.theory import forward_features_if_curved
@@ -243,10 +227,6 @@ def replacement_features(
         The smallest curvature of Q along directions of ``k + 1 + n_reference`` nonzero entries, k being the result.
     scale, ridge : float
         As in ``forward_features``.
-
-    Returns
-    -------
-    k : int
 
     Examples
     --------

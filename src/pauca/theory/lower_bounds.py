@@ -23,10 +23,6 @@ def least_features_squared(*, radius: float, accuracy: float) -> int:
     accuracy : float
         At most 0.05, the mean squared error being at most 0.1.
 
-    Returns
-    -------
-    k : int
-
     Examples
     --------
     >>> from pauca.theory import forward_features, least_features_squared
@@ -48,10 +44,6 @@ def least_features_absolute(*, radius: float, accuracy: float) -> int:
         The l1 norm of the dense model; above 2.
     accuracy : float
         The mean absolute error, at most 0.1.
-
-    Returns
-    -------
-    k : int
 
     Examples
     --------

@@ -34,10 +34,6 @@ def sampling_features(loss: Any, *, norm: float, accuracy: float, scale: float =
     ridge : float, default=0.0
         As in Q.
 
-    Returns
-    -------
-    k : int
-
     Examples
     --------
     >>> from pauca.theory import repeats, sampling_features
@@ -109,10 +105,6 @@ def sampling_features_if_curved(
         The excess of Q over that model's.
     scale, ridge : float
         As in ``sampling_features``.
-
-    Returns
-    -------
-    k : int
 
     Examples
     --------

@@ -55,10 +55,6 @@ def stream_plan(
         The smallest kappa with ``|w - nearest optimum|^2 <= 2 kappa (Q(w) - least Q)`` in the ball: one over the
         smallest curvature where Q is strongly convex. It is seldom known.
 
-    Returns
-    -------
-    plan : StreamPlan
-
     Examples
     --------
     >>> from pauca.theory import stream_plan

@@ -108,10 +108,8 @@ def bounds_table(
         By how much its Q is below that of the empty model.
     confidence : float, default=0.9
         For what is drawn at random.
-    scale : float, default=1.0
-        The largest mean square of a column.
-    ridge : float, default=0.0
-        As in Q.
+    scale, ridge : float, default=1.0, 0.0
+        The largest mean square of a column, and the ridge of Q.
 
     Returns
     -------

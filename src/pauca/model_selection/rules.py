@@ -1,0 +1,119 @@
+"""Which model to take: losses on rows held out, compared pair by pair, and information criteria."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pauca.results.choice import Choice, Rule, standard_errors
+
+# Scores that differ by less are the same, and the smaller size is taken.
+SAME_WITHIN = 1e-12
+
+# Features are chosen at all only if the best model beats the constant by so many standard errors: with fewer, models of
+# pure noise are taken too often, with one whole error weak signals in few rows are lost (docs/choosing_k.md).
+BEATS_CONSTANT_BY = 0.75
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutLosses:
+    """Losses of candidates on rows held out, by blocks of rows that are independent of each other."""
+
+    sums: np.ndarray
+    """Weighted sums over the rows of every block, shape (..., blocks)."""
+    weight: np.ndarray
+    """What the weights of every block add up to, shape (blocks,)."""
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Mean loss of every candidate; infinite where it overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = self.sums.sum(axis=-1) / self.weight.sum()
+        return np.where(np.isnan(mean), np.inf, mean)
+
+    def error(self, reference: np.ndarray) -> np.ndarray:
+        """Standard errors of the mean differences to a reference with sums of shape (blocks,).
+
+        Candidates are scored on the same rows, whose difficulty they share: what tells them apart is the spread of
+        their differences, not that of their losses.
+        """
+        counted = self.weight > 0
+        count, total = int(np.count_nonzero(counted)), self.weight.sum()
+        if count < 2:
+            return np.zeros(self.sums.shape[:-1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            difference = (self.sums - reference)[..., counted]
+            mean = difference.sum(axis=-1, keepdims=True) / total
+            difference -= mean * self.weight[counted]
+            error = np.sqrt(count / (count - 1) * np.einsum("...b,...b->...", difference, difference)) / total
+        return np.where(np.isfinite(error), error, 0.0)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a rule has chosen among candidates of shape (searches, ridges, sizes)."""
+
+    place: tuple[int, int, int]
+    best: tuple[int, int, int]
+    error: np.ndarray
+    """Standard error of every candidate's difference to the best."""
+    leading: int
+    """Position of the smallest size that is as good as the best, before it is compared with a constant."""
+
+
+def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule) -> Chosen:
+    """The smallest size, then the largest ridge, whose loss is within some standard errors of the best.
+
+    The empty model is taken unless the best beats it by ``BEATS_CONSTANT_BY``. With "best" it is the least loss.
+    """
+    mean = losses.mean
+    finite = np.abs(mean[np.isfinite(mean)])
+    same = SAME_WITHIN * max(1.0, float(finite.max(initial=0.0)))
+    best = _preferred(mean <= mean.min() + same, mean)
+    error = losses.error(losses.sums[best])
+    allowed = standard_errors(rule)
+    good = mean <= mean[best] + allowed * error + same
+    place = _preferred(good, mean)
+    leading = place[2]
+    if sizes[0] == 0 and allowed > 0 and place[2] > 0:
+        needed = max(allowed, BEATS_CONSTANT_BY) * error[0, 0, 0]
+        if mean[0, 0, 0] <= mean[best] + needed + same:
+            place = (*best[:2], 0)
+    return Chosen(place, best, error, leading)
+
+
+def _preferred(good: np.ndarray, mean: np.ndarray) -> tuple[int, int, int]:
+    """Of the good candidates: the smallest size, of these the largest ridge, of these the best search."""
+    size = int(np.flatnonzero(good.any(axis=(0, 1)))[0])
+    ridge = int(np.flatnonzero(good[:, :, size].any(axis=0))[-1])
+    search = int(np.argmin(np.where(good[:, ridge, size], mean[:, ridge, size], np.inf)))
+    return search, ridge, size
+
+
+def choose_by_folds(sizes: np.ndarray, fold_scores: np.ndarray, rule: Rule, scoring: str) -> Choice:
+    """The choice by scores of shape (folds, sizes), higher being better, where rows have no score of their own.
+
+    The smallest size whose mean is within some standard errors of the best, which are those of the differences to it
+    over the folds; "best" takes the highest mean.
+    """
+    losses = HeldOutLosses(-fold_scores.T[None, None], np.ones(len(fold_scores)))
+    found = choose(losses, sizes, rule)
+    error = losses.error(np.zeros(len(fold_scores)))[0, 0]
+    return Choice(
+        rule,
+        scoring,
+        sizes,
+        -losses.mean[0, 0],
+        error,
+        fold_scores,
+        int(sizes[found.place[2]]),
+        best_size=int(sizes[found.best[2]]),
+        difference_error=losses.error(losses.sums[found.place])[0, 0],
+    )
+
+
+def choose_by_criterion(sizes: np.ndarray, values: np.ndarray, criterion: str) -> Choice:
+    """The choice by an information criterion, lower being better; the smallest size among equals."""
+    return Choice(criterion, criterion, sizes, values, None, None, int(sizes[np.argmin(values)]))

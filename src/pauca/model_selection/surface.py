@@ -1,0 +1,375 @@
+"""Size, ridge of the search and ridge of the fit chosen together: every candidate scored on rows held out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pauca.design import Design, designs_of_folds
+from pauca.methods import Forward
+from pauca.model_selection.folds import Fold
+from pauca.model_selection.held_out import FoldLosses, FoldScores, RowBlocks, as_refits, at_most
+from pauca.model_selection.ridges import RidgeGrid
+from pauca.model_selection.rules import Chosen, HeldOutLosses, choose
+from pauca.model_selection.scoring import Models, Scorable, Scorer
+from pauca.model_selection.selection import Selection
+from pauca.model_selection.sizes import SizeRange
+from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
+from pauca.search.driver import Budget, Goal
+from pauca.search.history import History, Stop
+from pauca.search.parallel import ParallelRuns
+from pauca.search.problem import LinearProblem, SearchRun
+from pauca.subsets.shrinkage import Refitter, has_dependent, refit_path, refitter, share_products
+
+FoldMeasure = FoldLosses | FoldScores
+
+ENDED = {Stop.TIME: "the time limit", Stop.CALLBACK: "the callback asked to stop", Stop.INTERRUPTED: "the interrupt"}
+"""What ended a comparison early, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """How models are compared on rows held out: by their loss, row by row, or by a scorer, fold by fold."""
+
+    problem: Scorable
+    scorer: Scorer | None
+    y: np.ndarray
+    blocks: RowBlocks
+
+    @property
+    def scoring(self) -> str:
+        """The name of the score."""
+        return EXPLAINED if self.scorer is None else self.scorer.name
+
+    def of_fold(self, fold: Fold, number: int) -> FoldMeasure:
+        """What scores the models of one fold."""
+        if self.scorer is None:
+            return FoldLosses(self.problem, fold, self.blocks)
+        return FoldScores(self.scorer, self.problem, self.y, fold, number)
+
+
+CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
+"""What ends a run in the middle, and leaves it with sizes that say little."""
+
+# The share of a time limit that forward selection may take, before the search that was asked for.
+FORWARD_SHARE = 0.5
+
+Table = dict[int, np.ndarray]
+"""Sums over blocks by size, each of shape (R, blocks of the fold); there is always a size 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredFold:
+    """What a fold says of the models of every search."""
+
+    measure: FoldMeasure
+    tables: list[Table]
+
+    def losses(self, sizes: Sequence[int]) -> np.ndarray:
+        """Sums of shape (searches, ridges, sizes, blocks of the fold)."""
+        found = [np.stack([at_most(table, size) for size in sizes], axis=1) for table in self.tables]
+        return np.stack(found)
+
+
+class Comparison:
+    """All candidates on the rows that the folds hold out."""
+
+    def __init__(self, folds: Sequence[ScoredFold], sizes: Sequence[int]) -> None:
+        self.sizes = np.array(sizes)
+        blocks = 1 + max(int(fold.measure.blocks.max()) for fold in folds)
+        weight = np.zeros(blocks)
+        parts = [fold.losses((0, *sizes)) for fold in folds]
+        total = np.zeros((*parts[0].shape[:-1], blocks))
+        for fold, part in zip(folds, parts, strict=True):
+            total[..., fold.measure.blocks] += part
+            weight[fold.measure.blocks] += fold.measure.weight
+        self.losses = HeldOutLosses(total[:, :, 1:], weight)
+        self.constant = HeldOutLosses(total[0, 0, 0], weight)
+        """The model without features."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = [part.sum(axis=-1) / fold.measure.weight.sum() for fold, part in zip(folds, parts, strict=True)]
+        self._by_fold = means
+
+    def bar(self, place: tuple[int, int, int]) -> None:
+        """Leave out a candidate, which has no model on all rows."""
+        self.losses.sums[place] = np.inf
+        self.losses.__dict__.pop("mean", None)
+
+    def scores(self, scoring: str) -> tuple[np.ndarray, np.ndarray]:
+        """Mean scores of all candidates, higher being better, and their standard errors."""
+        if scoring != EXPLAINED:
+            return -self.losses.mean, self.losses.error(np.zeros(len(self.losses.weight)))
+        null = float(self.constant.mean)
+        if not null > 0:
+            return np.zeros(self.losses.mean.shape), np.zeros(self.losses.mean.shape)
+        lowest = -np.finfo(float).max / 2
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = (null - self.losses.mean) / null
+            error = self.losses.error(self.constant.sums) / null
+        # Nothing is explained by a model that is the constant itself, whatever rounding says.
+        return np.where(np.isfinite(mean), np.where(error > 0, mean, np.where(mean > 1e-12, mean, 0.0)), lowest), error
+
+    def fold_scores(self, scoring: str, search: int, ridge: int) -> np.ndarray:
+        """Scores of every fold at one pair of ridges, shape (folds, sizes)."""
+        losses = np.stack([part[search, ridge, 1:] for part in self._by_fold])
+        if scoring != EXPLAINED:
+            return -losses
+        null = float(self.constant.mean)
+        if not null > 0:
+            return np.zeros(losses.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = (np.stack([part[0, 0, 0] for part in self._by_fold])[:, None] - losses) / null
+        return np.where(np.isfinite(scores), scores, -np.finfo(float).max / 2 / len(scores))
+
+    def choice(self, found: Chosen, rule: Rule, scoring: str, grid: RidgeGrid | None = None) -> Choice:
+        """The choice as a user sees it; ``grid`` has the ridges, where there were several."""
+        search, ridge, size = found.place
+        mean, error = self.scores(scoring)
+        surface, null = None, float(self.constant.mean) if scoring == EXPLAINED and self.constant.mean > 0 else 1.0
+        if grid is not None:
+            surface = Surface(
+                np.array(grid.search),
+                np.array(grid.fit),
+                self.sizes,
+                mean,
+                found.error / null,
+                grid.fit[ridge],
+                grid.search[search],
+            )
+        return Choice(
+            rule,
+            scoring,
+            self.sizes,
+            mean[search, ridge],
+            error[search, ridge],
+            self.fold_scores(scoring, search, ridge),
+            int(self.sizes[size]),
+            surface,
+            int(self.sizes[found.best[2]]),
+            difference_error=self.losses.error(self.losses.sums[found.place])[search, ridge] / null,
+        )
+
+
+def nothing_scored(size: int, rule: Rule, scoring: str) -> Choice:
+    """The choice where the run was stopped before any fold had a model: it keeps what it has."""
+    return Choice(rule, scoring, np.array([size]), np.zeros(1), np.zeros(1), np.zeros((0, 1)), size)
+
+
+def weigh_folds(rule: Rule, measure: Measure, found: Sequence[tuple[Fold, Models]], sizes: Sequence[int]) -> Choice:
+    """The choice among ``sizes`` by the models of every fold."""
+    if not found:
+        return nothing_scored(sizes[-1], rule, measure.scoring)
+    folds = []
+    for number, (fold, models) in enumerate(found):
+        scored, needed = measure.of_fold(fold, number), sorted(models)
+        sums = scored.sums([as_refits(models[size]) for size in needed])
+        folds.append(ScoredFold(scored, [dict(zip(needed, sums, strict=True))]))
+    comparison = Comparison(folds, sizes)
+    return comparison.choice(choose(comparison.losses, comparison.sizes, rule), rule, measure.scoring)
+
+
+class SurfaceSelection(Selection):
+    """The search for a size and two ridges: on all rows and on those of every fold, one run for each search ridge."""
+
+    problem: LinearProblem
+
+    def __init__(
+        self,
+        problem: LinearProblem,
+        weights: np.ndarray,
+        folds: list[Fold],
+        tol: float,
+        grid: RidgeGrid,
+        measure: Measure,
+        rule: Rule,
+    ) -> None:
+        super().__init__(problem, weights, folds, tol)
+        self.grid = grid
+        self.measure = measure
+        self.rule = rule
+        self._designs: list[Design] | None = None
+        self._refitters: dict[int, list[Refitter]] = {}
+        self._known: dict[int, list[dict[frozenset[int], np.ndarray]]] = {}
+        self._measures: dict[int, FoldMeasure] = {}
+
+    def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
+        """Continue all runs to the largest size in the range."""
+        if not self._runs and design is not None and self.problem.target.loss.quadratic:
+            weights = [fold.weights for fold in self.folds]
+            self._designs = designs_of_folds(self.problem.X, design, weights, center=self.problem.center)
+        super().advance(size_range, design, runs)
+
+    def _begin(self, number: int, design: Design | None) -> list[SearchRun]:
+        weights = self.folds[number - 1].weights if number else self.weights
+        if number and self._designs is not None:
+            design = self._designs[number - 1]
+        runs: list[SearchRun] = []
+        for ridge in self._in_units(self.grid.search, self.grid.search_in_units, weights, design):
+            run = replace(self.problem, ridge=ridge).begin(weights, design)
+            if runs:
+                share_products(run.subset, runs[0].subset)
+            runs, design = [*runs, run], run.design
+        if number:
+            ridges = self._in_units(self.grid.fit, self.grid.fit_in_units, weights, design)
+            standardize = self.problem.standardize
+            self._refitters[number] = [refitter(run.subset, ridges, standardize=standardize) for run in runs]
+            self._known[number] = [{} for _ in runs]
+            self._measures[number] = self.measure.of_fold(self.folds[number - 1], number - 1)
+        return runs
+
+    def _continue(self, run: SearchRun, goal: Goal, budget: Budget) -> History:
+        """Continue a search; sizes that it does not reach within a time limit are those of forward selection.
+
+        Forward selection is far faster, so it comes first: without it only the smallest sizes would be compared.
+        """
+        if budget.time_limit is None or isinstance(run.method, Forward):
+            return run.advance(goal, budget)
+        deadline = time.monotonic() + budget.time_limit
+        forward = SearchRun(Forward(), run.design, run.subset.restarted())
+        quick = forward.advance(goal, replace(budget, time_limit=FORWARD_SHARE * budget.time_limit))
+        left = 0.0 if quick.stop in CUT_OFF else max(0.0, deadline - time.monotonic())
+        history = run.advance(goal, replace(budget, time_limit=left))
+        if history.stop is Stop.TIME:
+            history.best = quick.best | history.best
+        return history
+
+    def _in_units(
+        self, ridges: tuple[float, ...], in_units: bool, weights: np.ndarray, design: Design | None
+    ) -> list[float]:
+        """Ridges as numbers: those that are found for the user come in units that the rows of the fit make."""
+        unit = self.problem.ridge_unit(weights, design) if in_units else 1.0
+        return [ridge * unit for ridge in ridges]
+
+    def _score(self, number: int, size_range: SizeRange) -> None:
+        """Fit and score what the runs of a fold have chosen, at all ridges of the fit."""
+        for run, refit, known in zip(self._runs[number], self._refitters[number], self._known[number], strict=True):
+            if run.history is None:
+                return
+            best = run.history.best
+            compared = {at_most(best, size).support for size in (0, *size_range.compared_up_to(max(best)))}
+            new = sorted((support for support in compared if frozenset(support) not in known), key=len)
+            if new:
+                sums = self._measures[number].sums([refit(support) for support in new])
+                known.update(zip(map(frozenset, new), sums, strict=True))
+
+    def _finished(self) -> list[int]:
+        """The folds all of whose runs were scored, and none cut off by an interrupt or the callback."""
+        finished = []
+        for number, known in sorted(self._known.items()):
+            stops = [None if run.history is None else run.history.stop for run in self._runs[number]]
+            if all(known) and None not in stops and not CUT_OFF.intersection(stops):
+                finished.append(number)
+        # The differences between two models on the rows of a single fold say little.
+        return finished if len(finished) >= min(2, len(self.folds)) else []
+
+    def comparable(self, size_range: SizeRange) -> list[int]:
+        """Sizes that the runs on all rows and those of the finished folds have reached."""
+        ends = [max(size_range.largest, 0)]
+        for number in (0, *self._finished()):
+            histories = [run.history for run in self._runs[number] if run.history is not None and run.stopped_early]
+            ends += [max(history.best) for history in histories]
+        least = len(self.whole.subset.limits.always)
+        best = {size for run in self._runs[0] if run.history is not None for size in run.history.best}
+        sizes = [size for size in sorted(best) if size >= least]
+        return [size for size in sizes if size_range.compared(size) and size <= min(ends)] or sizes[-1:]
+
+    def scored_folds(self) -> list[ScoredFold]:
+        """What the finished folds say of the models of every search."""
+        return [
+            ScoredFold(
+                self._measures[number],
+                [self._table(*pair) for pair in zip(self._runs[number], self._known[number], strict=True)],
+            )
+            for number in self._finished()
+        ]
+
+    @staticmethod
+    def _table(run: SearchRun, known: dict[frozenset[int], np.ndarray]) -> Table:
+        assert run.history is not None
+        best = {size: frozenset(snapshot.support) for size, snapshot in run.history.best.items()}
+        return {size: known[support] for size, support in best.items() if support in known}
+
+    def choose(self, size_range: SizeRange, runs: ParallelRuns, design: Design) -> Choice:
+        """Compare more and more sizes until the chosen one is well within them."""
+        while True:
+            self.advance(size_range, design, runs)
+            sizes = self.comparable(size_range)
+            choice, leading = self.weigh(sizes)
+            reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
+            further = size_range.further(leading, reached)
+            if further is None or runs.ended or self.stopped_early:
+                return self._complete(choice, size_range)
+            size_range = further
+
+    def _complete(self, choice: Choice, size_range: SizeRange) -> Choice:
+        """The choice with what kept it from comparing more."""
+        ended = ENDED.get(self.stopped_early or Stop.SIZE, "")
+        largest = int(choice.sizes.max())
+        usable = int(np.count_nonzero(self.problem.units.any(self.whole.design.usable)))
+        falling = choice.scored and len(choice.sizes) > 1 and 0 < choice.chosen == choice.best == largest < usable
+        return replace(choice, ended=ended, falling=falling, n_folds=len(self.folds) if ended else 0)
+
+    def weigh(self, sizes: Sequence[int]) -> tuple[Choice, int]:
+        """The choice among some sizes, and the size that is as good as the best before a constant is compared."""
+        folds = self.scored_folds()
+        if not folds:
+            assert self.whole.history is not None
+            largest = max(self.whole.history.best)
+            return nothing_scored(largest, self.rule, self.measure.scoring), largest
+        comparison = Comparison(folds, sizes)
+        self._bar_missing(comparison)
+        found = choose(comparison.losses, comparison.sizes, self.rule)
+        grid = self.grid_on_all_rows()
+        shown = None if grid.single else grid
+        return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[found.leading])
+
+    def _bar_missing(self, comparison: Comparison) -> None:
+        """Leave out what has no model on all rows: sizes that a search has not met, dependent columns at ridge 0."""
+        for search, run in enumerate(self._runs[0]):
+            known = {} if run.history is None else run.history.best
+            for place, size in enumerate(comparison.sizes.tolist()):
+                for position, ridge in enumerate(self.grid.fit):
+                    if size not in known or (not ridge and self._has_dependent(search, run, known[size].support)):
+                        comparison.bar((search, position, place))
+
+    def _has_dependent(self, search: int, run: SearchRun, units: tuple[int, ...]) -> bool:
+        # A search without a ridge takes no such columns.
+        return self.grid.search[search] > 0 and has_dependent(run.subset, units)
+
+    def grid_on_all_rows(self) -> RidgeGrid:
+        """The ridges as they are on all rows."""
+        design, grid = self._runs[0][0].design, self.grid
+        search = tuple(self._in_units(grid.search, grid.search_in_units, self.weights, design))
+        fit = tuple(self._in_units(grid.fit, grid.fit_in_units, self.weights, design))
+        return RidgeGrid(search, fit)
+
+    def searches(self) -> dict[float, SearchRun]:
+        """The runs on all rows, by their ridges."""
+        return dict(zip(self.grid_on_all_rows().search, self._runs[0], strict=True))
+
+    def fitted(self, choice: Choice) -> tuple[SearchRun, Choice, tuple[float, float]]:
+        """The path on all rows at the chosen ridges, the choice among its sizes, and the ridges of fit and search."""
+        grid, surface = self.grid_on_all_rows(), choice.surface
+        search_ridge, ridge = grid.search[0], grid.fit[0]
+        if surface is not None:
+            search_ridge, ridge = surface.search_ridge, surface.ridge
+        run = self.searches()[search_ridge]
+        if ridge != search_ridge:
+            run = refitted_run(replace(self.problem, ridge=ridge), run, self.weights)
+        assert run.history is not None
+        return run, choice.among(run.history.best), (ridge, search_ridge)
+
+
+def refitted_run(problem: LinearProblem, run: SearchRun, weights: np.ndarray) -> SearchRun:
+    """The path of a run, fitted again with the ridge of ``problem``."""
+    assert run.history is not None
+    fitted = problem.begin(weights, run.design)
+    share_products(fitted.subset, run.subset)
+    supports = {size: snapshot.support for size, snapshot in run.history.best.items() if size}
+    history: History = copy(run.history)
+    history.best = refit_path(fitted.subset, supports)
+    return SearchRun(run.method, run.design, fitted.subset, history)

@@ -1,0 +1,170 @@
+"""The columns that a search has chosen, fitted again at other ridges than that of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pauca.model import Snapshot
+from pauca.objectives import LeastSquares, Rows, SmoothObjective, WarmStart, warm_start_near
+from pauca.objectives.least_squares import GramRows, ridge_penalty
+from pauca.solvers.newton import Accuracy, Minimum
+from pauca.subsets.base import Subset
+from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.subsets.smooth import SmoothSubset
+from pauca.tolerances import DEPENDENT_BELOW
+
+SCORED = Accuracy(within=1e-7)
+"""How far models are fitted that are only scored on rows held out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refits:
+    """Models on one set of columns at every ridge, in the user's units."""
+
+    columns: np.ndarray
+    """Ascending, shape (q,)."""
+    coef: np.ndarray
+    """Shape (R, C, q)."""
+    intercept: np.ndarray
+    """Shape (R, C)."""
+
+
+Refitter = Callable[[Sequence[int]], Refits]
+"""Fits a set of units at every ridge."""
+
+
+def refitter(subset: Subset, ridges: Sequence[float], *, standardize: bool) -> Refitter:
+    """Fits of any set of units on the data of ``subset`` at the given ridges.
+
+    Squared loss: one eigendecomposition for all ridges. Other losses: Newton steps from the last set that was fitted,
+    so sets should come in the order of a path.
+    """
+    if isinstance(subset, LeastSquaresSubset):
+        return _ClosedForm(subset.objective, subset.gram, ridges, standardize)
+    assert isinstance(subset, SmoothSubset)
+    return _NewtonSteps(subset.objective, ridges)
+
+
+class _ClosedForm:
+    """``(G + ridge D) z = slope`` for every ridge, from the eigenvectors of ``D^-1/2 G D^-1/2``."""
+
+    def __init__(self, objective: LeastSquares, gram: GramRows, ridges: Sequence[float], standardize: bool) -> None:
+        self._objective = objective
+        self._gram = gram
+        self._ridges = np.array(ridges)
+        self._unit = ridge_penalty(objective.design, 1.0, standardize=standardize)
+
+    def __call__(self, units: Sequence[int]) -> Refits:
+        columns = np.sort(np.array(units, dtype=np.intp))
+        if not len(columns):
+            return _constants(np.full((len(self._ridges), 1), self._objective.intercept))
+        objective, design = self._objective, self._objective.design
+        scale = 1.0 / np.sqrt(self._unit[columns])
+        gram = self._gram.rows(columns, columns)
+        values, vectors = np.linalg.eigh(gram * scale[:, None] * scale)
+        left = values + self._ridges[:, None]
+        # Combinations that do not vary have no coefficient without a ridge.
+        held = left > DEPENDENT_BELOW * values.max(initial=0.0)
+        inverse = np.divide(1.0, left, out=np.zeros_like(left), where=held)
+        z = (inverse * (vectors.T @ (scale * objective.slope[columns]))) @ vectors.T * scale
+        coef = z / design.spread[columns]
+        return Refits(columns, coef[:, None, :], (objective.intercept - coef @ design.mean[columns])[:, None])
+
+
+class _NewtonSteps:
+    """Newton steps at every ridge, from the model of the last set at the same ridge."""
+
+    def __init__(self, objective: SmoothObjective, ridges: Sequence[float]) -> None:
+        self._objectives = [replace(objective, ridge=float(ridge)) for ridge in ridges]
+        self._rows = Rows.unmerged(objective.y, objective.design.weights)
+        self._last: list[Minimum] = []
+        self._before = np.zeros(0, dtype=np.intp)
+
+    def __call__(self, units: Sequence[int]) -> Refits:
+        first = self._objectives[0]
+        if not len(units):
+            constant = self._null.coef[:, 0] if first.free else np.zeros(first.n_outputs)
+            return _constants(np.tile(constant, (len(self._objectives), 1)))
+        features = np.sort(first.units.of(sorted(units)))
+        rows = self._rows
+        ones = np.ones((first.free, len(rows.weights)))
+        columns = np.concatenate([ones, rows.of_columns(first.design.columns(features))])
+        found: list[Minimum] = [self._null] * len(self._objectives)
+        # From heavy to light: where there is no model of a smaller set yet, a heavier ridge is the next best start.
+        for position in reversed(range(len(self._objectives))):
+            objective = self._objectives[position]
+            start = self._start(position, features, found[position + 1 :])
+            found[position] = objective.minimise(rows, columns, features, start, SCORED)
+        self._last, self._before = found, features
+        return self._in_user_units(features, np.stack([one.coef for one in found]))
+
+    @cached_property
+    def _null(self) -> Minimum:
+        objective = self._objectives[0]
+        return replace(objective.null, scores=objective.rows.onto(self._rows, objective.null.scores))
+
+    def _start(self, position: int, features: np.ndarray, heavier: list[Minimum]) -> WarmStart:
+        if not self._last and heavier:
+            return WarmStart(heavier[0].coef)
+        objective = self._objectives[position]
+        return warm_start_near(
+            self._last[position] if self._last else self._null,
+            self._before,
+            features,
+            free=objective.free,
+            curved=not objective.smooth.flat,
+        )
+
+    def _in_user_units(self, features: np.ndarray, found: np.ndarray) -> Refits:
+        objective = self._objectives[0]
+        design, free = objective.design, objective.free
+        coef = found[..., free:] / design.spread[features]
+        if objective.user_bounds is not None:
+            coef = np.clip(coef, objective.user_bounds[0][features], objective.user_bounds[1][features])
+        intercept = found[..., 0] if free else np.zeros(found.shape[:2])
+        return Refits(features, coef, intercept - coef @ design.mean[features])
+
+
+def _constants(intercept: np.ndarray) -> Refits:
+    """Models without columns, with intercepts of shape (R, C)."""
+    return Refits(np.zeros(0, dtype=np.intp), np.zeros((*intercept.shape, 0)), intercept)
+
+
+def share_products(subset: Subset, other: Subset) -> None:
+    """Let a subset use the Gram rows of another one on the same design."""
+    if isinstance(subset, LeastSquaresSubset) and isinstance(other, LeastSquaresSubset):
+        subset.gram = other.gram
+
+
+def has_dependent(subset: Subset, units: Sequence[int]) -> bool:
+    """Whether some units depend on each other linearly, so that without a ridge their coefficients are not unique.
+
+    For squared loss; other losses always have a ridge too small to be seen.
+    """
+    if not isinstance(subset, LeastSquaresSubset) or len(units) < 2:
+        return False
+    columns = np.array(units, dtype=np.intp)
+    return bool(np.linalg.eigvalsh(subset.gram.rows(columns, columns))[0] <= DEPENDENT_BELOW)
+
+
+def refit_path(subset: Subset, supports: Mapping[int, Iterable[int]]) -> dict[int, Snapshot]:
+    """The models of a path at the ridge of ``subset``, each reached from the one before by additions and removals.
+
+    Without a ridge, sets with columns that depend on each other have no model.
+    """
+    found = {0: subset.null}
+    for size in sorted(supports):
+        wanted = set(supports[size])
+        for unit in set(subset.support) - wanted:
+            subset.drop(unit)
+        for unit in sorted(wanted.difference(subset.support)):
+            if unit in subset.dependent():
+                break
+            subset.add(unit)
+        if set(subset.support) == wanted:
+            found[size] = subset.snapshot()
+    return found

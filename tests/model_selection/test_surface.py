@@ -1,0 +1,263 @@
+"""Size and ridges chosen together: the surface against separate fits, units, leakage, and what is said of it."""
+
+import signal
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, RepeatedKFold
+
+import pauca
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor
+from pauca.losses import Huber, LogLoss, SquaredError
+from pauca.model_selection.ridges import fit_ridges
+from pauca.search import driver
+
+pytestmark = pytest.mark.filterwarnings("ignore:The largest size")
+
+SPLITS = list(KFold(3, shuffle=True, random_state=1).split(np.zeros((90, 1))))
+
+
+def table(n=90, d=8, seed=0, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + 0.6 * rng.standard_normal((n, 1))
+    return X, X[:, :3] @ [2.0, -1.0, 0.7] + noise * rng.standard_normal(n)
+
+
+def held_out(name, model, X, y):
+    scores = X @ model.coef_.ravel() + float(np.ravel(model.intercept_)[0])
+    if name == "log_loss":
+        return LogLoss().value(np.where(y > 0, 1.0, -1.0), scores)
+    return (SquaredError() if name == "squared_error" else Huber(1.5)).value(y, scores)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("name", ["squared_error", "log_loss", "huber"])
+def test_the_surface_equals_separate_fits(name, standardize):
+    X, y = table()
+    X = X * np.arange(1, 9)
+    y = np.sign(y) if name == "log_loss" else y
+    kind = SparseClassifier if name == "log_loss" else SparseRegressor
+    options = {"loss": Huber(1.5) if name == "huber" else name, "method": "forward", "standardize": standardize}
+    searches, ridges, sizes = [0.1, 2.0], [0.02, 0.5], [0, 1, 3]
+    chosen = kind(k=sizes, ridge=ridges, search_ridge=searches, cv=SPLITS, **options).fit(X, y)
+    surface = chosen.path_.choice.surface
+    losses = np.zeros((2, 2, 3, 90))
+    for s, search in enumerate(searches):
+        for r, ridge in enumerate(ridges):
+            for train, test in SPLITS:
+                path = kind(k=3, ridge=ridge, search_ridge=search, **options).fit(X[train], y[train])
+                for place, size in enumerate(sizes):
+                    losses[s, r, place, test] = held_out(name, path.at(size), X[test], y[test])
+    mean, null = losses.mean(axis=-1), losses[0, 0, 0].mean()
+    np.testing.assert_allclose(surface.mean, 1 - mean / null, atol=1e-5)
+    best = np.unravel_index(mean.argmin(), mean.shape)
+    error = (losses - losses[best]).std(axis=-1, ddof=1) / np.sqrt(90)
+    np.testing.assert_allclose(surface.standard_error, error / null, atol=1e-5)
+    whole = kind(k=3, ridge=chosen.ridge_, search_ridge=chosen.search_ridge_, **options).fit(X, y)
+    for one, other in zip(chosen.path_, whole.path_, strict=True):
+        np.testing.assert_allclose(one.coef, other.coef, rtol=1e-5, atol=1e-8)
+        assert one.objective == pytest.approx(other.objective)
+
+
+def test_of_what_is_as_good_as_the_best_the_smallest_then_the_most_shrunk_is_taken():
+    X, y = table(noise=3.0)
+    for rule in ("best", 0.25, "1se"):
+        choice = SparseRegressor(selection_rule=rule).fit(X, y).path_.choice
+        surface, errors = choice.surface, {"best": 0.0, "1se": 1.0}.get(rule, rule)
+        good = surface.mean >= surface.mean.max() - errors * surface.standard_error - 1e-12
+        size = np.flatnonzero(good.any(axis=(0, 1)))[0]
+        ridge = np.flatnonzero(good[:, :, size].any(axis=0))[-1]
+        assert (choice.chosen, surface.ridge) == (surface.sizes[size], surface.ridges[ridge])
+
+
+@pytest.mark.parametrize("kind", [SparseRegressor, SparseClassifier])
+def test_units_of_the_columns_change_nothing(kind):
+    X, y = table(noise=2.0)
+    y = y if kind is SparseRegressor else y > 0
+    scale = 10.0 ** np.linspace(-6, 6, 8)
+    plain, scaled = (kind(k=range(5), method="forward").fit(table, y) for table in (X, X * scale))
+    np.testing.assert_array_equal(plain.support_, scaled.support_)
+    assert (plain.ridge_, plain.search_ridge_) == (scaled.ridge_, scaled.search_ridge_)
+    np.testing.assert_allclose(plain.coef_, scaled.coef_ * scale, rtol=1e-6, atol=1e-12)
+    assert plain.objective_ == pytest.approx(scaled.objective_)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_units_of_the_target_change_nothing(loss):
+    X, y = table(n=40, d=5, noise=2.0)
+    options = {"k": range(3), "loss": loss, "method": "forward", "cv": 2}
+    plain, scaled = (SparseRegressor(**options).fit(X, t) for t in (y, 1000 * y))
+    np.testing.assert_array_equal(plain.support_, scaled.support_)
+    np.testing.assert_allclose(1000 * plain.coef_, scaled.coef_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("loss", ["squared_error", "huber"])
+def test_folds_see_nothing_of_each_other_the_scale_of_the_ridges_included(loss, standardize):
+    X, y = table()
+    train, test = np.arange(60), np.arange(60, 90)
+    seen = []
+
+    def spy(model, rows, target):
+        seen.append(model.coef_.copy())
+        return 0.0
+
+    for wild in (1.0, 1e3):
+        there, target = X.copy(), y.copy()
+        there[test] *= wild
+        target[test] *= wild
+        options = {"loss": loss, "standardize": standardize, "method": "forward"}
+        SparseRegressor(k=[3], ridge="auto", cv=[(train, test)], scoring=spy, **options).fit(there, target)
+    half = len(seen) // 2
+    np.testing.assert_allclose(seen[:half], seen[half:], rtol=1e-6)
+
+
+def test_a_standardised_ridge_is_that_of_standardised_columns():
+    X, y = table()
+    X = X * np.arange(1, 9)
+    spread = X.std(axis=0)
+    model = SparseRegressor(k=3, ridge=0.2).fit(X, y)
+    other = SparseRegressor(k=3, ridge=0.2, standardize=False).fit(X / spread, y)
+    np.testing.assert_array_equal(model.support_, other.support_)
+    np.testing.assert_allclose(model.coef_, other.coef_ / spread, rtol=1e-9)
+    judge = Ridge(alpha=0.2 * len(y)).fit(X[:, model.support_] / spread[model.support_], y)
+    np.testing.assert_allclose(model.coef_[model.support_] * spread[model.support_], judge.coef_, rtol=1e-9)
+    residual = y - model.predict(X)
+    penalty = 0.1 * np.sum((spread * model.coef_) ** 2)
+    assert model.objective_ == pytest.approx(0.5 * np.mean(residual**2) + penalty)
+
+
+def test_the_search_may_have_a_ridge_of_its_own():
+    X, y = table(d=30, n=40, noise=4.0)
+    searched = SparseRegressor(k=4, ridge=5.0).fit(X, y)
+    model = SparseRegressor(k=4, search_ridge=5.0).fit(X, y)
+    assert (model.ridge_, model.search_ridge_) == (0.0, 5.0)
+    np.testing.assert_array_equal(model.support_, searched.support_)
+    judge = np.linalg.lstsq(np.c_[np.ones(40), X[:, model.support_]], y)[0]
+    np.testing.assert_allclose(model.coef_[model.support_], judge[1:], rtol=1e-8)
+
+
+def test_ridge_alone_is_chosen_for_a_given_size():
+    X, y = table(noise=6.0, n=40)
+    model = SparseRegressor(k=4, ridge="auto").fit(X, y)
+    assert model.k_ == 4
+    assert model.ridge_ > 0
+    assert model.path_.choice.surface.mean.shape == (2, len(fit_ridges(40, 8, False)), 1)
+    assert SparseRegressor(k=4).fit(X, y).ridge_ == SparseRegressor(criterion="bic").fit(X, y).ridge_ == 0.0
+    assert SparseRegressor(k=range(3), ridge=0.1).fit(X, y).path_.choice.surface is None
+
+
+def test_the_grid_starts_at_a_floor_that_falls_with_the_rows():
+    assert fit_ridges(500, 100, False) == (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    assert fit_ridges(60, 2000, True) == (0.1, 0.3, 1.0, 3.0)
+    assert fit_ridges(3, 10**6, True) == (3.0,)
+    assert len(fit_ridges(10**9, 10, False)) <= 14
+
+
+def test_rows_of_a_group_count_once():
+    """Copies of rows that are known to belong together say no more than one of them."""
+    X, y = table(noise=3.0)
+    once = SparseRegressor(k=range(5), cv=SPLITS).fit(X, y)
+    groups = np.repeat(np.arange(90), 2)
+    twice = [tuple(np.flatnonzero(np.isin(groups, side)) for side in split) for split in SPLITS]
+    copies = SparseRegressor(k=range(5), cv=twice, ridge=once.path_.choice.surface.ridges.tolist())
+    copies.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2), groups=groups)
+    np.testing.assert_allclose(
+        copies.path_.choice.surface.standard_error, once.path_.choice.surface.standard_error, atol=1e-8
+    )
+    alone = SparseRegressor(k=range(5), cv=twice, ridge=once.path_.choice.surface.ridges.tolist())
+    error = alone.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)).path_.choice.surface.standard_error
+    assert error.max() < 0.8 * once.path_.choice.surface.standard_error.max()
+
+
+def test_repeated_folds_are_averaged_row_by_row():
+    X, y = table(noise=3.0)
+    once = SparseRegressor(k=range(4), cv=SPLITS).fit(X, y).path_.choice
+    again = SparseRegressor(k=range(4), cv=SPLITS * 3).fit(X, y).path_.choice
+    np.testing.assert_allclose(again.surface.mean, once.surface.mean, atol=1e-9)
+    np.testing.assert_allclose(again.surface.standard_error, once.surface.standard_error, atol=1e-9)
+    cv = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
+    assert SparseRegressor(k=range(4), cv=cv).fit(X, y).path_.choice.fold_scores.shape == (6, 4)
+
+
+def test_dependent_columns_have_no_model_without_a_ridge():
+    X, y = table(noise=0.01)
+    X = np.c_[X[:, :3], X[:, 0] + X[:, 1], X[:, 1] - X[:, 2], X[:, 0] - X[:, 2]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PaucaWarning)
+        model = SparseRegressor(k=range(7), search_ridge=[0.3]).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert model.ridge_ > 0 or model.k_ <= 3
+
+
+def test_other_sizes_at_their_own_ridges():
+    X, y = table(noise=4.0)
+    model = SparseRegressor().fit(X, y)
+    surface = model.path_.choice.surface
+    for size in (1, 5):
+        search_ridge, ridge = surface.best_of(size)
+        other = model.at(size, ridge="best")
+        assert (other.ridge_, other.search_ridge_, other.k_) == (ridge, search_ridge, size)
+        alone = SparseRegressor(k=size, ridge=ridge, search_ridge=search_ridge).fit(X, y)
+        np.testing.assert_allclose(other.coef_, alone.coef_, rtol=1e-8)
+        assert model.at(size).ridge_ == model.ridge_
+    assert model.alternatives(1)[0]["objective"] >= model.objective_ - 1e-12
+    assert model.stability(4).size == model.k_
+    with pytest.raises(ValueError, match="No ridges were compared"):
+        SparseRegressor(k=2).fit(X, y).at(1, ridge="best")
+    with pytest.raises(KeyError, match="was not scored"):
+        model.at(99, ridge="best")
+
+
+def test_files_carry_the_surface(tmp_path):
+    X, y = table(noise=4.0)
+    model = SparseRegressor(k=range(4)).fit(X, y)
+    model.save(tmp_path / "model.json")
+    loaded = pauca.load(tmp_path / "model.json")
+    assert (loaded.ridge_, loaded.search_ridge_, loaded.k_) == (model.ridge_, model.search_ridge_, model.k_)
+    choice, other = model.path_.choice, loaded.path_.choice
+    np.testing.assert_array_equal(choice.surface.mean, other.surface.mean)
+    assert (choice.message, choice.rule, choice.best) == (other.message, other.rule, other.best)
+    with pytest.raises(ValueError, match="needs the data of the fit"):
+        loaded.at(1, ridge="best")
+    assert set(choice.surface.table()[0]) == {"search_ridge", "ridge", "size", "score", "standard_error"}
+
+
+def test_where_loss_still_falls_at_the_last_size_it_is_said():
+    X, y = table(noise=0.1)
+    with pytest.warns(PaucaWarning, match="largest size that was compared, 2"):
+        model = SparseRegressor(k=range(3)).fit(X, y)
+    assert "still falling at 2" in model.summary()
+    assert "still falling" not in SparseRegressor(k=range(9)).fit(X, y).summary()
+
+
+def test_after_a_time_limit_only_what_was_compared_is_told():
+    X, y = table(n=300, d=200)
+    with pytest.warns(PaucaWarning, match="time limit"):
+        model = SparseRegressor(time_limit=1e-6).fit(X, y)
+    assert model.stop_ == "time"
+    assert "before the time limit" in model.path_.choice.message
+
+
+def test_within_a_time_limit_the_answer_is_that_without_one():
+    X, y = table(noise=3.0)
+    plain, limited = (SparseRegressor(k=range(9), time_limit=limit).fit(X, y) for limit in (None, 1e6))
+    np.testing.assert_array_equal(plain.path_.choice.surface.mean, limited.path_.choice.surface.mean)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_interrupt_in_the_folds_is_told(monkeypatch):
+    monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
+    X, y = table()
+
+    def press(progress):
+        if progress.fold == 0:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.warns(PaucaWarning, match="interrupt"):
+        model = SparseRegressor(callback=press).fit(X, y)
+    assert model.stop_ == "interrupted"
+    assert model.k_ > 0
+    assert "No size was scored on rows held out before the interrupt" in model.summary()
