@@ -117,7 +117,7 @@ class Certificate:
         Returns
         -------
         str
-            Empty where nothing is known of this size.
+            Empty where nothing is known of this size, and where there is nothing to choose.
         """
         proof = self.proofs.get(size)
         if proof is None:
@@ -128,7 +128,7 @@ class Certificate:
             subsets = _count(comb(self.n_candidates - self.n_forced, free))
             within = " within the limits" if self.limited else ""
             if subsets == "1":
-                return f"Proved to be best: there is one subset of {noun}."
+                return ""
             return f"Proved to be the best of all {subsets} subsets of {noun}{within}."
         if proof.lower_bound <= 0:
             return f"Nothing is proved of the models of {noun}."
