@@ -21,6 +21,7 @@ from benchmarks.logistic import correlated_logistic, logistic
 from benchmarks.memory import memory
 from benchmarks.piecewise import lp
 from benchmarks.prediction import prediction, prediction_classes, prediction_real
+from benchmarks.proofs import proofs, real_proofs
 from benchmarks.quality import correlated, optimum
 from benchmarks.real import real
 from benchmarks.report import Figure, table, verdict
@@ -42,6 +43,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "sparse": large_sparse,
     "correlated": correlated,
     "optimum": optimum,
+    "proofs": proofs,
     "logistic": logistic,
     "correlated-logistic": correlated_logistic,
     "synthetic": synthetic,
@@ -64,6 +66,7 @@ ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
     "stream": stream,
     "two-stage": two_stage,
     "sensors": sensors,
+    "real-proofs": real_proofs,
 }
 ALL = (*SECTIONS, *ON_REAL_DATA)
 PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "numba", "abess", "celer", "python-crfsuite")
@@ -98,7 +101,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("sections", nargs="*", metavar="section", help=f"everything by default, or {', '.join(ALL)}")
     parser.add_argument("--only", action="append", default=[], metavar="section", help="the same as naming it")
     parser.add_argument(
-        "--data", type=Path, metavar="FOLDER", help="folder with libsvm/, risk/, highdim/, text/ and sequence/"
+        "--data", type=Path, metavar="FOLDER", help="folder with libsvm/, risk/, small/, highdim/, text/ and sequence/"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the BLAS; by default as many as it takes")
     parser.add_argument(

@@ -15,7 +15,7 @@ LAYERS = (
     ("tolerances", "wording", "checks", "derivative_check", "warnings", "version", "model", "threads"),
     ("design", "losses", "projections", "solvers"),
     ("constraints", "theory"),
-    ("objectives",),
+    ("objectives", "relaxations"),
     ("subsets",),
     ("search",),
     ("methods", "results"),
@@ -39,6 +39,7 @@ OPTIONAL = {
     "export": {"onnx", "skl2onnx"},
     "threads": {"threadpoolctl"},
     "sgd": {"numba"},
+    "relaxations": {"numba"},
     "crf": {"numba"},
     "cli": {"polars", "sklearn"},
 }

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
 from pauca import SparseRegressor
-from pauca.methods import Backward, Exchange, FoBa, Forward, Replacement
+from pauca.methods import Backward, Exact, Exchange, FoBa, Forward, Replacement
 from problems import DESIGNS, METHODS, ar_problem, integers, objective
 
 VARIANTS = [
@@ -25,6 +25,7 @@ VARIANTS = [
         )
     ),
     Exchange(),
+    Exact(),
     Exchange(scouts=(), detour=0),
     Forward(rule="functional", min_line_gain=1e-3),
     FoBa(compare="fixed", removal_tol=1e-3),

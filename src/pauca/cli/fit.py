@@ -37,6 +37,8 @@ def fit(options: Namespace, console: Console) -> int:
         console.note("interrupted; the models found so far are kept")
     elif options.report is not None and options.stability and model.k_:
         model.stability(n_resamples=options.stability, n_jobs=options.n_jobs)
+    if options.certify is not None and not progress.interrupted:
+        model.certify(time_limit=options.certify)
     written, failure = _write_files(options, model)
     if options.json:
         status = {"interrupted": progress.interrupted, "written": written, "notes": console.notes}
@@ -138,6 +140,7 @@ def _record(problem: Problem, model: Any) -> dict[str, Any]:
         "cost": None if path.prices is None else path.cost(size),
         "baselines": problem.raw_table.baselines,
         "choice": None if path.choice is None else path.choice.message,
+        "proof": None if path.certificate is None else path.certificate.message(size) or None,
         "stop": path.stop.value,
         "path": path.table(),
     }

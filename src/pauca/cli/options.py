@@ -10,7 +10,7 @@ from pauca.version import __version__
 
 LOSSES_FOR_NUMBERS = ("squared_error", "huber", "absolute_error", "quantile", "poisson")
 LOSSES_FOR_CLASSES = ("log_loss", "hinge", "squared_hinge")
-METHODS = ("exchange", "forward", "stepwise", "foba", "backward", "replacement")
+METHODS = ("exchange", "exact", "forward", "stepwise", "foba", "backward", "replacement")
 CRITERIA = ("aic", "bic", "ebic")
 RULES = ("1se", "best")
 DEFAULT_RULE = 0.25
@@ -100,6 +100,13 @@ def _fit(fit: argparse.ArgumentParser) -> None:
         default=20,
         metavar="N",
         help="for the report, repeat the search on N random halves of the rows (default: 20; 0 for none)",
+    )
+    add(
+        "--certify",
+        type=_number(0, above=True),
+        metavar="S",
+        help="after the fit, spend up to S seconds on proving the models to be best; losses other than squared_error "
+        "need --ridge",
     )
     add("--json", action="store_true", help="print one JSON object instead of the summary")
     _table_options(fit.add_argument_group("table"))

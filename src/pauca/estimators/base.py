@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.design import Design
+from pauca.estimators.certify import ProvingMixin, certificate_of, prove_fit
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
 from pauca.losses.checks import check_loss
+from pauca.methods.exact import Exact
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.held_out import RowBlocks
 from pauca.model_selection.ridges import RidgeGrid, make_grid
@@ -118,7 +121,7 @@ def measure_stability(
     return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")
 
 
-class SparseModel(FittedModel):
+class SparseModel(ProvingMixin, FittedModel):
     """A search for a linear model with few features: all that does not depend on what the target is."""
 
     _fit_data: FitData | None
@@ -260,8 +263,13 @@ class SparseModel(FittedModel):
         grid = self._grid(settings, problem, weights, design)
         if problem.units.single and 0.0 in grid.search:
             check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
+        started = time.monotonic()
         found = self._run(settings, problem, grid, weights, design, y, row_groups)
         self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
+        limit = settings.run_budget.time_limit
+        left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
+        if found.ridge == found.search_ridge:  # else they are best, if at all, for another objective than their own
+            prove_fit(settings.method, found.run, left, size_was_chosen=found.choice is not None)
         self.path_ = self._make_path(found, problem, names)
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
         self._set_size(found.answer)
@@ -292,6 +300,8 @@ class SparseModel(FittedModel):
         row_groups: Any,
     ) -> Found:
         """A path at the ridges that were given or chosen."""
+        if isinstance(problem.method, Exact) and (settings.chooses_size or settings.criterion or not grid.single):
+            problem = replace(problem, method=problem.method.search)  # only the models on all rows are proved
         if settings.chooses_size or not grid.single:
             return self._run_and_choose(settings, problem, grid, weights, design, y, row_groups)
         (search_ridge,), (ridge,), choice = grid.search, grid.fit, None
@@ -368,8 +378,9 @@ class SparseModel(FittedModel):
         run, history, units = found.run, found.run.history, problem.units
         assert history is not None
         assert history.stop is not None
+        models = run.models(found.answer)
         return Path(
-            run.models(found.answer),
+            models,
             history.moves,
             found.stop or history.stop,
             run.design.n_features,
@@ -379,6 +390,7 @@ class SparseModel(FittedModel):
             *self._output_labels(),
             problem.limits.price,
             found.choice,
+            certificate=certificate_of(history, run, models, names),
         )
 
     def _settings(self) -> SearchSettings:
@@ -413,8 +425,10 @@ class SparseModel(FittedModel):
 
     def _set_size(self, size: int) -> None:
         super()._set_size(size)
-        for optional in ("feature_groups_", "cost_", "alternatives_", "stability_"):
+        for optional in ("feature_groups_", "cost_", "alternatives_", "stability_", "certificate_"):
             self.__dict__.pop(optional, None)
+        if self.path_.certificate is not None:
+            self.certificate_ = self.path_.certificate
         if self.path_.group_labels is not None:
             self.feature_groups_ = self.path_.group_labels[self.path_[size].units]
         if self.path_.prices is not None:

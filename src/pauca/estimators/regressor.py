@@ -103,8 +103,9 @@ class SparseRegressor(RegressionMixin, SparseModel):
         ``pauca.losses`` such as ``Quantile(0.9)``, or a loss of your own. For "poisson" the score is the logarithm of
         the mean.
     method : str or object, default="exchange"
-        "exchange" (best models), "forward" (fastest), "stepwise" (forward selection of textbooks and of R: by the
-        decrease after refitting), "foba", "backward", "replacement", or an object from ``pauca.methods`` such as
+        "exchange" (best models; of at most 40 columns, proved to be best for squared error), "exact" (branch and bound,
+        with a proof), "forward" (fastest), "stepwise" (forward selection of textbooks and of R: by the decrease after
+        refitting), "foba", "backward", "replacement", or an object from ``pauca.methods`` such as
         ``FoBa(nu=0.3)``.
     cv : int, splitter, iterable or None, default=None
         Folds for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits. Folds by
@@ -146,8 +147,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
         with ``feature_groups`` (and no ``max_per_group``) they are labels of groups if any is one, integers too.
         Candidates are ranked by gain per price.
     budget : float or None, default=None
-        The largest total price. Models within a budget are found by exchanges of features; they are not proved to be
-        best.
+        The largest total price. Models within a budget are found by exchanges of features.
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. ``(0, None)``
         asks for coefficients that are not negative. Zero must be allowed.
@@ -178,6 +178,9 @@ class SparseRegressor(RegressionMixin, SparseModel):
         Its objective Q.
     stop_ : Stop
         Why the search ended; ``stop_.message`` says it in words.
+    certificate_ : Certificate
+        What is proved of the models, where lower bounds were computed: after a fit of squared error on at most 40
+        columns, with the method ``Exact``, or after ``certify()``.
     path_ : Path
         The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
     n_features_in_ : int

@@ -9,6 +9,8 @@ import numpy as np
 from pauca.export.files import JsonReader, encode_float
 from pauca.export.values import read_array, write_array
 from pauca.model import Model
+from pauca.relaxations.proof import SizeProof
+from pauca.results.certificate import Certificate
 from pauca.results.choice import CRITERIA, FOLD_RULES, Choice, Rule, Surface
 from pauca.results.path import Path
 from pauca.search.history import Move, Stop
@@ -47,6 +49,8 @@ def write_path(path: Path) -> dict[str, Any]:
     if path.free is not None or (None, path.floor, path.noun) != LINEAR:
         free = None if path.free is None else path.free.tolist()
         document["custom"] = {"free": free, "floor": path.floor, "noun": path.noun}
+    if path.certificate is not None:
+        document["certificate"] = _write_certificate(path.certificate)
     return document
 
 
@@ -77,8 +81,70 @@ def read_path(fields: dict[str, JsonReader]) -> Path:
     if 0 not in models:
         fields["models"].fail("the model of size 0 is missing")
     choice = fields["choice"].optional(lambda reader: _read_choice(reader, models))
+    certificate = (
+        _read_certificate(fields["certificate"], models, names, n_features) if "certificate" in fields else None
+    )
     return Path(
-        models, moves, stop, n_features, names, labels, owner, outputs, classes, costs, choice, free, floor, noun
+        models,
+        moves,
+        stop,
+        n_features,
+        names,
+        labels,
+        owner,
+        outputs,
+        classes,
+        costs,
+        choice,
+        free,
+        floor,
+        noun,
+        certificate,
+    )
+
+
+def _write_certificate(certificate: Certificate) -> dict[str, Any]:
+    return {
+        "n_candidates": certificate.n_candidates,
+        "n_forced": certificate.n_forced,
+        "limited": certificate.limited,
+        "reason": certificate.reason,
+        "proofs": [
+            {
+                "size": size,
+                "lower_bound": proof.lower_bound,
+                "nodes": proof.nodes,
+                "always_in": list(proof.always_in),
+                "never_in": list(proof.never_in),
+            }
+            for size, proof in sorted(certificate.proofs.items())
+        ],
+    }
+
+
+def _read_certificate(
+    reader: JsonReader, models: dict[int, Model], names: np.ndarray | None, n_features: int
+) -> Certificate:
+    fields = reader.fields(["n_candidates", "n_forced", "limited", "reason", "proofs"])
+    proofs: dict[int, SizeProof] = {}
+    for item in fields["proofs"].items():
+        parts = item.fields(["size", "lower_bound", "nodes", "always_in", "never_in"])
+        size = parts["size"].integer(1, n_features)
+        if size not in models or size in proofs:
+            item.fail("a proof must be of a size that there is one model of")
+        always_in, never_in = (parts[key].increasing_integers(n_features - 1) for key in ("always_in", "never_in"))
+        bound, objective = parts["lower_bound"].finite(), models[size].objective
+        if bound > objective:
+            item.fail("a lower bound is above the objective of the model")
+        nodes = parts["nodes"].integer(0, MOST_FEATURES)
+        proofs[size] = SizeProof(objective, bound, nodes, tuple(always_in), tuple(never_in))
+    return Certificate(
+        proofs,
+        fields["n_candidates"].integer(0, n_features),
+        fields["n_forced"].integer(0, n_features),
+        fields["limited"].flag(),
+        names,
+        fields["reason"].optional(JsonReader.string),
     )
 
 

@@ -15,7 +15,7 @@ from pauca.checks import ParameterChecks
 from pauca.design import Design, make_design
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_moments
-from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, Certificate, Search, SearchSettings
+from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
@@ -154,7 +154,7 @@ class L1Model(FittedModel):
 
     def _choose_radius(
         self, problem: BallProblem, weights: np.ndarray, design: Design, y: np.ndarray, rows: Any
-    ) -> tuple[Search, Certificate, dict[int, tuple[float, Iterate]]]:
+    ) -> tuple[Search, BallCertificate, dict[int, tuple[float, Iterate]]]:
         """Choose a radius by scores on rows held out."""
         folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
         measure = Measure(problem, scorer_for(self, self.scoring), y, RowBlocks.of(weights, rows, folds))
@@ -170,7 +170,9 @@ class L1Model(FittedModel):
         found = found if early is None else replace(found, stop=early)
         return whole.search, found, whole.best_by_size[choice.chosen - 1]
 
-    def _keep(self, search: Search, certificate: Certificate, best_by_size: dict[int, tuple[float, Iterate]]) -> None:
+    def _keep(
+        self, search: Search, certificate: BallCertificate, best_by_size: dict[int, tuple[float, Iterate]]
+    ) -> None:
         objective = search.objective
         answer = objective.size(certificate.best)
         kept = {0: objective.null}
@@ -303,13 +305,13 @@ class L1Model(FittedModel):
         if np.shape(self.norms_) != (len(self.path_),):
             raise ValueError("there must be a norm for every model of the path")
 
-    def _warn(self, certificate: Certificate, objective: BallObjective, design: Design) -> None:
+    def _warn(self, certificate: BallCertificate, objective: BallObjective, design: Design) -> None:
         """Raise one warning with all there is to warn of."""
         message = " ".join(self._warnings(certificate, objective, design))
         if message:
             warnings.warn(message, PaucaWarning, stacklevel=4)
 
-    def _warnings(self, certificate: Certificate, objective: BallObjective, design: Design) -> Iterator[str]:
+    def _warnings(self, certificate: BallCertificate, objective: BallObjective, design: Design) -> Iterator[str]:
         constant = np.flatnonzero(~design.usable)
         if len(constant):
             yield f"Constant columns were left out: {quoted_columns(self.path_.column_names, constant)}."

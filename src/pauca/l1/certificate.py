@@ -52,7 +52,7 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class BallCertificate:
     """What is proven of a ball, and the best model found in it."""
 
     radius: float
@@ -85,7 +85,7 @@ class Search:
         """Where the next search starts; its ball must hold it."""
         self._solvers: dict[Loss, InnerSolver] = {}
 
-    def run(self, radius: float, budget: Budget | None = None) -> Certificate:
+    def run(self, radius: float, budget: Budget | None = None) -> BallCertificate:
         """Search the ball of a radius no smaller than before."""
         budget, began = budget or Budget(), time.monotonic()
         required = self.settings.required(self.objective.null_value)
@@ -98,9 +98,9 @@ class Search:
         best = bounds.best
         value = self.objective.null_value if bounds.value == np.inf else bounds.value
         self.iterate = best
-        return Certificate(radius, max(bounds.lower, 0.0), value, best, stop, best.norm >= BINDING_FROM * radius)
+        return BallCertificate(radius, max(bounds.lower, 0.0), value, best, stop, best.norm >= BINDING_FROM * radius)
 
-    def polish(self, found: Certificate) -> Certificate:
+    def polish(self, found: BallCertificate) -> BallCertificate:
         """The best model with the coefficients in use minimised over to rounding, which costs little at the end.
 
         Of corrective steps on smooth losses: the answer then does not depend on where the steps happened to end.

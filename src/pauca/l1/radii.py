@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pauca.design import Design, make_design
-from pauca.l1.certificate import Certificate, Search, SearchSettings
+from pauca.l1.certificate import BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.losses import Loss
 from pauca.model import Model
@@ -68,7 +68,7 @@ class RadiusPath:
 
     def __init__(self, search: Search) -> None:
         self.search = search
-        self.certificates: list[Certificate] = []
+        self.certificates: list[BallCertificate] = []
         self.best_by_size: list[dict[int, tuple[float, Iterate]]] = []
         self._models: list[Model] = []
 
@@ -82,7 +82,7 @@ class RadiusPath:
             self.certificates.append(self._tightened(found, before, budget) if self._fits_perfectly(found) else found)
             self.best_by_size.append(dict(self.search.best_by_size))
 
-    def _tightened(self, large: Certificate, before: Iterate, budget: Budget) -> Certificate:
+    def _tightened(self, large: BallCertificate, before: Iterate, budget: Budget) -> BallCertificate:
         """The certificate of about the smallest ball in which the loss vanishes, from that of a larger one.
 
         In a larger one it vanishes for many models, and which of them is found is a matter of chance.
@@ -100,7 +100,7 @@ class RadiusPath:
         self.search.iterate = large.best
         return large
 
-    def _fits_perfectly(self, found: Certificate) -> bool:
+    def _fits_perfectly(self, found: BallCertificate) -> bool:
         """Whether a model leaves no more of the loss than the tolerance."""
         return found.value <= self.search.settings.required(self.search.objective.null_value)
 

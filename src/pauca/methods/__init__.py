@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pauca.methods.backward import Backward
+from pauca.methods.exact import Exact
 from pauca.methods.exchange import Exchange
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward
 from pauca.methods.replacement import Replacement
 from pauca.search.driver import Method
 
-__all__ = ["Backward", "Exchange", "FoBa", "Forward", "Replacement", "resolve"]
+__all__ = ["Backward", "Exact", "Exchange", "FoBa", "Forward", "Replacement", "resolve"]
 
 METHODS = {
     "backward": Backward,
+    "exact": Exact,
     "exchange": Exchange,
     "foba": FoBa,
     "forward": Forward,

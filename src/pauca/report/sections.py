@@ -67,7 +67,13 @@ def _features_used(data: ModelData) -> str:
 
 
 def _reason(data: ModelData) -> list[str]:
-    """Why the model has this size, and what is known of its accuracy on new rows."""
+    """Why the model has this size, what is known of its accuracy on new rows, and whether it is proved to be best."""
+    certificate = data.path.certificate
+    proof = "" if certificate is None else certificate.message(data.size)
+    return [*_reason_of_size(data), *([unbroken(proof)] if proof else [])]
+
+
+def _reason_of_size(data: ModelData) -> list[str]:
     choice = data.path.choice
     if choice is None:
         unknown = "Its accuracy on new rows was not measured; expect it to be lower than on the training data."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pauca.model import Model
+from pauca.results.certificate import Certificate
 from pauca.results.choice import Choice
 from pauca.search.history import Move, Stop
 from pauca.wording import column_names
@@ -55,6 +56,8 @@ class Path:
         A value that the objective is never below: zero for losses, None where nothing is known.
     noun : str or None
         What a size counts, where it is neither features nor groups.
+    certificate : Certificate or None
+        Lower bounds of the objective of every size, where they were computed.
     """
 
     models: dict[int, Model]
@@ -71,6 +74,7 @@ class Path:
     free: np.ndarray | None = None
     floor: float | None = 0.0
     noun: str | None = None
+    certificate: Certificate | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -170,6 +174,7 @@ class Path:
             With the keys size, objective, explained, entered, left and features: which features are in, and which
             features (or groups, if there are any) came in since the size before, and which went out. An objective
             without a floor has no share explained. Where costs were given, cost is what the model costs in all. Where
+            the objective has lower bounds, lower_bound, gap, relative_gap and proved say what is proved. Where
             the size was chosen by cross-validation, score and standard_error are the mean score on rows held out and
             its standard error (NaN for sizes that were not compared), and of an accuracy there is also error, which is
             one less it; where by a criterion, there is a key of its name.
@@ -184,6 +189,7 @@ class Path:
                     "objective": self[size].objective,
                     **({} if self.floor is None else {"explained": self.explained(size)}),
                     **({} if self.prices is None else {"cost": self.cost(size)}),
+                    **({} if self.certificate is None else self.certificate.record(size)),
                     **({} if self.choice is None else self.choice.record(size)),
                     "entered": [name for name in names if name not in before],
                     "left": sorted(before.difference(names)),

@@ -16,6 +16,8 @@ from pauca.wording import column_names
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from pauca.results.certificate import Certificate
+
 NAMED_LINES = 12
 # Beyond this many sizes the names would overlap; the curve alone is drawn.
 NAMED_UP_TO = 15
@@ -369,6 +371,36 @@ def plot_path(path: Path, ax: Axes | None = None) -> Axes:
     axes[-1].set_xlabel(f"number of {path.counted}s")
     axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     return axes[0]
+
+
+def plot_certificate(certificate: Certificate, ax: Axes | None) -> Axes:
+    """Objective and lower bound against size; what is proved is filled."""
+    try:
+        import matplotlib.pyplot as plt
+        from matplotlib.ticker import MaxNLocator
+    except ImportError as error:
+        raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
+    if not certificate.proofs:
+        raise ValueError(f"Nothing to draw: {certificate.reason}.")
+    if ax is None:
+        _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    sizes, table = certificate.sizes, certificate.table()
+    objective, bound = ([record[key] for record in table] for key in ("objective", "lower_bound"))
+    ax.fill_between(sizes, bound, objective, color=BLUE, alpha=0.18, linewidth=0, label="gap")
+    ax.plot(sizes, objective, color=BLUE, linewidth=1)
+    ax.plot(sizes, bound, color=INK, linewidth=1, linestyle="--", label="lower bound")
+    for proved, label in ((True, "proved to be best"), (False, "not proved")):
+        some = [(record["size"], record["objective"]) for record in table if record["proved"] is proved]
+        if some:
+            ax.plot(*zip(*some, strict=True), "o", markersize=5, color=BLUE, label=label, mfc=None if proved else "w")
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("number of features")
+    ax.set_ylabel("objective")
+    ax.set_title("How far from the best the models can be", loc="left")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    return ax
 
 
 def plot_stability(stability: Stability, ax: Axes | None, most: int) -> Axes:

@@ -41,6 +41,8 @@ def _notes(path: Path, size: int) -> Iterator[str]:
     if path.choice is not None and size == path.choice.chosen:
         none_helps = path.noun is not None and size == 0 and path.choice.by_folds
         yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message
+    if path.certificate is not None and path.certificate.message(size):
+        yield path.certificate.message(size)
     classes = path.two_classes
     if size and classes is not None:
         yield f"positive coefficients favour class {classes[1]!r}, negative ones {classes[0]!r}"

@@ -47,6 +47,9 @@ class Progress:
         The fold this run is for, counted from 0; None for the run on all rows.
     n_folds : int
         Number of folds; 0 where ``k`` was given.
+    relative_gap : float or None
+        While ``Exact`` proves its models, and is called between moves too: the largest share by which a model of any
+        size can still be better.
     """
 
     move: Move
@@ -57,6 +60,7 @@ class Progress:
     elapsed: float
     fold: int | None = None
     n_folds: int = 0
+    relative_gap: float | None = None
 
 
 @dataclass(frozen=True)
@@ -156,8 +160,12 @@ def _drive(
             history.record(move, subset)
             moved = True
         elapsed = time.monotonic() - began
-        if move is not None and budget.callback is not None:
-            progress = Progress(move, subset.size, goal.k, float(subset.value), subset.null_value, elapsed)
+        if budget.callback is not None and (move is not None or history.proofs):
+            last = history.moves[-1] if move is None else move
+            gap = max((proof.relative_gap for proof in history.proofs.values()), default=None)
+            progress = Progress(
+                last, subset.size, goal.k, float(subset.value), subset.null_value, elapsed, relative_gap=gap
+            )
             answer = budget.callback(progress)
             if isinstance(answer, bool | np.bool_) and answer:
                 return Stop.CALLBACK

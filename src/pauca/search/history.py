@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from pauca.relaxations.proof import SizeProof
 from pauca.subsets.base import Subset
 
 
@@ -72,6 +73,10 @@ class History:
         self.stop: Stop | None = None
         self.dependent: list[int] = []
         """Columns found to be linear combinations of chosen ones, ascending."""
+        self.proofs: dict[int, SizeProof] = {}
+        """What is proved of the best model of a size, where a lower bound was computed."""
+        self.no_proof: str | None = None
+        """Why there is no lower bound, where one was asked for."""
         self.size = start.size
         self.smallest_gain = float("inf")
         """The least gain of any addition so far."""

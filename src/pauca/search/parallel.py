@@ -25,6 +25,11 @@ class ParallelRuns:
         self.ended = False
         """Whether the callback or an interrupt asked to end."""
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the time limit; None without one."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
     def run(self, jobs: Sequence[Callable[[Budget], None]]) -> None:
         """Run all jobs, some at a time; the first is the fit on all rows, the others those of the folds."""
         # NumPy lets go of Python's lock while it multiplies, so several runs fill the cores with one thread each.

@@ -1,0 +1,247 @@
+"""Lower bounds for a fitted model: after every fit on a narrow table, and on request."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pauca.checks import ParameterChecks
+from pauca.methods import Exact, Exchange
+from pauca.methods.proving import NoBoundError, Proving, candidates
+from pauca.model import Model, Snapshot
+from pauca.relaxations.proof import SizeProof
+from pauca.results.certificate import Certificate
+from pauca.results.path import Path
+from pauca.results.pool import Pool
+from pauca.search.driver import Method, interrupted_once
+from pauca.search.history import History
+from pauca.search.problem import LinearProblem, SearchRun
+from pauca.subsets.base import Subset, is_lower
+from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.subsets.smooth import SmoothSubset
+from pauca.threads import blas_threads
+
+OTHER_RIDGE = (
+    "{}() compares models by one objective, but features were searched with ridge={:g} and fitted with ridge={:g}. Set "
+    "ridge to one number."
+)
+
+# A fit on at most this many columns proves its models.
+NARROW = 40
+
+# Nodes that such a fit spends on each size: up to ``FEW`` columns, and beyond. Of ten tables with 10 to 40 columns,
+# nine are proved at every size of up to 30 columns, and the fit takes two to six times as long as without the proof.
+FEW = 30
+NODES_PER_SIZE = (600, 200)
+
+
+def prove_narrow(run: SearchRun, method: Method) -> None:
+    """After a fit on few columns with the default method: prove its models, and put better ones in their place.
+
+    The number of nodes is fixed, and no clock is read: the same data give the same answer, and each size is searched by
+    itself, so that it does not depend on how many are asked for.
+    """
+    subset, history = run.subset, run.history
+    assert history is not None
+    if method != Exchange() or run.stopped_early or not isinstance(subset, LeastSquaresSubset):
+        return
+    if subset.null_value <= subset.perfect_below or not 0 < len(candidates(subset)) <= NARROW:
+        return
+    few = len(candidates(subset)) <= FEW
+    prove(subset, history, most_nodes=NODES_PER_SIZE[0 if few else 1], compiled=False)
+    history.no_proof = None  # nobody asked for one
+
+
+def prove(
+    subset: Subset,
+    history: History,
+    *,
+    relative_gap: float = 0.0,
+    most_nodes: float = np.inf,
+    time_limit: float | None = None,
+    compiled: bool = True,
+) -> None:
+    """Bound every size in a history, and put better models in the place of those it has.
+
+    Time and Ctrl-C end it; what was found is kept.
+    """
+    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    try:
+        proving = Proving(subset, history.best)
+    except NoBoundError as error:
+        history.no_proof = str(error)
+        return
+    _watch(proving.grow(relative_gap, most_nodes, compiled=compiled), deadline)
+    for size in proving.sizes:
+        history.proofs[size] = proof = proving.proof(size)
+        if is_lower(proof.objective, history.best[size].value, subset.negligible):
+            history.best[size] = fitted(subset, proving.support(size))
+
+
+def _watch(growing: Iterator[None], deadline: float) -> None:
+    """Let trees grow until they are done, the time is up, or Ctrl-C."""
+    try:
+        with blas_threads.single():
+            for _ in growing:
+                if time.monotonic() >= deadline:
+                    break
+    except KeyboardInterrupt:
+        interrupted_once()
+
+
+def fitted(subset: Subset, support: tuple[int, ...]) -> Snapshot:
+    """The model of some units."""
+    model = subset.restarted()
+    for unit in support:
+        if unit not in model.support:
+            model.add(unit)
+    return model.snapshot()
+
+
+def certificate_of(
+    history: History, run: SearchRun, models: Mapping[int, Model], names: Sequence[str] | np.ndarray | None
+) -> Certificate | None:
+    """The certificate of a search for its finished ``models``; None where no bounds were asked for."""
+    if not history.proofs and history.no_proof is None:
+        return None
+    subset = run.subset
+    chosen = candidates(subset) if isinstance(subset, LeastSquaresSubset | SmoothSubset) else np.zeros(0)
+    limits = subset.limits
+    limited = limits.budget is not None or limits.kind is not None
+    proofs = {size: _for_model(proof, models[size]) for size, proof in history.proofs.items()}
+    return Certificate(proofs, len(chosen), len(limits.always), limited, names, history.no_proof)
+
+
+def certify(problem: LinearProblem, weights: np.ndarray, path: Path, time_limit: float | None) -> Path:
+    """A path with a certificate, and with the better models that were found for it."""
+    run = problem.begin(weights)
+    subset = run.subset
+    history = run.history = History(subset, None)
+    for model in path:
+        if model.size:
+            history.best[model.size] = fitted(subset, tuple(model.units.tolist()))
+    prove(subset, history, time_limit=time_limit)
+    better = {size: model for size, model in history.best.items() if size and _differs(path[size], model)}
+    finished = dict(zip(better, subset.finish(list(better.values()), 0), strict=True)) if better else {}
+    models = {**path.models, **finished}
+    return replace(path, models=models, certificate=certificate_of(history, run, models, path.column_names))
+
+
+def find_pool(
+    problem: LinearProblem, weights: np.ndarray, path: Path, size: int, within: float, seconds: float | None
+) -> Pool:
+    """All models of a size within a share of the best objective, as far as the time allows."""
+    subset = problem.begin(weights).subset
+    deadline = np.inf if seconds is None else time.monotonic() + seconds
+    proving = Proving(subset, {size: fitted(subset, tuple(path[size].units.tolist()))}, within)
+    _watch(proving.grow(-within), deadline)
+    models, complete = proving.collected(size)
+    names = [tuple(path.unit_name(j) for j in support) for _, support in models]
+    return Pool(size, within, names, [value for value, _ in models], complete)
+
+
+def _differs(model: Model, snapshot: Snapshot) -> bool:
+    return set(model.units.tolist()) != set(snapshot.support)
+
+
+def _for_model(proof: SizeProof, model: Model) -> SizeProof:
+    """A proof with the objective that users see, which may differ from that of the search by rounding."""
+    return replace(proof, objective=model.objective, lower_bound=min(proof.lower_bound, model.objective))
+
+
+def prove_fit(method: Method, run: SearchRun, seconds: float | None, *, size_was_chosen: bool) -> None:
+    """Prove the models of a fit where the method or the shape of the table asks for it.
+
+    Where the size was given, ``Exact`` has done so itself.
+    """
+    prove_narrow(run, method)
+    if isinstance(method, Exact) and size_was_chosen and not run.stopped_early:
+        assert run.history is not None
+        prove(run.subset, run.history, relative_gap=method.relative_gap, time_limit=seconds)
+
+
+class ProvingMixin:
+    """Questions to a fitted model about other models of its size."""
+
+    path_: Path
+    certificate_: Certificate
+    k_: int
+    ridge_: float
+    search_ridge_: float
+    _data: Any
+    _set_size: Any
+
+    def certify(self, *, time_limit: float | None = 10.0) -> Certificate:
+        """Lower bounds of the objective of every size on the path: how far each model can be from the best one.
+
+        The tree of each size is searched until its model is proved to be best, or until the time is up. Where a better
+        model turns up, it takes the place of the one on the path. For squared error of one output, with a ridge or with
+        more rows than columns, and for other smooth losses with a ridge; elsewhere ``reason`` says why there is no
+        bound. The data of the fit are read once more, as by ``alternatives``.
+
+        Parameters
+        ----------
+        time_limit : float or None, default=10.0
+            Seconds, for all sizes together. None: as long as it takes, which may be for ever.
+
+        Returns
+        -------
+        Certificate
+            Kept as ``certificate_`` and in ``path_.certificate``; ``summary()``, tables and reports then say what is
+            proved.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> certificate = SparseRegressor(k=5).fit(X, y).certify()
+        >>> certificate.message(5)
+        'Proved to be the best of all 252 subsets of 5 features.'
+        >>> certificate.never_in[5]
+        []
+        """
+        seconds, data = ParameterChecks("certify").time_limit(time_limit), self._data("certify")
+        if self.ridge_ != self.search_ridge_:
+            raise ValueError(OTHER_RIDGE.format("certify", self.search_ridge_, self.ridge_))
+        self.path_ = certify(data.problem, data.weights, self.path_, seconds)
+        self._set_size(self.k_)
+        return self.certificate_
+
+    def pool(self, within: float = 0.01, *, time_limit: float | None = 10.0) -> Pool:
+        """All models of the same size whose objective is close to the best: several good models instead of one.
+
+        For squared error. The search is that of ``certify``, and has the same conditions; a ``ValueError`` says which
+        of them does not hold. The data of the fit are read once more, as by ``alternatives``.
+
+        Parameters
+        ----------
+        within : float, default=0.01
+            By how much a model's objective may be above the best, as a share of it.
+        time_limit : float or None, default=10.0
+            Seconds. If the time is up, ``complete`` is False.
+
+        Returns
+        -------
+        Pool
+            The models, the features they share, and how many models each feature is in.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> SparseRegressor(k=4).fit(X, y).pool(within=0.01).message
+        '2 models of 4 features within 1 % of the best objective; there are no others.'
+        """
+        check = ParameterChecks("pool")
+        share, seconds, data = check.number("within", within), check.time_limit(time_limit), self._data("pool")
+        if not self.k_:
+            raise ValueError("pool() needs a model with features: the model of size 0 is the only one of its size.")
+        if self.ridge_ != self.search_ridge_:
+            raise ValueError(OTHER_RIDGE.format("pool", self.search_ridge_, self.ridge_))
+        return find_pool(data.problem, data.weights, self.path_, self.k_, share, seconds)

@@ -1,0 +1,319 @@
+"""From the subset of a search to lower bounds of every size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+
+from pauca.constraints.units import Limits
+from pauca.model import Snapshot
+from pauca.objectives import LeastSquares
+from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_slack
+from pauca.relaxations.engine import compiled_engine, loaded_engine
+from pauca.relaxations.perspective import Quadratic
+from pauca.relaxations.proof import PROVED_WITHIN, SizeProof
+from pauca.relaxations.smooth import SmoothForest, SmoothProblem
+from pauca.relaxations.tree import BETTER_BY, Forest, Incumbent
+from pauca.relaxations.wide import root_bounds
+from pauca.subsets.base import Subset
+from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.subsets.smooth import SmoothSubset
+from pauca.tolerances import COPY_ABOVE
+
+# Up to this many columns all sizes share one Gram matrix; beyond, what is left of every size after a first bound has
+# its own, of at most this many columns.
+MOST_DENSE = 1000
+MOST_LEFT = 5000
+
+# Nodes after which compiled code is worth loading.
+COMPILED_FROM = 200
+
+# Rows that are multiplied at a time.
+GRAM_ROWS = 512
+
+# Where rounding can add more than this share of the empty model's value to a bound, there is none worth the name.
+MOST_SLACK = 1e-4
+
+# Columns of a smooth loss are gathered for the proof, up to this many numbers (64 MB).
+MOST_GATHERED = 1 << 23
+
+NOT_SUPPORTED = (
+    "no lower bound is known for this problem: proofs are for one output or two classes, without feature_groups "
+    "(max_per_group is fine) and without bounds on coefficients"
+)
+NOT_SMOOTH = "no lower bound is known for this problem: proofs are for smooth losses, and pools for squared error"
+LOSS_WITHOUT_RIDGE = (
+    "no lower bound exists: losses other than squared error need a ridge for one. Set a small ridge, such as "
+    "ridge=1e-2 on standardised columns"
+)
+LOSS_TOO_LARGE = "no lower bound was computed: for losses other than squared error the table is too large"
+NO_RIDGE = (
+    "no lower bound exists: without a ridge there must be more rows than columns, and the columns must be linearly "
+    "independent. Set a small ridge, such as ridge=1e-3 on standardised columns, or leave out columns"
+)
+
+
+class NoBoundError(ValueError):
+    """There is no lower bound, and the message says why."""
+
+
+@dataclass(eq=False)
+class _Part:
+    """Trees over some of the columns."""
+
+    columns: np.ndarray
+    """The columns of the trees among those of X."""
+    forest: Forest | SmoothForest
+
+
+class Proving:
+    """The proofs of some sizes under way.
+
+    Up to ``MOST_DENSE`` columns all sizes share one Gram matrix. On wider tables every size is bounded first over all
+    columns; a tree is then grown over those that the bound has not ruled out, if they are few enough.
+    """
+
+    def __init__(self, subset: Subset, models: Mapping[int, Snapshot], within: float | None = None) -> None:
+        """Start the proofs of ``models``; raises ``NoBoundError`` where there is no bound."""
+        least = max(1, len(subset.limits.always))
+        self._waiting = {size: model for size, model in models.items() if size >= least}
+        self._roots: dict[int, float] = {}
+        self._parts: list[_Part] = []
+        self._of_size: dict[int, _Part] = {}
+        self._within = within
+        if isinstance(subset, SmoothSubset):
+            self._add_smooth_part(subset)
+            return
+        if not isinstance(subset, LeastSquaresSubset):
+            raise NoBoundError(NOT_SUPPORTED)
+        self._subset = subset
+        self._n_rows = subset.objective.design.n_rows
+        self._columns = candidates(subset)
+        if not len(self._columns):
+            raise NoBoundError(NO_RIDGE)
+        if len(self._columns) <= MOST_DENSE:
+            self._add_part(self._columns, self._waiting)
+        elif not subset.objective.ridge:
+            raise NoBoundError(NO_RIDGE)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Sizes with a bound."""
+        return sorted({*self._of_size, *self._roots})
+
+    def proof(self, size: int) -> SizeProof:
+        """What is proved of a size so far."""
+        root = self._roots.get(size, 0.0)
+        part = self._of_size.get(size)
+        if part is None:
+            return SizeProof(float(self._waiting[size].value), min(root, float(self._waiting[size].value)))
+        tree = part.forest.trees[size]
+        return SizeProof(
+            float(tree.value),
+            float(min(max(tree.lower_bound, root), tree.value)),
+            tree.nodes,
+            tuple(part.columns[list(tree.always_in)].tolist()),
+            tuple(part.columns[list(tree.never_in)].tolist()),
+        )
+
+    def support(self, size: int) -> tuple[int, ...]:
+        """The best model of a size, by columns of X."""
+        part = self._of_size.get(size)
+        if part is None:
+            return self._waiting[size].support
+        return tuple(part.columns[list(part.forest.trees[size].support)].tolist())
+
+    def collected(self, size: int) -> tuple[list[tuple[float, tuple[int, ...]]], bool]:
+        """Models within the share asked for, best first, and whether these are all."""
+        part = self._of_size.get(size)
+        if part is None:
+            return [(float(self._waiting[size].value), self._waiting[size].support)], False
+        tree = part.forest.trees[size]
+        found = sorted((float(value), columns) for columns, value in tree.collected.items() if value <= tree.cut)
+        complete = not tree.open and bool(tree.slack <= PROVED_WITHIN * tree.value)
+        return [(value, tuple(part.columns[list(columns)].tolist())) for value, columns in found], complete
+
+    def grow(self, relative_gap: float, most_nodes: float = np.inf, *, compiled: bool = True) -> Iterator[None]:
+        """Plant the trees and grow them until all are proved, or within the gap, or as large as they may be.
+
+        Yields after every round, for whoever watches the time. Trees that grow large are left to compiled code, where
+        numba is installed and ``compiled`` allows it.
+        """
+        if not self._parts:
+            yield from self._bound_roots()
+        for part in self._parts:
+            part.forest.engine = loaded_engine() if compiled else part.forest.engine
+            part.forest.plant()
+            yield None
+        work = [part.forest for part in self._parts]
+        while work := [forest for forest in work if _wants_more(forest, relative_gap, most_nodes)]:
+            if compiled and sum(tree.nodes for forest in work for tree in forest.trees.values()) > COMPILED_FROM:
+                engine, compiled = compiled_engine(), False
+                for forest in work:
+                    forest.engine = engine or forest.engine
+            for forest in work:
+                forest.advance(most_nodes)
+                yield None
+
+    def _bound_roots(self) -> Iterator[None]:
+        """Bounds of all sizes over all columns, and trees where few columns are left."""
+        objective, limits = self._subset.objective, self._subset.limits
+        usable = np.zeros(objective.design.n_features, dtype=bool)
+        usable[self._columns] = True
+        slack = rounding_share(len(usable), self._n_rows) * objective.null_value
+        slack *= float(np.max(objective.curvature[self._columns] / objective.penalty[self._columns]))
+        incumbents = [
+            Incumbent(size, model.value, tuple(sorted(model.support))) for size, model in self._waiting.items()
+        ]
+        closed = {one.size: one.value for one in incumbents if one.size == len(limits.always)}
+        if not limits.always:
+            gains = 0.5 * objective.slope[usable] ** 2 / objective.curvature[usable]
+            closed[1] = objective.null_value - float(gains.max())
+        incumbents = [one for one in incumbents if one.size not in closed]
+        found = root_bounds(
+            _DesignColumns(objective),
+            objective.slope,
+            np.where(usable, objective.penalty, 1.0) * (1 - 1e-12),
+            objective.null_value,
+            incumbents,
+            always=limits.always,
+            usable=usable,
+            slack=slack,
+        )
+        self._roots = {size: max(0.0, bound - slack) for size, bound in closed.items() if size in self._waiting}
+        self._roots |= {size: max(0.0, root.bound - slack) for size, root in found.items()}
+        yield None
+        for size, root in sorted(found.items(), key=lambda one: (int(one[1].kept.sum()), one[0])):
+            model = self._waiting[size]
+            if root.bound >= model.value * (1 - BETTER_BY):
+                self._roots[size] = max(0.0, model.value * (1 - BETTER_BY) - slack)
+                continue
+            kept = root.kept.copy()
+            kept[list(model.support)] = True
+            if np.count_nonzero(kept) <= MOST_LEFT:
+                self._add_part(np.flatnonzero(kept), {size: model})
+                yield None
+
+    def _add_part(self, columns: np.ndarray, models: Mapping[int, Snapshot]) -> None:
+        """Trees of some sizes over some columns."""
+        objective, limits = self._subset.objective, self._subset.limits
+        hessian = _DesignColumns(objective).gram(columns)
+        kept = _without_copies(hessian, columns, limits)
+        columns, hessian = columns[kept], hessian[np.ix_(kept, kept)]
+        penalty = objective.penalty[columns]
+        np.fill_diagonal(hessian, 1.0 + penalty)
+        # With more columns than rows no diagonal is larger than the penalty, to speak of.
+        shifted = len(columns) <= min(MOST_DENSE, self._n_rows) or not objective.ridge
+        diagonal = base_diagonal(hessian, penalty) if shifted else penalty * (1 - 1e-12)
+        if diagonal is None:
+            raise NoBoundError(NO_RIDGE)
+        quadratic = Quadratic(hessian, objective.slope[columns], objective.null_value)
+        if rounding_slack(quadratic, diagonal, self._n_rows) > MOST_SLACK * objective.null_value:
+            raise NoBoundError(NO_RIDGE)
+        known = set(columns.tolist())
+        incumbents = [
+            Incumbent(size, model.value, tuple(np.searchsorted(columns, sorted(model.support)).tolist()))
+            for size, model in models.items()
+            if known.issuperset(model.support)
+        ]
+        restricted = _restricted(limits, columns)
+        forest = Forest(quadratic, diagonal, incumbents, n_rows=self._n_rows, limits=restricted, within=self._within)
+        part = _Part(columns, forest)
+        self._parts.append(part)
+        self._of_size.update({one.size: part for one in incumbents})
+
+    def _add_smooth_part(self, subset: SmoothSubset) -> None:
+        """Trees of all sizes for a smooth loss."""
+        objective, limits = subset.objective, subset.limits
+        if objective.n_outputs > 1 or not objective.units.single or objective.bounds is not None:
+            raise NoBoundError(NOT_SUPPORTED)
+        if objective.smooth is not objective.loss or self._within is not None:
+            raise NoBoundError(NOT_SMOOTH)
+        if not objective.ridge:
+            raise NoBoundError(LOSS_WITHOUT_RIDGE)
+        columns = candidates(subset)
+        design = objective.design
+        if len(columns) * design.n_rows > MOST_GATHERED:
+            raise NoBoundError(LOSS_TOO_LARGE)
+        gathered = design.columns(columns).T
+        kept = _without_copies((gathered.T * design.weights) @ gathered, columns, limits)
+        columns, gathered = columns[kept], np.asfortranarray(gathered[:, kept])
+        problem = SmoothProblem(
+            gathered, objective.y[0], design.weights, objective.loss, objective.penalty[columns], objective.center
+        )
+        known = set(columns.tolist())
+        incumbents = [
+            Incumbent(size, float(model.value), tuple(np.searchsorted(columns, sorted(model.support)).tolist()))
+            for size, model in self._waiting.items()
+            if known.issuperset(model.support)
+        ]
+        part = _Part(columns, SmoothForest(problem, subset.null_value, incumbents, _restricted(limits, columns)))
+        self._parts.append(part)
+        self._of_size.update({one.size: part for one in incumbents})
+
+
+@dataclass(frozen=True, eq=False)
+class _DesignColumns:
+    """Products of columns, from the data."""
+
+    objective: LeastSquares
+
+    def gram(self, columns: np.ndarray) -> np.ndarray:
+        """Products of some columns with each other."""
+        design = self.objective.design
+        total = np.zeros((len(columns), len(columns)), order="F")
+        gathered: list[np.ndarray] = []
+        for rows, block in design.blocks(columns):
+            gathered.append(np.sqrt(design.weights[rows])[:, None] * block)
+            # Blocks are small, to stay in the cache; products are fast on many rows.
+            if sum(map(len, gathered)) >= GRAM_ROWS or rows.stop == design.n_rows:
+                total = dsyrk(1.0, np.concatenate(gathered), beta=1.0, c=total, trans=1, lower=1, overwrite_c=1)
+                gathered.clear()
+        return np.tril(total) + np.tril(total, -1).T
+
+    def residual_products(self, columns: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Products of all columns with the residuals of models on some columns, and the squares of their fits."""
+        design, target = self.objective.design, self.objective.target
+        fits = np.empty((len(coef), design.n_rows))
+        for rows, block in design.blocks(columns):
+            fits[:, rows] = coef @ block.T
+        squares = (fits * fits) @ design.weights
+        return design.products((target - fits) * design.weights), squares
+
+
+def _wants_more(forest: Forest | SmoothForest, relative_gap: float, most_nodes: float) -> bool:
+    return not forest.full and any(
+        tree.nodes < most_nodes and tree.lower_bound < tree.value * (1 - relative_gap) for tree in forest.open
+    )
+
+
+def candidates(subset: LeastSquaresSubset | SmoothSubset) -> np.ndarray:
+    """The columns that may be chosen."""
+    usable = subset.objective.design.usable & subset.limits.startable(subset.objective.design.n_features)
+    return np.flatnonzero(usable)
+
+
+def _without_copies(hessian: np.ndarray, columns: np.ndarray, limits: Limits) -> np.ndarray:
+    """Mask without the copies of columns before them: a search chooses one of them, and one is as good as the other.
+
+    Of a column that is always in, the copies go.
+    """
+    copies = np.triu(np.abs(hessian) >= COPY_ABOVE, 1)
+    forced = np.isin(columns, limits.always)
+    lost = np.any(copies & ~(forced & ~forced[:, None]), axis=0)
+    lost |= np.any(copies & (forced & ~forced[:, None]), axis=1)
+    return ~lost
+
+
+def _restricted(limits: Limits, columns: np.ndarray) -> Limits:
+    """The limits over some columns only."""
+    return replace(
+        limits,
+        always=tuple(np.searchsorted(columns, sorted(limits.always)).tolist()),
+        never=(),
+        price=None if limits.price is None or limits.budget is None else limits.price[columns],
+        kind=None if limits.kind is None or limits.most is None else limits.kind[columns],
+    )

@@ -1,0 +1,342 @@
+"""Bounds and trees for smooth convex losses with a ridge.
+
+For any theta in the domain of the conjugate loss, with ``sum_i v_i theta_i = 0`` if there is an intercept, and
+``c = X'(v theta)``, every model that a node allows has at least the value
+
+    -sum_i v_i L*(y_i, theta_i) - sum_in c_j^2 / (2 ridge_j) - top_left{c_j^2 / (2 ridge_j)}.
+
+The derivatives of the loss at a point near the solution of the relaxation are such a theta, once they are made to sum
+to zero by shrinking whichever of their positive or negative part is heavier: zero lies in every domain. The relaxation
+is solved by Newton's method: its quadratic model at a point is a problem of ``perspective``, with D the ridge.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pauca.constraints.units import Limits
+from pauca.losses import Loss
+from pauca.relaxations.engine import Engine
+from pauca.relaxations.perspective import IN, OUT, Quadratic
+from pauca.relaxations.tree import MOST_BYTES, Incumbent, Tree
+
+# Newton steps at a root, and at other nodes, which start from their parent's solution.
+ROOT_STEPS = 40
+NODE_STEPS = 6
+
+# Steps with the Gram matrix of the parent.
+SHARED_STEPS = 3
+
+# A relaxation is solved when its value is within this share of the gap that is to be closed.
+SOLVED_SHARE = 0.03
+
+# Sums over the rows are known to this share of the empty model's value.
+ROUNDING = 1e-11
+
+# Steps are halved at most so often.
+HALVINGS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothProblem:
+    """``sum_i v_i L(y_i, z_i w + b) + sum_j ridge_j w_j^2 / 2``."""
+
+    columns: np.ndarray
+    """Standardised columns, shape (n, m)."""
+    y: np.ndarray
+    weights: np.ndarray
+    loss: Loss
+    penalty: np.ndarray
+    center: bool
+
+    def value(self, scores: np.ndarray) -> float:
+        """Mean loss."""
+        return float(self.weights @ self.loss.value(self.y, scores))
+
+    def intercept(self, scores: np.ndarray, start: float) -> float:
+        """The intercept that minimises the mean loss, by Newton's method with halving."""
+        if not self.center:
+            return 0.0
+        b, value = start, self.value(scores + start)
+        for _ in range(50):
+            slopes = self.loss.slopes(self.y, scores + b)
+            slope, curvature = self.weights @ slopes.derivative, self.weights @ slopes.curvature
+            step = -float(slope / max(curvature, 1e-12))
+            new, length = self.value(scores + b + step), 1.0
+            while not new <= value and length > 1e-6:
+                length /= 2
+                new = self.value(scores + b + length * step)
+            if not new <= value:
+                break
+            b, done, value = b + length * step, value - new <= 1e-15 * abs(value), new
+            if done:
+                break
+        return b
+
+    def feasible(self, scores: np.ndarray) -> np.ndarray:
+        """Weighted derivatives that sum to zero if there is an intercept, divided by the weights."""
+        theta = self.loss.derivative(self.y, scores)
+        if not self.center:
+            return theta
+        up, down = float(self.weights @ np.maximum(theta, 0.0)), float(self.weights @ np.maximum(-theta, 0.0))
+        if up > down:
+            return np.where(theta > 0, theta * (down / up), theta)
+        return np.where(theta < 0, theta * (up / down), theta) if down > 0 else theta
+
+    def dual(self, scores: np.ndarray, codes: np.ndarray, left: int) -> tuple[float, np.ndarray]:
+        """The bound of a node from scores near its relaxation's, and ``c^2 / (2 ridge)`` of every column."""
+        theta = self.feasible(scores)
+        pulled = self.columns.T @ (self.weights * theta)
+        each = 0.5 * pulled * pulled / self.penalty
+        free = each[np.abs(codes) < IN]
+        top = float(np.sort(free)[len(free) - left :].sum())
+        bound = -float(self.weights @ self.loss.conjugate(self.y, theta)) - float(each[codes == IN].sum()) - top
+        return (bound if np.isfinite(bound) else -np.inf), each
+
+    def gram(self, scores: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """Products of the ``used`` columns weighted by the curvature of the loss, the intercept minimised out."""
+        Z, h = self.columns[:, used], self.weights * self.loss.curvature(self.y, scores)
+        gram = Z.T @ (h[:, None] * Z)
+        if self.center and h.sum() > 0:
+            mean = h @ Z
+            gram -= np.outer(mean, mean) / h.sum()
+        return gram
+
+    def model(self, w: np.ndarray, scores: np.ndarray, used: np.ndarray, gram: np.ndarray) -> Quadratic:
+        """The quadratic model of the objective at w over the ``used`` columns, with a Gram matrix of here or nearby."""
+        derivative = self.loss.derivative(self.y, scores)
+        slope = gram @ w[used] - self.columns[:, used].T @ (self.weights * derivative)
+        return Quadratic(gram + np.diag(self.penalty[used]), slope, 1.0)
+
+    def spread_penalty(self, w: np.ndarray, codes: np.ndarray, left: int) -> float:
+        """The ridge as the relaxation has it: ``min_z sum ridge w^2 / (2 z)`` over the free columns."""
+        inside, free = codes == IN, np.abs(codes) < IN
+        total = 0.5 * float(self.penalty[inside] @ w[inside] ** 2)
+        sizes = -np.sort(-np.abs(w[free]) * np.sqrt(self.penalty[free]))
+        tail = np.cumsum(sizes[::-1])[::-1]
+        big = 0
+        while big < min(left, len(sizes)) and sizes[big] * (left - big) >= tail[big]:
+            big += 1
+        rest = float(tail[big]) ** 2 / (left - big) if big < min(left, len(sizes)) else 0.0
+        return total + 0.5 * (float(sizes[:big] @ sizes[:big]) + rest)
+
+    def fit(self, support: np.ndarray) -> float:
+        """The least value on some columns."""
+        codes = np.full(self.columns.shape[1], OUT, dtype=np.int8)
+        codes[support] = IN
+        point = Point(np.zeros(self.columns.shape[1]), 0.0)
+        value = np.inf
+        for _ in range(ROOT_STEPS):
+            scores = self.columns[:, support] @ point.w[support] + point.b
+            problem = self.model(point.w, scores, codes == IN, self.gram(scores, codes == IN))
+            target = np.zeros_like(point.w)
+            target[support] = np.linalg.solve(problem.hessian, problem.slope)
+            point, new = self.move(point, target, codes, 0, value)
+            if not value - new > 1e-14 * abs(new):
+                break
+            value = new
+        return min(value, new)
+
+    def move(self, point: Point, target: np.ndarray, codes: np.ndarray, left: int, value: float) -> tuple[Point, float]:
+        """A step towards ``target`` that lowers the relaxation's value, and that value; no step if none does."""
+        used = codes != OUT
+        for halving in range(HALVINGS):
+            w = point.w + 0.5**halving * (target - point.w)
+            raw = self.columns[:, used] @ w[used]
+            b = self.intercept(raw, point.b)
+            new = self.value(raw + b) + self.spread_penalty(w, codes, left)
+            if new <= value:
+                return Point(w, b), new
+        return point, value
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Coefficients and intercept."""
+
+    w: np.ndarray
+    b: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Bounded:
+    """What is known of a node: its bound, and for every column its score, its share in the relaxation, and its loss."""
+
+    bound: float
+    scores: np.ndarray
+    shares: np.ndarray
+    losses: np.ndarray
+    point: Point
+
+    def branch(self, codes: np.ndarray) -> int:
+        """The free column without which the relaxation would lose most."""
+        loss = np.where(np.abs(codes) < IN, self.losses + 1e-6 * self.scores, -1.0)
+        return int(np.argmax(loss >= loss.max() * (1 - 1e-9)))
+
+
+class SmoothForest:
+    """Trees of several sizes for a smooth loss; the same interface as ``tree.Forest``.
+
+    An open node keeps its codes, coefficients and bound: about 9 m + 200 bytes.
+    """
+
+    def __init__(
+        self, problem: SmoothProblem, null_value: float, incumbents: Sequence[Incumbent], limits: Limits
+    ) -> None:
+        self.problem, self.engine = problem, Engine()
+        self._limits = limits
+        self._counted = limits.price is not None or limits.kind is not None
+        self._n_nodes, self._unit = 0, 1e-9 * null_value
+        self.trees = {
+            one.size: Tree(one.size, one.value, one.support, problem.penalty, ROUNDING * null_value)
+            for one in incumbents
+        }
+
+    @property
+    def open(self) -> list[Tree]:
+        """Trees that are not finished."""
+        return [tree for tree in self.trees.values() if tree.open]
+
+    @property
+    def full(self) -> bool:
+        """Whether the open nodes take all the memory they may."""
+        width = 9 * len(self.problem.penalty) + 200
+        return sum(len(tree.heap) for tree in self.trees.values()) * width > MOST_BYTES
+
+    def plant(self) -> None:
+        """Bound the roots, screen columns, and open the trees that are not proved by that."""
+        start = Point(np.zeros(len(self.problem.penalty)), 0.0)
+        for tree in self.trees.values():
+            codes = np.zeros(len(self.problem.penalty), dtype=np.int8)
+            codes[list(tree.support)] = 2
+            codes[list(self._limits.always)] = IN
+            found = self._visit(tree, codes, start, -np.inf, ROOT_STEPS)
+            if found is not None:
+                settled = found[1][0]
+                tree.never_in = tuple(np.flatnonzero(settled == OUT).tolist())
+                tree.always_in = tuple(np.setdiff1d(np.flatnonzero(settled == IN), self._limits.always).tolist())
+            tree.settle()
+
+    def advance(self, most_nodes: float = np.inf) -> None:
+        """Branch on the best node of every tree that has seen fewer than ``most_nodes``."""
+        for tree in self.open:
+            if tree.nodes >= most_nodes:
+                continue
+            _, _, bound, payload, branch = heapq.heappop(tree.heap)
+            codes, point = payload
+            used = np.flatnonzero(codes != OUT)
+            gram = np.zeros((len(codes), len(codes)))
+            gram[np.ix_(used, used)] = self.problem.gram(self.problem.columns @ point.w + point.b, used)
+            for code in (IN, OUT):
+                child = codes.copy()
+                child[branch] = code
+                tree.nodes += 1
+                w = point.w.copy()
+                if code == OUT:
+                    w[branch] = 0.0
+                self._visit(tree, child, Point(w, point.b), bound, NODE_STEPS, gram)
+            tree.settle()
+
+    def _visit(
+        self,
+        tree: Tree,
+        codes: np.ndarray,
+        point: Point,
+        inherited: float,
+        steps: int,
+        gram: np.ndarray | None = None,
+    ) -> tuple[float, tuple[np.ndarray, Point]] | None:
+        """Bound a node; it is added to its tree, and returned, if it may hold a better model."""
+        if self._counted:
+            inside = np.flatnonzero(codes == IN)
+            codes[(np.abs(codes) < IN) & ~self._limits.addable(inside.tolist(), len(codes))] = OUT
+        left, free = tree.size - int(np.count_nonzero(codes == IN)), np.flatnonzero(np.abs(codes) < IN)
+        if left < 0 or len(free) < left:
+            return None
+        if left == 0 or len(free) == left:
+            self._offer(
+                tree, np.concatenate([np.flatnonzero(codes == IN), free]) if left else np.flatnonzero(codes == IN)
+            )
+            return None
+        point = Point(np.where(codes == OUT, 0.0, point.w), point.b)
+        found = self._relax(codes, left, point, tree.cut, steps, gram)
+        bound, point = found.bound, found.point
+        if bound < tree.cut:
+            self._round(tree, codes, found)
+        if bound >= tree.cut:
+            return None
+        codes = self._screened(codes, found.scores, left, tree.screened_above - bound)
+        left, free = tree.size - int(np.count_nonzero(codes == IN)), np.flatnonzero(np.abs(codes) < IN)
+        if left <= 0 or len(free) <= left:
+            return self._visit(tree, codes, point, bound, steps)
+        bound = max(bound, inherited)
+        branch = found.branch(codes)
+        self._n_nodes += 1
+        tree.push(self._n_nodes, bound, self._unit, (codes, point), branch)  # type: ignore[arg-type]
+        return bound, (codes, point)
+
+    def _relax(
+        self, codes: np.ndarray, left: int, point: Point, cut: float, steps: int, shared: np.ndarray | None
+    ) -> _Bounded:
+        """The best bound met on the way to the relaxation's solution, and what is known there.
+
+        The Gram matrix of the parent serves for the first steps, as long as they need not be shortened.
+        """
+        problem, used = self.problem, codes != OUT
+        raw = problem.columns[:, used] @ point.w[used]
+        point = Point(point.w, problem.intercept(raw, point.b))
+        value = problem.value(raw + point.b) + problem.spread_penalty(point.w, codes, left)
+        best, scores = problem.dual(raw + point.b, codes, left)
+        pieces = codes[used][None]
+        gram = None if shared is None else shared[np.ix_(used, used)]
+        for number in range(steps):
+            at = problem.columns[:, used] @ point.w[used] + point.b
+            gram = problem.gram(at, used) if gram is None else gram
+            model = problem.model(point.w, at, used, gram)
+            found = self.engine.relax(
+                model, problem.penalty[used][None], pieces, np.array([left]), np.full(1, np.inf), ROOT_STEPS
+            )
+            pieces = found.pieces
+            target = np.zeros_like(point.w)
+            target[used] = found.u[0]
+            before = value
+            point, value = problem.move(point, target, codes, left, value)
+            if shared is None or number + 1 >= SHARED_STEPS or not np.array_equal(point.w, target):
+                gram = None
+            bound, each = problem.dual(problem.columns[:, used] @ point.w[used] + point.b, codes, left)
+            if bound > best:
+                best, scores = bound, each
+            if best >= cut or value - best <= SOLVED_SHARE * (cut - best) or before - value <= 1e-13 * abs(value):
+                break
+        shares, losses = np.zeros(len(codes)), np.zeros(len(codes))
+        diagonal = problem.penalty[used][None]
+        shares[used] = found.shares(np.sqrt(diagonal))[0]
+        if best < cut:
+            losses[used] = self.engine.removal_estimates(model, diagonal, found)[0]
+        return _Bounded(best, scores, shares, losses, point)
+
+    def _round(self, tree: Tree, codes: np.ndarray, found: _Bounded) -> None:
+        """Offer the model of the columns that the relaxation takes most of; not always, as a fit costs a node."""
+        if tree.nodes % 8:
+            return
+        wanted = found.shares + 1e-9 * found.scores / max(found.scores.max(), 1e-300)
+        wanted[codes == IN], wanted[codes == OUT] = np.inf, -np.inf
+        self._offer(tree, np.argsort(-wanted, kind="stable")[: tree.size])
+
+    def _offer(self, tree: Tree, support: np.ndarray) -> None:
+        if not self._counted or self._limits.allows(support.tolist()):
+            tree.offer(self.problem.fit(np.sort(support)), support.tolist())
+
+    @staticmethod
+    def _screened(codes: np.ndarray, scores: np.ndarray, left: int, gap: float) -> np.ndarray:
+        """Codes with the columns settled that the gap settles."""
+        free = np.abs(codes) < IN
+        ordered = -np.sort(-scores[free])
+        last, following = ordered[left - 1], ordered[left]
+        out = free & (scores < last) & (last - scores > gap)
+        inside = free & (scores >= last) & (scores - following > gap)
+        return np.where(out, OUT, np.where(inside, IN, codes))

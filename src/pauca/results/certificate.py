@@ -1,0 +1,193 @@
+"""What is proved of the models on a path: lower bounds of every size, in numbers and words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pauca.relaxations.proof import SizeProof
+from pauca.wording import column_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How far the models of a path can be from the best ones.
+
+    ``lower_bound``, ``gap``, ``relative_gap``, ``proved``, ``always_in`` and ``never_in`` are dicts by size.
+
+    Attributes
+    ----------
+    proofs : dict of int to SizeProof
+        What is proved of each size; empty where there is no bound.
+    n_candidates : int
+        Number of features that may be chosen.
+    n_forced : int
+        Number of features that are always in.
+    limited : bool
+        Whether a budget or ``max_per_group`` limits which features go together: best is then best within the limits.
+    column_names : sequence of str or None
+    reason : str or None
+        Why there is no bound.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from pauca import SparseRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> certificate = SparseRegressor(k=4).fit(X, y).certify()
+    >>> certificate.proved[4], certificate.message(4)
+    (True, 'Proved to be the best of all 210 subsets of 4 features.')
+    """
+
+    proofs: Mapping[int, SizeProof]
+    n_candidates: int
+    n_forced: int = 0
+    limited: bool = False
+    column_names: Sequence[str] | np.ndarray | None = None
+    reason: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Equal certificates say the same of the same columns."""
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        mine, others = (
+            (
+                dict(one.proofs),
+                one.n_candidates,
+                one.n_forced,
+                one.limited,
+                one.reason,
+                None if one.column_names is None else [str(name) for name in one.column_names],
+            )
+            for one in (self, other)
+        )
+        return mine == others
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes with a bound, ascending."""
+        return sorted(self.proofs)
+
+    @property
+    def lower_bound(self) -> dict[int, float]:
+        """No model of the size has an objective below this."""
+        return {size: self.proofs[size].lower_bound for size in self.sizes}
+
+    @property
+    def gap(self) -> dict[int, float]:
+        """Objective less lower bound: by how much a model of the same size can be better at most."""
+        return {size: self.proofs[size].gap for size in self.sizes}
+
+    @property
+    def relative_gap(self) -> dict[int, float]:
+        """The gap as a share of the objective."""
+        return {size: self.proofs[size].relative_gap for size in self.sizes}
+
+    @property
+    def proved(self) -> dict[int, bool]:
+        """Whether the model is proved to be best: the relative gap is at most 1e-6, which is left to rounding."""
+        return {size: self.proofs[size].proved for size in self.sizes}
+
+    @property
+    def always_in(self) -> dict[int, list[str]]:
+        """Features proved to be in every best model of the size."""
+        return {size: column_names(self.column_names, self.proofs[size].always_in) for size in self.sizes}
+
+    @property
+    def never_in(self) -> dict[int, list[str]]:
+        """Features proved to be in no best model of the size."""
+        return {size: column_names(self.column_names, self.proofs[size].never_in) for size in self.sizes}
+
+    def message(self, size: int) -> str:
+        """What is proved of a size, in words.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        str
+            Empty where nothing is known of this size, and where there is nothing to choose.
+        """
+        proof = self.proofs.get(size)
+        if proof is None:
+            return "" if self.reason is None else f"{self.reason[0].upper()}{self.reason[1:]}."
+        noun = f"{size} feature{'' if size == 1 else 's'}"
+        if proof.proved:
+            free = max(0, size - self.n_forced)
+            subsets = _count(comb(self.n_candidates - self.n_forced, free))
+            within = " within the limits" if self.limited else ""
+            if subsets == "1":
+                return ""
+            return f"Proved to be the best of all {subsets} subsets of {noun}{within}."
+        if proof.lower_bound <= 0:
+            return f"Nothing is proved of the models of {noun}."
+        return f"No model of {noun} is better by more than {_percent(proof.relative_gap)} (lower bound)."
+
+    def table(self) -> list[dict[str, Any]]:
+        """The certificate as a list of records, one per size.
+
+        Returns
+        -------
+        list of dict
+            With the keys size, objective, lower_bound, gap, relative_gap, proved, nodes (of the search tree), always_in
+            and never_in.
+        """
+        return [
+            {
+                "size": size,
+                "objective": proof.objective,
+                **self.record(size),
+                "nodes": proof.nodes,
+                "always_in": self.always_in[size],
+                "never_in": self.never_in[size],
+            }
+            for size, proof in sorted(self.proofs.items())
+        ]
+
+    def record(self, size: int) -> dict[str, Any]:
+        """The columns of a path's table for one size."""
+        proof = self.proofs.get(size)
+        if proof is None:
+            return {"lower_bound": np.nan, "gap": np.nan, "relative_gap": np.nan, "proved": size == 0}
+        return {
+            "lower_bound": proof.lower_bound,
+            "gap": proof.gap,
+            "relative_gap": proof.relative_gap,
+            "proved": proof.proved,
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw objective and lower bound against size; models that are proved to be best are filled.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from pauca.results.plots import plot_certificate
+
+        return plot_certificate(self, ax)
+
+
+def _count(number: int) -> str:
+    """A number of subsets: exact up to a million."""
+    return f"{number:,}" if number < 1_000_000 else f"{number:.2g}" if number < 10**300 else "the"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"

@@ -1,0 +1,271 @@
+"""Proofs as users meet them: after every fit on a narrow table, by ``certify``, and by the method ``Exact``."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from judges import SMOOTH, correlated, refit
+
+import pauca
+from pauca import SparseClassifier, SparseRegressor
+from pauca.methods import Exact, Exchange
+from problems import ar_problem, integers, objective
+
+
+def optima(X, y, k, **options):
+    subsets = itertools.combinations(range(X.shape[1]), k)
+    return min(objective(X, y, S, **options) for S in subsets)
+
+
+@pytest.mark.parametrize("options", [{}, {"ridge": 0.1, "standardize": False}, {"fit_intercept": False}])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_fit_on_few_columns_is_proved(options, weighted):
+    X, y = ar_problem(40, 9, 4, seed=3)
+    X = 10.0 ** np.arange(-4, 5) * X + (1e4 if options.get("fit_intercept", True) else 0.0)
+    weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float) if weighted else None
+    ridge = options.get("ridge", 0.0)
+    model = SparseRegressor(k=9, **options).fit(X, y, weights)
+    for k in range(1, 9):
+        best = optima(X, y, k, weights=weights, ridge=ridge, center=options.get("fit_intercept", True))
+        assert model.path_[k].objective == pytest.approx(best, rel=1e-7)
+        assert model.certificate_.proved[k]
+        assert best * (1 - 2e-6) <= model.certificate_.lower_bound[k] <= best * (1 + 1e-10)
+    assert "Proved to be the best of all 126 subsets of 5 features" in model.at(5).summary()
+
+
+def test_a_better_model_takes_the_place_of_the_one_exchange_found():
+    """Found by looking for a problem that exchange does not solve; the path, its table and other sizes agree."""
+    for seed in range(60):
+        X, y = ar_problem(60, 16, 8, rho=0.95, snr=1.0, seed=seed)
+        plain = SparseRegressor(k=8, method=Exchange(detour=0, scouts=())).fit(X, y)
+        proved = plain.path_, plain.certify(time_limit=None)
+        better = [k for k in range(1, 9) if plain.path_[k].objective < proved[0][k].objective * (1 - 1e-9)]
+        if better:
+            break
+    k = better[0]
+    assert all(proved[1].proved.values())
+    assert plain.path_[k].objective == pytest.approx(objective(X, y, plain.path_[k].support), rel=1e-9)
+    assert plain.path_.table()[k]["lower_bound"] <= plain.path_[k].objective
+    assert plain.objective_ == plain.path_[8].objective
+    np.testing.assert_array_equal(plain.predict(X), plain.at(8).predict(X))
+
+
+def test_small_sizes_do_not_depend_on_how_many_are_asked_for():
+    X, y = ar_problem(80, 20, 8, rho=0.95, snr=1.0, seed=5)
+    many, few = (SparseRegressor(k=k).fit(X, y) for k in (12, 5))
+    for k in range(1, 6):
+        np.testing.assert_array_equal(many.path_[k].support, few.path_[k].support)
+        assert many.certificate_.proofs[k].nodes == few.certificate_.proofs[k].nodes
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        {"always": [0, 3]},
+        {"never": [1, 2]},
+        {"always": [4], "never": [0]},
+        {"feature_groups": np.arange(9) // 3, "max_per_group": 1},
+        {"costs": np.arange(1.0, 10.0), "budget": 12.0},
+        {"costs": np.arange(9.0, 0.0, -1.0), "budget": 14.0, "always": [2]},
+    ],
+)
+@pytest.mark.parametrize("method", ["exchange", Exact()])
+def test_constraints_against_enumeration(constraints, method):
+    X, y = ar_problem(40, 9, 4, seed=8)
+    model = SparseRegressor(k=3, method=method, **constraints).fit(X, y)
+    limits = model._fit_data.problem.limits
+    for k in range(max(1, len(limits.always)), model.k_ + 1):
+        allowed = [S for S in itertools.combinations(range(9), k) if limits.allows(S)]
+        best = min(objective(X, y, S) for S in allowed)
+        assert model.certificate_.lower_bound[k] <= best * (1 + 1e-10)
+        assert model.certificate_.proved[k]
+        assert model.path_[k].objective == pytest.approx(best, rel=1e-8)
+
+
+def test_exact_proves_wider_tables_and_stops_at_the_gap():
+    X, y = ar_problem(200, 60, 6, rho=0.5, snr=5.0, seed=1)
+    model = SparseRegressor(k=6, method=Exact(), ridge=1e-3).fit(X, y)
+    assert model.certificate_.proved[6]
+    assert model.k_ == 6
+    loose = SparseRegressor(k=6, method=Exact(relative_gap=0.5), ridge=1e-3).fit(X, y)
+    assert all(gap <= 0.5 for gap in loose.certificate_.relative_gap.values())
+    assert sum(p.nodes for p in loose.certificate_.proofs.values()) <= sum(
+        p.nodes for p in model.certificate_.proofs.values()
+    )
+    chosen = SparseRegressor(k=range(1, 10), method=Exact(), ridge=1e-3).fit(X, y)
+    assert chosen.certificate_.proved[chosen.k_]
+
+
+@pytest.mark.parametrize("method", [Exact(), "exchange"])
+def test_the_same_proof_after_an_interruption(method):
+    """A run that the callback ends, taken up again, ends with the models and proofs of one that was not ended."""
+    X, y = ar_problem(80, 15, 6, rho=0.95, snr=1.0, seed=5)
+    whole = SparseRegressor(k=6, method=method).fit(X, y)
+    resumed = SparseRegressor(k=6, method=method, warm_start=True, callback=lambda progress: progress.size >= 3)
+    resumed.fit(X, y)
+    resumed.set_params(callback=None).fit(X, y)
+    for k in range(1, 7):
+        np.testing.assert_array_equal(whole.path_[k].support, resumed.path_[k].support)
+    assert whole.certificate_.proved == resumed.certificate_.proved
+
+
+def test_time_ends_a_proof_with_a_bound():
+    X, y = ar_problem(100, 60, 20, rho=0.95, snr=1.0, seed=2)
+    model = SparseRegressor(k=12, ridge=1e-4).fit(X, y)
+    certificate = model.certify(time_limit=1e-3)
+    assert not certificate.proved[12]
+    assert 0 <= certificate.lower_bound[12] < model.path_[12].objective
+    assert "No model of 12 features is better by more than" in model.summary()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda X, y: SparseRegressor(k=2).fit(X[:9], y[:9]), "more rows than columns"),
+        (lambda X, y: SparseRegressor(k=2).fit(np.column_stack([X, X[:, 0] + X[:, 1]]), y), "linearly independent"),
+        (lambda X, y: SparseRegressor(k=2, bounds=(0, None)).fit(X, y), "bounds"),
+        (lambda X, y: SparseRegressor(k=2, feature_groups=np.arange(12) // 2).fit(X, y), "feature_groups"),
+        (lambda X, y: SparseRegressor(k=2).fit(X, np.column_stack([y, X[:, 0]])), "one output"),
+        (lambda X, y: SparseRegressor(k=2, loss="huber").fit(X, y), "need a ridge"),
+        (lambda X, y: SparseClassifier(k=2).fit(X, y > 0), "need a ridge"),
+        (lambda X, y: SparseRegressor(k=2, loss="absolute_error", ridge=0.1).fit(X, y), "smooth losses"),
+        (lambda X, y: SparseClassifier(k=2, ridge=0.1).fit(X, np.digitize(y, [-10, 10])), "two classes"),
+    ],
+)
+def test_where_there_is_no_bound_it_says_why(make, words):
+    model = make(*integers())
+    certificate = model.certify()
+    assert words in certificate.reason
+    assert not certificate.proofs
+    assert words in model.summary()
+    with pytest.raises(ValueError, match=r"Nothing to draw"):
+        certificate.plot()
+
+
+def test_invalid_requests():
+    X, y = integers()
+    model = SparseRegressor(k=2).fit(X, y)
+    for bad in (0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="time_limit"):
+            model.certify(time_limit=bad)
+    with pytest.raises(ValueError, match="relative_gap"):
+        Exact(relative_gap=-0.1)
+    with pytest.raises(TypeError, match="relative_gap"):
+        Exact(relative_gap="0")
+
+
+def test_a_certificate_goes_through_files(tmp_path: Path):
+    X, y = integers()
+    model = SparseRegressor(k=4).fit(X, y)
+    model.save(tmp_path / "model.json")
+    loaded = pauca.load(tmp_path / "model.json")
+    assert loaded.certificate_.table() == model.certificate_.table()
+    assert loaded.summary() == model.summary()
+    with pytest.raises(ValueError, match="certify"):
+        loaded.certify()
+
+
+def test_copies_are_not_proved_to_be_better():
+    """With a ridge two copies of a column would lower the objective, but no search chooses them; nor does the proof."""
+    X, y = integers()
+    X = np.column_stack([X[:, 0], X])
+    model = SparseRegressor(k=3, ridge=1.0).fit(X, y)
+    assert model.certificate_.proved[3]
+    assert not {0, 1} <= set(model.support_.tolist())
+
+
+def test_the_pool_holds_all_models_near_the_best():
+    X, y = ar_problem(50, 10, 4, rho=0.9, snr=1.0, seed=4)
+    model = SparseRegressor(k=4).fit(X, y)
+    values = {S: objective(X, y, S) for S in itertools.combinations(range(10), 4)}
+    for within in (0.0, 0.02, 0.2):
+        pool = model.pool(within)
+        near = {S for S, value in values.items() if value <= min(values.values()) * (1 + within) * (1 + 1e-9)}
+        assert pool.complete
+        assert {tuple(sorted(int(name[1:]) for name in names)) for names in pool.supports} == near
+        assert pool.objectives == sorted(pool.objectives)
+        assert set(pool.common) == {f"x{j}" for j in range(10) if all(j in S for S in near)}
+        assert max(record["worse_by"] for record in pool.table()) <= within + 1e-9
+    with pytest.raises(ValueError, match="within"):
+        model.pool(-0.1)
+    with pytest.raises(ValueError, match="size 0"):
+        model.at(0).pool()
+    with pytest.raises(ValueError, match="no lower bound"):
+        SparseRegressor(k=2, loss="huber").fit(X, y).pool()
+
+
+def test_the_command_line_certifies(tmp_path: Path, capsys):
+    from pauca.cli import main
+
+    X, y = integers()
+    rows = np.column_stack([X, y])
+    head = ",".join([*(f"c{j}" for j in range(X.shape[1])), "y"])
+    np.savetxt(tmp_path / "table.csv", rows, delimiter=",", header=head, comments="")
+    arguments = ["fit", str(tmp_path / "table.csv"), "--target", "y", "--k", "3", "--quiet"]
+    assert main([*arguments, "--method", "forward", "--certify", "5"]) == 0
+    assert "Proved to be the best of all 220 subsets of 3 features" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("always", [None, [7]])
+def test_wide_tables_are_bounded_over_all_columns(monkeypatch, always):
+    """With a limit far below the number of columns, roots are bounded by a working set; the answers are the same."""
+    from pauca.methods import proving
+    from pauca.relaxations import wide
+
+    X, y = ar_problem(50, 24, 4, rho=0.3, snr=5.0, seed=1)
+    best = SparseRegressor(k=4, ridge=0.3, always=always).fit(X, y)
+    monkeypatch.setattr(proving, "MOST_DENSE", 10)
+    monkeypatch.setattr(wide, "FIRST_COLUMNS", 5)
+    monkeypatch.setattr(wide, "ADDED_COLUMNS", 3)
+    forward = SparseRegressor(k=4, ridge=0.3, always=always, method="forward").fit(X, y)
+    certificate = forward.certify()
+    for k in range(1, 5):
+        assert certificate.proved[k]
+        assert forward.path_[k].objective == pytest.approx(best.path_[k].objective, rel=1e-8)
+        assert certificate.lower_bound[k] == pytest.approx(best.path_[k].objective, rel=2e-6)
+    assert "more rows than columns" in SparseRegressor(k=2).fit(X, y).certify().reason
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"always": [2], "never": [0]}])
+@pytest.mark.parametrize("name", ["log_loss", "poisson", "huber", "squared hinge"])
+def test_other_losses_with_a_ridge_against_enumeration(name, options):
+    kind, ridge = SMOOTH[name], 0.05
+    X, y = correlated(kind, n=40, d=6, rho=0.8, seed=2)
+    X = X / X.std(axis=0)
+    model = kind.estimator(k=4, ridge=ridge, method="forward", **options).fit(X, y)
+    certificate = model.certify(time_limit=None)
+    allowed = [j for j in range(6) if j not in options.get("never", [])]
+    for k in range(1, 5):
+        subsets = [S for S in itertools.combinations(allowed, k) if set(options.get("always", [])) <= set(S)]
+        center = options.get("fit_intercept", True)
+        best = min(refit(kind, X, y, S, ridge=ridge, center=center)[0] for S in subsets)
+        assert certificate.lower_bound[k] <= best * (1 + 1e-8)
+        assert certificate.proved[k]
+        assert model.path_[k].objective == pytest.approx(best, rel=2e-6)
+
+
+def test_a_callback_watches_the_gap_and_may_end_the_proof():
+    X, y = ar_problem(100, 50, 20, rho=0.95, snr=1.0, seed=2)
+    gaps = []
+
+    def watch(progress):
+        gaps.append(progress.relative_gap)
+        return len([gap for gap in gaps if gap is not None]) >= 3
+
+    model = SparseRegressor(k=8, method=Exact(), ridge=1e-4, callback=watch).fit(X, y)
+    seen = [gap for gap in gaps if gap is not None]
+    assert gaps[0] is None
+    assert seen == sorted(seen, reverse=True)
+    assert model.stop_ == "callback"
+    assert model.k_ == 8
+    assert 0 < model.certificate_.relative_gap[8] <= seen[0]
+
+
+def test_models_searched_with_another_ridge_are_not_proved():
+    X, y = integers()
+    model = SparseRegressor(k=2, ridge=0.1, search_ridge=0.2).fit(X, y)
+    assert not hasattr(model, "certificate_")
+    for question in (model.certify, model.pool):
+        with pytest.raises(ValueError, match=r"searched with ridge=0.2 and fitted with ridge=0.1"):
+            question()

@@ -1,0 +1,195 @@
+"""Bounds and trees against enumeration: no bound above the optimum, no wrong proof, whatever the columns are like."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pauca.constraints.units import Limits
+from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
+from pauca.relaxations.engine import Engine, compiled_engine
+from pauca.relaxations.perspective import IN, OUT, Quadratic, relax
+from pauca.relaxations.proof import SizeProof
+from pauca.relaxations.tree import Forest, Incumbent
+
+KINDS = ["plain", "copy", "nearly copy", "mixed", "rounded", "scaled", "ar"]
+
+
+def columns(rng, n, d, kind):
+    X = rng.standard_normal((n, d))
+    if kind == "copy":
+        X[:, 1] = X[:, 0]
+    elif kind == "nearly copy":
+        X[:, 1] = X[:, 0] + 10.0 ** -rng.integers(2, 9) * X[:, 1]
+    elif kind == "mixed":
+        X = X @ rng.standard_normal((d, d))
+    elif kind == "rounded":
+        X = np.round(X)
+    elif kind == "scaled":
+        X *= 10.0 ** rng.integers(-3, 4, d)
+    elif kind == "ar":
+        for j in range(1, d):
+            X[:, j] = 0.95 * X[:, j - 1] + 0.3 * X[:, j]
+    return X
+
+
+def random_problem(seed):
+    """A small problem in standardised coordinates, its rows (ridge included) and its penalty."""
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.integers(3, 11)), int(rng.choice([8, 15, 40]))
+    kind = KINDS[seed % len(KINDS)]
+    X = columns(rng, n, d, kind)
+    y = X[:, : min(3, d)] @ rng.standard_normal(min(3, d))
+    y = y + rng.choice([1e-6, 0.1, 1, 5]) * max(y.std(), 1e-9) * rng.standard_normal(n)
+    X, y = X - X.mean(axis=0), y - y.mean()
+    spread = np.sqrt(np.mean(X**2, axis=0))
+    usable = spread > 1e-12
+    X, spread = X[:, usable] / spread[usable], spread[usable]
+    ridge = float(rng.choice([0.0, 1e-12, 1e-8, 1e-5, 1e-3, 0.1])) if kind != "copy" else 1e-3
+    penalty = ridge / (spread**2 if kind == "scaled" else np.ones(len(spread)))
+    rows = np.vstack([X / np.sqrt(n), np.diag(np.sqrt(penalty))])
+    return rows, np.concatenate([y / np.sqrt(n), np.zeros(len(spread))]), penalty, n, rng
+
+
+def quadratic(rows, y):
+    return Quadratic(rows.T @ rows, rows.T @ y, 0.5 * float(y @ y))
+
+
+def value(rows, y, support):
+    Q = np.linalg.qr(rows[:, list(support)])[0]
+    rest = y - Q @ (Q.T @ y)
+    return 0.5 * float(rest @ rest)
+
+
+def optimum(rows, y, k, allowed=lambda S: True):
+    found = [(value(rows, y, S), S) for S in itertools.combinations(range(rows.shape[1]), k) if allowed(S)]
+    return min(found) if found else None
+
+
+def grown(problem, diagonal, incumbents, n, **options):
+    forest = Forest(problem, diagonal, incumbents, n_rows=n, **options)
+    forest.plant()
+    while forest.open:
+        forest.advance()
+    return forest
+
+
+def incumbents(problem, rng, sizes):
+    """Poor models to begin with: random ones."""
+    supports = {k: sorted(rng.choice(len(problem.slope), k, replace=False).tolist()) for k in sizes}
+    return [Incumbent(k, float(problem.values(np.array([S]))[0]), tuple(S)) for k, S in supports.items()]
+
+
+@pytest.mark.parametrize("seed", range(70))
+def test_trees_find_the_optimum_of_every_size_and_never_claim_more(seed):
+    rows, y, penalty, n, rng = random_problem(seed)
+    problem = quadratic(rows, y)
+    diagonal = base_diagonal(problem.hessian, penalty)
+    if diagonal is None:
+        assert np.linalg.eigvalsh(problem.hessian)[0] < 1e-12 * np.trace(problem.hessian)
+        return
+    if rounding_slack(problem, diagonal, n) > 1e-4 * problem.constant:
+        return
+    sizes = range(1, len(problem.slope))
+    forest = grown(problem, diagonal, incumbents(problem, rng, sizes), n)
+    for k in sizes:
+        tree, (best, _) = forest.trees[k], optimum(rows, y, k)
+        assert tree.lower_bound <= best + 1e-12 * problem.constant
+        assert value(rows, y, tree.support) <= best * (1 + 1e-8) + 2 * tree.slack + 1e-13 * problem.constant
+        proof = SizeProof(value(rows, y, tree.support), tree.lower_bound)
+        assert proof.proved or tree.slack > 1e-7 * best
+        winners = [S for S in itertools.combinations(sizes, k) if value(rows, y, S) <= best * (1 + 1e-10)]
+        assert all(set(tree.always_in) <= set(S) and not set(tree.never_in) & set(S) for S in winners)
+
+
+@pytest.mark.parametrize("seed", range(35))
+def test_any_point_gives_a_bound_at_any_node(seed):
+    """Bounds hold at nodes with columns in and out, before the relaxation is solved, and for improved diagonals."""
+    rows, y, penalty, n, rng = random_problem(seed)
+    problem = quadratic(rows, y)
+    m = len(problem.slope)
+    diagonal = base_diagonal(problem.hessian, penalty)
+    if diagonal is None or m < 5:
+        return
+    assert is_safe(problem.hessian, diagonal * (1 - 1e-6)) or np.array_equal(diagonal, penalty * (1 - 1e-12))
+    codes = np.zeros((1, m), dtype=np.int8)
+    codes[0, 0], codes[0, 1] = IN, OUT
+    k = int(rng.integers(2, m - 1))
+    left, never = np.array([k - 1]), np.full(1, np.inf)
+    found = relax(problem, diagonal[None], codes, left, never)
+    best = optimum(rows, y, k, lambda S: 0 in S and 1 not in S)[0]
+    slack = rounding_slack(problem, diagonal, n)
+    assert found.bound[0] <= best + slack
+    better, improved = improve(problem, diagonal[None], found.take(np.array([0])), left, never)
+    assert improved.bound[0] >= found.bound[0]
+    assert improved.bound[0] <= best + rounding_slack(problem, better[0], n)
+    kept = codes[0] != OUT
+    assert np.linalg.eigvalsh((problem.hessian - np.diag(better[0]))[np.ix_(kept, kept)])[0] >= -1e-12
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_limits_and_collections_against_enumeration(seed):
+    rows, y, _, n, rng = random_problem(7 * seed)  # plain columns
+    d = rows.shape[1]
+    rows, y = np.vstack([rows, np.sqrt(1e-3) * np.eye(d)]), np.append(y, np.zeros(d))
+    problem = quadratic(rows, y)
+    diagonal = base_diagonal(problem.hessian, np.full(d, 1e-3))
+    k = min(4, d - 1)
+    price = rng.integers(1, 4, d).astype(float)
+    limits = Limits(always=(0,), price=price, budget=9.0, kind=np.arange(d) // 2, most=1)
+    best = optimum(rows, y, k, limits.allows)
+    if best is not None:
+        start = next(S for S in itertools.combinations(range(d), k) if limits.allows(S))
+        forest = grown(problem, diagonal, [Incumbent(k, value(rows, y, start), start)], n, limits=limits)
+        assert forest.trees[k].support == best[1] or forest.trees[k].value == pytest.approx(best[0], rel=1e-8)
+    within = 0.2
+    best = optimum(rows, y, k)
+    tree = grown(problem, diagonal, [Incumbent(k, *best)], n, within=within).trees[k]
+    near = {S for S in itertools.combinations(range(d), k) if value(rows, y, S) <= best[0] * (1 + within) * (1 - 1e-9)}
+    assert near <= {S for S, v in tree.collected.items() if v <= tree.cut}
+    assert all(v == pytest.approx(value(rows, y, S), rel=1e-6, abs=1e-9) for S, v in tree.collected.items())
+
+
+def test_each_size_has_a_tree_of_its_own():
+    """Alone or beside others, a size has the same nodes and the same proof."""
+    rows, y, penalty, n, rng = random_problem(6)
+    problem = quadratic(rows, y)
+    diagonal = base_diagonal(problem.hessian, penalty)
+    models = incumbents(problem, rng, range(1, len(problem.slope)))
+    together = grown(problem, diagonal, models, n).trees
+    for one in models:
+        alone = grown(problem, diagonal, [one], n).trees[one.size]
+        other = together[one.size]
+        assert (alone.nodes, alone.support) == (other.nodes, other.support)
+        assert alone.lower_bound == pytest.approx(other.lower_bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_compiled_code_does_the_same(seed):
+    """The same relaxations, estimates and pairs as NumPy finds."""
+    rows, y, penalty, n, _ = random_problem(seed)
+    problem = quadratic(rows, y)
+    m = len(problem.slope)
+    diagonal = base_diagonal(problem.hessian, penalty)
+    if diagonal is None or m < 5 or rounding_slack(problem, diagonal, n) > 1e-8 * problem.constant:
+        return
+    codes = np.zeros((3, m), dtype=np.int8)
+    codes[1, 0], codes[2, 1] = IN, OUT
+    left = np.array([2, 2, 3])
+    plain, compiled = Engine(), compiled_engine()
+    one, other = (
+        engine.relax(problem, np.tile(diagonal, (3, 1)), codes, left, np.full(3, np.inf))
+        for engine in (plain, compiled)
+    )
+    np.testing.assert_allclose(other.bound, one.bound, atol=1e-9 * problem.constant)
+    np.testing.assert_array_equal(other.pieces, one.pieces)
+    tiled = np.tile(diagonal, (3, 1))
+    np.testing.assert_allclose(
+        compiled.removal_estimates(problem, tiled, one), plain.removal_estimates(problem, tiled, one), atol=1e-8
+    )
+    pairs = [
+        list(engine.completions(problem, np.array([0]), np.arange(1, m), 2, np.inf, every=False))
+        for engine in (plain, compiled)
+    ]
+    assert pairs[0][0][1] == pairs[1][0][1]
+    assert pairs[0][0][0] == pytest.approx(pairs[1][0][0], abs=1e-9 * problem.constant)
