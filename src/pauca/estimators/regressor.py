@@ -180,7 +180,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
         Why the search ended; ``stop_.message`` says it in words.
     certificate_ : Certificate
         What is proved of the models, where lower bounds were computed: after a fit of squared error on at most 40
-        columns, with the method ``Exact``, or after ``certify()``.
+        columns (unless its ridge was chosen and differs from that of the search), with the method ``Exact``, or after
+        ``certify()``.
     path_ : Path
         The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
     n_features_in_ : int

@@ -72,9 +72,8 @@ def rounding_slack(problem: Quadratic, diagonal: np.ndarray, n_rows: int) -> flo
     """What rounding of H and of all that is computed from it can add to a bound.
 
     An error of size ``delta`` in H, relative to its diagonal, changes the value of a model by at most
-    ``delta max(H_jj w_j^2)``, where ``D w^2`` is at most twice the constant. Without this slack 5 of 12,000 small
-    problems with a ridge of 1e-12 and columns alike to 1e-8 had a bound above the optimum, by at most 2e-6 of the
-    constant.
+    ``delta max(H_jj w_j^2)``, where ``D w^2`` is at most twice the constant. Without it two prototypes had 2 and 3
+    bounds above the optimum in 6,000 small problems, all with a ridge of 1e-12 and columns alike to 1e-8.
     """
     delta = rounding_share(len(diagonal), n_rows)
     return float(delta * problem.constant * np.max(np.diag(problem.hessian) / diagonal, initial=1.0))

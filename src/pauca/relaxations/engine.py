@@ -13,7 +13,7 @@ from pauca.relaxations.perspective import Quadratic, Relaxed
 
 
 class Engine:
-    """Vectorised over the nodes of a batch: no compiling, and some ten times slower on large trees."""
+    """Vectorised over the nodes of a batch: no compiling, and three to six times slower on large trees."""
 
     def relax(
         self,
