@@ -28,6 +28,10 @@ def test_operations(form, center, weighted):
     np.testing.assert_allclose(design.spread, np.sqrt(v @ (X - design.mean) ** 2), rtol=1e-12)
     t = y - v @ y if center else y
     np.testing.assert_allclose(design.correlate(y), Z.T @ (v * t), rtol=1e-10, atol=1e-12)
+    announced = make_design(DESIGNS[form](X), v, center=center, target=y)
+    for asked in (y, y**2, y):
+        np.testing.assert_allclose(announced.correlate(asked), design.correlate(asked), rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(announced.spread, design.spread)
     np.testing.assert_allclose(design.gram([3, 0, 7]), (Z.T @ (v[:, None] * Z))[[3, 0, 7]], atol=1e-13)
     blocks = list(design.blocks([2, 9]))
     np.testing.assert_allclose(np.vstack([b for _, b in blocks]), Z[:, [2, 9]], atol=1e-12)
@@ -44,12 +48,13 @@ def test_many_blocks_give_the_same_products(form, monkeypatch):
     X, y = integers()
     v = np.full(60, 1 / 60)
     whole = make_design(DESIGNS[form](X), v, center=True)
-    monkeypatch.setattr("pauca.design.dense.MOMENT_BLOCK_NUMBERS", 50)
+    for name in ("MOMENT_BLOCK_NUMBERS", "ONE_PASS_NUMBERS"):
+        monkeypatch.setattr(f"pauca.design.dense.{name}", 50)
     monkeypatch.setattr("pauca.design.sparse.DENSE_NUMBERS", 50)
     for name in ("GATHERED_NUMBERS", "WIDE_NUMBERS"):
         monkeypatch.setattr(f"pauca.design.dense.{name}", 50)
         monkeypatch.setattr(f"pauca.design.sparse.{name}", 50)
-    parts = make_design(DESIGNS[form](X), v, center=True)
+    parts = make_design(DESIGNS[form](X), v, center=True, target=y)
     assert len(list(parts.blocks([1, 2]))) == 3
     np.testing.assert_allclose(parts.spread, whole.spread, rtol=1e-12)
     np.testing.assert_allclose(parts.gram([1, 5]), whole.gram([1, 5]), atol=1e-13)

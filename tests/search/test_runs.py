@@ -170,7 +170,7 @@ def test_ctrl_c_in_the_middle_of_a_move(hard, monkeypatch):
     """The history knows only whole moves: the half-made one is not in it."""
     from pauca.solvers.factorisation import InverseFactor
 
-    append, calls = InverseFactor.append, []
+    append, calls = InverseFactor.appended, []
 
     def interrupted(self, *args):
         calls.append(1)
@@ -178,7 +178,7 @@ def test_ctrl_c_in_the_middle_of_a_move(hard, monkeypatch):
             raise KeyboardInterrupt
         return append(self, *args)
 
-    monkeypatch.setattr(InverseFactor, "append", interrupted)
+    monkeypatch.setattr(InverseFactor, "appended", interrupted)
     with pytest.warns(PaucaWarning, match="interrupted; the models up to size 3 were kept"):
         model = SparseRegressor(k=10, method="forward").fit(*hard)
     monkeypatch.undo()

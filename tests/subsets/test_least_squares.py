@@ -127,19 +127,50 @@ def test_a_copy_goes_its_own_way():
     assert twin.value == pytest.approx(Q([5, 8]), rel=1e-12)
 
 
+@pytest.mark.parametrize("kept_bytes", [1 << 26, 2000])
+@pytest.mark.parametrize("ridge", [0.0, 3.0])
+def test_subsets_that_share_kept_models_do_not_disturb_each_other(ridge, kept_bytes, monkeypatch):
+    monkeypatch.setattr("pauca.subsets.least_squares.KEPT_BYTES", kept_bytes)
+    X, y = integers()
+    first, Q = make_subset(X, y, ridge, True, True)
+    rng = np.random.default_rng(1)
+    subsets = [first, first.restarted(), first.restarted()]
+
+    def move(subset, ask):
+        if ask:
+            subset.best_addition("refit")
+        if subset.size > 5 or (subset.size and rng.random() < 0.3):
+            subset.drop(int(rng.choice(subset.support)))
+        else:  # few features, so that subsets often come to the same models
+            subset.add(int(rng.choice([j for j in range(8) if j not in subset.support])))
+
+    for turn in range(120):
+        subset = subsets[rng.integers(len(subsets))]
+        move(subset, turn % 3)
+        with subset.trial():
+            move(subset, turn % 2)
+        if turn % 10 == 0:
+            subsets[rng.integers(1, 3)] = subset.copy()
+        for one in subsets:
+            S = one.support
+            assert one.value == pytest.approx(Q(S), rel=1e-10)
+            assert one.snapshot().support == tuple(S)
+            assert one.decrease(9) == pytest.approx(Q(S) - Q([*S, 9]), rel=1e-8)
+
+
 def test_inverse_factor_appends_and_deletes():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((30, 12))
     H = A.T @ A
     factor, order = InverseFactor(), []
     for j in (5, 2, 9, 0, 7, 11):
-        weights, schur = factor.append(H[order, j], H[j, j], 0.0)
+        factor, weights, schur = factor.appended(H[order, j], H[j, j], 0.0)
         if order:
             np.testing.assert_allclose(weights, np.linalg.solve(H[np.ix_(order, order)], H[order, j]), rtol=1e-9)
             assert schur == pytest.approx(H[j, j] - H[order, j] @ weights)
         order.append(j)
     for position in (2, 4, 0):
-        factor.delete(position)
+        factor = factor.without(position)
         del order[position]
         inverse = np.linalg.inv(H[np.ix_(order, order)])
         np.testing.assert_allclose(factor.inverse(), inverse, rtol=1e-8, atol=1e-12)

@@ -353,12 +353,13 @@ def test_zero_cost_is_the_increase_before_refitting(name, ridge, center, weighte
     weights = np.arange(60) % 4.0 if weighted else None
     kind = LOSSES[name]
     model = kind.estimator(k=3, always=[1, 4, 6], ridge=ridge, fit_intercept=center).fit(X, y, weights)
-    smooth, v = kind.tuned(y, weights, center=center)[1], shares(weights, 60)
+    loss, smooth = kind.tuned(y, weights, center=center)
+    v, measured = shares(weights, 60), loss if name in PIECEWISE and not ridge else smooth
 
     def Q(coef):
         mean = v @ X if center else np.zeros(7)
         a = coef @ (X - mean).T + (scores(model, X) - np.atleast_2d(model.coef_) @ (X - mean).T)
-        return np.sum(smooth.value(kind.coded(y), a) @ v) + ridge / 2 * np.sum(coef**2)
+        return np.sum(measured.value(kind.coded(y), a) @ v) + ridge / 2 * np.sum(coef**2)
 
     coef = np.atleast_2d(model.coef_)
     # Columns are centred where there is an intercept: without a coefficient the mean score is as it was.

@@ -328,6 +328,8 @@ def parse_groups(
 
 def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | None) -> None:
     """Raise an error if one of the columns that are always in depends linearly on those before it."""
+    if not len(columns):
+        return
     z = design.columns(columns) * np.sqrt(design.weights)
     triangle: np.ndarray = np.linalg.qr(z.T, mode="r")  # type: ignore[assignment]
     left = np.zeros(len(columns))

@@ -16,11 +16,15 @@ from pauca.design.sparse import SparseDesign
 __all__ = ["DenseDesign", "Design", "SparseDesign", "designs_of_folds", "make_design"]
 
 
-def make_design(X: Any, weights: np.ndarray, *, center: bool) -> Design:
-    """The design of a dense or sparse (CSC, CSR) matrix; ``weights`` must sum to one."""
+def make_design(X: Any, weights: np.ndarray, *, center: bool, target: np.ndarray | None = None) -> Design:
+    """The design of a dense or sparse (CSC, CSR) matrix; ``weights`` must sum to one.
+
+    With a ``target`` of shape (n,) that ``correlate`` will be asked for, the pass that finds the moments of dense
+    columns computes these products too.
+    """
     if issparse(X):
         return SparseDesign(X, weights, center=center)
-    return DenseDesign(X, weights, center=center)
+    return DenseDesign(X, weights, center=center, target=target)
 
 
 def designs_of_folds(X: Any, design: Design, folds: Sequence[np.ndarray], *, center: bool) -> list[Design] | None:

@@ -15,11 +15,14 @@ from pauca.threads import blas_threads
 # Moments take element-wise passes: their blocks should stay in the cache.
 MOMENT_BLOCK_NUMBERS = 1 << 17
 
+# Blocks of one pass for several sums: they stay in the cache while each sum reads them.
+ONE_PASS_NUMBERS = 1 << 18
+
 # The formula E[x^2] - E[x]^2 loses the digits of the ratio of its terms; above this one the columns are centred first.
 LARGEST_MOMENT_RATIO = 1e4
 
-# Rows for an estimate of correlations.
-SAMPLED_ROWS = 256
+# Rows for an estimate of correlations; of fewer rows all are taken.
+SAMPLED_ROWS = 2048
 
 
 class DenseDesign(StandardisedColumns):
@@ -30,17 +33,19 @@ class DenseDesign(StandardisedColumns):
     X is never changed, and every sum is in double precision.
     """
 
-    def __init__(self, X: np.ndarray, weights: np.ndarray, *, center: bool) -> None:
+    def __init__(self, X: np.ndarray, weights: np.ndarray, *, center: bool, target: np.ndarray | None = None) -> None:
         self.n_rows, self.n_features = X.shape
         self.nbytes = X.nbytes
         self._X = X
         self._uniform = bool(np.all(weights == weights[0]))
         readable = X.dtype == np.float64 and _blas_reads(X)
-        super().__init__(
-            *_moments(X, weights, center, plain=readable and (self._uniform or not X.flags.f_contiguous)),
-            weights,
-            center=center,
+        self._center, self.weights = center, weights
+        first = None if target is None else self._weighted(target)
+        mean, variance, product = _moments(
+            X, weights, center, first, plain=readable and (self._uniform or not X.flags.f_contiguous)
         )
+        self._known = None if first is None or product is None else (first, product)
+        super().__init__(mean, variance, weights, center=center)
         self._raw = readable and not self._means_dominate
         self._parts: tuple[RowParts, np.ndarray] | None = None
 
@@ -51,7 +56,9 @@ class DenseDesign(StandardisedColumns):
     def correlate(self, target: np.ndarray) -> np.ndarray:
         weighted = self._weighted(target)
         with self._threads(1):
-            if self._raw:
+            if self._raw and self._known is not None and np.array_equal(weighted, self._known[0]):
+                product = self._known[1].copy()
+            elif self._raw:
                 product = weighted @ self._X
             else:
                 product = sum(weighted[rows] @ self._all_columns(rows) for rows in self._wide_blocks())
@@ -124,6 +131,9 @@ class DenseDesign(StandardisedColumns):
             yield rows, self._all_columns(rows) @ coef - shift
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
+        if self.n_rows <= SAMPLED_ROWS:
+            block = self._standardised(slice(None), features)
+            return (block.T * self.weights) @ block
         rows = np.unique(np.linspace(0, self.n_rows - 1, SAMPLED_ROWS).astype(np.intp))
         block = self._standardised(rows, features)
         weights = self.weights[rows]
@@ -163,30 +173,46 @@ def _blas_reads(X: np.ndarray) -> bool:
     return bool(by_rows or by_columns)
 
 
-def _moments(X: np.ndarray, weights: np.ndarray, center: bool, plain: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Means and variances (second moments without centring), by the cheapest formula that keeps the digits."""
+def _moments(
+    X: np.ndarray, weights: np.ndarray, center: bool, first: np.ndarray | None, plain: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Means and variances (second moments without centring), by the cheapest formula that keeps the digits.
+
+    Where the formula is the ``plain`` one, the products of ``first`` with the columns come with them.
+    """
+    product = None
     if plain:
-        second = _weighted_squares(X, weights)
+        lines = [line for line in (weights if center else None, first) if line is not None]
+        second, products = _weighted_squares_and_products(X, weights, lines)
+        product = None if first is None else products[-1]
         if not center:
-            return np.zeros(X.shape[1]), second
-        mean = weights @ X
+            return np.zeros(X.shape[1]), second, product
+        mean = products[0]
         square = mean * mean
         second -= square
         if np.all(square <= LARGEST_MOMENT_RATIO * second):
-            return mean, second
+            return mean, second, product
+    by_storage = _moments_by_columns if X.flags.f_contiguous else _moments_by_rows
+    return *by_storage(X, weights, center), product
+
+
+def _weighted_squares_and_products(
+    X: np.ndarray, weights: np.ndarray, lines: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted sums of squares of the columns, shape (d,), and products of ``lines`` with them: one pass over X."""
+    n_rows, n_features = X.shape
+    squares, products = np.zeros(n_features), np.zeros((len(lines), n_features))
+    uniform = bool(np.all(weights == weights[0]))
     if X.flags.f_contiguous:
-        return _moments_by_columns(X, weights, center)
-    return _moments_by_rows(X, weights, center)
-
-
-def _weighted_squares(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Sums of squares of the columns."""
-    if np.all(weights == weights[0]):
-        return weights[0] * np.einsum("ij,ij->j", X, X)
-    squares = np.zeros(X.shape[1])
-    for rows in row_blocks(X.shape[0], X.shape[1], MOMENT_BLOCK_NUMBERS):
-        squares += weights[rows] @ (X[rows] * X[rows])
-    return squares
+        blocks = [(slice(None), columns) for columns in row_blocks(n_features, n_rows, ONE_PASS_NUMBERS)]
+    else:
+        blocks = [(rows, slice(None)) for rows in row_blocks(n_rows, n_features, ONE_PASS_NUMBERS)]
+    for rows, columns in blocks:
+        block = X[rows, columns]
+        squares[columns] += np.einsum("ij,ij->j", block, block) if uniform else weights[rows] @ (block * block)
+        for product, line in zip(products, lines, strict=True):
+            product[columns] += line[rows] @ block
+    return squares * weights[0] if uniform else squares, products
 
 
 def _moments_by_rows(X: np.ndarray, weights: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:

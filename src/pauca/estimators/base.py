@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
-from pauca.design import Design, make_design
+from pauca.design import Design
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
@@ -33,7 +35,7 @@ from pauca.results.stability import Stability, count_choices, halves
 from pauca.search.driver import Budget, Goal
 from pauca.search.history import Move, Stop
 from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun, Target
+from pauca.search.problem import LinearProblem, SearchRun, Target, design_for
 from pauca.warnings import PaucaWarning
 
 
@@ -252,7 +254,7 @@ class SparseModel(FittedModel):
         names = getattr(self, "feature_names_in_", None)
         constraints = ConstraintParser(Columns(X.shape[1], names), **settings.constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            design = make_design(X, weights, center=settings.fit_intercept)
+            design = design_for(X, target, weights, center=settings.fit_intercept)
         check_moments(self, design, X, names)
         problem = _make_problem(settings, X, target, weights, constraints, design)
         grid = self._grid(settings, problem, weights, design)
@@ -381,7 +383,8 @@ class SparseModel(FittedModel):
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
-        settings = SearchSettings.parse(type(self).__name__, self.get_params(deep=False))
+        parameters = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
+        settings = SearchSettings.parse(type(self).__name__, parameters)
         if settings.scoring is not None:
             scorer_for(self, settings.scoring)
         return settings
@@ -425,6 +428,12 @@ class SparseModel(FittedModel):
         grew = any(move[0] == "add" for move in self.path_.moves)
         went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
         return () if went_too_far else self.path_.moves
+
+
+@cache
+def _parameter_names(estimator: Callable[..., Any]) -> list[str]:
+    """The names of an estimator's parameters, read from its signature once: ``get_params`` does so each time."""
+    return list(signature(estimator).parameters)
 
 
 def _make_problem(

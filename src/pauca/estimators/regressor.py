@@ -195,8 +195,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
     variance. Ties go to the lowest index.
 
     Squared loss of one output has closed forms and is by far the fastest. "absolute_error" and "quantile" are minimised
-    through a smooth envelope, to within 1e-3 of the loss of the best constant; ``Quantile(0.9, accuracy=1e-5)`` asks
-    for more.
+    exactly where there is neither a ridge nor a bound. Elsewhere they are minimised through a smooth envelope, to
+    within 1e-3 of the loss of the best constant; ``Quantile(0.9, accuracy=1e-5)`` asks for more.
 
     With several outputs (y of two dimensions) all share one set of features, and the objective is the sum over outputs.
 

@@ -16,6 +16,16 @@ class Slopes(NamedTuple):
     curvature: np.ndarray
 
 
+class Lines(NamedTuple):
+    """A loss ``max(low r, high r)`` of residuals ``r = direction a - offset``."""
+
+    direction: np.ndarray | float
+    """1 or -1 for every row."""
+    offset: np.ndarray
+    low: float
+    high: float
+
+
 class Loss(ABC):
     """A convex loss ``L(y, a) >= 0`` of a target y and a linear score a.
 
@@ -55,6 +65,8 @@ class Loss(ABC):
     """Whether the infimum may lie at infinite scores, as with separable classes."""
     flat: ClassVar[bool] = False
     """Whether the curvature is zero over whole intervals, so that it says little about longer steps."""
+    has_lines: ClassVar[bool] = False
+    """Whether this is a piecewise linear loss, for which ``lines`` is implemented."""
     quadratic: ClassVar[bool] = False
     """Whether this is squared loss, for which there are closed forms."""
     link: ClassVar[str | None] = "identity"
@@ -137,6 +149,10 @@ class Loss(ABC):
         A smooth loss returns itself.
         """
         return self
+
+    def lines(self, y: np.ndarray) -> Lines | None:
+        """The two lines of every row of a piecewise linear loss; None for any other loss."""
+        return None
 
     def easier(self) -> Loss | None:
         """A smoother loss whose minimiser is a good warm start for this one; None if there is none."""

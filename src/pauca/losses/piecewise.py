@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from pauca.losses.base import Loss
+from pauca.losses.base import Lines, Loss
 from pauca.losses.classification import check_binary_target
 
 
@@ -31,7 +31,8 @@ MOST_WIDENINGS = 6
 class PiecewiseLinear(Loss):
     """``max(lowest r, highest r)`` of a residual ``r = direction a - offset``.
 
-    It is minimised through its Moreau envelope: with ``beta = lipschitz^2 / eps`` the envelope is smooth, lies below
+    Without ridge and bounds it is minimised exactly, from vertex to vertex. Elsewhere, and to rank candidates, it is
+    taken through its Moreau envelope: with ``beta = lipschitz^2 / eps`` the envelope is smooth, lies below
     the loss by at most ``eps / 2``, and its minimiser is within ``eps`` of the loss's own minimum, since refits are
     far more accurate than the other half. ``eps`` is ``accuracy`` times the loss of the best constant.
 
@@ -42,10 +43,11 @@ class PiecewiseLinear(Loss):
     ----------
     accuracy : float, default=1e-3
         How far the loss of a fitted model may be above the minimum on the same features, as a share of the loss of the
-        best constant.
+        best constant, where it is minimised through the envelope.
     """
 
     flat = True
+    has_lines = True
     lowest: float
     highest: float
 
@@ -85,6 +87,9 @@ class PiecewiseLinear(Loss):
     def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
         slope = t * self.direction(y)
         return np.where((slope >= self.lowest) & (slope <= self.highest), t * y, np.inf)
+
+    def lines(self, y: np.ndarray) -> Lines:
+        return Lines(self.direction(y), -self.residual(y, np.zeros_like(y)), self.lowest, self.highest)
 
     def smoothed(self, y: np.ndarray, weights: np.ndarray, *, center: bool) -> Loss:
         scores = [self.constant(output, weights) if center else 0.0 for output in y]

@@ -13,6 +13,11 @@ from pauca.search.driver import Goal, Method
 from pauca.search.history import History, Move, Stop, apply
 from pauca.subsets.base import RULES, Subset, is_lower
 
+# Detours of losses without closed forms go at least to this size. It costs little, as these sizes are needed anyway.
+# Otherwise features that help only together are missed: on the breast cancer data sizes 2 and 3 were 2 % and 6 % above
+# the best known.
+FAR_ENOUGH = 6
+
 
 @dataclass(frozen=True)
 class Exchange(GrowingMethod):
@@ -45,6 +50,7 @@ class Exchange(GrowingMethod):
         ``FoBa()`` and ``FoBa(rule="refit")`` as well.
     detour : int or None, default=None
         How many features a detour adds before it removes as many; 0 for no detours. None: 4 for squared loss, else 2.
+        For losses other than squared loss detours from sizes 1 to 3 go on to size 6.
     rule : {"objective", "gradient", "refit"}, default="refit"
         How candidates for an addition are ranked, as in ``Forward``.
 
@@ -117,7 +123,8 @@ class Exchange(GrowingMethod):
             if support and _is_new(support, subset, tried):
                 yield scout.model(support)
         if self.detour:
-            detour = _Detour(subset, self.detour, subset.size)
+            extra = self.detour if subset.closed_form else max(self.detour, FAR_ENOUGH - subset.size)
+            detour = _Detour(subset, extra, subset.size)
             if detour.allowed and _is_new(detour.support, subset, tried):
                 rival = detour.model()
                 if rival.size == subset.size:

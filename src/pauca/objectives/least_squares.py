@@ -19,8 +19,9 @@ KNOWN_ROWS_PER_PASS = 256
 # Designs this narrow get the whole Gram matrix in one pass.
 WHOLE_UP_TO = 4 * ROWS_PER_PASS
 
-# On data that fit in the cache, arithmetic takes all of the time, and rows computed in vain are not cheap.
+# On data that fit in the cache, arithmetic takes most of the time, and many rows computed in vain are not cheap.
 SMALL_BYTES = 1 << 20
+SMALL_ROWS_PER_PASS = 8
 
 # No pass computes more than this many bytes of rows, and the rows kept take at most the larger of twice as much and an
 # eighth of X.
@@ -37,7 +38,7 @@ class GramRows:
         self._design = design
         self._rows: dict[int, np.ndarray] = {}
         row_bytes = 8 * design.n_features
-        per_pass = ROWS_PER_PASS if design.nbytes > SMALL_BYTES else ROWS_PER_PASS // 8
+        per_pass = ROWS_PER_PASS if design.nbytes > SMALL_BYTES else SMALL_ROWS_PER_PASS
         self._per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, per_pass))
         self._known_per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, KNOWN_ROWS_PER_PASS))
         self._most_kept = max(4 * self._per_pass, max(2 * PASS_BYTES, design.nbytes // 8) // row_bytes)
@@ -112,6 +113,16 @@ def ridge_penalty(design: Design, ridge: float, *, standardize: bool) -> np.ndar
     return penalty
 
 
+def centred_target(y: np.ndarray, weights: np.ndarray, *, center: bool) -> tuple[float, np.ndarray]:
+    """The weighted mean of ``y`` (zero without ``center``), and what is left of y without it."""
+    if not center:
+        return 0.0, y - 0.0
+    mean = float(weights @ y)
+    target = y - mean
+    left = float(weights @ target)  # rounding of the mean
+    return mean + left, target - left
+
+
 @dataclass(frozen=True)
 class LeastSquares:
     """``Q(w) = (1/2) sum_i v_i (x_i w + b - y_i)^2 + (ridge/2) |w|^2`` with b minimised out.
@@ -144,11 +155,7 @@ class LeastSquares:
     ) -> LeastSquares:
         """The objective of a design and a target ``y`` of shape (n,)."""
         v = design.weights
-        intercept = float(v @ y) if center else 0.0
-        target = y - intercept
-        if center:
-            left = float(v @ target)
-            intercept, target = intercept + left, target - left
+        intercept, target = centred_target(y, v, center=center)
         value = 0.5 * float(v @ (target * target))
         if value <= 0.5 * (CONSTANT_TARGET_BELOW * intercept) ** 2:
             target, value = np.zeros_like(target), 0.0

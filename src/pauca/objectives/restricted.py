@@ -27,6 +27,8 @@ class WarmStart:
     """The scores of that point."""
     positions: np.ndarray | None = None
     """The positions of those coefficients."""
+    basis: np.ndarray | None = None
+    """Rows that may be at their kinks, of a piecewise linear loss: one line for every output."""
 
     def of_output(self, output: int) -> WarmStart:
         """The start for one of several outputs without a joint loss."""
@@ -38,6 +40,7 @@ class WarmStart:
             value=None if self.value is None else self.value / len(self.coef),
             hessian=None if self.hessian is None else self.hessian[here],
             hessian_scores=None if self.hessian_scores is None else self.hessian_scores[here],
+            basis=None if self.basis is None else self.basis[here],
         )
 
 
@@ -54,7 +57,7 @@ def warm_start_near(
     coef = np.zeros((len(minimum.coef), free + len(features)))
     coef[:, positions] = minimum.coef[:, old]
     if not curved:
-        return WarmStart(coef)
+        return WarmStart(coef, basis=minimum.basis)
     hessian = _part(minimum.hessian, old, old, minimum.coef.shape)
     if len(removed):
         change = _change_after_removal(

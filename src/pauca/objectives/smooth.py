@@ -13,9 +13,10 @@ from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
 from pauca.objectives.least_squares import ridge_penalty
+from pauca.objectives.piecewise import exact_minimum
 from pauca.objectives.restricted import Restricted, WarmStart
 from pauca.objectives.rows import Rows
-from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
+from pauca.solvers.newton import EXACT, Accuracy, Minimum, joined, minimise
 
 # Gains and values below this share of the empty model's value are rounding: Newton's method leaves about as much.
 ROUNDING_SHARE = 1e-12
@@ -95,6 +96,16 @@ class SmoothObjective:
             standardize,
         )
 
+    @property
+    def exact(self) -> bool:
+        """Whether refits are exact minima of a piecewise linear loss, and values are those of the loss itself."""
+        return self.loss.has_lines and not self.ridge and self.user_bounds is None
+
+    @property
+    def measured(self) -> Loss:
+        """The loss whose values fits have: the smooth one, or the user's where fits are exact."""
+        return self.loss if self.exact else self.smooth
+
     @cached_property
     def bounds(self) -> Bounds | None:
         """Lower and upper bounds in standardised coordinates, shape (d,) each."""
@@ -119,6 +130,24 @@ class SmoothObjective:
 
         Outputs without a joint loss are minimised one by one.
         """
+        if not self.exact:
+            return self._smooth_minimum(rows, columns, features, start, accuracy)
+        width = 1.0 / (self.smooth.smoothness or np.inf)
+        outputs = range(self.n_outputs)
+        found = [exact_minimum(self.loss, rows, output, columns, start.of_output(output), width) for output in outputs]
+        minima = [one for one in found if one is not None]
+        if len(minima) == len(found):
+            return joined(minima)
+        # The value is that of the loss itself, as of the fits that are exact.
+        rounded = self._smooth_minimum(rows, columns, features, start, accuracy)
+        return replace(
+            rounded, value=float(np.sum(self.loss.value(rows.y, rounded.scores) @ rows.weights)), promised=0.0
+        )
+
+    def _smooth_minimum(
+        self, rows: Rows, columns: np.ndarray, features: np.ndarray, start: WarmStart, accuracy: Accuracy
+    ) -> Minimum:
+        """The minimum of the smooth loss."""
         null_start = self._null_start(len(features))
         if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
             null_start = replace(null_start, value=float(np.sum(self._null_start_values)))
@@ -128,14 +157,7 @@ class SmoothObjective:
             problem = self.restricted(replace(rows, y=rows.y[output : output + 1]), columns, features)
             without = replace(null_start.of_output(output), value=value)
             minima.append(self._minimise(problem, self.smooth, start.of_output(output), without, accuracy))
-        return Minimum(
-            np.concatenate([one.coef for one in minima]),
-            np.concatenate([one.scores for one in minima]),
-            sum(one.value for one in minima),
-            np.concatenate([one.hessian for one in minima]),
-            all(one.converged for one in minima),
-            sum(one.promised for one in minima),
-        )
+        return joined(minima)
 
     def _minimise(
         self, problem: Restricted, loss: Loss, start: WarmStart, null_start: WarmStart, accuracy: Accuracy
@@ -252,6 +274,8 @@ class SmoothObjective:
 
     def reported(self, rows: Rows, minimum: Minimum, features: np.ndarray) -> float:
         """Q with the loss and the ridge that the user chose."""
+        if self.exact:
+            return minimum.value
         coef = minimum.coef[:, self.free :]
         loss = float(np.sum(self.loss.value(rows.y, minimum.scores) @ rows.weights))
         return loss + (0.5 * float(np.sum(self.penalty[features] * coef * coef)) if self.ridge else 0.0)

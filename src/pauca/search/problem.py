@@ -12,6 +12,7 @@ from pauca.constraints.units import Limits, Units
 from pauca.design import Design, make_design
 from pauca.losses import Loss
 from pauca.model import Model
+from pauca.objectives.least_squares import centred_target
 from pauca.search.driver import Budget, Goal, Method, run
 from pauca.search.history import History, Move, Stop
 from pauca.subsets import Subset, make_subset
@@ -26,6 +27,13 @@ class Target:
     """Shape (C, n), or (n,) for classes where all outputs share one loss."""
     loss: Loss
     n_outputs: int
+
+
+def design_for(X: Any, target: Target, weights: np.ndarray, *, center: bool) -> Design:
+    """The design of a search; where its first question is known, the first pass over X answers it too."""
+    closed_form = target.loss.quadratic and target.n_outputs == 1
+    first = centred_target(target.y[0], weights, center=center)[1] if closed_form else None
+    return make_design(X, weights, center=center, target=first)
 
 
 class Problem(Protocol):
@@ -73,7 +81,7 @@ class LinearProblem:
 
     def begin(self, weights: np.ndarray, design: Design | None = None) -> SearchRun:
         """A search that only sees rows with weight; X is shared, never copied."""
-        design = design or make_design(self.X, weights, center=self.center)
+        design = design or design_for(self.X, self.target, weights, center=self.center)
         limits = self.limits
         if limits.always:
             # What varies over all rows may be constant on some.

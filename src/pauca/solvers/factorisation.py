@@ -14,7 +14,7 @@ class InverseFactor:
     turns M by a Householder reflection that leaves the deleted coordinate in a single row. M need not stay
     triangular: no use of it requires that, and reflections are as stable as Cholesky's own rotations.
 
-    The array is replaced, never written to, so that copies may share it.
+    A factor never changes: each change makes a new one.
 
     All products are NumPy's. SciPy's LAPACK brings a second pool of BLAS threads, and two pools that wait for work by
     spinning make each other several times slower on calls as small as these.
@@ -53,8 +53,8 @@ class InverseFactor:
         """One column of ``H^-1``."""
         return self._root[:, position] @ self._root
 
-    def append(self, cross: np.ndarray, diagonal: float, least: float) -> tuple[np.ndarray, float]:
-        """Border H by one row; returns ``H^-1 cross`` and the Schur complement, which is held above ``least``."""
+    def appended(self, cross: np.ndarray, diagonal: float, least: float) -> tuple[InverseFactor, np.ndarray, float]:
+        """The factor of H bordered by one row, ``H^-1 cross``, and the Schur complement, at least ``least``."""
         k = self.size
         half = self._root @ cross
         weights = half @ self._root
@@ -64,18 +64,18 @@ class InverseFactor:
         root[:k, :k] = self._root
         root[k, :k] = -pivot * weights
         root[k, k] = pivot
-        self._root = root
-        return weights, schur
+        return InverseFactor(root), weights, schur
 
-    def delete(self, position: int) -> None:
-        """Drop row and column ``position`` of H."""
+    def without(self, position: int) -> InverseFactor:
+        """The factor of H without row and column ``position``."""
         # Reflect the deleted coordinate's column onto its last entry; the last row then holds all there is of it.
+        others = np.arange(self.size) != position
         normal = self._root[:, position].copy()
         length = np.sqrt(normal @ normal)
         normal[-1] += np.copysign(length, normal[-1])
-        across = (2.0 / (normal @ normal)) * (normal @ self._root)
-        root = self._root[:-1] - np.outer(normal[:-1], across)
-        self._root = np.delete(root, position, axis=1)
+        rest = self._root[:, others]
+        across = (2.0 / (normal @ normal)) * (normal @ rest)
+        return InverseFactor(rest[:-1] - normal[:-1, None] * across)
 
 
 # Each further damping is so many times as large.

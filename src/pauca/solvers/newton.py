@@ -115,6 +115,22 @@ class Minimum:
     """Whether the steps ended for want of anything to gain."""
     promised: float = 0.0
     """What one more step would gain by the Hessian, where the steps ended early."""
+    basis: np.ndarray | None = None
+    """For an exact minimum of a piecewise linear loss: rows of the data at their kinks, shape (C, q)."""
+
+
+def joined(minima: list[Minimum]) -> Minimum:
+    """The minimum of a sum of objectives, each of other coefficients."""
+    bases = [one.basis for one in minima if one.basis is not None]
+    return Minimum(
+        np.concatenate([one.coef for one in minima]),
+        np.concatenate([one.scores for one in minima]),
+        sum(one.value for one in minima),
+        np.concatenate([one.hessian for one in minima]),
+        all(one.converged for one in minima),
+        sum(one.promised for one in minima),
+        np.concatenate(bases) if len(bases) == len(minima) else None,
+    )
 
 
 def minimise(

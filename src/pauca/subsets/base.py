@@ -173,8 +173,8 @@ def first_largest(scores: np.ndarray) -> int:
 def first_smallest(costs: np.ndarray, support: list[int]) -> int:
     """Position of the smallest cost; of those that tie with it to rounding, that of the lowest feature."""
     least = costs.min()
-    tied = np.flatnonzero(costs <= least + TIED_WITHIN * abs(least))
-    return int(min(tied, key=lambda position: support[position]))
+    (tied,) = (costs <= least + TIED_WITHIN * abs(least)).nonzero()
+    return int(tied[0] if len(tied) == 1 else min(tied, key=lambda position: support[position]))
 
 
 def digest(arrays: Iterable[np.ndarray]) -> bytes:

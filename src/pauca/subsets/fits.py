@@ -202,7 +202,7 @@ class Fits:
 
     def value_at(self, fit: Fit, coef: np.ndarray) -> float:
         """The value at other coefficients on the same units."""
-        problem = self._restricted(self._solved(fit))
+        problem = self._restricted(self._solved(fit)).with_loss(self.objective.measured)
         return problem.value(coef, problem.scores(coef))
 
     def on_rows(self, fit: Fit) -> tuple[Rows, np.ndarray]:

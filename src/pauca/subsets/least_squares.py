@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +15,15 @@ from pauca.objectives import GramRows, LeastSquares
 from pauca.solvers.factorisation import InverseFactor
 from pauca.subsets.base import Swap, digest, first_largest, first_smallest, is_lower, require_memory
 from pauca.subsets.candidates import Candidates, best_exchange, best_replacements, greedy_order, highest_first
+from pauca.subsets.row_stack import RowStack
 from pauca.tolerances import DEPENDENT_BELOW, NEGLIGIBLE
 
 # Simulating the next steps takes a millisecond: more than a pass over data of fewer numbers than this.
 SIMULATE_ABOVE = 1 << 20
 POOL_FACTOR = 4
-LEAST_PREFETCHED = 7
+
+# Rows predicted beyond those that are still to come: some predictions are wrong, and a pass costs as much as nine rows.
+SPARE_PREDICTIONS = 4
 
 # A change of the coefficients is a rank-one step; rounding is taken out before it can build up.
 CHANGES_BEFORE_REFINING = 8
@@ -27,7 +31,37 @@ CHANGES_BEFORE_REFINING = 8
 # A filled subset holds the Gram matrix, its inverse factor, and what it takes to change them.
 FILLED_ARRAYS = 4
 
-SPARE_ROWS = 16
+# Models are kept for the searches that come to them again: as many as take so many bytes.
+KEPT_BYTES = 1 << 26
+
+CHANGING = ("support", "coef", "value", "_factor", "_rows", "_candidates", "_unrefined", "_answers", "_shared")
+"""What differs between models of one objective: replaced by every change, never written to."""
+
+
+class KeptModels:
+    """The models that subsets of one objective have come to last, by the features in the order of their additions.
+
+    Exchange, its scouts and its detours often add the same features one after the other, and none is added twice.
+    """
+
+    def __init__(self) -> None:
+        self._models: dict[tuple[int, ...], tuple[dict[str, Any], int]] = {}
+        self._bytes = 0
+
+    def get(self, support: tuple[int, ...]) -> dict[str, Any] | None:
+        """The attributes of the model on ``support``, if it is kept."""
+        found = self._models.pop(support, None)
+        if found is None:
+            return None
+        self._models[support] = found  # now the last to go
+        return found[0]
+
+    def keep(self, support: tuple[int, ...], model: dict[str, Any], n_bytes: int) -> None:
+        """Keep a model that takes so many bytes more; the oldest make room for it."""
+        self._bytes += n_bytes - self._models.pop(support, ({}, 0))[1]
+        self._models[support] = (model, n_bytes)
+        while self._bytes > KEPT_BYTES and len(self._models) > 1:
+            self._bytes -= self._models.pop(next(iter(self._models)))[1]
 
 
 class LeastSquaresSubset:
@@ -44,20 +78,25 @@ class LeastSquaresSubset:
 
     closed_form = True
 
-    def __init__(self, objective: LeastSquares, gram: GramRows, limits: Limits) -> None:
+    def __init__(self, objective: LeastSquares, gram: GramRows, limits: Limits, kept: KeptModels | None = None) -> None:
         self.objective = objective
         self.gram = gram
         self.limits = limits
+        self._kept = kept or KeptModels()
         self.support: list[int] = []
         self.coef = np.zeros(0)
         self.value = self.null_value = objective.null_value
         self.negligible = self.perfect_below = NEGLIGIBLE * self.null_value
         self.null = Snapshot((), self.coef, self.value, self.coef)
         self._factor = InverseFactor()
-        self._gram_rows = np.empty((SPARE_ROWS, objective.design.n_features))
+        self._rows = RowStack.empty(objective.design.n_features)
         self._candidates = Candidates(objective)
         self._unrefined = 0
+        self._answers: dict[str, Any] = {}
+        self._shared = False
+        """Whether another subset may hold the same arrays."""
         self._expected: int | None = None
+        self.__dict__.update(self._kept.get(()) or {})
         for feature in limits.always:
             self.add(feature)
 
@@ -77,13 +116,12 @@ class LeastSquaresSubset:
         """No answer takes long."""
 
     def best_addition(self, rule: str, slack: float | None = None) -> int | None:
-        scores = self._computed_candidates().scores(rule, self.value)
         if not self.limits.trivial:
-            gains = scores * np.abs(scores) if rule == "gradient" else scores
-            addable = self.limits.addable(self.support, len(scores))
-            scores = np.where(addable, self.limits.per_price(gains), -np.inf)
-        best = first_largest(scores)
-        return best if scores[best] > -np.inf else None
+            return self._find_addition(rule)
+        if rule not in self._answers:
+            self._answers[rule] = self._find_addition(rule)
+        found: int | None = self._answers[rule]
+        return found
 
     def decrease(self, feature: int) -> float:
         candidates = self._computed_candidates()
@@ -104,7 +142,8 @@ class LeastSquaresSubset:
             return None
         n_features = self.objective.design.n_features
         allowed = None if self.limits.trivial else self.limits.exchanges(self.support, n_features)
-        found = best_exchange(self._factor.inverse(), self._rows(), self.coef, self._computed_candidates(), allowed)
+        candidates = self._computed_candidates()
+        found = best_exchange(self._factor.inverse(), self._rows.array, self.coef, candidates, allowed)
         if found is None or not is_lower(self.value - found[2], self.value, self.negligible):
             return None
         position, into, decrease = found
@@ -114,63 +153,55 @@ class LeastSquaresSubset:
         usable = self.objective.design.usable
         allowed = self.limits.exchanges(self.support, len(usable)) & usable
         candidates = self._computed_candidates()
-        found = best_replacements(self._factor.inverse(), self._rows(), self.coef, candidates, allowed, count)
+        found = best_replacements(self._factor.inverse(), self._rows.array, self.coef, candidates, allowed, count)
         return {
             out: [Swap(out, into, decrease) for into, decrease in pairs]
             for out, pairs in zip(self.support, found, strict=True)
         }
 
     def add(self, feature: int) -> None:
-        row = self.gram.row(feature, self._likely_after)
-        cross = row[self.support]
-        candidates = self._candidates
-        curvature = candidates.curvature[feature]
-        slope = candidates.slope[feature] if candidates.computed else self.objective.slope[feature] - self.coef @ cross
-        weights, residual = self._factor.append(cross, curvature, DEPENDENT_BELOW * curvature)
-        step = slope / residual
-        if candidates.computed:
-            candidates.residual[feature] = -np.inf
-            candidates.update(row - weights @ self._rows(), -step, -1 / residual)
-        candidates.count_copies(row, 1)
-        self._store_row(row)
-        self.coef = np.concatenate((self.coef - step * weights, (step,)))
-        self.support.append(feature)
-        self.value -= 0.5 * slope * step
-        self._limit_rounding()
+        support = (*self.support, feature)
+        known = self._kept.get(support)
+        if known is not None:
+            self.__dict__.update(known)
+            return
+        self._append(feature)
+        self._keep()
 
     def drop(self, feature: int) -> None:
         position = self.support.index(feature)
         column = self._factor.inverse_column(position)
         own = column[position]
         slope = self.coef[position] / own
-        candidates = self._candidates
-        if candidates.computed:
-            direction = column @ self._rows()
-            # The dropped column becomes a candidate: from zero the update leads to its slope and residual.
-            candidates.slope[feature] = candidates.residual[feature] = 0.0
+        if self._candidates.computed:
+            direction = column @ self._rows.array
             direction[feature] = 1.0
-            candidates.update(direction, slope, 1 / own)
-        candidates.count_copies(self._gram_rows[position], -1)
+            self._candidates = self._candidates.updated(direction, slope, 1 / own)
+            # The dropped column becomes a candidate: from zero the update leads to its slope and residual.
+            self._candidates.assign(feature, slope, 1 / own)
+        self._candidates = self._candidates.with_copies(self._rows.array[position], -1)
         self.value += 0.5 * slope * self.coef[position]
         self.coef = np.delete(self.coef - slope * column, position)
-        self._factor.delete(position)
-        for later in range(position + 1, self.size):
-            self._gram_rows[later - 1] = self._gram_rows[later]
-        del self.support[position]
+        self._factor = self._factor.without(position)
+        self._rows = self._rows.without(position, in_place=not self._shared)
+        self.support = [other for other in self.support if other != feature]
+        self._answers, self._shared = {}, False
         self._limit_rounding()
 
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
-        support, coef, inverse = list(self.support), self.coef, self._factor.inverse()
+        coef, inverse = self.coef.copy(), self._factor.inverse()
+        support, places = list(self.support), list(range(self.size))
         removed: list[int] = []
         while (size is not None and len(support) > size) or not limits.allows(support):
-            position = _cheapest_position(coef * coef / np.diag(inverse), support, limits)
+            own = coef[places]
+            position = _cheapest_position(own * own / inverse.diagonal()[places], support, limits)
             if position is None:
                 break
-            column = inverse[:, position] / inverse[position, position]
-            keep = np.arange(len(support)) != position
-            coef = (coef - coef[position] * column)[keep]
-            inverse = (inverse - np.outer(column, inverse[position]))[keep][:, keep]
+            place = places.pop(position)
             removed.append(support.pop(position))
+            column = inverse[place] / inverse[place, place]
+            coef -= coef[place] * column
+            inverse -= column[:, None] * inverse[place]
         return removed
 
     def fill(self) -> None:
@@ -183,37 +214,35 @@ class LeastSquaresSubset:
             candidates = self._computed_candidates()
             if candidates.residual[j] > candidates.thresholds()[j]:
                 self.add(int(j))
-        self._candidates.discard()
+        self._candidates = self._candidates.discarded()
 
     def copy(self) -> LeastSquaresSubset:
-        other = copy(self)
-        other.support = list(self.support)
-        other._factor = copy(self._factor)
-        other._candidates = self._candidates.copy()
-        other._gram_rows = np.empty((self.size + SPARE_ROWS, self._gram_rows.shape[1]))
-        other._gram_rows[: self.size] = self._rows()
-        return other
+        self._shared = True
+        return copy(self)
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        # Gram rows of additions are stored behind those of the subset as it was: resetting its size discards them.
-        support, coef, value, unrefined = list(self.support), self.coef, self.value, self._unrefined
-        factor, candidates, limits = copy(self._factor), self._candidates.copy(), self.limits
-        self.limits = limits.relaxed()
+        self._shared = True
+        model, limits = self._model(), self.limits
+        if not limits.trivial:
+            self.limits = limits.relaxed()
         try:
             yield
         finally:
             self.limits = limits
-            self.support, self.coef, self.value, self._unrefined = support, coef, value, unrefined
-            self._factor, self._candidates = factor, candidates
+            self.__dict__.update(model)
 
     def restarted(self) -> LeastSquaresSubset:
-        other = LeastSquaresSubset(self.objective, self.gram, self.limits)
+        other = LeastSquaresSubset(self.objective, self.gram, self.limits, self._kept)
         other.expect(self._expected)
         return other
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(tuple(self.support), self.coef, self.value, self._factor.inverse_diagonal())
+        if "snapshot" not in self._answers:
+            diagonal = self._factor.inverse_diagonal()
+            self._answers["snapshot"] = Snapshot(tuple(self.support), self.coef, self.value, diagonal)
+        found: Snapshot = self._answers["snapshot"]
+        return found
 
     def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
         return self.objective.finish(snapshots, self.gram)
@@ -239,19 +268,51 @@ class LeastSquaresSubset:
         barred[self.support] = False
         return np.flatnonzero(barred & self.objective.design.usable)
 
-    def _rows(self) -> np.ndarray:
-        return self._gram_rows[: self.size]
+    def _model(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in CHANGING}
 
-    def _store_row(self, row: np.ndarray) -> None:
-        if self.size == len(self._gram_rows):
-            self._gram_rows = np.concatenate([self._gram_rows, np.empty_like(self._gram_rows)])
-        self._gram_rows[self.size] = row
+    def _keep(self) -> None:
+        self._shared = True
+        n_bytes = self._candidates.slope.nbytes + self._candidates.residual.nbytes + self._rows.own_bytes
+        self._kept.keep(tuple(self.support), self._model(), n_bytes)
+
+    def _append(self, feature: int) -> None:
+        """Add a feature by closed forms."""
+        row = self.gram.row(feature, self._likely_after)
+        cross = row[self.support]
+        candidates = self._candidates
+        curvature = candidates.curvature[feature]
+        slope = candidates.slope[feature] if candidates.computed else self.objective.slope[feature] - self.coef @ cross
+        self._factor, weights, residual = self._factor.appended(cross, curvature, DEPENDENT_BELOW * curvature)
+        step = slope / residual
+        if candidates.computed:
+            candidates = candidates.updated(row - weights @ self._rows.array, -step, -1 / residual)
+            candidates.assign(feature, 0.0, -np.inf)
+        self._candidates = candidates.with_copies(row, 1)
+        self._rows = self._rows.appended(row)
+        self.coef = np.concatenate((self.coef - step * weights, (step,)))
+        self.support = [*self.support, feature]
+        self.value -= 0.5 * slope * step
+        self._answers = {}
+        self._limit_rounding()
+
+    def _find_addition(self, rule: str) -> int | None:
+        scores = self._computed_candidates().scores(rule, self.value)
+        if not self.limits.trivial:
+            gains = scores * np.abs(scores) if rule == "gradient" else scores
+            addable = self.limits.addable(self.support, len(scores))
+            scores = np.where(addable, self.limits.per_price(gains), -np.inf)
+        best = first_largest(scores)
+        return best if scores[best] > -np.inf else None
 
     def _computed_candidates(self) -> Candidates:
         if not self._candidates.computed:
-            rows = self._rows()
-            self._candidates.compute(self.coef, rows, self._factor.half_solve(rows), self.support)
+            rows = self._rows.array
+            self._candidates = self._candidates.computed_from(
+                self.coef, rows, self._factor.half_solve(rows), self.support
+            )
             self._use_residuals()
+            self._keep()
         return self._candidates
 
     def _limit_rounding(self) -> None:
@@ -272,7 +333,7 @@ class LeastSquaresSubset:
         if self.objective.little_left(self.value):
             return
         slope = self.objective.slope[self.support]
-        own = self._rows()[:, self.support]
+        own = self._rows.array[:, self.support]
         penalty = self.objective.penalty[self.support]
         curved = own @ self.coef + penalty * self.coef
         step = self._factor.solve(slope - curved)
@@ -297,7 +358,7 @@ class LeastSquaresSubset:
         self.value = 0.5 * max(float(value), 0.0)
         self.coef = self.coef + step
         if self._candidates.computed:
-            self._candidates.slope = slope - step @ self._rows()
+            self._candidates = self._candidates.with_slope(slope - step @ self._rows.array)
 
     def _fill_at_once(self, usable: np.ndarray, rows: np.ndarray) -> bool:
         """Add all usable columns by one factorisation if they are independent; returns whether they are."""
@@ -312,7 +373,7 @@ class LeastSquaresSubset:
         # 1 / A_jj is what all the others leave of column j.
         if np.any(self._candidates.thresholds()[usable] * factor.inverse_diagonal() >= 1):
             return False
-        self._factor, self._gram_rows = factor, rows
+        self._factor, self._rows, self._shared = factor, RowStack.holding(rows), False
         self.support = [int(j) for j in usable]
         self.coef = factor.solve(self.objective.slope[usable])
         self.value = self.null_value - 0.5 * float(self.coef @ self.objective.slope[usable])
@@ -323,8 +384,7 @@ class LeastSquaresSubset:
     def _likely_after(self, feature: int, count: int) -> np.ndarray:
         """Features whose Gram rows are likely to be needed next: ``feature`` itself and up to ``count`` others."""
         if self._expected is not None:
-            # Twice as many as are still to come: some predictions are wrong.
-            count = min(count, max(LEAST_PREFETCHED, 2 * (self._expected - self.size)))
+            count = min(count, max(0, self._expected - self.size) + SPARE_PREDICTIONS)
         candidates = self._computed_candidates()
         scores = candidates.scores("refit", self.value)
         scores[self.gram.known()] = -np.inf
@@ -333,7 +393,7 @@ class LeastSquaresSubset:
         if design.n_rows * design.n_features < SIMULATE_ABOVE:
             return highest_first(scores, count + 1)
         pool = highest_first(scores, POOL_FACTOR * count)
-        half = self._factor.half_solve(self._rows()[:, pool])
+        half = self._factor.half_solve(self._rows.array[:, pool])
         left = design.sample_gram(pool) - half.T @ half
         return pool[greedy_order(candidates.slope[pool], candidates.residual[pool], left, count + 1)]
 
