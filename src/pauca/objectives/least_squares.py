@@ -103,16 +103,6 @@ REFINED_BELOW = 1e-9
 MOST_REFINEMENTS = 4
 
 
-def ridge_penalty(design: Design, ridge: float, *, standardize: bool) -> np.ndarray:
-    """The ridge in standardised coordinates, shape (d,): ``ridge / spread_j^2``, or ``ridge`` itself."""
-    if standardize:
-        return np.where(design.usable, float(ridge), 0.0)
-    penalty = np.zeros(design.n_features)
-    with np.errstate(over="ignore"):
-        np.divide(ridge, design.spread**2, out=penalty, where=design.usable)
-    return penalty
-
-
 def centred_target(y: np.ndarray, weights: np.ndarray, *, center: bool) -> tuple[float, np.ndarray]:
     """The weighted mean of ``y`` (zero without ``center``), and what is left of y without it."""
     if not center:
@@ -121,6 +111,16 @@ def centred_target(y: np.ndarray, weights: np.ndarray, *, center: bool) -> tuple
     target = y - mean
     left = float(weights @ target)  # rounding of the mean
     return mean + left, target - left
+
+
+def ridge_penalty(design: Design, ridge: float, *, standardize: bool) -> np.ndarray:
+    """The ridge in standardised coordinates, shape (d,): ``ridge / spread_j^2``, or ``ridge`` itself."""
+    if standardize:
+        return np.where(design.usable, float(ridge), 0.0)
+    penalty = np.zeros(design.n_features)
+    with np.errstate(over="ignore"):
+        np.divide(ridge, design.spread**2, out=penalty, where=design.usable)
+    return penalty
 
 
 @dataclass(frozen=True)
