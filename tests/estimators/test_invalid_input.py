@@ -73,7 +73,7 @@ def test_texts_are_refused_in_a_few_words(data, form):
         ({"ridge": 10**400}, ValueError, "'ridge' parameter.*Got inf"),
         ({"tol": -1e-3}, ValueError, "'tol' parameter"),
         ({"time_limit": 0}, ValueError, "'time_limit' parameter"),
-        ({"method": "lasso"}, ValueError, "method must be one of 'backward', 'exchange', 'foba', 'forward'"),
+        ({"method": "lasso"}, ValueError, "method must be one of 'backward', 'exact', 'exchange', 'foba'"),
         ({"method": FoBa}, ValueError, "method must be one of"),
         ({"fit_intercept": "no"}, TypeError, "'fit_intercept' parameter of SparseRegressor must be a bool"),
         ({"warm_start": 1}, TypeError, "'warm_start' parameter"),

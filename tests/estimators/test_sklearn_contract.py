@@ -20,8 +20,8 @@ from pauca.methods import FoBa
 
 
 def weights_are_not_repetitions(estimator):
-    """Standard errors are over rows, and a row of weight two is one row: what is chosen may differ from two rows."""
-    if getattr(estimator, "k", None) != "auto" and getattr(estimator, "radius", None) != "auto":
+    """Where a size is chosen, a row of weight two is one row of the paired errors, and here that changes the choice."""
+    if not isinstance(estimator, SparseClassifier) or estimator.k != "auto":
         return {}
     kinds = ("dense", "sparse")
     return {f"check_sample_weight_equivalence_on_{kind}_data": "standard errors are over rows" for kind in kinds}
