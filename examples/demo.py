@@ -43,7 +43,7 @@ def main() -> None:
     print(f"The plot of the path is in {file}")
 
     page = OUTPUT / "report.html"
-    chosen = SparseRegressor(k=range(11)).fit(X_train, y_train)
+    chosen = SparseRegressor().fit(X_train, y_train)
     chosen.report(page, title="Progression of diabetes after one year")
     print(f"A report for readers without Python is in {page}: open it in a browser")
 

@@ -49,7 +49,7 @@ class L1Regressor(RegressionMixin, L1Model):
         that is valid for the data, and an envelope that leaves half of the gap to the steps.
     gap_tol : float or None, default=None
         The gap to reach in units of the objective, instead of ``tol``.
-    stopping : {"bound", "gap"}, default="bound"
+    stopping : str, default="bound"
         "bound" ends the search by the best model and the best proof of all steps; "gap", as the papers do, by the gap
         of the current step, whose model is the answer.
     cv : int, splitter, iterable or None, default=None
