@@ -20,7 +20,7 @@ from pauca.methods import FoBa
 
 
 def weights_are_repetitions(estimator):
-    """Not where something is chosen by paired errors: there a row of weight two is one row, and the choice may differ."""
+    """Not where something is chosen by paired errors: there a row of weight two is one row."""
     return "auto" not in {getattr(estimator, "k", None), getattr(estimator, "radius", None)}
 
 
