@@ -21,9 +21,12 @@ from pauca.design import Design
 from pauca.estimators.certify import ProvingMixin, certificate_of, prove_fit
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
+from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
+from pauca.losses import Loss
 from pauca.losses.checks import check_loss
+from pauca.losses.offset import without_offset
 from pauca.methods.exact import Exact
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import make_folds
@@ -127,6 +130,14 @@ class SparseModel(ProvingMixin, FittedModel):
     _fit_data: FitData | None
     ridge_: float
     search_ridge_: float
+
+    @property
+    def loss_(self) -> Loss:
+        """The loss with all its parameters set; not kept in files."""
+        data = getattr(self, "_fit_data", None)
+        if data is None:
+            raise AttributeError("loss_ goes with the data of a fit, which are not kept in files or pickles.")
+        return without_offset(data.problem.measure)
 
     def at(self, size: int, ridge: str | None = None) -> Self:
         """The fitted model of another size, without a new search.
@@ -270,6 +281,19 @@ class SparseModel(ProvingMixin, FittedModel):
         left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
         if found.ridge == found.search_ridge:  # else they are best, if at all, for another objective than their own
             prove_fit(settings.method, found.run, left, size_was_chosen=found.choice is not None)
+        if target.loss.has_estimated:
+            assert found.run.history is not None
+            problem, run = estimate_parameters(
+                problem,
+                found.run,
+                found.answer,
+                ridge=found.ridge,
+                search_ridge=found.search_ridge,
+                weights=weights,
+                goal=settings.goal(max(found.run.history.best)),
+                budget=settings.run_budget,
+            )
+            found = replace(found, run=run)
         self.path_ = self._make_path(found, problem, names)
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
         self._set_size(found.answer)

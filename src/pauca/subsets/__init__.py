@@ -46,6 +46,8 @@ def make_subset(
         bounds=bounds,
         standardize=standardize,
     )
+    if objective.null_value == np.inf:
+        raise ValueError(f"The loss {loss!r} is infinite at the best constant. Fit with an intercept.")
     if not objective.null_value >= 0:
         raise ValueError(
             f"The loss {loss!r} has the value {objective.null_value:g} at the best constant; a loss must be a number "
