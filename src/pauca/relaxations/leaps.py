@@ -150,9 +150,7 @@ def _children(nodes: Nodes, diagonal: np.ndarray, sought: np.ndarray) -> Nodes:
     kept_in, kept_out = (np.flatnonzero(side.live.any(axis=1)) for side in (into, out))
     blocks = [
         _without(nodes.inverse[kept_in], branch[kept_in]),
-        _without(
-            nodes.inverse[kept_out] - line[kept_out][:, :, None] * share[kept_out][:, None, :], branch[kept_out]
-        ),
+        _without(nodes.inverse[kept_out] - line[kept_out][:, :, None] * share[kept_out][:, None, :], branch[kept_out]),
     ]
     parts = [[part[rows] for part in vars(side).values()] for side, rows in ((into, kept_in), (out, kept_out))]
     joined = Nodes(*(np.concatenate(pair) for pair in zip(*parts, strict=True)))

@@ -144,9 +144,7 @@ class Certificate:
     @property
     def _searched(self) -> str:
         """What the sentence is about, where the models have another ridge."""
-        return (
-            "" if self.search_ridge is None else f" at ridge {self.search_ridge:.3g}, the ridge of the search"
-        )
+        return "" if self.search_ridge is None else f" at ridge {self.search_ridge:.3g}, the ridge of the search"
 
     def table(self) -> list[dict[str, Any]]:
         """The certificate as a list of records, one per size.
