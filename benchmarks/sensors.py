@@ -19,7 +19,7 @@ from pauca import PaucaWarning, Progress, SparseTagger
 from pauca.crf.inference import ChainInference
 from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
-from pauca.custom.fits import Fits
+from pauca.custom.fit_cache import FitCache
 from pauca.custom.objective import CustomProblem
 
 # Numbers of sensors at which errors are reported, and by how much the error of all sensors may be missed.
@@ -95,7 +95,7 @@ class Refits:
         ridge = 1.0 / len(codes)
         data = Observations.from_distinct_rows(np.vstack(fit.X), _bounds(fit))
         self._field = ChainCRF(data, codes, self.shape[1], ridge=ridge, ridge_transitions=ridge, by_weight=True)
-        self._fits = Fits(CustomProblem(self._field))
+        self._fits = FitCache(CustomProblem(self._field))
         self._near = self._fits.null
         self._test = Observations.from_rows(np.vstack(test.X), _bounds(test))
         self._truth = np.concatenate(test.y)

@@ -13,7 +13,7 @@ import numpy as np
 
 from pauca import SparseRegressor
 from pauca.estimators.certify import fitted
-from pauca.methods.proving import Proving
+from pauca.methods.proofs import Proofs
 
 SIZE = 5
 
@@ -35,10 +35,10 @@ def main(file: str) -> None:
     data = model._fit_data
     assert data is not None
     subset = data.problem.begin(data.weights).subset
-    proving = Proving(subset, {SIZE: fitted(subset, tuple(model.support_.tolist()))})
+    proofs = Proofs(subset, {SIZE: fitted(subset, tuple(model.support_.tolist()))})
     nodes, objective, bound = [], [], []
-    for _ in proving.grow(0.0):
-        proof = proving.proof(SIZE)
+    for _ in proofs.grow(0.0):
+        proof = proofs.proof(SIZE)
         nodes.append(max(1, proof.nodes))
         objective.append(proof.objective)
         bound.append(proof.lower_bound)

@@ -21,7 +21,7 @@ from sklearn.datasets import dump_svmlight_file
 import pauca
 from pauca.cli import main, options
 from pauca.cli.console import ProgressBar
-from pauca.cli.tables import encode
+from pauca.cli.encoding import encode
 from pauca.estimators.base import SparseModel
 from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from pauca.methods import METHODS, STEPWISE
@@ -831,7 +831,7 @@ def test_a_fit_that_fails_to_write_leaves_nothing(table, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
 
     Path("m.json").write_text("old")
-    monkeypatch.setattr("pauca.export.files.os.replace", fail)
+    monkeypatch.setattr("pauca.export.json_files.os.replace", fail)
     code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "1", "--out", "m.json")
     assert code == 1
     assert out.startswith("1 group of 5")

@@ -14,7 +14,7 @@ from pauca import ModelFileError, Path, PaucaWarning, SparseClassifier, SparseRe
 from pauca.constraints.units import Limits
 from pauca.custom.objective import CustomProblem
 from pauca.custom.subset import CustomSubset
-from pauca.export.files import JsonReader
+from pauca.export.json_files import JsonReader
 from pauca.export.path_file import read_path, write_path
 from pauca.methods import Backward, Exchange, FoBa, Forward
 from pauca.search import driver

@@ -210,14 +210,14 @@ def test_the_command_line_certifies(tmp_path: Path, capsys):
 @pytest.mark.parametrize("always", [None, [7]])
 def test_wide_tables_are_bounded_over_all_columns(monkeypatch, always):
     """With a limit far below the number of columns, roots are bounded by a working set; the answers are the same."""
-    from pauca.methods import proving
-    from pauca.relaxations import wide
+    from pauca.methods import proofs
+    from pauca.relaxations import wide_tables
 
     X, y = ar_problem(50, 24, 4, rho=0.3, snr=5.0, seed=1)
     best = SparseRegressor(k=4, ridge=0.3, always=always).fit(X, y)
-    monkeypatch.setattr(proving, "MOST_DENSE", 10)
-    monkeypatch.setattr(wide, "FIRST_COLUMNS", 5)
-    monkeypatch.setattr(wide, "ADDED_COLUMNS", 3)
+    monkeypatch.setattr(proofs, "MOST_DENSE", 10)
+    monkeypatch.setattr(wide_tables, "FIRST_COLUMNS", 5)
+    monkeypatch.setattr(wide_tables, "ADDED_COLUMNS", 3)
     forward = SparseRegressor(k=4, ridge=0.3, always=always, method="forward").fit(X, y)
     certificate = forward.certify()
     for k in range(1, 5):

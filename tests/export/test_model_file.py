@@ -21,9 +21,9 @@ from sklearn.exceptions import NotFittedError
 import pauca
 from pauca import ModelFileError, SparseClassifier, SparseRegressor
 from pauca.export import register_class
-from pauca.export.files import write_atomically
+from pauca.export.json_files import write_atomically
+from pauca.export.json_values import CLASSES
 from pauca.export.model_file import read_document, write_document
-from pauca.export.values import CLASSES
 from pauca.losses import Huber, SquaredError
 
 VERBS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")
@@ -184,7 +184,7 @@ def test_a_custom_loss_must_be_registered(tmp_path, monkeypatch):
 
 
 def test_a_class_name_is_registered_once(monkeypatch):
-    monkeypatch.setattr("pauca.export.values.CLASSES", dict(CLASSES))
+    monkeypatch.setattr("pauca.export.json_values.CLASSES", dict(CLASSES))
     assert register_class(Own) is Own
     assert register_class(Own) is Own
     taken = type("Huber", (SquaredError,), {})

@@ -19,7 +19,7 @@ from pauca.design import make_design
 from pauca.l1.certificate import SOLVERS, Search, SearchSettings
 from pauca.l1.frank_wolfe import frank_wolfe_steps
 from pauca.l1.objective import BallObjective, Iterate, best_intercept_shifts
-from pauca.l1.quadratic import minimise_in_ball
+from pauca.l1.quadratic_in_ball import minimise_in_ball
 from pauca.losses import AbsoluteError, SquaredError
 from pauca.search import driver
 from problems import DESIGNS, ar_problem, integers

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pauca.constraints.units import Limits
+from pauca.relaxations.backends import Backend, compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
-from pauca.relaxations.engine import Engine, compiled_engine
 from pauca.relaxations.perspective import IN, OUT, Quadratic, relax
 from pauca.relaxations.proof import SizeProof
 from pauca.relaxations.tree import Forest, Incumbent
@@ -176,10 +176,10 @@ def test_compiled_code_does_the_same(seed):
     codes = np.zeros((3, m), dtype=np.int8)
     codes[1, 0], codes[2, 1] = IN, OUT
     left = np.array([2, 2, 3])
-    plain, compiled = Engine(), compiled_engine()
+    plain, compiled = Backend(), compiled_backend()
     one, other = (
-        engine.relax(problem, np.tile(diagonal, (3, 1)), codes, left, np.full(3, np.inf))
-        for engine in (plain, compiled)
+        backend.relax(problem, np.tile(diagonal, (3, 1)), codes, left, np.full(3, np.inf))
+        for backend in (plain, compiled)
     )
     np.testing.assert_allclose(other.bound, one.bound, atol=1e-9 * problem.constant)
     np.testing.assert_array_equal(other.pieces, one.pieces)
@@ -188,8 +188,8 @@ def test_compiled_code_does_the_same(seed):
         compiled.removal_estimates(problem, tiled, one), plain.removal_estimates(problem, tiled, one), atol=1e-8
     )
     pairs = [
-        list(engine.completions(problem, np.array([0]), np.arange(1, m), 2, np.inf, every=False))
-        for engine in (plain, compiled)
+        list(backend.completions(problem, np.array([0]), np.arange(1, m), 2, np.inf, every=False))
+        for backend in (plain, compiled)
     ]
     assert pairs[0][0][1] == pairs[1][0][1]
     assert pairs[0][0][0] == pytest.approx(pairs[1][0][0], abs=1e-9 * problem.constant)

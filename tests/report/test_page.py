@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 import pauca
 from pauca import SparseClassifier, SparseRegressor
-from pauca.report import sizes
+from pauca.report import size_explorer
 from pauca.report.figures import plotly_script
 from pauca.report.formatting import count, enumerate_names, number, percent
 from pauca.report.model_data import model_data_of
@@ -262,8 +262,8 @@ def test_a_long_path_is_thinned_and_its_tables_are_cut(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 120))
     model = SparseRegressor(k=100, method="foba").fit(X, X @ rng.standard_normal(120) + rng.standard_normal(200)).at(37)
-    monkeypatch.setattr(sizes, "MOST_SIZES", 20)
-    monkeypatch.setattr(sizes, "MOST_CELLS", 900)
+    monkeypatch.setattr(size_explorer, "MOST_SIZES", 20)
+    monkeypatch.setattr(size_explorer, "MOST_CELLS", 900)
     found = read(model).data["sizes"]
     assert {0, 37, 100} <= {record["size"] for record in found}
     assert len(found) <= 20

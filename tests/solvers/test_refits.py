@@ -671,7 +671,7 @@ def test_removals_do_not_depend_on_the_order_of_additions():
 
 
 def test_a_refit_that_ends_early_is_told_of(monkeypatch):
-    monkeypatch.setattr("pauca.subsets.fits.EXACT", Accuracy(most_steps=1))
+    monkeypatch.setattr("pauca.subsets.fit_cache.EXACT", Accuracy(most_steps=1))
     X, y = zero_one_columns(0)
     with pytest.warns(PaucaWarning, match="did not converge"):
         SparseClassifier(k=2, method="forward").fit(X, y)

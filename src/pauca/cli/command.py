@@ -114,8 +114,8 @@ def _write_demo_tables(folder: str) -> list[str]:
     """The diabetes data in two files: rows to fit, and rows to predict."""
     from sklearn.datasets import load_diabetes
 
-    from pauca.cli.files import polars
-    from pauca.export.files import write_atomically
+    from pauca.cli.table_files import polars
+    from pauca.export.json_files import write_atomically
 
     data = load_diabetes(scaled=False)
     frame = polars().DataFrame(data.data, schema=data.feature_names)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pauca.cli.console import DataError, UsageError, did_you_mean
-from pauca.cli.tables import EncodedColumn, raw_columns
+from pauca.cli.encoding import EncodedColumn, raw_columns
 from pauca.wording import quoted
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from pauca.cli.console import INTERRUPTED, Console, DataError, ProgressBar
-from pauca.cli.problem import Problem, make_problem
+from pauca.cli.fit_arguments import Problem, make_problem
 from pauca.cli.show import plain
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor

@@ -12,10 +12,7 @@ from scipy import sparse
 
 from pauca.cli.console import Console, DataError, count, did_you_mean
 from pauca.cli.constraints import split_names
-from pauca.cli.files import TableFile, inspect_table, polars, read_frame, read_libsvm, select_columns, with_safe_name
-from pauca.cli.fit import check_writable
-from pauca.cli.show import load_model
-from pauca.cli.tables import (
+from pauca.cli.encoding import (
     EncodedColumn,
     build_columns,
     clean_columns,
@@ -24,7 +21,18 @@ from pauca.cli.tables import (
     required_columns,
     text_columns,
 )
-from pauca.export.files import write_atomically
+from pauca.cli.fit import check_writable
+from pauca.cli.show import load_model
+from pauca.cli.table_files import (
+    TableFile,
+    inspect_table,
+    polars,
+    read_frame,
+    read_libsvm,
+    select_columns,
+    with_safe_name,
+)
+from pauca.export.json_files import write_atomically
 from pauca.export.model_file import RawTable
 from pauca.wording import quoted
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pauca.cli.console import Console, DataError
-from pauca.cli.tables import EncodedColumn, required_columns
+from pauca.cli.encoding import EncodedColumn, required_columns
 from pauca.export.formula import Formula, formula_of
 from pauca.export.sql import identifier, literal
 from pauca.loading import load

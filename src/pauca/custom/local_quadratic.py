@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.custom.fits import LARGEST_HESSIAN, Fits, PartialFit
-from pauca.subsets.engine import highest_scores
+from pauca.custom.fit_cache import LARGEST_HESSIAN, FitCache, PartialFit
+from pauca.subsets.refitted_subset import highest_scores
 
 # For so many units that the diagonal of the Hessian ranks first, its products along them are computed, a gradient each;
 # for more where there is no diagonal, and the size of the gradient ranks them.
@@ -30,7 +30,7 @@ class LocalQuadratic:
     moves with it. ``H d`` is the difference of two gradients, or comes from the objective's own Hessian.
     """
 
-    def __init__(self, fits: Fits, fit: PartialFit) -> None:
+    def __init__(self, fits: FitCache, fit: PartialFit) -> None:
         self._fits = fits
         self.fit = fit
         self.w = fits.point(fit)

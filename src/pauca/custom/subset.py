@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from pauca.constraints.units import Limits
-from pauca.custom.fits import TRIAL_WITHIN, Fits, PartialFit, diverged
+from pauca.custom.fit_cache import TRIAL_WITHIN, FitCache, PartialFit, diverged
 from pauca.custom.local_quadratic import LocalQuadratic
 from pauca.custom.objective import CustomProblem
 from pauca.model import Model, Snapshot
 from pauca.search.driver import interrupted_once
 from pauca.solvers.quasi_newton import SolverState, minimise
 from pauca.subsets.base import digest
-from pauca.subsets.engine import AdditionScores, RefittedSubset, Shortlist, SubsetCache
-from pauca.subsets.fits import RecentTable
+from pauca.subsets.fit_cache import RecentTable
+from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache
 from pauca.tolerances import NEGLIGIBLE
 
 # Gains and costs that are reported to methods, and not only ranked, are known to this share.
@@ -41,7 +41,7 @@ class CustomCache(SubsetCache):
     def __init__(self, problem: CustomProblem, limits: Limits) -> None:
         super().__init__(limits)
         self.problem = problem
-        self.fits = Fits(problem)
+        self.fits = FitCache(problem)
         self._quadratics = RecentTable[LocalQuadratic]()
 
     def quadratic(self, fit: PartialFit) -> LocalQuadratic:
@@ -57,7 +57,7 @@ class CustomCache(SubsetCache):
 class CustomSubset(RefittedSubset[CustomCache]):
     """The fitted model on a set of units, for any smooth convex objective.
 
-    Values of two supports are compared as closely as their difference needs it; see ``Fits.difference``.
+    Values of two supports are compared as closely as their difference needs it; see ``FitCache.difference``.
     """
 
     shortlist = Shortlist(additions=4)

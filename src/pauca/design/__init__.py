@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from pauca.design.base import Design
 from pauca.design.dense import DenseDesign
-from pauca.design.parts import NARROW, RowParts, parts_of_folds
+from pauca.design.fold_grams import NARROW, RowParts, parts_of_folds
 from pauca.design.sparse import SparseDesign
 
 __all__ = ["DenseDesign", "Design", "SparseDesign", "designs_of_folds", "make_design"]

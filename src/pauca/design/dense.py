@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pauca.design.base import GATHERED_NUMBERS, WIDE_NUMBERS, StandardisedColumns, row_blocks
-from pauca.design.parts import RowParts
+from pauca.design.fold_grams import RowParts
 from pauca.threads import blas_threads
 
 # Moments take element-wise passes: their blocks should stay in the cache.

@@ -25,8 +25,8 @@ from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
 from pauca.losses.checks import check_loss
 from pauca.methods.exact import Exact
+from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import make_folds
-from pauca.model_selection.held_out import RowBlocks
 from pauca.model_selection.ridges import RidgeGrid, make_grid
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, choose_size
@@ -56,7 +56,7 @@ class FitData:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """What a search has led to."""
 
     run: SearchRun
@@ -298,7 +298,7 @@ class SparseModel(ProvingMixin, FittedModel):
         design: Design,
         y: np.ndarray,
         row_groups: Any,
-    ) -> Found:
+    ) -> SearchResult:
         """A path at the ridges that were given or chosen."""
         if isinstance(problem.method, Exact) and (settings.chooses_size or settings.criterion or not grid.single):
             problem = replace(problem, method=problem.method.search)  # only the models on all rows are proved
@@ -313,7 +313,7 @@ class SparseModel(ProvingMixin, FittedModel):
             run, choice = self._run_and_weigh(settings, search, weights, design)
             answer = choice.chosen
         fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, weights)
-        return Found(fitted, answer, choice, ridge, search_ridge, {search_ridge: run})
+        return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run})
 
     def _run_to_size(
         self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design, k: int | None
@@ -353,7 +353,7 @@ class SparseModel(ProvingMixin, FittedModel):
         design: Design,
         y: np.ndarray,
         row_groups: Any,
-    ) -> Found:
+    ) -> SearchResult:
         """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
         self.__dict__.pop("_resume_key", None)
         folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
@@ -362,7 +362,7 @@ class SparseModel(ProvingMixin, FittedModel):
         size_range = self._size_range(settings, problem, design)
         choice = selection.choose(size_range, self._runs(settings), design)
         run, choice, ridges = selection.fitted(choice)
-        return Found(run, choice.chosen, choice, *ridges, selection.searches(), selection.stopped_early)
+        return SearchResult(run, choice.chosen, choice, *ridges, selection.searches(), selection.stopped_early)
 
     @staticmethod
     def _size_range(settings: SearchSettings, problem: LinearProblem, design: Design) -> SizeRange:
@@ -374,7 +374,7 @@ class SparseModel(ProvingMixin, FittedModel):
     def _runs(settings: SearchSettings) -> ParallelRuns:
         return ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs))
 
-    def _make_path(self, found: Found, problem: LinearProblem, names: np.ndarray | None) -> Path:
+    def _make_path(self, found: SearchResult, problem: LinearProblem, names: np.ndarray | None) -> Path:
         run, history, units = found.run, found.run.history, problem.units
         assert history is not None
         assert history.stop is not None

@@ -11,7 +11,7 @@ import numpy as np
 
 from pauca.checks import ParameterChecks
 from pauca.methods import Exact, Exchange
-from pauca.methods.proving import NoBoundError, Proving, candidates
+from pauca.methods.proofs import NoBoundError, Proofs, candidates
 from pauca.model import Model, Snapshot
 from pauca.relaxations.proof import SizeProof
 from pauca.results.certificate import Certificate
@@ -72,15 +72,15 @@ def prove(
     """
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     try:
-        proving = Proving(subset, history.best)
+        proofs = Proofs(subset, history.best)
     except NoBoundError as error:
         history.no_proof = str(error)
         return
-    _watch(proving.grow(relative_gap, most_nodes, compiled=compiled), deadline)
-    for size in proving.sizes:
-        history.proofs[size] = proof = proving.proof(size)
+    _watch(proofs.grow(relative_gap, most_nodes, compiled=compiled), deadline)
+    for size in proofs.sizes:
+        history.proofs[size] = proof = proofs.proof(size)
         if is_lower(proof.objective, history.best[size].value, subset.negligible):
-            history.best[size] = fitted(subset, proving.support(size))
+            history.best[size] = fitted(subset, proofs.support(size))
 
 
 def _watch(growing: Iterator[None], deadline: float) -> None:
@@ -138,9 +138,9 @@ def find_pool(
     """All models of a size within a share of the best objective, as far as the time allows."""
     subset = problem.begin(weights).subset
     deadline = np.inf if seconds is None else time.monotonic() + seconds
-    proving = Proving(subset, {size: fitted(subset, tuple(path[size].units.tolist()))}, within)
-    _watch(proving.grow(-within), deadline)
-    models, complete = proving.collected(size)
+    proofs = Proofs(subset, {size: fitted(subset, tuple(path[size].units.tolist()))}, within)
+    _watch(proofs.grow(-within), deadline)
+    models, complete = proofs.collected(size)
     names = [tuple(path.unit_name(j) for j in support) for _, support in models]
     return Pool(size, within, names, [value for value, _ in models], complete)
 

@@ -1,9 +1,9 @@
 """Exporting a model: model files for ``pauca.load``, and SQL, Python and ONNX, which run without pauca."""
 
 from pauca.export import onnx
-from pauca.export.files import ModelFileError
+from pauca.export.json_files import ModelFileError
+from pauca.export.json_values import register_class
 from pauca.export.model_file import load as load
 from pauca.export.model_file import register_kind, save
-from pauca.export.values import register_class
 
 __all__ = ["ModelFileError", "onnx", "register_class", "register_kind", "save"]

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
-from pauca.export.files import JsonReader, ModelFileError, write_atomically
+from pauca.export.json_files import JsonReader, ModelFileError, write_atomically
+from pauca.export.json_values import read_array, read_value, write_array, write_value
 from pauca.export.path_file import FIELDS, read_path, write_path
-from pauca.export.values import read_array, read_value, write_array, write_value
 from pauca.results.path import Path
 from pauca.version import __version__
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pauca.export.files import JsonReader, encode_float
-from pauca.export.values import read_array, write_array
+from pauca.export.json_files import JsonReader, encode_float
+from pauca.export.json_values import read_array, write_array
 from pauca.model import Model
 from pauca.relaxations.proof import SizeProof
 from pauca.results.certificate import Certificate

@@ -14,8 +14,8 @@ from pauca.graphical.mle import Optimum
 from pauca.graphical.objective import GaussianGraph, least_cost
 from pauca.model import Model, Snapshot
 from pauca.subsets.base import digest
-from pauca.subsets.engine import AdditionScores, RefittedSubset, Shortlist, SubsetCache
-from pauca.subsets.fits import RecentTable
+from pauca.subsets.fit_cache import RecentTable
+from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache
 from pauca.tolerances import NEGLIGIBLE
 
 # Importances of the edges of a block with no more than so many are found by refits.

@@ -20,8 +20,8 @@ from pauca.l1.objective import BallObjective, Iterate
 from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
+from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import make_folds
-from pauca.model_selection.held_out import RowBlocks
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.sizes import AUTO, check_cross_validation
 from pauca.model_selection.surface import Measure

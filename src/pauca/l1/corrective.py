@@ -16,7 +16,7 @@ from pauca.l1.objective import (
     duality_gap,
     regular_hessian,
 )
-from pauca.l1.quadratic import GAP_ROUNDING, minimise_in_ball
+from pauca.l1.quadratic_in_ball import GAP_ROUNDING, minimise_in_ball
 from pauca.losses import Loss
 
 # At least so many coordinates come in together, and as many again as are in use.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pauca.checks import ParameterChecks
 from pauca.methods.base import GrowingMethod
 from pauca.methods.exchange import Exchange
-from pauca.methods.proving import NoBoundError, Proving
+from pauca.methods.proofs import NoBoundError, Proofs
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
 from pauca.subsets.base import Subset, is_lower
@@ -66,12 +66,12 @@ class Exact(GrowingMethod):
         """The moves of the search, then those that lead to a better model where the trees have found one."""
         stop = yield from self.search.moves(subset, history, goal)
         try:
-            proving = Proving(subset, history.best)
+            proofs = Proofs(subset, history.best)
         except NoBoundError as error:
             history.no_proof = str(error)
             return stop
-        for _ in proving.grow(self.relative_gap):
-            yield from _better_models(subset, history, proving)
+        for _ in proofs.grow(self.relative_gap):
+            yield from _better_models(subset, history, proofs)
             yield None
         yield from _move_to(subset, history.best[max(history.best)].support)
         return stop
@@ -81,12 +81,12 @@ class Exact(GrowingMethod):
         return goal.k if goal.k in history.best else max(history.best)
 
 
-def _better_models(subset: Subset, history: History, proving: Proving) -> Iterator[Move]:
+def _better_models(subset: Subset, history: History, proofs: Proofs) -> Iterator[Move]:
     """Moves to the models that are better than those known, and what is proved of every size."""
-    for size in proving.sizes:
-        history.proofs[size] = proof = proving.proof(size)
+    for size in proofs.sizes:
+        history.proofs[size] = proof = proofs.proof(size)
         if is_lower(proof.objective, history.best[size].value, subset.negligible):
-            yield from _move_to(subset, proving.support(size))
+            yield from _move_to(subset, proofs.support(size))
 
 
 def _move_to(subset: Subset, support: tuple[int, ...]) -> Iterator[Move]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from pauca.design import Design, designs_of_folds
 from pauca.methods import Forward
+from pauca.model_selection.fold_losses import FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.held_out import FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.ridges import RidgeGrid
 from pauca.model_selection.rules import Chosen, HeldOutLosses, choose
 from pauca.model_selection.scoring import Models, Scorable, Scorer
@@ -23,7 +23,7 @@ from pauca.search.driver import Budget, Goal
 from pauca.search.history import History, Stop
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun
-from pauca.subsets.shrinkage import Refitter, has_dependent, refit_path, refitter, share_products
+from pauca.subsets.ridge_fits import Refitter, has_dependent, refit_path, refitter, share_products
 
 FoldMeasure = FoldLosses | FoldScores
 

@@ -1,9 +1,9 @@
 """Objectives: functions of the coefficients, made of data and a loss. They hold no iterate."""
 
-from pauca.objectives.additions import previews_of_additions
+from pauca.objectives.addition_previews import previews_of_additions
 from pauca.objectives.least_squares import GramRows, LeastSquares
+from pauca.objectives.merged_rows import Rows, split
 from pauca.objectives.restricted import Restricted, WarmStart, warm_start_near, weighted_gram
-from pauca.objectives.rows import Rows, split
 from pauca.objectives.smooth import Bounds, SmoothObjective
 
 __all__ = [

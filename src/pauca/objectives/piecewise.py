@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pauca.losses import Loss
+from pauca.objectives.merged_rows import Rows
 from pauca.objectives.restricted import WarmStart
-from pauca.objectives.rows import Rows
 from pauca.solvers.edge_following import PiecewiseLinearProblem, follow_edges
 from pauca.solvers.newton import Minimum
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pauca.losses import Loss, Slopes
-from pauca.objectives.rows import Rows
+from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import Minimum
 
 

@@ -13,9 +13,9 @@ from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
 from pauca.objectives.least_squares import ridge_penalty
+from pauca.objectives.merged_rows import Rows
 from pauca.objectives.piecewise import exact_minimum
 from pauca.objectives.restricted import Restricted, WarmStart
-from pauca.objectives.rows import Rows
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, joined, minimise
 
 # Gains and values below this share of the empty model's value are rounding: Newton's method leaves about as much.

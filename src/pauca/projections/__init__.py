@@ -4,7 +4,7 @@ An active set is a vector given by the indices and values of its nonzero entries
 their number, not with the length of the vector.
 """
 
-from pauca.projections.active import ActiveSet, active_onto_l1_and_l2_balls, active_onto_l1_ball
+from pauca.projections.active_sets import ActiveSet, active_onto_l1_and_l2_balls, active_onto_l1_ball
 from pauca.projections.intersection import onto_l1_and_l2_balls
 from pauca.projections.l1_ball import onto_l1_ball
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.relaxations.engine import Engine
+from pauca.relaxations.backends import Backend
 from pauca.relaxations.perspective import MOST_STEPS, OUT, Quadratic, Relaxed, inverse_regular
 
 EPS = float(np.finfo(float).eps)
@@ -85,7 +85,7 @@ def improve(
     relaxed: Relaxed,
     left: np.ndarray,
     cut: np.ndarray,
-    engine: Engine | None = None,
+    backend: Backend | None = None,
 ) -> tuple[np.ndarray, Relaxed]:
     """Better diagonals for the roots of several trees, one to a line, and the relaxation with them.
 
@@ -104,7 +104,7 @@ def improve(
             break
         target = _ascend(problem.hessian, diagonal[rows], gradient, relaxed.pieces[rows] == OUT)
         before = relaxed.bound[rows]
-        _search_line(problem, diagonal, target, relaxed, rows, left, engine or Engine())
+        _search_line(problem, diagonal, target, relaxed, rows, left, backend or Backend())
         gained = relaxed.bound[rows] - before
         open_[rows] = (gained > LEAST_SHARE_CLOSED * (cut[rows] - before)) & (relaxed.bound[rows] < cut[rows])
     return diagonal, relaxed
@@ -151,7 +151,7 @@ def _search_line(
     relaxed: Relaxed,
     rows: np.ndarray,
     left: np.ndarray,
-    engine: Engine,
+    backend: Backend,
 ) -> None:
     """Move ``rows`` of the diagonal towards the target as far as the bound rises; in place."""
     safe = np.array(
@@ -163,7 +163,7 @@ def _search_line(
         return
     tries = np.concatenate([diagonal[rows] + step * (target - diagonal[rows]) for step in LINE_STEPS])
     again = np.tile(rows, len(LINE_STEPS))
-    found = engine.relax(problem, tries, relaxed.pieces[again], left[again], np.full(len(again), np.inf), MOST_STEPS)
+    found = backend.relax(problem, tries, relaxed.pieces[again], left[again], np.full(len(again), np.inf), MOST_STEPS)
     best = found.bound.reshape(len(LINE_STEPS), -1).argmax(axis=0) * len(rows) + np.arange(len(rows))
     better = found.bound[best] > relaxed.bound[rows]
     diagonal[rows[better]] = tries[best[better]]

@@ -20,7 +20,7 @@ import numpy as np
 
 from pauca.constraints.units import Limits
 from pauca.losses import Loss
-from pauca.relaxations.engine import Engine
+from pauca.relaxations.backends import Backend
 from pauca.relaxations.perspective import IN, OUT, Quadratic
 from pauca.relaxations.tree import MOST_BYTES, Incumbent, Tree
 
@@ -187,7 +187,7 @@ class SmoothForest:
     def __init__(
         self, problem: SmoothProblem, null_value: float, incumbents: Sequence[Incumbent], limits: Limits
     ) -> None:
-        self.problem, self.engine = problem, Engine()
+        self.problem, self.backend = problem, Backend()
         self._limits = limits
         self._counted = limits.price is not None or limits.kind is not None
         self._n_nodes, self._unit = 0, 1e-9 * null_value
@@ -297,7 +297,7 @@ class SmoothForest:
             at = problem.columns[:, used] @ point.w[used] + point.b
             gram = problem.gram(at, used) if gram is None else gram
             model = problem.model(point.w, at, used, gram)
-            found = self.engine.relax(
+            found = self.backend.relax(
                 model, problem.penalty[used][None], pieces, np.array([left]), np.full(1, np.inf), ROOT_STEPS
             )
             pieces = found.pieces
@@ -316,7 +316,7 @@ class SmoothForest:
         diagonal = problem.penalty[used][None]
         shares[used] = found.shares(np.sqrt(diagonal))[0]
         if best < cut:
-            losses[used] = self.engine.removal_estimates(model, diagonal, found)[0]
+            losses[used] = self.backend.removal_estimates(model, diagonal, found)[0]
         return _Bounded(best, scores, shares, losses, point)
 
     def _round(self, tree: Tree, codes: np.ndarray, found: _Bounded) -> None:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pauca.constraints.units import Limits
+from pauca.relaxations.backends import Backend
 from pauca.relaxations.diagonal import improve, rounding_slack
-from pauca.relaxations.engine import Engine
 from pauca.relaxations.leaves import MOST_PAIRED
 from pauca.relaxations.perspective import IN, MOST_STEPS, OUT, ROOT_STEPS, Quadratic, Relaxed
 
@@ -157,7 +157,7 @@ class Forest:
         self.problem = problem
         self.columns = np.arange(len(problem.slope))
         """The columns that no screening has removed yet."""
-        self.engine = Engine()
+        self.backend = Backend()
         self._n_rows, self._n_columns, self._limits = n_rows, len(problem.slope), limits or Limits()
         self._counted = self._limits.price is not None or self._limits.kind is not None
         self._n_nodes = 0
@@ -247,7 +247,7 @@ class Forest:
         inside, rest = np.flatnonzero(code == IN), np.flatnonzero(np.abs(code) < IN)
         if left and free > left:
             every = tree.within is not None
-            for value, support in self.engine.completions(self.problem, inside, rest, left, tree.cut, every=every):
+            for value, support in self.backend.completions(self.problem, inside, rest, left, tree.cut, every=every):
                 self._offer(tree, value, support)
         else:
             whole = np.concatenate([inside, rest]) if left else inside
@@ -265,7 +265,7 @@ class Forest:
             return nodes
         left, cut = nodes.left, np.array([tree.cut for tree in nodes.owners])
         diagonals = np.stack([tree.diagonal for tree in nodes.owners])
-        nodes.relaxed = relaxed = self.engine.relax(self.problem, diagonals, nodes.codes, left, cut, steps)
+        nodes.relaxed = relaxed = self.backend.relax(self.problem, diagonals, nodes.codes, left, cut, steps)
         nodes.inherited = np.maximum(nodes.inherited, relaxed.bound)
         nodes.codes = relaxed.pieces
         alive = np.flatnonzero(relaxed.bound < cut)
@@ -314,7 +314,7 @@ class Forest:
         assert nodes.relaxed is not None
         before, cut = nodes.relaxed.bound.copy(), np.array([tree.cut for tree in nodes.owners])
         diagonals = np.stack([tree.diagonal for tree in nodes.owners])
-        diagonals, nodes.relaxed = improve(self.problem, diagonals, nodes.relaxed, nodes.left, cut, self.engine)
+        diagonals, nodes.relaxed = improve(self.problem, diagonals, nodes.relaxed, nodes.left, cut, self.backend)
         for tree, diagonal in zip(nodes.owners, diagonals, strict=True):
             tree.diagonal = diagonal
             tree.slack = rounding_slack(self.problem, diagonal, self._n_rows)
@@ -341,7 +341,7 @@ class Forest:
     def _branches(self, nodes: _Batch) -> np.ndarray:
         """The column of every node without which its relaxation would lose most."""
         assert nodes.relaxed is not None
-        loss = self.engine.removal_estimates(
+        loss = self.backend.removal_estimates(
             self.problem, np.stack([tree.diagonal for tree in nodes.owners]), nodes.relaxed
         )
         loss = np.where(np.abs(nodes.codes) < IN, loss + 1e-6 * nodes.relaxed.scores, -1.0)

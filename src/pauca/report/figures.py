@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.report.formatting import count, number, percent, points
 from pauca.report.model_data import ModelData
-from pauca.report.sizes import score_head, shown_sizes
+from pauca.report.size_explorer import score_head, shown_sizes
 from pauca.results.choice import EXPLAINED, Choice, Surface
 from pauca.results.plots import (
     BLUE,

@@ -8,12 +8,12 @@ import os
 from importlib.resources import files
 from typing import Any
 
-from pauca.export.files import write_atomically
+from pauca.export.json_files import write_atomically
 from pauca.report.figures import figures, plotly_script
 from pauca.report.formatting import Markup, data_block, escaped, joined, tag
 from pauca.report.model_data import FittedEstimator, ModelData, layout, model_data_of
 from pauca.report.sections import all_sizes, alternatives, header, selected_model, settings, stability
-from pauca.report.sizes import number_names, size_explorer, size_records
+from pauca.report.size_explorer import number_names, size_explorer, size_records
 
 
 def write_report(model: FittedEstimator, path: str | os.PathLike[str], title: str | None = None) -> None:

@@ -20,7 +20,7 @@ from pauca.report.formatting import (
     unbroken,
 )
 from pauca.report.model_data import MOST_OUTPUTS, ModelData, layout, table_rows
-from pauca.report.sizes import score_head, score_text
+from pauca.report.size_explorer import score_head, score_text
 from pauca.results.choice import EXPLAINED
 from pauca.search.history import Stop
 from pauca.version import __version__

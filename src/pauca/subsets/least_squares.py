@@ -14,7 +14,13 @@ from pauca.model import Model, Snapshot
 from pauca.objectives import GramRows, LeastSquares
 from pauca.solvers.factorisation import InverseFactor
 from pauca.subsets.base import SLACK, Swap, digest, first_largest, first_smallest, is_lower, require_memory
-from pauca.subsets.candidates import Candidates, best_exchange, best_replacements, greedy_order, highest_first
+from pauca.subsets.least_squares_candidates import (
+    Candidates,
+    best_exchange,
+    best_replacements,
+    greedy_order,
+    highest_first,
+)
 from pauca.subsets.row_stack import RowStack
 from pauca.tolerances import DEPENDENT_BELOW, NEGLIGIBLE
 

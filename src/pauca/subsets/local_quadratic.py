@@ -9,7 +9,7 @@ import numpy as np
 from pauca.constraints.units import Units
 from pauca.design import Design
 from pauca.objectives import Bounds, GramRows, weighted_gram
-from pauca.subsets.fits import Fit, Fits
+from pauca.subsets.fit_cache import Fit, FitCache
 from pauca.tolerances import DEPENDENT_BELOW
 
 # Columns of units with several are gathered in batches of about this many numbers (32 MB).
@@ -147,7 +147,7 @@ class LocalQuadratic:
     left  : ``own - c G_uS (G_SS + penalty / c)^-1 G_Su``, what the chosen units S leave of every unit
     """
 
-    def __init__(self, fits: Fits, fit: Fit, blocks: UnitBlocks, gram: GramRows) -> None:
+    def __init__(self, fits: FitCache, fit: Fit, blocks: UnitBlocks, gram: GramRows) -> None:
         self._objective = fits.objective
         self._fit = fit
         self._blocks = blocks

@@ -14,9 +14,9 @@ from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
 from pauca.subsets.base import SLACK, Swap, digest, is_lower
 from pauca.subsets.coordinate_search import CoordinateSearch
-from pauca.subsets.engine import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
-from pauca.subsets.fits import Fit, Fits, RecentTable, Solved, diverged
+from pauca.subsets.fit_cache import Fit, FitCache, RecentTable, Solution, diverged
 from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
+from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
 from pauca.subsets.swap_search import SwapSearch
 
 # A filled subset holds the columns of X twice: pooled, and gathered for the refit.
@@ -52,7 +52,7 @@ class SmoothCache(SubsetCache):
     def __init__(self, objective: SmoothObjective, limits: Limits) -> None:
         super().__init__(limits)
         self.objective = objective
-        self.fits = Fits(objective)
+        self.fits = FitCache(objective)
         self.gram = GramRows(objective.design)
         self.blocks = UnitBlocks(objective.units, objective.design)
         self._quadratics = RecentTable[LocalQuadratic]()
@@ -217,7 +217,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def _previews(
         self, fit: Fit, addable: np.ndarray, slack: float | None = SLACK, at_least: float = np.inf
-    ) -> dict[int, Solved]:
+    ) -> dict[int, Solution]:
         """Previews of a fit with each of the units that are likely to gain most per price.
 
         They are taken in the order of the estimates until ``slack`` times the next one is below the best gain, and
@@ -225,7 +225,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         """
         fits, per_price = self._cache.fits, self.limits.per_price
         likely = self._likely_gains(fit, addable, None if slack is None else MOST_PREVIEWS)
-        units, found = list(likely), dict[int, Solved]()
+        units, found = list(likely), dict[int, Solution]()
         best, at_once = 0.0, max(LEAST_PREVIEWS, PREVIEWED_NUMBERS // self.objective.design.n_rows)
         while len(found) < len(units):
             some = units[len(found) : len(found) + at_once]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pauca.subsets.fits import Fit, Fits, Solved
+from pauca.subsets.fit_cache import Fit, FitCache, Solution
 
 # Swaps that are refitted before none is taken to help.
 MOST_REFITTED = 4
@@ -22,14 +22,14 @@ class SwapSearch:
     may be far off for strong units, so it is calibrated by what dropping i from the fit itself costs in truth.
     """
 
-    def __init__(self, fits: Fits, fit: Fit) -> None:
+    def __init__(self, fits: FitCache, fit: Fit) -> None:
         self._fits = fits
         self._fit = fit
         self._costs = np.maximum(fits.removal_costs(fit), np.finfo(float).tiny)
         self._factor = np.ones(len(fit.units))
         self.cheapest = float(self._costs.min())
         """What dropping a unit costs at least, to second order."""
-        self.previews: dict[int, Solved] = {}
+        self.previews: dict[int, Solution] = {}
         """Previews of the fit with one more unit, by that unit."""
 
     def swapped(self, out: int, into: int) -> frozenset[int]:

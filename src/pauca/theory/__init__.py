@@ -16,6 +16,20 @@ from pauca.theory.foba import (
     foba_visible,
     isotropic_curvatures,
 )
+from pauca.theory.foba_with_noise import (
+    noise_distance,
+    noise_excess,
+    noise_excess_if_larger,
+    noise_selection,
+    noise_sparsity,
+    noise_sparsity_for_excess,
+    noise_tolerance,
+    noise_tolerance_for_exact,
+    noise_tolerance_if_larger,
+    noise_tolerance_to_select,
+    noise_tolerance_to_stop,
+    noise_visible,
+)
 from pauca.theory.greedy import (
     ball_accuracy,
     ball_steps,
@@ -34,20 +48,6 @@ from pauca.theory.lower_bounds import (
     tight_distribution,
     tight_error,
     tight_features,
-)
-from pauca.theory.noise import (
-    noise_distance,
-    noise_excess,
-    noise_excess_if_larger,
-    noise_selection,
-    noise_sparsity,
-    noise_sparsity_for_excess,
-    noise_tolerance,
-    noise_tolerance_for_exact,
-    noise_tolerance_if_larger,
-    noise_tolerance_to_select,
-    noise_tolerance_to_stop,
-    noise_visible,
 )
 from pauca.theory.sampling import (
     magnitude_draws,

@@ -1,4 +1,4 @@
-"""Refits of a smooth objective, each support once, and their second-order properties."""
+"""The refits of a smooth objective, kept so that each support is fitted once, and their second-order properties."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from pauca.objectives import Restricted, Rows, SmoothObjective, WarmStart, previews_of_additions, warm_start_near
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
 from pauca.subsets.base import OutOfTime
-from pauca.subsets.columns import ColumnPool
+from pauca.subsets.column_cache import ColumnCache
 
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
 KEPT_BYTES = 1 << 26
@@ -69,7 +69,7 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class Solution:
     """A minimum, or what a few steps towards it have reached, with the rows it was found on."""
 
     units: tuple[int, ...]
@@ -77,7 +77,7 @@ class Solved:
     split_by: frozenset[int]
     """Units on whose columns the rows are constant: those of the model, and perhaps some more."""
     minimum: Minimum
-    origin: Solved | None = None
+    origin: Solution | None = None
     """Of a preview made together with others: the model it started from, whose rows are split by fewer columns."""
 
     @property
@@ -86,16 +86,16 @@ class Solved:
         return self.minimum.value - self.minimum.promised
 
 
-class Fits:
+class FitCache:
     """Minimisers by support. A fit depends on where it starts only by rounding, so it may be remembered."""
 
     def __init__(self, objective: SmoothObjective) -> None:
         self.objective = objective
-        self.pool = ColumnPool(objective)
+        self.pool = ColumnCache(objective)
         null = objective.null
         self._known = {frozenset[int](): Fit((), null.coef, null.value)}
-        self._minima = RecentTable[Solved]({frozenset(): Solved((), objective.rows, frozenset(), null)})
-        self._previews = RecentTable[dict[frozenset[int], Solved]]()
+        self._minima = RecentTable[Solution]({frozenset(): Solution((), objective.rows, frozenset(), null)})
+        self._previews = RecentTable[dict[frozenset[int], Solution]]()
         self._exact: set[frozenset[int]] = set()
         """Supports whose Hessian has been computed to rounding."""
         self.deadline = math.inf
@@ -107,7 +107,7 @@ class Fits:
         """The model without units."""
         return self._known[frozenset()]
 
-    def of(self, support: frozenset[int], near: Fit | Solved) -> Fit:
+    def of(self, support: frozenset[int], near: Fit | Solution) -> Fit:
         """The minimiser on ``support``, starting from that on a similar set."""
         found = self._known.get(support)
         if found is None:
@@ -117,7 +117,7 @@ class Fits:
             found = self._known[support] = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
         return found
 
-    def preview(self, fit: Fit, support: frozenset[int]) -> Solved:
+    def preview(self, fit: Fit, support: frozenset[int]) -> Solution:
         """About the minimum on ``support``: a few steps from a fit on a similar set, with its Hessian.
 
         It is the same whatever was fitted before.
@@ -128,7 +128,7 @@ class Fits:
             known[support] = self._search(tuple(sorted(support)), fit, ROUGH)
         return known[support]
 
-    def preview_additions(self, fit: Fit, units: Sequence[int]) -> list[Solved]:
+    def preview_additions(self, fit: Fit, units: Sequence[int]) -> list[Solution]:
         """Previews of a fit with each of some units added: many at once where that is possible."""
         objective, known = self.objective, self._previews_from(fit)
         supports = [frozenset([*fit.units, unit]) for unit in units]
@@ -159,9 +159,9 @@ class Fits:
             # The coefficients of a model are in the order of its columns.
             order = np.concatenate([np.arange(objective.free), objective.free + np.argsort([*fit.units, unit])])
             minimum = replace(found, coef=found.coef[:, order], hessian=found.hessian[:, order[:, None], order])
-            self._previews_from(fit)[frozenset(key)] = Solved(key, rows, split_by, minimum, solved)
+            self._previews_from(fit)[frozenset(key)] = Solution(key, rows, split_by, minimum, solved)
 
-    def _previews_from(self, fit: Fit) -> dict[frozenset[int], Solved]:
+    def _previews_from(self, fit: Fit) -> dict[frozenset[int], Solution]:
         key = frozenset(fit.units)
         found = self._previews.get(key, {})
         self._previews.keep(key, found, KEPT_PREVIEWS)
@@ -220,31 +220,31 @@ class Fits:
         start = np.zeros((objective.n_outputs, len(features)))
         return problem.value(start, np.zeros_like(scores)) - minimise(problem, start).value
 
-    def removal_costs(self, model: Fit | Solved) -> np.ndarray:
+    def removal_costs(self, model: Fit | Solution) -> np.ndarray:
         """By how much the value would rise without each unit, to second order, in the order of the model's units."""
         solved = self._solved(model)
         if self.objective.smooth.flat:
             hessian = self._restricted(solved).hessian(solved.minimum.scores, np.inf)
         else:
-            hessian = solved.minimum.hessian if isinstance(model, Solved) else self.exact_hessian(model)
+            hessian = solved.minimum.hessian if isinstance(model, Solution) else self.exact_hessian(model)
         return quadratic_removal_costs(self.objective, solved, hessian)
 
-    def _restricted(self, solved: Solved) -> Restricted:
+    def _restricted(self, solved: Solution) -> Restricted:
         columns = self.pool.gather(solved.units, solved.rows)
         return self.objective.restricted(solved.rows, columns, self.objective.units.of(solved.units))
 
-    def _solved(self, near: Fit | Solved) -> Solved:
+    def _solved(self, near: Fit | Solution) -> Solution:
         """The minimum that belongs to a fit: solved for again if it is no longer kept."""
-        if isinstance(near, Solved):
+        if isinstance(near, Solution):
             return near
         key = frozenset(near.units)
         if key not in self._minima:
             rows = self.pool.split(self.objective.rows, near.units)
             minimum = self._minimise(rows, near.units, WarmStart(near.coef, value=near.value), EXACT)
-            self._keep(key, Solved(near.units, rows, key, minimum))
+            self._keep(key, Solution(near.units, rows, key, minimum))
         return self._minima[key]
 
-    def _keep(self, key: frozenset[int], solved: Solved) -> None:
+    def _keep(self, key: frozenset[int], solved: Solution) -> None:
         self._exact.difference_update(self._minima.keep(key, solved, self._most_kept))
 
     def check_time(self) -> None:
@@ -252,7 +252,7 @@ class Fits:
         if time.monotonic() > self.deadline:
             raise OutOfTime
 
-    def _search(self, units: tuple[int, ...], near: Fit | Solved, accuracy: Accuracy) -> Solved:
+    def _search(self, units: tuple[int, ...], near: Fit | Solution, accuracy: Accuracy) -> Solution:
         self.check_time()
         if isinstance(near, Fit):
             near = self._previews.get(frozenset(near.units), {}).get(frozenset(units), near)
@@ -265,9 +265,9 @@ class Fits:
             free=objective.free,
             curved=not objective.smooth.flat,
         )
-        return Solved(units, rows, split_by, self._minimise(rows, units, start, accuracy))
+        return Solution(units, rows, split_by, self._minimise(rows, units, start, accuracy))
 
-    def _rows_near(self, units: frozenset[int], before: Solved) -> tuple[Rows, frozenset[int]]:
+    def _rows_near(self, units: frozenset[int], before: Solution) -> tuple[Rows, frozenset[int]]:
         """Rows for a model near another, its own split by the columns that are new, and what they are split by."""
         before = before.origin or before
         if before.rows.merged and len(before.split_by - units) > SPARE_SPLITS:
@@ -279,7 +279,7 @@ class Fits:
         return self.objective.minimise(rows, self.pool.gather(units, rows), features, start, accuracy)
 
 
-def quadratic_removal_costs(objective: SmoothObjective, solved: Solved, hessian: np.ndarray) -> np.ndarray:
+def quadratic_removal_costs(objective: SmoothObjective, solved: Solution, hessian: np.ndarray) -> np.ndarray:
     """By how much the value would rise without each unit of a model, to second order, in the order of its units.
 
     That is ``w_u' (A_uu)^-1 w_u / 2`` with A the inverse Hessian on the model.
@@ -296,7 +296,7 @@ def quadratic_removal_costs(objective: SmoothObjective, solved: Solved, hessian:
     return np.array([_removal_cost(inverse, coef, free + np.flatnonzero(owner == unit)) for unit in solved.units])
 
 
-def diverged(fits: Fits, fit: Fit) -> bool:
+def diverged(fits: FitCache, fit: Fit) -> bool:
     """Whether the coefficients would diverge without the small ridge that is there even where ``ridge=0``."""
     objective = fits.objective
     if objective.ridge or not objective.smooth.may_diverge or not fit.units:

@@ -12,7 +12,7 @@ from scipy import sparse
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.scoring import Scorable, Scorer, read_columns
-from pauca.subsets.shrinkage import Refits
+from pauca.subsets.ridge_fits import RidgeFits
 
 # Rows in more blocks than this are pooled: the standard error of a thousand sums is known to 2 %.
 MOST_BLOCKS = 1000
@@ -50,7 +50,7 @@ class FoldLosses:
         self.blocks, self._position = np.unique(blocks.block[fold.test], return_inverse=True)
         self.weight = np.bincount(self._position, weights=self._share)
 
-    def sums(self, models: Sequence[Refits]) -> list[np.ndarray]:
+    def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
         """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
         columns = np.unique(np.concatenate([model.columns for model in models])).astype(np.intp)
         places = [np.searchsorted(columns, model.columns) for model in models]
@@ -70,7 +70,7 @@ class FoldLosses:
         shape = len(self.blocks), len(position)
         return sparse.csr_array((share, (position, np.arange(len(position)))), shape=shape)
 
-    def _losses(self, model: Refits, block: np.ndarray, here: slice) -> np.ndarray:
+    def _losses(self, model: RidgeFits, block: np.ndarray, here: slice) -> np.ndarray:
         """Losses of every row at every ridge, added up over outputs, shape (R, rows)."""
         target, measure, rows = self._problem.target, self._problem.measure, self._rows[here]
         y = target.y[rows] if target.loss.joint else target.y[:, rows]
@@ -91,14 +91,14 @@ class FoldScores:
         self.blocks = np.array([number])
         self.weight = np.ones(1)
 
-    def sums(self, models: Sequence[Refits]) -> list[np.ndarray]:
+    def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
         """Minus the scores of models, each of shape (R, 1)."""
         every = [self._model(one, ridge) for one in models for ridge in range(len(one.intercept))]
         scores = -np.array(self._scorer.scores(self._X, self._y, self._fold, every))
         ends = np.cumsum([len(one.intercept) for one in models])[:-1]
         return [part[:, None] for part in np.split(scores, ends)]
 
-    def _model(self, refits: Refits, ridge: int) -> Model:
+    def _model(self, refits: RidgeFits, ridge: int) -> Model:
         coef, intercept = refits.coef[ridge], refits.intercept[ridge]
         nothing = np.zeros(0)
         if self._single:
@@ -106,9 +106,9 @@ class FoldScores:
         return Model(refits.columns, coef, intercept, np.nan, nothing, refits.columns)
 
 
-def as_refits(model: Model) -> Refits:
+def as_refits(model: Model) -> RidgeFits:
     """One model as refits at a single ridge."""
-    return Refits(model.support, np.atleast_2d(model.coef)[None], np.atleast_1d(model.intercept)[None])
+    return RidgeFits(model.support, np.atleast_2d(model.coef)[None], np.atleast_1d(model.intercept)[None])
 
 
 def at_most(known: Mapping[int, Any], size: int) -> Any:

@@ -11,9 +11,17 @@ import numpy as np
 
 from pauca.cli.console import Console, DataError, UsageError, count
 from pauca.cli.constraints import ConstraintOptions, split_names
-from pauca.cli.files import TableFile, inspect_table, polars, read_frame, read_libsvm, select_columns, with_safe_name
+from pauca.cli.encoding import EncodedColumn, build_columns, clean_columns, encoded_columns, text_levels
 from pauca.cli.options import LOSSES_FOR_CLASSES
-from pauca.cli.tables import EncodedColumn, build_columns, clean_columns, encoded_columns, text_levels
+from pauca.cli.table_files import (
+    TableFile,
+    inspect_table,
+    polars,
+    read_frame,
+    read_libsvm,
+    select_columns,
+    with_safe_name,
+)
 from pauca.export.model_file import RawTable
 from pauca.wording import quoted
 

@@ -18,7 +18,7 @@ LEAST_POOLED = 64
 MOST_VALUES = 64
 
 
-class ColumnPool:
+class ColumnCache:
     """Standardised columns gathered from X, one to a row, after a row of ones if there is an intercept."""
 
     def __init__(self, objective: SmoothObjective) -> None:

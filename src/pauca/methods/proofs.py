@@ -11,13 +11,13 @@ from scipy.linalg.blas import dsyrk
 from pauca.constraints.units import Limits
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
+from pauca.relaxations.backends import compiled_backend, loaded_backend
 from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_slack
-from pauca.relaxations.engine import compiled_engine, loaded_engine
 from pauca.relaxations.perspective import Quadratic
 from pauca.relaxations.proof import PROVED_WITHIN, SizeProof
 from pauca.relaxations.smooth import SmoothForest, SmoothProblem
 from pauca.relaxations.tree import BETTER_BY, Forest, Incumbent
-from pauca.relaxations.wide import root_bounds
+from pauca.relaxations.wide_tables import root_bounds
 from pauca.subsets.base import Subset
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
@@ -69,7 +69,7 @@ class _Part:
     forest: Forest | SmoothForest
 
 
-class Proving:
+class Proofs:
     """The proofs of some sizes under way.
 
     Up to ``MOST_DENSE`` columns all sizes share one Gram matrix. On wider tables every size is bounded first over all
@@ -145,15 +145,15 @@ class Proving:
         if not self._parts:
             yield from self._bound_roots()
         for part in self._parts:
-            part.forest.engine = loaded_engine() if compiled else part.forest.engine
+            part.forest.backend = loaded_backend() if compiled else part.forest.backend
             part.forest.plant()
             yield None
         work = [part.forest for part in self._parts]
         while work := [forest for forest in work if _wants_more(forest, relative_gap, most_nodes)]:
             if compiled and sum(tree.nodes for forest in work for tree in forest.trees.values()) > COMPILED_FROM:
-                engine, compiled = compiled_engine(), False
+                backend, compiled = compiled_backend(), False
                 for forest in work:
-                    forest.engine = engine or forest.engine
+                    forest.backend = backend or forest.backend
             for forest in work:
                 forest.advance(most_nodes)
                 yield None

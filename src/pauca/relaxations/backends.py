@@ -12,7 +12,7 @@ from pauca.relaxations import leaves, perspective
 from pauca.relaxations.perspective import Quadratic, Relaxed
 
 
-class Engine:
+class Backend:
     """Vectorised over the nodes of a batch: no compiling, and three to six times slower on large trees."""
 
     def relax(
@@ -38,7 +38,7 @@ class Engine:
         return leaves.completions(problem, inside, free, missing, below, every=every)
 
 
-class CompiledEngine(Engine):
+class CompiledBackend(Backend):
     """Compiled by numba."""
 
     def __init__(self) -> None:
@@ -101,11 +101,11 @@ class CompiledEngine(Engine):
             yield value, [*inside.tolist(), int(free[first]), int(free[second])]
 
 
-def loaded_engine() -> Engine:
-    """The compiled engine if it is in memory already, which costs nothing; else the other."""
-    return CompiledEngine() if "pauca.relaxations.kernels" in sys.modules else Engine()
+def loaded_backend() -> Backend:
+    """The compiled backend if it is in memory already, which costs nothing; else the other."""
+    return CompiledBackend() if "pauca.relaxations.kernels" in sys.modules else Backend()
 
 
-def compiled_engine() -> CompiledEngine | None:
-    """The compiled engine, or None where numba is not installed."""
-    return CompiledEngine() if find_spec("numba") is not None else None
+def compiled_backend() -> CompiledBackend | None:
+    """The compiled backend, or None where numba is not installed."""
+    return CompiledBackend() if find_spec("numba") is not None else None

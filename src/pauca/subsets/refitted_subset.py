@@ -1,4 +1,4 @@
-"""The engine of every subset whose models are refits: estimates rank candidates, exact refits decide."""
+"""The base of every subset whose models are refits: estimates rank candidates, exact refits decide."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pauca.export.files import JsonReader, ModelFileError, encode_float
+from pauca.export.json_files import JsonReader, ModelFileError, encode_float
 from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Multinomial
 from pauca.methods import METHODS
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pauca.cli.console import DataError, count
-from pauca.cli.files import polars, with_safe_name
+from pauca.cli.table_files import polars, with_safe_name
 from pauca.export.formula import FittedLinearModel
 from pauca.export.model_file import RawTable
 from pauca.wording import quoted
@@ -178,7 +178,7 @@ def encode(table: Any, model: FittedLinearModel) -> pl.DataFrame:
     --------
     >>> import polars as pl
     >>> from pauca import SparseRegressor
-    >>> from pauca.cli.tables import encode
+    >>> from pauca.cli.encoding import encode
     >>> train = pl.DataFrame({"city=Lyon": [0.0, 1, 0, 1], "rooms": [1.0, 2, 3, 5]})
     >>> model = SparseRegressor(k=2).fit(train, [10.0, 25, 30, 55])
     >>> raw = pl.DataFrame({"rooms": [2, 4], "city": ["Paris", "Lyon"]})

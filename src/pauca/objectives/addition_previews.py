@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pauca.losses import Loss
-from pauca.objectives.rows import Rows
+from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import Accuracy, Minimum
 
 # A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.

@@ -22,7 +22,7 @@ SCORED = Accuracy(within=1e-7)
 
 
 @dataclass(frozen=True, eq=False)
-class Refits:
+class RidgeFits:
     """Models on one set of columns at every ridge, in the user's units."""
 
     columns: np.ndarray
@@ -33,7 +33,7 @@ class Refits:
     """Shape (R, C)."""
 
 
-Refitter = Callable[[Sequence[int]], Refits]
+Refitter = Callable[[Sequence[int]], RidgeFits]
 """Fits a set of units at every ridge."""
 
 
@@ -58,7 +58,7 @@ class _ClosedForm:
         self._ridges = np.array(ridges)
         self._unit = ridge_penalty(objective.design, 1.0, standardize=standardize)
 
-    def __call__(self, units: Sequence[int]) -> Refits:
+    def __call__(self, units: Sequence[int]) -> RidgeFits:
         columns = np.sort(np.array(units, dtype=np.intp))
         if not len(columns):
             return _constants(np.full((len(self._ridges), 1), self._objective.intercept))
@@ -72,7 +72,7 @@ class _ClosedForm:
         inverse = np.divide(1.0, left, out=np.zeros_like(left), where=held)
         z = (inverse * (vectors.T @ (scale * objective.slope[columns]))) @ vectors.T * scale
         coef = z / design.spread[columns]
-        return Refits(columns, coef[:, None, :], (objective.intercept - coef @ design.mean[columns])[:, None])
+        return RidgeFits(columns, coef[:, None, :], (objective.intercept - coef @ design.mean[columns])[:, None])
 
 
 class _NewtonSteps:
@@ -84,7 +84,7 @@ class _NewtonSteps:
         self._last: list[Minimum] = []
         self._before = np.zeros(0, dtype=np.intp)
 
-    def __call__(self, units: Sequence[int]) -> Refits:
+    def __call__(self, units: Sequence[int]) -> RidgeFits:
         first = self._objectives[0]
         if not len(units):
             constant = self._null.coef[:, 0] if first.free else np.zeros(first.n_outputs)
@@ -119,19 +119,19 @@ class _NewtonSteps:
             curved=not objective.smooth.flat,
         )
 
-    def _in_user_units(self, features: np.ndarray, found: np.ndarray) -> Refits:
+    def _in_user_units(self, features: np.ndarray, found: np.ndarray) -> RidgeFits:
         objective = self._objectives[0]
         design, free = objective.design, objective.free
         coef = found[..., free:] / design.spread[features]
         if objective.user_bounds is not None:
             coef = np.clip(coef, objective.user_bounds[0][features], objective.user_bounds[1][features])
         intercept = found[..., 0] if free else np.zeros(found.shape[:2])
-        return Refits(features, coef, intercept - coef @ design.mean[features])
+        return RidgeFits(features, coef, intercept - coef @ design.mean[features])
 
 
-def _constants(intercept: np.ndarray) -> Refits:
+def _constants(intercept: np.ndarray) -> RidgeFits:
     """Models without columns, with intercepts of shape (R, C)."""
-    return Refits(np.zeros(0, dtype=np.intp), np.zeros((*intercept.shape, 0)), intercept)
+    return RidgeFits(np.zeros(0, dtype=np.intp), np.zeros((*intercept.shape, 0)), intercept)
 
 
 def share_products(subset: Subset, other: Subset) -> None:

@@ -9,14 +9,14 @@ import numpy as np
 
 from pauca.custom.objective import CustomProblem
 from pauca.solvers.quasi_newton import SolverState, inverse_diagonal, inverse_of, inverse_without, minimise
-from pauca.subsets.fits import Fit, RecentTable
+from pauca.subsets.fit_cache import Fit, RecentTable
 
 # A trial may leave this share of its distance in value from the model it is compared with.
 TRIAL_WITHIN = 0.03
 
 
 @dataclass(frozen=True)
-class Closeness:
+class FitTolerances:
     """How close to their minimum models are taken."""
 
     accurate: float
@@ -32,9 +32,9 @@ class Closeness:
 # models of a path took 129 gradients to come within 1e-3 by what steps promise, 155 within 1e-4, 226 within 1e-5, 358
 # within 1e-6, and were really within 6e-3, 3e-3, 6e-4 and 4e-5; to polish them all to 1e-9 took 400, 360, 230 and 20
 # more. So a search whose models are to be close is best done tightly from the first.
-TIGHT = Closeness(1e-6, 1e-11, 1e-10)
-NEWTON = Closeness(1e-6, 1e-14, 1e-13)
-COSTLY = Closeness(TRIAL_WITHIN, 1e-6, 1e-6)
+TIGHT = FitTolerances(1e-6, 1e-11, 1e-10)
+NEWTON = FitTolerances(1e-6, 1e-14, 1e-13)
+COSTLY = FitTolerances(TRIAL_WITHIN, 1e-6, 1e-6)
 
 # Gradients and inverse Hessians are kept for as many fits as take this many bytes, or at least so many.
 KEPT_BYTES = 1 << 28
@@ -64,7 +64,7 @@ class PartialFit(Fit):
     """Whether there is nothing left to gain but rounding."""
 
 
-class Fits:
+class FitCache:
     """Minimisers by support.
 
     Values of different supports are compared in one of two ways. Models that the search moves to are all converged
@@ -305,7 +305,7 @@ class Fits:
         return self.closeness.polished * max(abs(value), self.problem.magnitude)
 
 
-def diverged(fits: Fits, found: list[PartialFit]) -> list[bool]:
+def diverged(fits: FitCache, found: list[PartialFit]) -> list[bool]:
     """Which of some fits have their minimum at infinity.
 
     A model within one that has a finite minimum has one too: what diverges there could diverge in the larger one. So of
@@ -321,7 +321,7 @@ def diverged(fits: Fits, found: list[PartialFit]) -> list[bool]:
     return [diverges[index] for index in range(len(found))]
 
 
-def _diverges(fits: Fits, fit: PartialFit) -> bool:
+def _diverges(fits: FitCache, fit: PartialFit) -> bool:
     """Whether the steps ended where there was next to nothing left to gain, and not where the objective rises again.
 
     It is followed along the parameters, along each alone, and where it is flattest in parts of the parameters. A slope
@@ -341,7 +341,7 @@ def _diverges(fits: Fits, fit: PartialFit) -> bool:
     return any(_fades(fits, fit, direction) for direction in (coef, flattest, *np.diag(coef)[live]))
 
 
-def _fades(fits: Fits, fit: PartialFit, direction: np.ndarray) -> bool:
+def _fades(fits: FitCache, fit: PartialFit, direction: np.ndarray) -> bool:
     """Whether the slope along a direction is negative all the way, and next to nothing in the end."""
     line = np.zeros(fits.problem.n_coords)
     line[fit.coords] = direction
