@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.methods.base import check_shortlist
+from pauca.methods.forward import check_shortlist
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
 from pauca.subsets.base import REMOVALS, SLACK, Subset

@@ -11,7 +11,7 @@ import numpy as np
 
 from pauca.constraints.units import Limits
 from pauca.model import Model, Snapshot
-from pauca.objectives import GramRows, LeastSquares
+from pauca.objectives import GramRows, LeastSquares, RowStack
 from pauca.solvers.factorisation import InverseFactor
 from pauca.subsets.base import SLACK, Swap, digest, first_largest, first_smallest, is_lower, require_memory
 from pauca.subsets.least_squares_candidates import (
@@ -21,7 +21,6 @@ from pauca.subsets.least_squares_candidates import (
     greedy_order,
     highest_first,
 )
-from pauca.subsets.row_stack import RowStack
 from pauca.tolerances import DEPENDENT_BELOW, NEGLIGIBLE
 
 # Simulating the next steps takes a millisecond: more than a pass over data of fewer numbers than this.
