@@ -224,8 +224,8 @@ class ProvingMixin:
         >>> certificate = SparseRegressor(k=5).fit(X, y).certify()
         >>> certificate.message(5)
         'Proved to be the best of all 252 subsets of 5 features.'
-        >>> certificate.never_in[5]
-        []
+        >>> certificate.always_in[5]
+        ['sex', 'bmi', 'bp', 's3', 's5']
         """
         seconds, data = ParameterChecks("certify").time_limit(time_limit), self._data("certify")
         self.path_ = certify(data.problem, data.search_ridge, data.weights, self.path_, seconds)
