@@ -27,10 +27,9 @@ from pauca.losses.checks import check_loss
 from pauca.methods.exact import Exact
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold, make_folds
-from pauca.model_selection.ridges import RidgeGrid, make_grid
+from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, choose_size
-from pauca.model_selection.sizes import SizeRange, largest_size, size_range_for
 from pauca.model_selection.surface import Measure, SurfaceSelection, refitted_run
 from pauca.results.choice import Choice
 from pauca.results.path import Path

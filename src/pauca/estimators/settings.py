@@ -8,8 +8,15 @@ from typing import Any
 
 from pauca.checks import ParameterChecks
 from pauca.methods import resolve
-from pauca.model_selection.ridges import Ridges, check_ridges, parse_ridges
-from pauca.model_selection.sizes import Sizes, check_criterion, check_cross_validation, parse_sizes
+from pauca.model_selection.grids import (
+    Ridges,
+    Sizes,
+    check_criterion,
+    check_cross_validation,
+    check_ridges,
+    parse_ridges,
+    parse_sizes,
+)
 from pauca.results.choice import Rule
 from pauca.search.driver import Budget, Goal, Method
 

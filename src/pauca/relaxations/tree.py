@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pauca.constraints.units import Limits
-from pauca.relaxations.backends import Backend
+from pauca.relaxations.backends import MOST_PAIRED, Backend
 from pauca.relaxations.diagonal import improve, rounding_slack
-from pauca.relaxations.leaves import MOST_PAIRED
 from pauca.relaxations.perspective import IN, MOST_STEPS, OUT, ROOT_STEPS, Quadratic, Relaxed
 
 # A node is closed if nothing below it is better than the incumbent by more than this share of it.

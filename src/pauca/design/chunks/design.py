@@ -91,6 +91,9 @@ class ChunkedDesign(StandardisedColumns):
     def scores(self, coef: Any) -> Iterator[tuple[slice, np.ndarray]]:
         dense = coef.toarray() if issparse(coef) else np.asarray(coef)
         used = np.flatnonzero(dense.any(axis=1))
+        if not len(used):
+            yield slice(0, self.n_rows), np.zeros((self.n_rows, dense.shape[1]))
+            return
         yield from self._chunks.map(kernels.scores, dense[used], self.mean[used], features=used)
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
