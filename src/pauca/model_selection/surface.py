@@ -13,11 +13,10 @@ from pauca.design import Design, designs_of_folds
 from pauca.methods import Forward
 from pauca.model_selection.fold_losses import FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.ridges import RidgeGrid
+from pauca.model_selection.grids import RidgeGrid, SizeRange
 from pauca.model_selection.rules import Chosen, HeldOutLosses, choose
 from pauca.model_selection.scoring import Models, Scorable, Scorer
 from pauca.model_selection.selection import Selection
-from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
 from pauca.search.driver import Budget, Goal
 from pauca.search.history import History, Stop

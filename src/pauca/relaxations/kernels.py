@@ -1,4 +1,4 @@
-"""The relaxation of ``perspective`` and the pairs of ``leaves``, compiled: node by node, with the same steps.
+"""The relaxation of ``perspective`` and the pairs of ``backends``, compiled: node by node, with the same steps.
 
 Imported when a tree has grown large, because numba takes a while to load, and some seconds to compile on first use in
 an installation. Sums are taken in another order than NumPy's; nothing else differs.
@@ -65,24 +65,30 @@ def gather(H: np.ndarray, D: np.ndarray, code: np.ndarray, kept: float, A: np.nd
 
 
 @compiled
+def keep_largest(top: np.ndarray, n: int, most: int, x: float) -> int:
+    """Put x among the n largest numbers so far, in falling order, of which ``most`` are kept; returns their number."""
+    if n < most:
+        p = n
+        n += 1
+    elif x > top[most - 1]:
+        p = most - 1
+    else:
+        return n
+    while p > 0 and top[p - 1] < x:
+        top[p] = top[p - 1]
+        p -= 1
+    top[p] = x
+    return n
+
+
+@compiled
 def largest(scores: np.ndarray, code: np.ndarray, k: int, top: np.ndarray) -> float:
     """Sum of the k largest scores of the free columns."""
     n = 0
     for j in range(len(scores)):
         if abs(code[j]) == 3:
             continue
-        x = scores[j]
-        if n < k:
-            p = n
-            n += 1
-        elif x > top[k - 1]:
-            p = k - 1
-        else:
-            continue
-        while p > 0 and top[p - 1] < x:
-            top[p] = top[p - 1]
-            p -= 1
-        top[p] = x
+        n = keep_largest(top, n, k, scores[j])
     total = 0.0
     for t in range(n):
         total += top[t]
@@ -101,18 +107,7 @@ def threshold(code: np.ndarray, size: np.ndarray, pressure: np.ndarray, left: in
     for j in range(len(code)):
         if code[j] != 0:
             continue
-        x = pressure[j]
-        if n < wanted:
-            p = n
-            n += 1
-        elif x > top[wanted - 1]:
-            p = wanted - 1
-        else:
-            continue
-        while p > 0 and top[p - 1] < x:
-            top[p] = top[p - 1]
-            p -= 1
-        top[p] = x
+        n = keep_largest(top, n, wanted, pressure[j])
     if count < left:
         return top[wanted - 1] * (1 - 1e-9) if n >= wanted else 0.0
     return 0.5 * (smallest + (top[0] if n > 0 else 0.0))
