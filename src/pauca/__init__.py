@@ -33,6 +33,7 @@ __all__ = [
     "PaucaWarning",
     "Progress",
     "SparseClassifier",
+    "SparseCox",
     "SparsePrecision",
     "SparseRegressor",
     "SparseTagger",
@@ -62,6 +63,7 @@ _HOMES = {
     "PaucaWarning": "warnings",
     "Progress": "search.driver",
     "SparseClassifier": "estimators",
+    "SparseCox": "survival",
     "SparsePrecision": "graphical",
     "SparseRegressor": "estimators",
     "SparseTagger": "crf",
@@ -78,7 +80,7 @@ _HOMES = {
 _PACKAGES = (
     *("constraints", "crf", "custom", "design", "estimators", "export", "graphical", "l1", "losses", "methods"),
     *("model_selection", "objectives", "projections", "results", "search", "sgd", "solvers", "sparsification"),
-    *("subsets", "theory", "warnings"),
+    *("subsets", "survival", "theory", "warnings"),
 )
 
 

@@ -20,7 +20,7 @@ from pauca.constraints.parsing import Columns, ConstraintParser, check_independe
 from pauca.design import Design
 from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
-from pauca.estimators.fit_warnings import fit_warnings
+from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.settings import SearchSettings
@@ -190,7 +190,7 @@ class SparseModel(ProvingMixin, FittedModel):
         """
         count, data = ParameterChecks("stability").count("n_resamples", n_resamples), self._data("stability")
         self.stability_ = measure_stability(
-            data, self.path_, self.k_, count, random_state, n_jobs, stratify=is_classifier(self)
+            data, self.path_, self.k_, count, random_state, n_jobs, classes=self._fold_classes(data.y)
         )
         return self.stability_
 
@@ -255,7 +255,7 @@ class SparseModel(ProvingMixin, FittedModel):
         self._set_size(found.answer)
         fitted = replace(problem, ridge=found.ridge)
         self._fit_data = FitData(fitted, weights, y, found.searches, found.search_ridge)
-        remarks = " ".join(fit_warnings(self.path_, self.k_, settings, found.run, constraints))
+        remarks = " ".join(fit_warnings(self.path_, self.k_, settings, found.run, constraints, self._divergence))
         if remarks:
             warnings.warn(remarks, PaucaWarning, stacklevel=3)
 
@@ -264,8 +264,24 @@ class SparseModel(ProvingMixin, FittedModel):
     ) -> HeldOutRows | None:
         if not settings.uses_folds:
             return None
-        folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
+        classes = self._fold_classes(y)
+        labels = y if classes is None else classes
+        folds = make_folds(settings.cv, labels, row_groups, weights, classifies=classes is not None)
         return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
+
+    def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
+        """Classes whose shares folds and samples of rows keep; None where there are none."""
+        return y if is_classifier(self) else None
+
+    def _divergence(self, size: int) -> str:
+        """What to say of coefficients that diverge."""
+        return SEPARABLE
+
+    def _spread_of(self, columns: np.ndarray) -> np.ndarray:
+        """Standard deviations of some columns of the fit."""
+        assert self._fit_data is not None
+        run = next(iter(self._fit_data.searches.values()))
+        return np.asarray(run.design.spread[columns])
 
     def _grid(self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design) -> RidgeGrid:
         return make_grid(
@@ -382,7 +398,8 @@ class SparseModel(ProvingMixin, FittedModel):
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
-        parameters = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
+        given = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
+        parameters = {"fit_intercept": True} | given
         settings = SearchSettings.parse(type(self).__name__, parameters)
         if settings.scoring is not None:
             scorer_for(self, settings.scoring)

@@ -80,7 +80,7 @@ class _NewtonSteps:
 
     def __init__(self, objective: SmoothObjective, ridges: Sequence[float]) -> None:
         self._objectives = [replace(objective, ridge=float(ridge)) for ridge in ridges]
-        self._rows = Rows.unmerged(objective.y, objective.design.weights)
+        self._rows = objective.unmerged_rows
         self._last: list[Minimum] = []
         self._before = np.zeros(0, dtype=np.intp)
 
