@@ -43,6 +43,7 @@ OPTIONAL = {
     "relaxations": {"numba"},
     "crf": {"numba"},
     "cli": {"polars", "sklearn"},
+    "survival": {"matplotlib"},
 }
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pauca.search.history import Stop
     from pauca.sgd import StreamClassifier, StreamRegressor
     from pauca.sparsification import Sparsified, sparsify
+    from pauca.survival import SparseCox
     from pauca.warnings import PaucaWarning
 
 __all__ = [

@@ -38,7 +38,9 @@ class RowBlocks:
         n_rows = len(weights)
         block = np.arange(n_rows) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
         held_out = sum(np.bincount(fold.test, minlength=n_rows) for fold in folds)
-        return cls(block % MOST_BLOCKS, min(int(block.max()) + 1, MOST_BLOCKS), weights / np.maximum(held_out, 1), weights)
+        return cls(
+            block % MOST_BLOCKS, min(int(block.max()) + 1, MOST_BLOCKS), weights / np.maximum(held_out, 1), weights
+        )
 
 
 class FoldLosses:
@@ -92,6 +94,7 @@ class CoupledFoldLosses(FoldLosses):
         self._of_rows = loss.tuned(y, fold.weights).held_out_losses(y, blocks.weights, fold.test)
 
     def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
+        """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
         adding, every = self._adding(slice(None)), np.arange(self._problem.target.y.shape[-1])
         found = []
         for model in models:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pauca.model import Snapshot
-from pauca.objectives import LeastSquares, Rows, SmoothObjective, WarmStart, warm_start_near
+from pauca.objectives import LeastSquares, SmoothObjective, WarmStart, warm_start_near
 from pauca.objectives.least_squares import GramRows, ridge_penalty
 from pauca.solvers.newton import Accuracy, Minimum
 from pauca.subsets.base import Subset

@@ -12,6 +12,9 @@ from pauca.survival.baseline import Baseline, kaplan_meier
 # Curves are given at no more than so many times: enough for any drawing, and too few to show single rows.
 MOST_TIMES = 200
 
+# Curves end where fewer than this share of the rows are still under observation: beyond, single rows make the steps.
+LEAST_AT_RISK = 0.05
+
 # Predicted curves are averaged over no more than so many rows of a group, evenly spaced by their risk.
 MOST_ROWS = 500
 
@@ -52,6 +55,7 @@ def risk_groups(y: np.ndarray, weights: np.ndarray, scores: np.ndarray, baseline
     group = np.searchsorted(cuts, scores[used], side="left")
     members = [used[group == number] for number in np.unique(group)]
     events = np.unique(baseline.times)
+    events = events[events <= max(np.quantile(y["time"][used], 1 - LEAST_AT_RISK), events[0])]
     times = np.unique(np.concatenate([[0.0], np.quantile(events, np.linspace(0, 1, MOST_TIMES - 1))]))
     return RiskGroups(
         times,

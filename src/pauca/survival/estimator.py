@@ -119,10 +119,10 @@ class SparseCox(SparseModel):
     >>> y = np.array(list(zip(time < 3, np.minimum(time, 3))), dtype=[("event", bool), ("time", float)])
     >>> model = SparseCox().fit(X, y)
     >>> model.support_, round(model.score(X, y), 2)
-    (array([ 4, 11]), 0.78)
+    (array([ 4, 11]), 0.79)
     >>> model.predict_survival_function(X[:2], times=[1.0, 2.0]).round(2)
-    array([[0.59, 0.37],
-           [0.43, 0.21]])
+    array([[0.17, 0.01],
+           [0.71, 0.43]])
     """
 
     def __init__(
@@ -358,13 +358,11 @@ class SparseCox(SparseModel):
         SparseCox
         """
         other = super().at(size, ridge)
-        other._set_baseline()
+        if getattr(other, "_fit_data", None) is not None:
+            other._set_baseline()
+        elif size != self.k_:
+            other.event_times_, other.baseline_hazard_, other.event_strata_ = np.zeros((3, 0))
         return other
-
-    def _set_size(self, size: int) -> None:
-        super()._set_size(size)
-        for name in BASELINE:
-            setattr(self, name, np.zeros(0, dtype=np.intp if name == "event_strata_" else np.float64))
 
     def _set_model(self, model: Model) -> None:
         # A constant in all scores changes nothing, so there is no intercept.
@@ -377,10 +375,9 @@ class SparseCox(SparseModel):
         return replace(path, models=models)
 
     def _set_baseline(self) -> None:
-        data = getattr(self, "_fit_data", None)
-        if data is not None:
-            found = Baseline.of(data.y, data.weights, self._fitted_scores())
-            self.event_times_, self.baseline_hazard_, self.event_strata_ = found.times, found.hazard, found.stratum
+        data = self._data("at")
+        found = Baseline.of(data.y, data.weights, self._fitted_scores())
+        self.event_times_, self.baseline_hazard_, self.event_strata_ = found.times, found.hazard, found.stratum
 
     def _baseline(self) -> Baseline:
         check_is_fitted(self)

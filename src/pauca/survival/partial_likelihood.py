@@ -32,7 +32,7 @@ class PartialLikelihood(Loss):
     coupled = True
     shift_invariant = True
     may_diverge = True
-    # Along a column z the third derivative is a third central moment over a risk set, at most 2 max |z| times the second.
+    # Along a column z the third derivative is a third central moment, at most 2 max |z| times the second.
     self_concordance = 2.0
 
     def __init__(self, ties: str = "efron") -> None:

@@ -45,7 +45,7 @@ class RiskSets:
         self.n_groups = len(keys)
 
     def _order_rows(self) -> None:
-        """Rows sorted by the last event time at which they are at risk; those that never are come first, and are cut."""
+        """Rows sorted by the last event time at which they are at risk, without those that never are."""
         order = np.argsort(self.end, kind="stable")
         ever = self.end[order] > self.stratum_begin[order]
         self._order = order[ever]

@@ -10,7 +10,8 @@ from pauca.survival.risk_sets import SURVIVAL
 
 FORMS = (
     "y must be a structured array with a field of booleans (the event was seen) and one of numbers (the time), as "
-    'scikit-survival makes them, or a frame whose columns are named in the call: fit(X, frame, event="died", time="days")'
+    'scikit-survival makes them, or a frame whose columns are named in the call: fit(X, frame, event="died", '
+    'time="days")'
 )
 
 
@@ -30,6 +31,8 @@ def survival_target(y: Any, event: str | None = None, time: str | None = None) -
 
 def _fields(y: Any) -> tuple[np.ndarray, np.ndarray]:
     names = getattr(getattr(y, "dtype", None), "names", None)
+    if getattr(y, "dtype", None) == SURVIVAL:  # as scorers are given it
+        return y["event"], y["time"]
     if names is None or getattr(y, "ndim", 1) != 1:
         raise ValueError(f"{FORMS}; got {type(y).__name__}.")
     flags = [name for name in names if y.dtype[name].kind == "b"]
