@@ -17,7 +17,7 @@ pytest.importorskip("numba")
 def papers():
     sys.path.insert(0, str(Path(__file__).parents[2]))
     try:
-        from benchmarks.papers import __main__ as module
+        from benchmarks.papers import runner as module
     finally:
         sys.path.pop(0)
     return module
