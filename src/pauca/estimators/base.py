@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.design import Design
-from pauca.estimators.certify import ProvingMixin, certificate_of, prove_fit
+from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
@@ -78,6 +78,11 @@ class SearchResult:
     """The searches on all rows, by their ridges."""
     stop: Stop | None = None
     """What has ended some search early."""
+
+    @property
+    def search(self) -> SearchRun:
+        """The search that has led to the path."""
+        return self.searches[self.search_ridge]
 
 
 def find_alternatives(data: FitData, path: Path, size: int, count: int) -> list[dict[str, Any]]:
@@ -173,9 +178,11 @@ class SparseModel(ProvingMixin, FittedModel):
         search_ridge, best = choice.surface.best_of(size)
         data, other = self._data("at"), self._copy()
         problem = replace(data.problem, ridge=best)
-        run = refitted_run(problem, data.searches[search_ridge], data.weights)
+        search = data.searches[search_ridge]
+        models = refitted_run(problem, search, data.weights).models(size)
         other.ridge_, other.search_ridge_ = best, search_ridge
-        other.path_ = replace(self.path_, models=run.models(size))
+        certificate = certificate_of(search, models, self.path_.column_names, (best, search_ridge))
+        other.path_ = replace(self.path_, models=models, certificate=certificate)
         other._fit_data = replace(data, problem=problem, search_ridge=search_ridge)
         other.k = size
         other._set_size(size)
@@ -279,8 +286,9 @@ class SparseModel(ProvingMixin, FittedModel):
         self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
         limit = settings.run_budget.time_limit
         left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
-        if found.ridge == found.search_ridge:  # else they are best, if at all, for another objective than their own
-            prove_fit(settings.method, found.run, left, size_was_chosen=found.choice is not None)
+        prove_fit(settings.method, found.search, left, size_was_chosen=found.choice is not None)
+        if found.run is not found.search:
+            follow_search(found.run, found.search)
         self.path_ = self._make_path(found, problem, names)
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
         self._set_size(found.answer)
@@ -408,7 +416,7 @@ class SparseModel(ProvingMixin, FittedModel):
             *self._output_labels(),
             problem.limits.price,
             found.choice,
-            certificate=certificate_of(history, run, models, names),
+            certificate=certificate_of(found.search, models, names, (found.ridge, found.search_ridge)),
         )
 
     def _settings(self) -> SearchSettings:
