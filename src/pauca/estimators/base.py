@@ -34,7 +34,8 @@ from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, choose_size
-from pauca.model_selection.surface import Measure, SurfaceSelection, refitted_run
+from pauca.model_selection.streamed import selection_for
+from pauca.model_selection.surface import Measure, refitted_run
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability
@@ -345,7 +346,7 @@ class SparseModel(ProvingMixin, FittedModel):
         self.__dict__.pop("_resume_key", None)
         measure = Measure(problem, scorer_for(self, settings.scoring), held_out.y, held_out.blocks)
         rule = settings.selection_rule
-        selection = SurfaceSelection(problem, weights, held_out.folds, settings.tol, grid, measure, rule)
+        selection = selection_for(design, problem, weights, held_out.folds, settings.tol, grid, measure, rule)
         size_range = self._size_range(settings, problem, design)
         choice = selection.choose(size_range, self._runs(settings), design)
         run, choice, ridges = selection.fitted(choice)
