@@ -262,10 +262,33 @@ def test_a_callback_watches_the_gap_and_may_end_the_proof():
     assert 0 < model.certificate_.relative_gap[8] <= seen[0]
 
 
-def test_models_searched_with_another_ridge_are_not_proved():
-    X, y = integers()
-    model = SparseRegressor(k=2, ridge=0.1, search_ridge=0.2).fit(X, y)
-    assert not hasattr(model, "certificate_")
-    for question in (model.certify, model.pool):
-        with pytest.raises(ValueError, match=r"searched with ridge=0.2 and fitted with ridge=0.1"):
-            question()
+@pytest.mark.parametrize("method", ["exchange", Exact(), "forward"])
+def test_with_another_ridge_the_objective_of_the_search_is_proved(method, tmp_path):
+    """Models are searched with one ridge and fitted with another; the proof is about the first, and says so."""
+    X, y = ar_problem(60, 12, 5, rho=0.95, snr=1.0, seed=1)
+    spread = X.std(axis=0)
+    model = SparseRegressor(k=6, ridge=0.5, search_ridge=0.01, method=method).fit(X, y)
+    certificate = model.certify(time_limit=None) if method == "forward" else model.certificate_
+    assert certificate.search_ridge == 0.01
+    for k in range(1, 7):
+        values = {S: objective(X / spread, y, S, ridge=0.01) for S in itertools.combinations(range(12), k)}
+        assert certificate.proved[k]
+        assert certificate.lower_bound[k] == pytest.approx(min(values.values()), rel=2e-6)
+        assert values[tuple(model.path_[k].support.tolist())] == pytest.approx(min(values.values()), rel=1e-9)
+        fitted = objective(X / spread, y, model.path_[k].support, ridge=0.5)
+        assert model.path_[k].objective == pytest.approx(fitted, rel=1e-9)
+    assert "at ridge 0.01, the ridge of the search." in model.summary()
+    assert model.path_.table()[6]["search_objective"] == certificate.proofs[6].objective
+    assert model.path_.table()[0]["proved"]
+    model.save(tmp_path / "model.json")
+    assert pauca.load(tmp_path / "model.json").certificate_ == certificate
+    assert model.pool(0.0).supports == [tuple(model.path_.names(6))]
+
+
+def test_models_of_a_chosen_ridge_are_proved():
+    X, y = ar_problem(60, 8, 3, rho=0.5, snr=1.0, seed=0)
+    model = SparseRegressor().fit(X, y)
+    assert all(model.certificate_.proved.values())
+    best = model.at(2, ridge="best")
+    known = getattr(best, "certificate_", None)
+    assert known is None or known.search_ridge in (None, best.search_ridge_)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from pauca.constraints.units import Limits
+from pauca.relaxations import tree as tree_module
 from pauca.relaxations.backends import Backend, compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
+from pauca.relaxations.leaps import enumerate_subsets
 from pauca.relaxations.perspective import IN, OUT, Quadratic, relax
 from pauca.relaxations.proof import SizeProof
 from pauca.relaxations.tree import Forest, Incumbent
@@ -74,6 +76,13 @@ def grown(problem, diagonal, incumbents, n, **options):
     return forest
 
 
+@pytest.fixture(params=["grown", "enumerated"])
+def way(request, monkeypatch):
+    """Few columns are enumerated unless that is switched off."""
+    if request.param == "grown":
+        monkeypatch.setattr(tree_module, "MOST_ENUMERATED", 0)
+
+
 def incumbents(problem, rng, sizes):
     """Poor models to begin with: random ones."""
     supports = {k: sorted(rng.choice(len(problem.slope), k, replace=False).tolist()) for k in sizes}
@@ -81,6 +90,7 @@ def incumbents(problem, rng, sizes):
 
 
 @pytest.mark.parametrize("seed", range(70))
+@pytest.mark.usefixtures("way")
 def test_trees_find_the_optimum_of_every_size_and_never_claim_more(seed):
     rows, y, penalty, n, rng = random_problem(seed)
     problem = quadratic(rows, y)
@@ -128,6 +138,7 @@ def test_any_point_gives_a_bound_at_any_node(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.usefixtures("way")
 def test_limits_and_collections_against_enumeration(seed):
     rows, y, _, n, rng = random_problem(7 * seed)  # plain columns
     d = rows.shape[1]
@@ -150,6 +161,7 @@ def test_limits_and_collections_against_enumeration(seed):
     assert all(v == pytest.approx(value(rows, y, S), rel=1e-6, abs=1e-9) for S, v in tree.collected.items())
 
 
+@pytest.mark.usefixtures("way")
 def test_each_size_has_a_tree_of_its_own():
     """Alone or beside others, a size has the same nodes and the same proof."""
     rows, y, penalty, n, rng = random_problem(6)
@@ -162,6 +174,22 @@ def test_each_size_has_a_tree_of_its_own():
         other = together[one.size]
         assert (alone.nodes, alone.support) == (other.nodes, other.support)
         assert alone.lower_bound == pytest.approx(other.lower_bound, rel=1e-9)
+
+
+def test_enumeration_gives_up_a_size_with_too_many_nodes_and_no_other():
+    rng = np.random.default_rng(0)
+    rows, penalty = columns(rng, 40, 9, "ar"), np.zeros(9)
+    y = rows @ rng.standard_normal(9) + 3 * rng.standard_normal(40)
+    problem = quadratic(rows, y)
+    sizes = range(1, 10)
+    best = {k: optimum(rows, y, k)[0] * (1 + 1e-9) for k in sizes}
+    diagonal = base_diagonal(problem.hessian, penalty)
+    every = enumerate_subsets(problem, diagonal, best, always=(), most_nodes=10**6)
+    most = sorted(found.nodes for found in every.values())[len(every) // 2]
+    some = enumerate_subsets(problem, diagonal, best, always=(), most_nodes=most)
+    assert set(some) == {k for k, found in every.items() if found.nodes <= most} != set(every)
+    assert all(some[k] == every[k] for k in some)
+    assert all(found.supports == [optimum(rows, y, k)[1]] for k, found in every.items())
 
 
 @pytest.mark.parametrize("seed", range(14))

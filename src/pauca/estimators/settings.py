@@ -18,7 +18,7 @@ from pauca.model_selection.grids import (
     parse_sizes,
 )
 from pauca.results.choice import Rule
-from pauca.search.driver import Budget, Method
+from pauca.search.driver import Budget, Goal, Method
 
 CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds")
 
@@ -75,3 +75,13 @@ class SearchSettings:
     def chooses_size(self) -> bool:
         """Whether sizes are compared by cross-validation."""
         return not (self.sizes is None or isinstance(self.sizes, int)) and self.criterion is None
+
+    @property
+    def uses_folds(self) -> bool:
+        """Whether sizes or ridges are compared by cross-validation."""
+        ridges = self.ridge, self.search_ridge
+        return self.chooses_size or any(isinstance(one, tuple | str) for one in ridges)
+
+    def goal(self, size: int | None) -> Goal:
+        """What a run to ``size`` aims for."""
+        return Goal(size, self.tol)

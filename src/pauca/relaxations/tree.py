@@ -19,6 +19,7 @@ import numpy as np
 from pauca.constraints.units import Limits
 from pauca.relaxations.backends import MOST_PAIRED, Backend
 from pauca.relaxations.diagonal import improve, rounding_slack
+from pauca.relaxations.leaps import Enumerated, enumerate_subsets
 from pauca.relaxations.perspective import IN, MOST_STEPS, OUT, ROOT_STEPS, Quadratic, Relaxed
 
 # A node is closed if nothing below it is better than the incumbent by more than this share of it.
@@ -39,6 +40,11 @@ PAIRED_AT_ONCE = 30
 
 # Improving a diagonal of more columns than this costs more than it saves.
 MOST_IMPROVED = 400
+
+# Of few columns all subsets are enumerated first, with at most so many nodes for a size. On nine tables with 10 to 30
+# columns no size took more than 21,000 (breast cancer, size 7); with 40 columns trees are cheaper from about 2000.
+FEW_COLUMNS, MANY_NODES = 30, 40_000
+MOST_ENUMERATED, SOME_NODES = 40, 2000
 
 # More models than this are not collected.
 MOST_COLLECTED = 100_000
@@ -85,7 +91,12 @@ class Tree:
     @property
     def screened_above(self) -> float:
         """What is screened is in no model with a value up to this: a tie with the incumbent must not be lost."""
-        return max(self.cut, self.value * (1 + BETTER_BY) + 2 * self.slack)
+        return max(self.cut, self.tied_below)
+
+    @property
+    def tied_below(self) -> float:
+        """Up to this, rounding may be all that makes a model worse than the best."""
+        return self.value * (1 + BETTER_BY) + 2 * self.slack
 
     @property
     def open(self) -> bool:
@@ -180,7 +191,10 @@ class Forest:
 
     def plant(self) -> None:
         """Relax the roots, screen columns, improve the diagonals, and open the trees that are not proved by that."""
-        nodes = _Batch(list(self.trees.values()), self._start())
+        trees = self._without_enumerated()
+        if not trees:
+            return
+        nodes = _Batch(trees, self._start(trees))
         for number in range(ROOT_ROUNDS):
             nodes = self._bound(self._without_leaves(nodes), ROOT_STEPS)
             if not nodes.owners:
@@ -210,10 +224,37 @@ class Forest:
         for tree in work:
             tree.settle()
 
-    def _start(self) -> np.ndarray:
+    def _without_enumerated(self) -> list[Tree]:
+        """The trees that are to be grown; where there are few columns, the others are settled by enumeration."""
+        trees, width = list(self.trees.values()), len(self.columns)
+        if not trees or self._counted or width > MOST_ENUMERATED:
+            return trees
+        found = enumerate_subsets(
+            self.problem,
+            trees[0].diagonal,
+            {tree.size: tree.screened_above for tree in trees},
+            always=self._limits.always,
+            most_nodes=MANY_NODES if width <= FEW_COLUMNS else SOME_NODES,
+        )
+        for size, enumerated in found.items():
+            self._settle(self.trees[size], enumerated)
+        return [tree for tree in trees if tree.size not in found]
+
+    def _settle(self, tree: Tree, enumerated: Enumerated) -> None:
+        """Close a tree with all models of interest, which are known."""
+        tree.nodes = enumerated.nodes
+        values = self.problem.values(np.array(enumerated.supports, dtype=np.intp).reshape(-1, tree.size))
+        for value, support in zip(values.tolist(), enumerated.supports, strict=True):
+            tree.offer(value, support)
+        best = [set(s) for v, s in zip(values, enumerated.supports, strict=True) if v <= tree.tied_below]
+        if best:
+            tree.always_in = tuple(sorted(set.intersection(*best).difference(self._limits.always)))
+            tree.never_in = tuple(sorted(set(range(len(self.columns))).difference(*best)))
+
+    def _start(self, trees: Sequence[Tree]) -> np.ndarray:
         """Codes of the roots: the incumbent's columns big, those that are always in, and nothing that may never be."""
-        codes = np.zeros((len(self.trees), len(self.columns)), dtype=np.int8)
-        for line, tree in zip(codes, self.trees.values(), strict=True):
+        codes = np.zeros((len(trees), len(self.columns)), dtype=np.int8)
+        for line, tree in zip(codes, trees, strict=True):
             support = np.array(tree.support, dtype=np.intp)
             if len(support):
                 system = self.problem.hessian[np.ix_(support, support)]

@@ -258,7 +258,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
     def _gain_alone(self, unit: int) -> float:
         return self._cache.fits.gain_alone(self._fit, unit)
 
-    def _zero_costs(self, units: list[int], at_most: float) -> dict[int, float]:
+    def _zero_costs(self, units: list[int], at_most: float, slack: float) -> dict[int, float]:
         return {unit: self._zero_cost(unit) for unit in units}
 
     def _zero_cost(self, unit: int) -> float:
