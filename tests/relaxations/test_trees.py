@@ -12,7 +12,7 @@ from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding
 from pauca.relaxations.leaps import enumerate_subsets
 from pauca.relaxations.perspective import IN, OUT, Quadratic, relax
 from pauca.relaxations.proof import SizeProof
-from pauca.relaxations.tree import Forest, Incumbent
+from pauca.relaxations.tree import Forest, Incumbent, Wanted
 
 KINDS = ["plain", "copy", "nearly copy", "mixed", "rounded", "scaled", "ar"]
 
@@ -155,7 +155,7 @@ def test_limits_and_collections_against_enumeration(seed):
         assert forest.trees[k].support == best[1] or forest.trees[k].value == pytest.approx(best[0], rel=1e-8)
     within = 0.2
     best = optimum(rows, y, k)
-    tree = grown(problem, diagonal, [Incumbent(k, *best)], n, within=within).trees[k]
+    tree = grown(problem, diagonal, [Incumbent(k, *best)], n, wanted=Wanted(within)).trees[k]
     near = {S for S in itertools.combinations(range(d), k) if value(rows, y, S) <= best[0] * (1 + within) * (1 - 1e-9)}
     assert near <= {S for S, v in tree.collected.items() if v <= tree.cut}
     assert all(v == pytest.approx(value(rows, y, S), rel=1e-6, abs=1e-9) for S, v in tree.collected.items())
