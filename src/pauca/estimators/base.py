@@ -26,7 +26,7 @@ from pauca.estimators.validation import check_moments
 from pauca.losses.checks import check_loss
 from pauca.methods.exact import Exact
 from pauca.model_selection.fold_losses import RowBlocks
-from pauca.model_selection.folds import make_folds
+from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, choose_size
@@ -52,6 +52,15 @@ class FitData:
     searches: Mapping[float, SearchRun]
     """The searches on all rows, by their ridges."""
     search_ridge: float
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutRows:
+    """What sizes and ridges are compared on."""
+
+    y: np.ndarray
+    folds: list[Fold]
+    blocks: RowBlocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,15 +271,17 @@ class SparseModel(ProvingMixin, FittedModel):
         check_loss(target.loss, target.y, weights, target.n_outputs)
         names = getattr(self, "feature_names_in_", None)
         constraints = ConstraintParser(Columns(X.shape[1], names), **settings.constraints)
+        held_out = self._held_out(settings, y, weights, row_groups)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            design = design_for(X, target, weights, center=settings.fit_intercept)
+            folds = [fold.weights for fold in held_out.folds] if held_out is not None else []
+            design = design_for(X, target, weights, center=settings.fit_intercept, folds=folds)
         check_moments(self, design, X, names)
         problem = _make_problem(settings, X, target, weights, constraints, design)
         grid = self._grid(settings, problem, weights, design)
         if problem.units.single and 0.0 in grid.search:
             check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
         started = time.monotonic()
-        found = self._run(settings, problem, grid, weights, design, y, row_groups)
+        found = self._run(settings, problem, grid, weights, design, held_out)
         self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
         limit = settings.run_budget.time_limit
         left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
@@ -285,6 +296,14 @@ class SparseModel(ProvingMixin, FittedModel):
         remarks = " ".join(fit_warnings(self.path_, self.k_, settings, found.run, constraints))
         if remarks:
             warnings.warn(remarks, PaucaWarning, stacklevel=3)
+
+    def _held_out(
+        self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any
+    ) -> HeldOutRows | None:
+        if not settings.uses_folds:
+            return None
+        folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
+        return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
 
     def _grid(self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design) -> RidgeGrid:
         return make_grid(
@@ -303,14 +322,14 @@ class SparseModel(ProvingMixin, FittedModel):
         grid: RidgeGrid,
         weights: np.ndarray,
         design: Design,
-        y: np.ndarray,
-        row_groups: Any,
+        held_out: HeldOutRows | None,
     ) -> SearchResult:
         """A path at the ridges that were given or chosen."""
         if isinstance(problem.method, Exact) and (settings.chooses_size or settings.criterion or not grid.single):
             problem = replace(problem, method=problem.method.search)  # only the models on all rows are proved
         if settings.chooses_size or not grid.single:
-            return self._run_and_choose(settings, problem, grid, weights, design, y, row_groups)
+            assert held_out is not None
+            return self._run_and_choose(settings, problem, grid, weights, design, held_out)
         (search_ridge,), (ridge,), choice = grid.search, grid.fit, None
         search = replace(problem, ridge=search_ridge)
         if settings.criterion is None:
@@ -358,14 +377,13 @@ class SparseModel(ProvingMixin, FittedModel):
         grid: RidgeGrid,
         weights: np.ndarray,
         design: Design,
-        y: np.ndarray,
-        row_groups: Any,
+        held_out: HeldOutRows,
     ) -> SearchResult:
         """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
         self.__dict__.pop("_resume_key", None)
-        folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
-        measure = Measure(problem, scorer_for(self, settings.scoring), y, RowBlocks.of(weights, row_groups, folds))
-        selection = SurfaceSelection(problem, weights, folds, settings.tol, grid, measure, settings.selection_rule)
+        measure = Measure(problem, scorer_for(self, settings.scoring), held_out.y, held_out.blocks)
+        rule = settings.selection_rule
+        selection = SurfaceSelection(problem, weights, held_out.folds, settings.tol, grid, measure, rule)
         size_range = self._size_range(settings, problem, design)
         choice = selection.choose(size_range, self._runs(settings), design)
         run, choice, ridges = selection.fitted(choice)

@@ -76,6 +76,12 @@ class SearchSettings:
         """Whether sizes are compared by cross-validation."""
         return not (self.sizes is None or isinstance(self.sizes, int)) and self.criterion is None
 
+    @property
+    def uses_folds(self) -> bool:
+        """Whether sizes or ridges are compared by cross-validation."""
+        ridges = self.ridge, self.search_ridge
+        return self.chooses_size or any(isinstance(one, tuple | str) for one in ridges)
+
     def goal(self, size: int | None) -> Goal:
         """What a run to ``size`` aims for."""
         return Goal(size, self.tol)

@@ -32,11 +32,16 @@ class Target:
     n_outputs: int
 
 
-def design_for(X: Any, target: Target, weights: np.ndarray, *, center: bool) -> Design:
-    """The design of a search; where its first question is known, the first pass over X answers it too."""
+def design_for(
+    X: Any, target: Target, weights: np.ndarray, *, center: bool, folds: Sequence[np.ndarray] = ()
+) -> Design:
+    """The design of a search; where its first question is known, the first pass over X answers it too.
+
+    ``folds`` are the row weights of searches that will follow on parts of the rows.
+    """
     closed_form = target.loss.quadratic and target.n_outputs == 1
     first = centred_target(target.y[0], weights, center=center)[1] if closed_form else None
-    return make_design(X, weights, center=center, target=first)
+    return make_design(X, weights, center=center, target=first, folds=folds)
 
 
 class Problem(Protocol):
