@@ -3,8 +3,8 @@
     python -m benchmarks.false_proofs --seeds 0 10000
 
 Each seed is a table with 3 to 10 columns (copies, near copies, mixtures, rounded, badly scaled, autoregressive, with
-an offset), a ridge from 0 to 0.1, poor incumbents, and every size from 1 to d - 1: each size is a problem. A third of the
-seeds is proved by enumeration, a third by trees, a third by compiled trees.
+an offset), a ridge from 0 to 0.1, poor incumbents, and every size from 1 to d - 1: each size is a problem. A third
+of the seeds is proved by enumeration, a third by trees, a third by compiled trees.
 """
 
 from __future__ import annotations
