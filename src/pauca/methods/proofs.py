@@ -286,6 +286,18 @@ class _DesignColumns:
                 gathered.clear()
         return np.tril(total) + np.tril(total, -1).T
 
+    def products(self, columns: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Products of some columns with others, which they are among."""
+        design = self.objective.design
+        if isinstance(design, ChunkedDesign):
+            return np.asarray(design.gram(columns)[:, others])
+        order = np.argsort(others)
+        places = order[np.searchsorted(others, columns, sorter=order)]
+        total = np.zeros((len(columns), len(others)))
+        for rows, block in design.blocks(others):
+            total += (design.weights[rows, None] * block[:, places]).T @ block
+        return total
+
     def residual_products(self, columns: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Products of all columns with the residuals of models on some columns, and the squares of their fits."""
         design, target = self.objective.design, self.objective.target

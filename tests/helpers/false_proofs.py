@@ -1,6 +1,6 @@
 """Random small problems against enumeration: bounds above the optimum, false proofs and wrong models; none is allowed.
 
-    python -m benchmarks.false_proofs --seeds 0 10000
+    python tests/helpers/false_proofs.py --seeds 0 10000
 
 Each seed is a table with 3 to 10 columns (copies, near copies, mixtures, rounded, badly scaled, autoregressive, with
 an offset), a ridge from 0 to 0.1, poor incumbents, and every size from 1 to d - 1: each size is a problem. A third
@@ -13,15 +13,18 @@ import argparse
 import itertools
 import time
 from collections import Counter
+from unittest.mock import patch
 
 import numpy as np
 
 from pauca.relaxations import tree
-from pauca.relaxations.backends import Backend, compiled_backend
+from pauca.relaxations.backends import compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, rounding_slack
 from pauca.relaxations.perspective import Quadratic
 from pauca.relaxations.proof import SizeProof
 
+WAYS = ("enumerated", "grown", "compiled")
+WRONG = ("bound above the optimum", "false proof", "wrong always_in or never_in")
 KINDS = ("plain", "copy", "nearly copy", "mixed", "rounded", "scaled", "ar", "offset")
 RIDGES = (0.0, 1e-12, 1e-8, 1e-5, 1e-3, 0.1)
 
@@ -75,8 +78,8 @@ def values(rows: np.ndarray, y: np.ndarray, supports: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 * np.einsum("bi,bi->b", rest, rest))
 
 
-def check(seed: int, compiled: Backend | None) -> Counter[str]:
-    """The sizes of one table, and what was wrong with them."""
+def check(seed: int, way: str) -> Counter[str]:
+    """The sizes of one table, and what was wrong with them; ``way`` is one of WAYS."""
     rows, y, penalty, n, rng = random_rows(seed)
     problem = Quadratic(rows.T @ rows, rows.T @ y, 0.5 * float(y @ y))
     diagonal, counts = base_diagonal(problem.hessian, penalty), Counter({"tables": 1})
@@ -87,9 +90,9 @@ def check(seed: int, compiled: Backend | None) -> Counter[str]:
     starts = {k: tuple(some[rng.integers(len(some))].tolist()) for k, some in supports.items()}
     incumbents = [tree.Incumbent(k, float(problem.values(np.array([S]))[0]), S) for k, S in starts.items()]
     forest = tree.Forest(problem, diagonal, incumbents, n_rows=n)
-    forest.backend = compiled if seed % 3 == 2 and compiled is not None else forest.backend
-    tree.MOST_ENUMERATED = 40 if seed % 3 == 0 else 0
-    forest.plant()
+    forest.backend = compiled_backend() if way == "compiled" else forest.backend
+    with patch.object(tree, "MOST_ENUMERATED", m if way == "enumerated" else 0):
+        forest.plant()
     while forest.open:
         forest.advance()
     for k, some in supports.items():
@@ -100,12 +103,17 @@ def check(seed: int, compiled: Backend | None) -> Counter[str]:
         rounding = 1e-12 * problem.constant
         counts["sizes"] += 1
         counts["proved"] += proof.proved
-        counts["bound above the optimum"] += found.lower_bound > best + rounding
-        counts["false proof"] += proof.proved and own > best * (1 + 2e-6) + rounding
+        counts[WRONG[0]] += found.lower_bound > best + rounding
+        counts[WRONG[1]] += proof.proved and own > best * (1 + 2e-6) + rounding
         tied = {tuple(S) for S in some[every <= best * (1 + 1e-10)].tolist()}
         settled = all(set(found.always_in) <= set(S) and not set(found.never_in) & set(S) for S in tied)
-        counts["wrong always_in or never_in"] += not settled
+        counts[WRONG[2]] += not settled
     return counts
+
+
+def wrong(counts: Counter[str]) -> dict[str, int]:
+    """What should not have happened."""
+    return {name: counts[name] for name in WRONG if counts[name]}
 
 
 def main() -> None:
@@ -114,13 +122,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 2000), metavar=("FIRST", "END"))
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many")
     options = parser.parse_args()
-    compiled, total, start = compiled_backend(), Counter[str](), time.monotonic()
+    total, start = Counter[str](), time.monotonic()
     for seed in range(*options.seeds):
-        found = check(seed, compiled)
+        found = check(seed, WAYS[seed % 3])
         total += found
-        wrong = {name: count for name, count in found.items() if count and ("wrong" in name or "false" in name)}
-        if wrong or found["bound above the optimum"]:
-            print(f"seed {seed}: {dict(found)}")
+        if wrong(found):
+            print(f"seed {seed}: {wrong(found)}", flush=True)
         if time.monotonic() - start > options.seconds:
             break
     print(f"seeds {options.seeds[0]} to {seed}: " + ", ".join(f"{name} {count:,}" for name, count in total.items()))
