@@ -19,39 +19,31 @@ from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.design import Design
 from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
+from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
+from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
+from pauca.losses import Loss
 from pauca.losses.checks import check_loss
+from pauca.losses.offset import without_offset
 from pauca.methods.exact import Exact
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, choose_size
-from pauca.model_selection.surface import Measure, SurfaceSelection, refitted_run
+from pauca.model_selection.streamed import selection_for
+from pauca.model_selection.surface import Measure, refitted_run
 from pauca.results.choice import Choice
 from pauca.results.path import Path
-from pauca.results.stability import Stability, count_choices, halves
-from pauca.search.driver import Budget, Goal
+from pauca.results.stability import Stability
+from pauca.search.driver import Goal
 from pauca.search.history import Move, Stop
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun, Target, design_for
 from pauca.warnings import PaucaWarning
-
-
-@dataclass(frozen=True, eq=False)
-class FitData:
-    """What a fit was made from: references to the user's own arrays, never copies, and never in a file."""
-
-    problem: LinearProblem
-    """With the ridge of the fitted model."""
-    weights: np.ndarray
-    y: np.ndarray
-    searches: Mapping[float, SearchRun]
-    """The searches on all rows, by their ridges."""
-    search_ridge: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,62 +76,20 @@ class SearchResult:
         return self.searches[self.search_ridge]
 
 
-def find_alternatives(data: FitData, path: Path, size: int, count: int) -> list[dict[str, Any]]:
-    """For each feature of the model of ``size`` the best ``count`` others in its place, refitted."""
-    subset = data.problem.begin(data.weights).subset
-    model, null = path[size], path[0].objective
-    for unit in model.units.tolist():
-        if unit not in subset.support:
-            subset.add(unit)
-    found = subset.replacements(count) if subset.support else {}
-    order = model.units[np.argsort(-model.importance, kind="stable")]
-    return [
-        {
-            "feature": path.unit_name(int(unit)),
-            "replacement": path.unit_name(swap.into),
-            "objective": model.objective - swap.decrease,
-            "explained_lost": -swap.decrease / null if null > 0 else 0.0,
-        }
-        for unit in order
-        for swap in found.get(int(unit), [])
-    ]
-
-
-def measure_stability(
-    data: FitData,
-    path: Path,
-    size: int,
-    n_resamples: int,
-    random_state: int | None,
-    n_jobs: int | None,
-    *,
-    stratify: bool,
-) -> Stability:
-    """How often each feature is chosen when ``size`` of them are chosen on random halves of the rows."""
-    strata = data.y if stratify else np.zeros(len(data.weights))
-    resamples = halves(n_resamples, data.weights, strata, random_state)
-    supports: list[list[str]] = [[] for _ in resamples]
-    searched = replace(data.problem, ridge=data.search_ridge)
-
-    def job(number: int) -> Callable[[Budget], None]:
-        def work(budget: Budget) -> None:
-            history = searched.begin(resamples[number]).advance(Goal(max(1, size)), budget)
-            best = history.best[max(known for known in history.best if known <= size)]
-            supports[number] = [path.unit_name(unit) for unit in best.support]
-
-        return work
-
-    ParallelRuns(Budget(), effective_n_jobs(n_jobs)).run([job(number) for number in range(len(resamples))])
-    chosen = [path.unit_name(int(unit)) for unit in path[size].units]
-    return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")
-
-
 class SparseModel(ProvingMixin, FittedModel):
     """A search for a linear model with few features: all that does not depend on what the target is."""
 
     _fit_data: FitData | None
     ridge_: float
     search_ridge_: float
+
+    @property
+    def loss_(self) -> Loss:
+        """The loss with all its parameters set; not kept in files."""
+        data = getattr(self, "_fit_data", None)
+        if data is None:
+            raise AttributeError("loss_ goes with the data of a fit, which are not kept in files or pickles.")
+        return without_offset(data.problem.measure)
 
     def at(self, size: int, ridge: str | None = None) -> Self:
         """The fitted model of another size, without a new search.
@@ -288,6 +238,19 @@ class SparseModel(ProvingMixin, FittedModel):
         prove_fit(settings.method, found.search, left, size_was_chosen=found.choice is not None)
         if found.run is not found.search:
             follow_search(found.run, found.search)
+        if target.loss.has_estimated:
+            assert found.run.history is not None
+            problem, run = estimate_parameters(
+                problem,
+                found.run,
+                found.answer,
+                ridge=found.ridge,
+                search_ridge=found.search_ridge,
+                weights=weights,
+                goal=settings.goal(max(found.run.history.best)),
+                budget=settings.run_budget,
+            )
+            found = replace(found, run=run)
         self.path_ = self._make_path(found, problem, names)
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
         self._set_size(found.answer)
@@ -383,7 +346,7 @@ class SparseModel(ProvingMixin, FittedModel):
         self.__dict__.pop("_resume_key", None)
         measure = Measure(problem, scorer_for(self, settings.scoring), held_out.y, held_out.blocks)
         rule = settings.selection_rule
-        selection = SurfaceSelection(problem, weights, held_out.folds, settings.tol, grid, measure, rule)
+        selection = selection_for(design, problem, weights, held_out.folds, settings.tol, grid, measure, rule)
         size_range = self._size_range(settings, problem, design)
         choice = selection.choose(size_range, self._runs(settings), design)
         run, choice, ridges = selection.fitted(choice)

@@ -175,6 +175,32 @@ def check_raw_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     return np.asarray(weights)
 
 
+def check_offset(offset: Any, exposure: Any, n_rows: int, *, log_link: bool) -> np.ndarray | None:
+    """What is added to the score of every row: the offset, or the logarithm of the exposure; None for neither."""
+    if exposure is None:
+        return None if offset is None else _row_numbers(offset, "offset", n_rows)
+    if offset is not None:
+        raise ValueError("Give either offset or exposure: exposure stands for offset=log(exposure).")
+    if not log_link:
+        raise ValueError(
+            "exposure is for losses whose score is the logarithm of the mean: 'poisson', 'gamma', 'tweedie' and "
+            "'negative_binomial'. For others give an offset."
+        )
+    amounts = _row_numbers(exposure, "exposure", n_rows)
+    if np.any(amounts <= 0):
+        raise ValueError(
+            f"exposure must be positive in every row; the least is {amounts.min():g}. Leave out rows without exposure."
+        )
+    return np.asarray(np.log(amounts))
+
+
+def _row_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
+    numbers_ = np.asarray(check_array(values, ensure_2d=False, dtype=np.float64, input_name=name))
+    if numbers_.shape != (n_rows,):
+        raise ValueError(f"{name} must hold one number for every row: its shape is {numbers_.shape}, not ({n_rows},).")
+    return numbers_
+
+
 def check_class_weight(class_weight: Any) -> None:
     """A dict of finite weights that are not negative, "balanced", or None."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
