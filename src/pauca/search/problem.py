@@ -69,6 +69,12 @@ class LinearProblem:
     standardize: bool = False
     """Whether the ridge is on the coefficients of standardised columns."""
 
+    @property
+    def closed_form(self) -> bool:
+        """Whether additions and removals have closed forms: squared error of single columns of one output."""
+        single = self.target.n_outputs == 1 and self.units.single
+        return self.target.loss.quadratic and single and self.bounds is None
+
     def ridge_unit(self, weights: np.ndarray, design: Design | None = None) -> float:
         """What a ridge is measured in, so that neither the units of the target nor those of X change what it does.
 
@@ -101,7 +107,7 @@ class LinearProblem:
         """The empty model: with closed forms where there are some, with refits elsewhere."""
         y, loss = self.target.y, self.target.loss
         options: Any = {"ridge": self.ridge, "center": self.center, "standardize": self.standardize}
-        if loss.quadratic and self.target.n_outputs == 1 and self.units.single and self.bounds is None:
+        if self.closed_form:
             return LeastSquaresSubset.start(LeastSquares.of(design, y[0], **options), limits)
         objective = SmoothObjective.of(
             design, y, loss, units=self.units, n_outputs=self.target.n_outputs, bounds=self.bounds, **options

@@ -91,7 +91,8 @@ class PartSums:
             beside=(*self._beside, mask),
             merge=kernels.add_moments,
         )
-        self._weight, self._first, self._second = found[:3]
+        self.weight, self._first, self._second = found[:3]
+        """The weights of all parts, and sums of columns and of products."""
         self._ranges = found[3:5] if target is None else None
         self.sample = None if sampled is None else Sample(sampled, np.concatenate(found[5]))
         if self.whole:
@@ -103,7 +104,7 @@ class PartSums:
     def moments(self, share: np.ndarray) -> Moments:
         """Moments of the rows of all parts, each part weighted by its ``share``."""
         d = self.chunks.n_features
-        weight, first = float(share @ self._weight), share @ self._first
+        weight, first = float(share @ self.weight), share @ self._first
         shift = first / weight if self.center else np.zeros(self._width)
         second = self._diagonal(share) / weight - shift**2
         with_target = None
@@ -134,14 +135,15 @@ class PartSums:
             missing = [int(j) for j in features if int(j) not in self._rows]
             if missing:
                 self._compute(sorted({*missing, *(j for j in self._guessed if j not in self._rows)}))
-            return np.stack([self._rows[int(j)] for j in features], axis=1)
+            found = [self._rows[int(j)] for j in features]
+            return np.stack(found, axis=1) if found else np.zeros((self.n_parts, 0, self._width))
 
     def sums(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weight (parts,), sums (parts, b + 1) and products (parts, b + 1, b + 1) of some columns and the target."""
         every = np.append(features, self._width - 1)
         rows = self.rows(features)
         products = np.concatenate([rows[:, :, every], self._second[:, -1:, every]], axis=1)
-        return self._weight, self._first[:, every], products
+        return self.weight, self._first[:, every], products
 
     def _compute(self, features: list[int]) -> None:
         (found,) = self.chunks.sum(kernels.gram_rows, self.point, self.n_parts, np.array(features), beside=self._beside)
