@@ -9,7 +9,8 @@ from judges import SMOOTH, correlated, refit
 
 import pauca
 from pauca import SparseClassifier, SparseRegressor
-from pauca.methods import Exact, Exchange
+from pauca.methods import Exact, Exchange, proofs
+from pauca.relaxations import tree
 from problems import ar_problem, integers, objective
 
 
@@ -193,6 +194,37 @@ def test_the_pool_holds_all_models_near_the_best():
         model.at(0).pool()
     with pytest.raises(ValueError, match="no lower bound"):
         SparseRegressor(k=2, loss="huber").fit(X, y).pool()
+
+
+@pytest.mark.parametrize("enumerated", [True, False])
+@pytest.mark.parametrize("constraints", [{}, {"always": [3]}, {"costs": np.arange(1.0, 11.0), "budget": 24.0}])
+def test_the_best_models_of_every_size(enumerated, constraints, monkeypatch):
+    if not enumerated:
+        monkeypatch.setattr(tree, "MOST_ENUMERATED", 0)
+    X, y = ar_problem(50, 10, 4, rho=0.9, snr=1.0, seed=4)
+    model = SparseRegressor(k=4, **constraints).fit(X, y)
+    limits = model._fit_data.problem.limits
+    for size, pool in model.best_subsets(n_best=4).items():
+        values = sorted(objective(X, y, S) for S in itertools.combinations(range(10), size) if limits.allows(S))
+        assert pool.complete
+        np.testing.assert_allclose(pool.objectives, values[:4], rtol=1e-8)
+        assert len(set(pool.supports)) == len(pool.supports)
+    both = model.pool(0.02, n_best=2)
+    assert both.supports == model.pool(0.02).supports[:2]
+    assert "there are no" in both.message
+    with pytest.raises(ValueError, match="n_best"):
+        model.best_subsets(0)
+
+
+def test_pools_of_wide_tables_are_complete(monkeypatch):
+    """Columns that no best model has may be in one that is nearly as good."""
+    X, y = ar_problem(50, 14, 3, rho=0.3, snr=5.0, seed=1)
+    model = SparseRegressor(k=3, ridge=0.3).fit(X, y)
+    wanted = model.pool(0.3), model.pool(n_best=5)
+    monkeypatch.setattr(proofs, "MOST_DENSE", 5)
+    for pool, found in zip(wanted, (model.pool(0.3), model.pool(n_best=5)), strict=True):
+        assert found.complete
+        assert found.supports == pool.supports
 
 
 def test_the_command_line_certifies(tmp_path: Path, capsys):

@@ -56,7 +56,7 @@ def test_the_path_is_that_of_memory_in_few_passes(data, method):
         {"loss": "hinge", "method": "forward"},
         {"method": "backward"},
     ],
-    ids=lambda settings: "-".join(settings),
+    ids="-".join,
 )
 def test_constraints_and_other_losses(settings):
     X, y = classes()
@@ -107,7 +107,7 @@ def test_gathered_columns_beyond_the_memory_lie_in_a_file():
 
 def test_what_cannot_be_done_is_refused():
     X, y = classes()
-    with pytest.raises(ValueError, match="starts from all 80 columns.*Use a method that grows"):
+    with pytest.raises(ValueError, match=r"starts from all 80 columns.*Use a method that grows"):
         SparseClassifier(k=3, method="backward").fit(in_chunks(X, rows=50), y)
     model = SparseClassifier(k=2, method=Exact(), ridge=0.1).fit(in_chunks(X, 400), y)
     assert "no lower bound was computed" in model.certificate_.message(2)

@@ -57,6 +57,19 @@ class HeldOutRows:
 
 
 @dataclass(frozen=True, eq=False)
+class FitInputs:
+    """Parameters and data of a fit, checked."""
+
+    settings: SearchSettings
+    problem: LinearProblem
+    design: Design
+    """All rows of the problem."""
+    weights: np.ndarray
+    grid: RidgeGrid
+    held_out: HeldOutRows | None
+
+
+@dataclass(frozen=True, eq=False)
 class SearchResult:
     """What a search has led to."""
 
@@ -236,10 +249,11 @@ class SparseModel(ProvingMixin, FittedModel):
         if problem.units.single and 0.0 in grid.search:
             check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
         started = time.monotonic()
+        inputs = FitInputs(settings, problem, design, weights, grid, held_out)
         if isinstance(design, ChunkedDesign) and not closed_form:
-            problem, found = self._run_on_gathered(settings, problem, grid, weights, design, held_out)
+            problem, found = self._run_on_gathered(inputs, design)
         else:
-            found = self._run(settings, problem, grid, weights, design, held_out)
+            found = self._run(inputs)
         self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
         limit = settings.run_budget.time_limit
         left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
@@ -286,58 +300,42 @@ class SparseModel(ProvingMixin, FittedModel):
             n_units=int(np.count_nonzero(problem.units.any(design.usable))),
         )
 
-    def _run(
-        self,
-        settings: SearchSettings,
-        problem: LinearProblem,
-        grid: RidgeGrid,
-        weights: np.ndarray,
-        design: Design,
-        held_out: HeldOutRows | None,
-    ) -> SearchResult:
+    def _run(self, inputs: FitInputs) -> SearchResult:
         """A path at the ridges that were given or chosen."""
-        if isinstance(problem.method, Exact) and (settings.chooses_size or settings.criterion or not grid.single):
+        settings, problem, grid = inputs.settings, inputs.problem, inputs.grid
+        compares = settings.chooses_size or not grid.single
+        if isinstance(problem.method, Exact) and (compares or settings.criterion):
             problem = replace(problem, method=problem.method.search)  # only the models on all rows are proved
-        if settings.chooses_size or not grid.single:
-            assert held_out is not None
-            return self._run_and_choose(settings, problem, grid, weights, design, held_out)
+        if compares:
+            return self._run_and_choose(inputs, problem)
         (search_ridge,), (ridge,), choice = grid.search, grid.fit, None
         search = replace(problem, ridge=search_ridge)
         if settings.criterion is None:
-            assert not isinstance(settings.sizes, tuple | str)
-            run, answer = self._run_to_size(settings, search, weights, design, settings.sizes)
+            run, answer = self._run_to_size(inputs, search)
         else:
-            run, choice = self._run_and_weigh(settings, search, weights, design)
+            run, choice = self._run_and_weigh(inputs, search, settings.criterion)
             answer = choice.chosen
-        fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, weights)
+        fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
         return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run])
 
-    def _run_on_gathered(
-        self,
-        settings: SearchSettings,
-        problem: LinearProblem,
-        grid: RidgeGrid,
-        weights: np.ndarray,
-        design: ChunkedDesign,
-        held_out: HeldOutRows | None,
-    ) -> tuple[LinearProblem, SearchResult]:
+    def _run_on_gathered(self, inputs: FitInputs, design: ChunkedDesign) -> tuple[LinearProblem, SearchResult]:
         """A path on gathered columns of a table in chunks, and the problem on them: more until none is missing."""
-        started, limit = time.monotonic(), settings.run_budget.time_limit
-        gathering = Gathering(problem, weights, design, largest_size(settings.sizes))
+        started, limit = time.monotonic(), inputs.settings.run_budget.time_limit
+        gathering = Gathering(inputs.problem, inputs.weights, design, largest_size(inputs.settings.sizes))
         while True:
-            gathered = gathering.problem()
-            on_all_rows = make_design(gathered.X, weights, center=problem.center)
-            found = self._run(settings, gathered, grid, weights, on_all_rows, held_out)
-            ended = found.stop is not None or any(run.stopped_early for run in found.runs)
+            problem = gathering.problem()
+            on_all_rows = make_design(problem.X, inputs.weights, center=problem.center)
+            found = self._run(replace(inputs, problem=problem, design=on_all_rows))
+            ended = any(run.stopped_early for run in found.runs)
             late = limit is not None and time.monotonic() - started >= limit
             if ended or late or not gathering.widened(found.runs):
-                return gathered, found
+                return problem, found
 
-    def _run_to_size(
-        self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design, k: int | None
-    ) -> tuple[SearchRun, int]:
+    def _run_to_size(self, inputs: FitInputs, problem: LinearProblem) -> tuple[SearchRun, int]:
         """Models up to a given size; with ``warm_start`` the search continues where the last fit ended."""
-        goal, run = settings.goal(k), problem.begin(weights, design)
+        settings = inputs.settings
+        assert not isinstance(settings.sizes, tuple | str)
+        goal, run = settings.goal(settings.sizes), problem.begin(inputs.weights, inputs.design)
         key = (
             problem.method,
             problem.target.loss,
@@ -351,46 +349,32 @@ class SparseModel(ProvingMixin, FittedModel):
         self._resume_key, self._resume_tol = key, goal.tol
         return run, problem.method.answer(history, goal)
 
-    def _run_and_weigh(
-        self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design
-    ) -> tuple[SearchRun, Choice]:
+    def _run_and_weigh(self, inputs: FitInputs, problem: LinearProblem, criterion: str) -> tuple[SearchRun, Choice]:
         """A path on all rows, and the size with the lowest information criterion."""
         self.__dict__.pop("_resume_key", None)
-        assert settings.criterion is not None
-        size_range = self._size_range(settings, problem, design)
-        selection = Selection(problem, weights, [], settings.tol)
-        choice = choose_size(selection, size_range, self._runs(settings), design, by_criterion(settings.criterion))
+        selection = Selection(problem, inputs.weights, [], inputs.settings.tol)
+        choice = choose_size(selection, *_compared_sizes(inputs), by_criterion(criterion))
         return selection.whole, choice
 
-    def _run_and_choose(
-        self,
-        settings: SearchSettings,
-        problem: LinearProblem,
-        grid: RidgeGrid,
-        weights: np.ndarray,
-        design: Design,
-        held_out: HeldOutRows,
-    ) -> SearchResult:
+    def _run_and_choose(self, inputs: FitInputs, problem: LinearProblem) -> SearchResult:
         """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
         self.__dict__.pop("_resume_key", None)
+        settings, held_out = inputs.settings, inputs.held_out
+        assert held_out is not None
         measure = Measure(problem, scorer_for(self, settings.scoring), held_out.y, held_out.blocks)
-        rule = settings.selection_rule
-        selection = selection_for(design, problem, weights, held_out.folds, settings.tol, grid, measure, rule)
-        size_range = self._size_range(settings, problem, design)
-        choice = selection.choose(size_range, self._runs(settings), design)
-        run, choice, ridges = selection.fitted(choice)
+        selection = selection_for(
+            inputs.design,
+            problem,
+            inputs.weights,
+            held_out.folds,
+            settings.tol,
+            inputs.grid,
+            measure,
+            settings.selection_rule,
+        )
+        run, choice, ridges = selection.fitted(selection.choose(*_compared_sizes(inputs)))
         runs, stop = selection.all_runs(), selection.stopped_early
         return SearchResult(run, choice.chosen, choice, *ridges, selection.searches(), runs, stop)
-
-    @staticmethod
-    def _size_range(settings: SearchSettings, problem: LinearProblem, design: Design) -> SizeRange:
-        sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
-        assert sizes is not None
-        return size_range_for(sizes, int(np.count_nonzero(problem.units.any(design.usable))))
-
-    @staticmethod
-    def _runs(settings: SearchSettings) -> ParallelRuns:
-        return ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs))
 
     def _make_path(self, found: SearchResult, problem: LinearProblem, names: np.ndarray | None) -> Path:
         run, history, units = found.run, found.run.history, problem.units
@@ -460,6 +444,15 @@ class SparseModel(ProvingMixin, FittedModel):
         grew = any(move[0] == "add" for move in self.path_.moves)
         went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
         return () if went_too_far else self.path_.moves
+
+
+def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]:
+    """The sizes to compare, how runs share the cores, and the rows of the first one."""
+    settings, design = inputs.settings, inputs.design
+    sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
+    assert sizes is not None
+    size_range = size_range_for(sizes, int(np.count_nonzero(inputs.problem.units.any(design.usable))))
+    return size_range, ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs)), design
 
 
 @cache

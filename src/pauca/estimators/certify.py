@@ -14,6 +14,7 @@ from pauca.methods import Exact, Exchange
 from pauca.methods.proofs import NoBoundError, Proofs, candidates
 from pauca.model import Model, Snapshot
 from pauca.relaxations.proof import SizeProof
+from pauca.relaxations.tree import Wanted
 from pauca.results.certificate import Certificate
 from pauca.results.path import Path
 from pauca.results.pool import Pool
@@ -145,17 +146,20 @@ def certify(
     return replace(path, models=models, certificate=certificate)
 
 
-def find_pool(
-    problem: LinearProblem, weights: np.ndarray, path: Path, size: int, within: float, seconds: float | None
-) -> Pool:
-    """All models of a size within a share of the best objective, as far as the time allows."""
-    subset = problem.begin(weights).subset
+def find_pools(data: Any, path: Path, sizes: Sequence[int], wanted: Wanted, seconds: float | None) -> dict[int, Pool]:
+    """Good models of some sizes by the objective that was searched, as far as the time allows."""
+    subset = replace(data.problem, ridge=data.search_ridge).begin(data.weights).subset
     deadline = np.inf if seconds is None else time.monotonic() + seconds
-    proofs = Proofs(subset, {size: fitted(subset, tuple(path[size].units.tolist()))}, within)
-    _watch(proofs.grow(-within), deadline)
-    models, complete = proofs.collected(size)
-    names = [tuple(path.unit_name(j) for j in support) for _, support in models]
-    return Pool(size, within, names, [value for value, _ in models], complete)
+    proofs = Proofs(subset, {size: fitted(subset, tuple(path[size].units.tolist())) for size in sizes}, wanted)
+    _watch(proofs.grow(0.0), deadline)
+    search_ridge = None if data.search_ridge == data.problem.ridge else data.search_ridge
+    pools = {}
+    for size in sizes:
+        models, complete = proofs.collected(size)
+        names = [tuple(path.unit_name(j) for j in support) for _, support in models]
+        values = [value for value, _ in models]
+        pools[size] = Pool(size, names, values, complete, wanted.within, wanted.n_best, search_ridge)
+    return pools
 
 
 def _differs(model: Model, snapshot: Snapshot) -> bool:
@@ -183,7 +187,8 @@ def follow_search(run: SearchRun, search: SearchRun) -> None:
     assert run.history is not None
     assert search.history is not None
     for size, model in search.history.best.items():
-        if size and set(model.support) != set(run.history.best[size].support):
+        refitted = run.history.best.get(size)  # None where columns depend on each other and the ridge is zero
+        if size and refitted is not None and set(model.support) != set(refitted.support):
             run.history.best[size] = fitted(run.subset, model.support)
 
 
@@ -232,8 +237,8 @@ class ProvingMixin:
         self._set_size(self.k_)
         return self.certificate_
 
-    def pool(self, within: float = 0.01, *, time_limit: float | None = 10.0) -> Pool:
-        """All models of the same size whose objective is close to the best: several good models instead of one.
+    def pool(self, within: float | None = None, *, n_best: int | None = None, time_limit: float | None = 10.0) -> Pool:
+        """Other models of the same size that are nearly as good: several good models instead of one.
 
         For squared error. The search is that of ``certify``, and has the same conditions; a ``ValueError`` says which
         of them does not hold. Models are compared by the objective that was searched, the one with ``search_ridge_``.
@@ -241,8 +246,11 @@ class ProvingMixin:
 
         Parameters
         ----------
-        within : float, default=0.01
-            By how much a model's objective may be above the best, as a share of it.
+        within : float or None, default=None
+            All models whose objective is above the best by no more than this share of it. None: 0.01, or no limit if
+            ``n_best`` is given.
+        n_best : int or None, default=None
+            The best so many models. None: no limit.
         time_limit : float or None, default=10.0
             Seconds. If the time is up, ``complete`` is False.
 
@@ -260,8 +268,44 @@ class ProvingMixin:
         '2 models of 4 features within 1 % of the best objective; there are no others.'
         """
         check = ParameterChecks("pool")
-        share, seconds, data = check.number("within", within), check.time_limit(time_limit), self._data("pool")
+        if within is None and n_best is None:
+            within = 0.01
+        wanted = Wanted(
+            None if within is None else check.number("within", within),
+            None if n_best is None else check.count("n_best", n_best),
+        )
+        seconds, data = check.time_limit(time_limit), self._data("pool")
         if not self.k_:
             raise ValueError("pool() needs a model with features: the model of size 0 is the only one of its size.")
-        searched = replace(data.problem, ridge=data.search_ridge)
-        return find_pool(searched, data.weights, self.path_, self.k_, share, seconds)
+        return find_pools(data, self.path_, [self.k_], wanted, seconds)[self.k_]
+
+    def best_subsets(self, n_best: int = 5, *, time_limit: float | None = 10.0) -> dict[int, Pool]:
+        """The ``n_best`` best models of every size on the path, in one run.
+
+        As ``regsubsets(nbest=)`` of R's leaps; conditions and objective are those of ``pool``.
+
+        Parameters
+        ----------
+        n_best : int, default=5
+        time_limit : float or None, default=10.0
+            Seconds, for all sizes together. Where ``complete`` is False, there may be better models.
+
+        Returns
+        -------
+        dict of int to Pool
+            By size.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> pools = SparseRegressor(k=3).fit(X, y).best_subsets(n_best=2)
+        >>> pools[3].supports
+        [('bmi', 'bp', 's5'), ('bmi', 's1', 's5')]
+        """
+        check = ParameterChecks("best_subsets")
+        wanted = Wanted(n_best=check.count("n_best", n_best))
+        seconds, data = check.time_limit(time_limit), self._data("best_subsets")
+        sizes = [size for size in self.path_.sizes if size]
+        return find_pools(data, self.path_, sizes, wanted, seconds)

@@ -89,6 +89,7 @@ class CompiledBackend(Backend):
                 perspective.SINGLE_AFTER,
                 perspective.SOME_SHARE,
                 1 - perspective.KEPT_SHARE,
+                perspective.MOST_SQUARES,
             ]
         )
         self._kernels.relax_rows(

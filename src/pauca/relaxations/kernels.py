@@ -197,6 +197,8 @@ def solve_pieces(
 @compiled
 def dual(
     q: np.ndarray,
+    constant: float,
+    most_squares: float,
     D: np.ndarray,
     code: np.ndarray,
     left: int,
@@ -208,19 +210,22 @@ def dual(
     score: np.ndarray,
     top: np.ndarray,
 ) -> float:
-    """The bound at u without the constant; fills r, ``|u| sqrt(D)``, ``|r| / sqrt(D)`` and the scores."""
-    inner = charge = 0.0
+    """The bound at u; fills r, ``|u| sqrt(D)``, ``|r| / sqrt(D)`` and the scores."""
+    inner = charge = squares = 0.0
     for j in range(len(q)):
         root, rest = np.sqrt(D[j]), q[j] - hu[j]
         inner += u[j] * hu[j]
         size[j], pressure[j], r[j], score[j] = abs(u[j]) * root, 0.0, 0.0, 0.0
+        squares += size[j] * size[j]
         if abs(code[j]) != 3:
             inner -= D[j] * u[j] * u[j]
             r[j] = rest + D[j] * u[j]
             pressure[j], score[j] = abs(r[j]) / root, 0.5 * r[j] * r[j] / D[j]
         elif code[j] == 3:
             charge += rest * u[j] + 0.5 * rest * rest / D[j]
-    return -0.5 * inner - charge - largest(score, code, left, top)
+    if not squares <= most_squares * constant:
+        return -np.inf
+    return constant - 0.5 * inner - charge - largest(score, code, left, top)
 
 
 @compiled
@@ -241,7 +246,7 @@ def relax_rows(
     """``perspective.relax`` for every line; ``pieces`` and the last four are overwritten with what is found.
 
     ``limits``: largest number of steps, steps in blocks, steps until columns change one by one, share of the violation,
-    and share of D that middle columns give up.
+    share of D that middle columns give up, and the most squares of a credible solution.
     """
     m = len(q)
     L, A = np.empty((m, m)), np.empty(m, np.int64)
@@ -259,7 +264,7 @@ def relax_rows(
             theta = solve_pieces(H, q, D, code, left, limits[4], A, L, plain, pulled, u, hu)
             if theta < 0:
                 break
-            bound = constant + dual(q, D, code, left, u, hu, r, size, pressure, score, top)
+            bound = dual(q, constant, limits[5], D, code, left, u, hu, r, size, pressure, score, top)
             if np.sum(np.abs(code) == 1) == 0:
                 theta = threshold(code, size, pressure, left, top)
             changes = pivot(code, u, r, size, pressure, theta, new, beyond)

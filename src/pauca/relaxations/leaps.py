@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pauca.relaxations.perspective import Quadratic
 
@@ -91,14 +92,17 @@ def enumerate_subsets(
 
 
 def _root(problem: Quadratic, always: Sequence[int], sought: np.ndarray) -> Nodes:
-    inverse = np.linalg.inv(problem.hessian)
-    coef = inverse @ problem.slope
+    # By triangular factors: the errors are then those of an inverse of a matrix close to H, which is positive definite.
+    # With those of a general inverse, differences of large entries went wrong where columns were nearly dependent.
+    half = solve_triangular(np.linalg.cholesky(problem.hessian), np.eye(len(problem.slope)), lower=True)
+    fitted = half @ problem.slope
+    inverse, coef = half.T @ half, half.T @ fitted
     rest = np.setdiff1d(np.arange(len(coef)), always)
     block = inverse[np.ix_(rest, rest)][None]
     return Nodes(
         inside=np.array([sum(1 << j for j in always)], dtype=np.int64),
         most=np.array([len(coef)]),
-        value=np.array([problem.constant - 0.5 * float(coef @ problem.slope)]),
+        value=np.array([problem.constant - 0.5 * float(fitted @ fitted)]),
         columns=rest[None],
         coef=coef[rest][None],
         own=np.diag(block[0])[None],

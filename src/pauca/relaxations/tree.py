@@ -62,6 +62,22 @@ class Incumbent:
     support: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Which models of a size are sought beside the best one: those within a share of its value, or the ``n_best``."""
+
+    within: float | None = None
+    n_best: int | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether any are."""
+        return self.within is not None or self.n_best is not None
+
+
+THE_BEST = Wanted()
+
+
 @dataclass(eq=False)
 class Tree:
     """The search for the best model of one size."""
@@ -72,8 +88,7 @@ class Tree:
     """The best model so far, by columns of the whole problem."""
     diagonal: np.ndarray
     slack: float
-    within: float | None = None
-    """Collect all models within this share of the best one; None: find the best."""
+    wanted: Wanted = THE_BEST
     heap: list[tuple[int, int, float, np.ndarray, int]] = field(default_factory=list)
     bound: float = -np.inf
     """The lowest bound of the nodes that are open, without slack; the cut where none is."""
@@ -86,7 +101,12 @@ class Tree:
     @property
     def cut(self) -> float:
         """Nodes whose bound reaches this are of no interest."""
-        return self.value * (1 - BETTER_BY if self.within is None else 1 + self.within)
+        if not self.wanted.several:
+            return self.value * (1 - BETTER_BY)
+        cut = np.inf if self.wanted.within is None else self.value * (1 + self.wanted.within)
+        if self.wanted.n_best is not None and len(self.collected) >= self.wanted.n_best:
+            cut = min(cut, max(self.collected.values()))
+        return cut
 
     @property
     def screened_above(self) -> float:
@@ -114,8 +134,10 @@ class Tree:
         columns = tuple(sorted(int(j) for j in support))
         if value < self.value * (1 - BETTER_BY):
             self.value, self.support = value, columns
-        if self.within is not None and value <= self.cut:
+        if self.wanted.several and value <= self.cut and columns not in self.collected:
             self.collected[columns] = value
+            if self.wanted.n_best is not None and len(self.collected) > self.wanted.n_best:
+                del self.collected[max(self.collected, key=lambda known: (self.collected[known], known))]
 
     def push(self, node: int, bound: float, unit: float, codes: np.ndarray, branch: int) -> None:
         """Add an open node; ``unit`` is what bounds are rounded to for their order."""
@@ -150,8 +172,8 @@ class Forest:
         Number of rows behind the problem, for the rounding slack.
     limits : Limits
         Over the columns of ``problem``.
-    within : float or None
-        Collect all models within this share of the best.
+    wanted : Wanted
+        Which models are to be collected beside the best.
     """
 
     def __init__(
@@ -162,7 +184,7 @@ class Forest:
         *,
         n_rows: int,
         limits: Limits | None = None,
-        within: float | None = None,
+        wanted: Wanted = THE_BEST,
     ) -> None:
         self.problem = problem
         self.columns = np.arange(len(problem.slope))
@@ -173,9 +195,11 @@ class Forest:
         self._n_nodes = 0
         self._unit = TIED_WITHIN * max(problem.constant, np.finfo(float).tiny)
         slack = rounding_slack(problem, diagonal, n_rows)
-        self.trees = {one.size: Tree(one.size, one.value, one.support, diagonal, slack, within) for one in incumbents}
+        self.trees = {one.size: Tree(one.size, one.value, one.support, diagonal, slack, wanted) for one in incumbents}
         for tree in self.trees.values():
             tree.offer(tree.value, tree.support)
+            if wanted.n_best is not None:
+                self._offer_neighbours(tree)
 
     @property
     def open(self) -> list[Tree]:
@@ -275,6 +299,14 @@ class Forest:
             self._leaf(nodes.owners[row], nodes.codes[row], int(left[row]), int(free[row]))
         return nodes.take(np.flatnonzero(inner))
 
+    def _offer_neighbours(self, tree: Tree) -> None:
+        """Offer the models that differ from the incumbent by one column: so many are needed before a node can close."""
+        support = np.array(tree.support, dtype=np.intp)
+        for column in np.setdiff1d(support, self._limits.always):
+            inside, free = support[support != column], np.setdiff1d(self.columns, support)
+            for value, columns in self.backend.completions(self.problem, inside, free, 1, np.inf, every=True):
+                self._offer(tree, value, columns)
+
     def _apply_limits(self, nodes: _Batch) -> None:
         """Put out what budget and places do not allow beside the columns that are in; in place."""
         for line in nodes.codes:
@@ -286,7 +318,7 @@ class Forest:
         """Offer the models of a node of which none, one, two or all of the free columns are missing."""
         inside, rest = np.flatnonzero(code == IN), np.flatnonzero(np.abs(code) < IN)
         if left and free > left:
-            every = tree.within is not None
+            every = tree.wanted.several
             for value, support in self.backend.completions(self.problem, inside, rest, left, tree.cut, every=every):
                 self._offer(tree, value, support)
         else:
