@@ -110,4 +110,4 @@ def test_what_cannot_be_done_is_refused():
     with pytest.raises(ValueError, match=r"starts from all 80 columns.*Use a method that grows"):
         SparseClassifier(k=3, method="backward").fit(in_chunks(X, rows=50), y)
     model = SparseClassifier(k=2, method=Exact(), ridge=0.1).fit(in_chunks(X, 400), y)
-    assert "no lower bound was computed" in model.certificate_.message(2)
+    assert "No lower bound was computed" in model.certificate_.message(2)
