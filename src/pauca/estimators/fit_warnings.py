@@ -30,14 +30,15 @@ def fit_warnings(
     size: int,
     settings: SearchSettings,
     run: SearchRun,
+    usable: np.ndarray,
     constraints: ConstraintParser,
     divergence: Callable[[int], str],
 ) -> Iterator[str]:
-    """Warnings about a fit, for the model of the chosen ``size``; as a rule none.
+    """Warnings about a fit, for the model of the chosen ``size``; as a rule none. ``usable`` columns vary.
 
     ``divergence`` says what there is to say of coefficients that diverge.
     """
-    history, usable, units = run.history, run.design.usable, constraints.units
+    history, units = run.history, constraints.units
     assert history is not None
     constant = np.flatnonzero(~usable)
     if len(constant):

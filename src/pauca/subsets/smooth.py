@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -117,6 +117,22 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
     @property
     def value(self) -> float:
         return self._fit.value
+
+    @property
+    def fit(self) -> Fit:
+        """The current model."""
+        return self._fit
+
+    @property
+    def cache(self) -> SmoothCache:
+        """What all subsets of the objective share."""
+        return self._cache
+
+    def moved_to(self, units: Iterable[int]) -> SmoothSubset:
+        """A copy on another set of units."""
+        other = self.copy()
+        other._move_to(sorted(units))
+        return other
 
     def allow_until(self, deadline: float) -> None:
         self._cache.fits.deadline = deadline

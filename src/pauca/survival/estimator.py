@@ -423,7 +423,9 @@ class SparseCox(SparseModel):
 
     def _divergence(self, size: int) -> str:
         model = self.path_[size]
-        scale = np.abs(np.atleast_1d(model.coef)) * self._spread_of(model.support)
+        assert self._fit_data is not None
+        design = next(iter(self._fit_data.searches.values())).design
+        scale = np.abs(np.atleast_1d(model.coef)) * design.spread[model.support]
         steepest = quoted_columns(self.path_.column_names, model.support[[int(np.argmax(scale))]])
         return (
             f"The likelihood is monotone: the column {steepest} orders the events without error, alone or with others, "
