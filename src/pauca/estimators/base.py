@@ -24,7 +24,7 @@ from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.settings import SearchSettings
-from pauca.estimators.validation import check_moments
+from pauca.estimators.validation import check_moments, in_memory
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.losses.offset import without_offset
@@ -287,6 +287,7 @@ class SparseModel(ProvingMixin, FittedModel):
     ) -> HeldOutRows | None:
         if not settings.uses_folds:
             return None
+        row_groups = in_memory(row_groups)
         folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
         return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
 
