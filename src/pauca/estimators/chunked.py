@@ -70,24 +70,15 @@ def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _lazily(estimator: Any, X: Any, name: str) -> Any:
-    from pauca.design.chunks.cluster import map_rows
+    from pauca.design.chunks.cluster import map_rows, one_row
 
     # What a single row gives tells the type and the columns of the result.
-    one = getattr(estimator, name)(_one_row(estimator, X))
+    one = getattr(estimator, name)(one_row(X))
     columns: Sequence[Any] | None = None
     if one.ndim == 2:
         classes = getattr(estimator, "classes_", None)
         columns = range(one.shape[1]) if classes is None or len(classes) != one.shape[1] else classes
     return map_rows(X, partial(_of_rows, estimator, name), one.dtype, columns)
-
-
-def _one_row(estimator: Any, X: Any) -> Any:
-    """A row of zeros with the columns of a Dask table."""
-    if not hasattr(X, "columns"):
-        return np.zeros((1, X.shape[1]))
-    import pandas as pd
-
-    return pd.DataFrame(np.zeros((1, len(X.columns))), columns=list(X.columns))
 
 
 def _of_rows(estimator: Any, name: str, rows: Any) -> np.ndarray:

@@ -241,6 +241,15 @@ def _as_pandas(
     return pd.DataFrame(values, index=part.index, columns=list(columns))
 
 
+def one_row(X: Any) -> Any:
+    """A row of zeros with the columns of an array or a frame."""
+    if not hasattr(X, "columns"):
+        return np.zeros((1, X.shape[1]))
+    import pandas as pd
+
+    return pd.DataFrame(np.zeros((1, len(X.columns))), columns=list(X.columns))
+
+
 def as_array(values: Any, *, lengths: bool) -> Any:
     """One value for every row as a lazy array, whatever it is; ``lengths`` of partitions take a round to find."""
     if hasattr(values, "to_dask_array"):
