@@ -187,7 +187,8 @@ def follow_search(run: SearchRun, search: SearchRun) -> None:
     assert run.history is not None
     assert search.history is not None
     for size, model in search.history.best.items():
-        if size and set(model.support) != set(run.history.best[size].support):
+        refitted = run.history.best.get(size)  # None where columns depend on each other and the ridge is zero
+        if size and refitted is not None and set(model.support) != set(refitted.support):
             run.history.best[size] = fitted(run.subset, model.support)
 
 
