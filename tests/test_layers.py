@@ -34,7 +34,7 @@ LIBRARIES = {"numpy", "scipy"}
 FACES = {"estimators", "model_selection", "l1", "graphical", "sparsification", "survival", "ordinal", "crf", "sgd"}
 """Rooms that speak scikit-learn."""
 OPTIONAL = {
-    "design": {"polars", "zarr", "dask", "distributed"},
+    "design": {"polars", "zarr", "dask", "distributed", "pandas"},
     "results": {"matplotlib", "pandas"},
     "report": {"plotly"},
     "export": {"onnx", "skl2onnx"},

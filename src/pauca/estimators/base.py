@@ -24,7 +24,7 @@ from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.settings import SearchSettings
-from pauca.estimators.validation import check_moments
+from pauca.estimators.validation import check_moments, in_memory
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.losses.offset import without_offset
@@ -288,7 +288,7 @@ class SparseModel(ProvingMixin, FittedModel):
     ) -> HeldOutRows | None:
         if not settings.uses_folds:
             return None
-        classes = self._fold_classes(y)
+        classes, row_groups = self._fold_classes(y), in_memory(row_groups)
         labels = y if classes is None else classes
         folds = make_folds(settings.cv, labels, row_groups, weights, classifies=classes is not None)
         return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
