@@ -192,6 +192,14 @@ def liu_foba(Q, d, rule, threshold, backward=True):
     return moves, F
 
 
+def textbook_stepwise(Q, d, k):
+    """Forward stepwise selection of textbooks: the feature whose refitted model is the lowest; returns the order."""
+    F = []
+    for _ in range(k):
+        F.append(min(set(range(d)) - set(F), key=lambda j: Q.value(Q.refit([*F, j]))))
+    return F
+
+
 def fully_corrective(Q, d, k, rule="objective"):
     """Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 3 by one of its three rules; returns the order."""
     F, w = [], np.zeros(d)

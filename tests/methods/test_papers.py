@@ -9,6 +9,7 @@ from printed_algorithms import (
     liu_foba,
     replacement,
     sas_stepwise,
+    textbook_stepwise,
     zhang_backward,
     zhang_foba,
     zhang_forward,
@@ -248,10 +249,20 @@ def test_replacement_ends_after_so_many_swaps_and_keeps_limits():
     assert kept in limited.support_
 
 
-def test_stepwise_is_forward_selection_by_the_decrease_after_refitting():
+def test_stepwise_is_that_of_textbooks():
     assert resolve("stepwise") == Forward(rule="refit")
-    X, y = problem(3)
-    assert fitted(X, y, "stepwise", k=6).path_.moves == fitted(X, y, Forward(rule="refit"), k=6).path_.moves
+    parted = 0
+    for seed in range(100):
+        X, y = problem(seed)
+        moves = [("add", j) for j in textbook_stepwise(Squared(X, y, 0.5), 12, 6)]
+        assert fitted(X, y, "stepwise", k=6).path_.moves == moves
+        parted += fitted(X, y, "forward", k=6).path_.moves != moves
+    assert parted > 10
+    for seed in range(8):
+        X, y = rare_columns(seed)
+        moves = [("add", j) for j in textbook_stepwise(Logistic(X, y, 1e-4), 8, 6)]
+        method = Forward(rule="refit", shortlist=None)
+        assert SparseClassifier(k=6, method=method, ridge=1e-4, **AS_PRINTED).fit(X, y).path_.moves == moves
 
 
 @pytest.mark.parametrize(

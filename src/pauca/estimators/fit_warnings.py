@@ -26,10 +26,15 @@ NOT_CONVERGED = (
 
 
 def fit_warnings(
-    path: Path, size: int, settings: SearchSettings, run: SearchRun, constraints: ConstraintParser
+    path: Path,
+    size: int,
+    settings: SearchSettings,
+    run: SearchRun,
+    usable: np.ndarray,
+    constraints: ConstraintParser,
 ) -> Iterator[str]:
-    """Warnings about a fit, for the model of the chosen ``size``; as a rule none."""
-    history, usable, units = run.history, run.design.usable, constraints.units
+    """Warnings about a fit, for the model of the chosen ``size``; as a rule none. ``usable`` columns vary."""
+    history, units = run.history, constraints.units
     assert history is not None
     constant = np.flatnonzero(~usable)
     if len(constant):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from pauca.constraints.units import Limits
-from pauca.design import ChunkedDesign
+from pauca.design import ChunkedDesign, GatheredDesign
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
 from pauca.relaxations.backends import compiled_backend, loaded_backend
@@ -244,7 +244,7 @@ class Proofs:
             raise NoBoundError(LOSS_WITHOUT_RIDGE)
         columns = candidates(subset)
         design = objective.design
-        if len(columns) * design.n_rows > MOST_GATHERED:
+        if isinstance(design, GatheredDesign) or len(columns) * design.n_rows > MOST_GATHERED:
             raise NoBoundError(LOSS_TOO_LARGE)
         gathered = design.columns(columns).T
         kept = _without_copies((gathered.T * design.weights) @ gathered, columns, limits)

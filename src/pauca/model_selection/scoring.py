@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import gammaln
 from sklearn.metrics import check_scoring, get_scorer_names
 
-from pauca.design import Chunks
+from pauca.design import Chunks, GatheredColumns
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
@@ -136,15 +136,17 @@ def mean_losses(
 
 def rows_for(X: Any, rows: np.ndarray, models: Sequence[Model]) -> Any:
     """Some rows of X; of a table in chunks the columns that some models use, with zeros for all others."""
-    if not isinstance(X, Chunks):
+    if not isinstance(X, Chunks | GatheredColumns):
         return X[rows]
     used = np.unique(np.concatenate([model.support for model in models])).astype(np.intp)
-    spread = sparse.csr_array((np.ones(len(used)), (np.arange(len(used)), used)), shape=(len(used), X.n_features))
+    spread = sparse.csr_array((np.ones(len(used)), (np.arange(len(used)), used)), shape=(len(used), X.shape[1]))
     return sparse.csr_array(read_columns(X, used, rows)) @ spread
 
 
 def read_columns(X: Any, columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Some columns of some rows, dense."""
+    if isinstance(X, GatheredColumns):
+        return X.read(columns, rows)
     if isinstance(X, Chunks):
         return X.columns(columns)[:, rows].T.astype(np.float64)
     block = X[:, columns][rows].toarray() if hasattr(X, "toarray") else X[np.ix_(rows, columns)]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from pauca.constraints.units import Units
 from pauca.design import Design
-from pauca.objectives import Bounds, GramRows, weighted_gram
+from pauca.objectives import Bounds, weighted_gram
 from pauca.subsets.fit_cache import Fit, FitCache
 from pauca.tolerances import DEPENDENT_BELOW
 
@@ -134,6 +135,14 @@ def _damping(diagonal: np.ndarray) -> np.ndarray:
     return np.where(diagonal > 0, DEPENDENT_BELOW * diagonal, 1.0)
 
 
+class ProductRows(Protocol):
+    """Products of columns, such as ``GramRows``."""
+
+    def rows(self, features: np.ndarray) -> np.ndarray:
+        """Products of some columns with all, stacked."""
+        ...
+
+
 class LocalQuadratic:
     """Slopes at a fitted model, and about its curvature along every unit.
 
@@ -147,7 +156,7 @@ class LocalQuadratic:
     left  : ``own - c G_uS (G_SS + penalty / c)^-1 G_Su``, what the chosen units S leave of every unit
     """
 
-    def __init__(self, fits: FitCache, fit: Fit, blocks: UnitBlocks, gram: GramRows) -> None:
+    def __init__(self, fits: FitCache, fit: Fit, blocks: UnitBlocks, gram: ProductRows) -> None:
         self._objective = fits.objective
         self._fit = fit
         self._blocks = blocks
