@@ -20,11 +20,11 @@ from pauca.constraints.parsing import Columns, ConstraintParser, check_independe
 from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
-from pauca.estimators.fit_warnings import fit_warnings
+from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.settings import SearchSettings
-from pauca.estimators.validation import check_moments
+from pauca.estimators.validation import check_moments, in_memory
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.losses.offset import without_offset
@@ -207,7 +207,7 @@ class SparseModel(ProvingMixin, FittedModel):
         """
         count, data = ParameterChecks("stability").count("n_resamples", n_resamples), self._data("stability")
         self.stability_ = measure_stability(
-            data, self.path_, self.k_, count, random_state, n_jobs, stratify=is_classifier(self)
+            data, self.path_, self.k_, count, random_state, n_jobs, classes=self._fold_classes(data.y)
         )
         return self.stability_
 
@@ -278,17 +278,28 @@ class SparseModel(ProvingMixin, FittedModel):
         self._set_size(found.answer)
         fitted = replace(problem, ridge=found.ridge)
         self._fit_data = FitData(fitted, weights, y, found.searches, found.search_ridge)
-        remarks = " ".join(fit_warnings(self.path_, self.k_, settings, found.run, design.usable, constraints))
-        if remarks:
-            warnings.warn(remarks, PaucaWarning, stacklevel=3)
+        remarks = fit_warnings(self.path_, self.k_, settings, found.run, design.usable, constraints, self._divergence)
+        text = " ".join(remarks)
+        if text:
+            warnings.warn(text, PaucaWarning, stacklevel=3)
 
     def _held_out(
         self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any
     ) -> HeldOutRows | None:
         if not settings.uses_folds:
             return None
-        folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
+        classes, row_groups = self._fold_classes(y), in_memory(row_groups)
+        labels = y if classes is None else classes
+        folds = make_folds(settings.cv, labels, row_groups, weights, classifies=classes is not None)
         return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
+
+    def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
+        """Classes whose shares folds and samples of rows keep; None where there are none."""
+        return y if is_classifier(self) else None
+
+    def _divergence(self, size: int) -> str:
+        """What to say of coefficients that diverge."""
+        return SEPARABLE
 
     def _grid(self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design) -> RidgeGrid:
         return make_grid(
@@ -397,7 +408,8 @@ class SparseModel(ProvingMixin, FittedModel):
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
-        parameters = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
+        given = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
+        parameters = {"fit_intercept": True} | given
         settings = SearchSettings.parse(type(self).__name__, parameters)
         if settings.scoring is not None:
             scorer_for(self, settings.scoring)

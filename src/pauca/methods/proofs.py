@@ -236,7 +236,8 @@ class Proofs:
     def _add_smooth_part(self, subset: SmoothSubset) -> None:
         """Trees of all sizes for a smooth loss."""
         objective, limits = subset.objective, subset.limits
-        if objective.n_outputs > 1 or not objective.units.single or objective.bounds is not None:
+        several = objective.n_outputs > 1 or objective.smooth.coupled
+        if several or not objective.units.single or objective.bounds is not None:
             raise NoBoundError(NOT_SUPPORTED)
         if objective.smooth is not objective.loss or self._wanted.several:
             raise NoBoundError(NOT_SMOOTH)

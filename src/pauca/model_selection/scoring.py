@@ -120,6 +120,7 @@ def mean_losses(
     """Weighted mean losses on the rows of a fit, shape (sizes, C), or (sizes, 1) where outputs share a loss."""
     chosen = [models[size] for size in sizes]
     columns = np.unique(np.concatenate([model.support for model in chosen])).astype(np.intp)
+    rows = np.arange(len(weights)) if problem.measure.coupled else rows
     block = read_columns(problem.X, columns, rows)
     target = problem.target
     y = target.y[rows] if target.loss.joint else target.y[:, rows]

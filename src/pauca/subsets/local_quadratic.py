@@ -193,7 +193,16 @@ class LocalQuadratic:
 
     def exact_own(self) -> np.ndarray:
         """The second derivative along every column, shape (C, d)."""
-        return self._objective.design.squares(self.weights) + self._objective.penalty
+        objective = self._objective
+        own = objective.design.squares(self.weights) + objective.penalty
+        if objective.smooth.coupled:
+            step = max(1, GATHERED_NUMBERS // objective.design.n_rows)
+            for start in range(0, own.shape[1], step):
+                some = np.arange(start, min(start + step, own.shape[1]))
+                shared = objective.smooth.row_coupling(self.scores[0], objective.design.columns(some))
+                assert shared is not None
+                own[:, some] -= np.einsum("dt,dt->d", shared, shared)
+        return own
 
     def own_gains(self) -> np.ndarray:
         """What each unit gains if it alone moves, shape (U,)."""
@@ -223,6 +232,12 @@ class LocalQuadratic:
             hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
             cross = (chosen * row) @ z.T
             own[output] = np.einsum("bn,bn,n->b", z, z, row) + objective.penalty[features]
+            shared = objective.smooth.row_coupling(self.scores[output], np.concatenate([chosen, z]))
+            if shared is not None:
+                part, new = shared[: len(chosen)], shared[len(chosen) :]
+                hessian -= part @ part.T
+                cross -= part @ new.T
+                own[output] -= np.einsum("bt,bt->b", new, new)
             left[output] = own[output] - np.einsum("qb,qb->b", cross, np.linalg.solve(hessian, cross))
         slope = feasible_slope(self.slope, objective.bounds)[:, features]
         return _line_gains(slope, left, own, _of(objective.bounds, features))

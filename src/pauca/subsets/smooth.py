@@ -13,7 +13,7 @@ from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
 from pauca.subsets.base import SLACK, Swap, digest, is_lower
-from pauca.subsets.coordinate_search import CoordinateSearch
+from pauca.subsets.coordinate_search import CoordinateSearch, WholeColumnSearch
 from pauca.subsets.fit_cache import Fit, FitCache, RecentTable, Solution, diverged
 from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
 from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
@@ -68,7 +68,8 @@ class SmoothCache(SubsetCache):
 
     def coordinate_search(self, fit: Fit) -> CoordinateSearch:
         """Searches along single columns from a fit of one output."""
-        return CoordinateSearch(self.objective, *self.fits.on_rows(fit))
+        kind = WholeColumnSearch if self.objective.smooth.coupled else CoordinateSearch
+        return kind(self.objective, *self.fits.on_rows(fit))
 
     @cached_property
     def calibration(self) -> np.ndarray:
