@@ -83,6 +83,8 @@ def _okridge(problem: Problem, _price: float) -> bool:
 
 def _l0bnb(problem: Problem, price: float) -> bool:
     n = len(problem.y)
+    if not hasattr(np, "Inf"):
+        setattr(np, "Inf", np.inf)  # noqa: B010  # it was written for NumPy 1
     largest = 2 * float(np.abs(SparseRegressor(k=K, ridge=RIDGE).fit(*problem).coef_).max())
     tree = module("l0bnb").BNBTree(problem.X, problem.y)
     result = tree.solve(n * price, n * RIDGE / 2, largest, gap_tol=GAP, time_limit=SECONDS)
