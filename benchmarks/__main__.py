@@ -29,6 +29,7 @@ from benchmarks.report import Figure, table, verdict
 from benchmarks.responses import points, responses
 from benchmarks.results import compare, keep
 from benchmarks.sampling import sampling
+from benchmarks.scale import scale
 from benchmarks.sensors import sensors
 from benchmarks.sequences import crf
 from benchmarks.speed import large_sparse, small, tall, wide
@@ -61,6 +62,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "crf": crf,
     "responses": responses,
     "memory": memory,
+    "scale": scale,
     "import": import_time,
 }
 ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
