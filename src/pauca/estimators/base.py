@@ -31,7 +31,7 @@ from pauca.model_selection.ridges import RidgeGrid, make_grid
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, choose_size
 from pauca.model_selection.sizes import SizeRange, largest_size, size_range_for
-from pauca.model_selection.surface import Measure, SurfaceSelection, refitted_run
+from pauca.model_selection.surface import Measure, SurfaceSelection, refitted_run, searched_by
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability, count_choices, halves
@@ -164,7 +164,8 @@ class SparseModel(ProvingMixin, FittedModel):
         search_ridge, best = choice.surface.best_of(size)
         data, other = self._data("at"), self._copy()
         problem = replace(data.problem, ridge=best)
-        run = refitted_run(problem, data.searches[search_ridge], data.weights)
+        search = searched_by(problem.method, data.searches[search_ridge], self.tol)
+        run = refitted_run(problem, search, data.weights)
         other.ridge_, other.search_ridge_ = best, search_ridge
         other.path_ = replace(self.path_, models=run.models(size))
         other._fit_data = replace(data, problem=problem, search_ridge=search_ridge)
@@ -360,8 +361,8 @@ class SparseModel(ProvingMixin, FittedModel):
         measure = Measure(problem, scorer_for(self, settings.scoring), y, RowBlocks.of(weights, row_groups, folds))
         selection = SurfaceSelection(problem, weights, folds, settings.tol, grid, measure, settings.selection_rule)
         size_range = self._size_range(settings, problem, design)
-        choice = selection.choose(size_range, self._runs(settings), design)
-        run, choice, ridges = selection.fitted(choice)
+        runs = self._runs(settings)
+        run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
         return SearchResult(run, choice.chosen, choice, *ridges, selection.searches(), selection.stopped_early)
 
     @staticmethod

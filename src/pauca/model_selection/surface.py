@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pauca.design import Design, designs_of_folds
-from pauca.methods import Forward
+from pauca.methods import Exchange, Forward
 from pauca.model_selection.fold_losses import FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.ridges import RidgeGrid
@@ -19,7 +19,7 @@ from pauca.model_selection.scoring import Models, Scorable, Scorer
 from pauca.model_selection.selection import Selection
 from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
-from pauca.search.driver import Budget, Goal
+from pauca.search.driver import Budget, Goal, Method
 from pauca.search.history import History, Stop
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun
@@ -209,7 +209,7 @@ class SurfaceSelection(Selection):
             design = self._designs[number - 1]
         runs: list[SearchRun] = []
         for ridge in self._in_units(self.grid.search, self.grid.search_in_units, weights, design):
-            run = replace(self.problem, ridge=ridge).begin(weights, design)
+            run = compared_by(replace(self.problem, ridge=ridge).begin(weights, design))
             if runs:
                 share_products(run.subset, runs[0].subset)
             runs, design = [*runs, run], run.design
@@ -351,17 +351,47 @@ class SurfaceSelection(Selection):
         """The runs on all rows, by their ridges."""
         return dict(zip(self.grid_on_all_rows().search, self._runs[0], strict=True))
 
-    def fitted(self, choice: Choice) -> tuple[SearchRun, Choice, tuple[float, float]]:
+    def fitted(self, choice: Choice, runs: ParallelRuns) -> tuple[SearchRun, Choice, tuple[float, float]]:
         """The path on all rows at the chosen ridges, the choice among its sizes, and the ridges of fit and search."""
         grid, surface = self.grid_on_all_rows(), choice.surface
         search_ridge, ridge = grid.search[0], grid.fit[0]
         if surface is not None:
             search_ridge, ridge = surface.search_ridge, surface.ridge
-        run = self.searches()[search_ridge]
+        place = grid.search.index(search_ridge)
+        if not (runs.ended or self.stopped_early):
+
+            def search(budget: Budget) -> None:
+                self._runs[0][place] = searched_by(self.problem.method, self._runs[0][place], self.tol, budget)
+
+            runs.run([search])
+        run = self._runs[0][place]
         if ridge != search_ridge:
             run = refitted_run(replace(self.problem, ridge=ridge), run, self.weights)
         assert run.history is not None
         return run, choice.among(run.history.best), (ridge, search_ridge)
+
+
+def compared_by(run: SearchRun) -> SearchRun:
+    """The run whose models are compared: forward selection instead of exchange, unless that costs little.
+
+    Where every swap takes refits, exchange costs several times as much, and on rows held out its models are no better:
+    docs/choosing_k.md.
+    """
+    if isinstance(run.method, Exchange) and not run.subset.closed_form:
+        return SearchRun(Forward(), run.design, run.subset)
+    return run
+
+
+def searched_by(method: Method, run: SearchRun, tol: float, budget: Budget | None = None) -> SearchRun:
+    """The path of a method to the largest size of a run, which may be by a quicker one; it has its fits at hand."""
+    assert run.history is not None
+    if run.method == method:
+        return run
+    found = SearchRun(method, run.design, run.subset.restarted())
+    history = found.advance(Goal(max(run.history.best), tol), budget or Budget())
+    if found.stopped_early:
+        history.best = run.history.best | history.best
+    return found
 
 
 def refitted_run(problem: LinearProblem, run: SearchRun, weights: np.ndarray) -> SearchRun:

@@ -61,7 +61,11 @@ class CoordinateSearch:
         gain found; if it is not given, in that of a proved ceiling. ``slope`` is not a number for columns that may not
         be chosen.
         """
-        most = self.ceiling(slope, curvature, np.arange(len(slope))) if likely is None else likely
+        every = np.arange(len(slope))
+        if likely is None:
+            most = self.ceiling(slope, curvature, every)
+        else:
+            most = np.minimum(likely, self._ridge_ceiling(slope, every))
         most = np.where(np.isfinite(slope), most / price, -np.inf)
         order = np.argsort(-most, kind="stable")
         order = order[most[order] > 0]
@@ -80,12 +84,13 @@ class CoordinateSearch:
         """An upper bound of what is left to gain where slope and curvature are known.
 
         With ``|L'''| <= M L''`` the curvature falls no faster than by ``e^(-M |z t|)``. With ``R = M max |z|`` and
-        ``x = |slope| R / curvature`` the gain is at most ``curvature / R^2 (x + (1 - x) log(1 - x))`` for x < 1.
+        ``x = |slope| R / curvature`` the gain is at most ``curvature / R^2 (x + (1 - x) log(1 - x))`` for x < 1. The
+        ridge alone keeps it to ``slope^2 / (2 ridge)``.
         """
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             quadratic = np.where(slope == 0, 0.0, 0.5 * slope * slope / curvature)
             if self._loss.self_concordance is None:
-                return CAUTION * quadratic
+                return np.minimum(CAUTION * quadratic, self._ridge_ceiling(slope, features))
             if self._loss.self_concordance == 0:
                 return quadratic
             rate = self._loss.self_concordance * self._objective.design.extent()[features]
@@ -93,7 +98,13 @@ class CoordinateSearch:
             # The series x^2 (1/2 + x/6 + ...) where the logarithm would lose its digits.
             exact = np.where(x < 1e-4, x * x * (0.5 + x / 5), x + (1 - x) * np.log1p(-x))
             bound = curvature / (rate * rate) * exact
-        return np.where(slope == 0, 0.0, np.where(x < 1, bound, np.inf))
+        by_ridge = self._ridge_ceiling(slope, features)
+        return np.where(slope == 0, 0.0, np.where(x < 1, np.minimum(bound, by_ridge), by_ridge))
+
+    def _ridge_ceiling(self, slope: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """An upper bound of what is left to gain, whatever the curvature of the loss."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.where(slope == 0, 0.0, 0.5 * slope * slope / self._objective.penalty[features])
 
     def all_gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """Gains of many features, in blocks; ``slope`` and ``curvature`` are theirs."""

@@ -75,7 +75,7 @@ class SmoothCache(SubsetCache):
         """What each unit gains from the empty model over what the quadratic promises, shape (U,).
 
         Of rare or skewed columns the quadratic knows little. Their ratio is found once, by a search along each column
-        whose gain has no finite ceiling; all others have one.
+        that may gain more than estimates are trusted to.
         """
         objective, null = self.objective, self.fits.null
         ratio = np.ones(len(objective.units))
@@ -85,7 +85,7 @@ class SmoothCache(SubsetCache):
         slope, curvature = feasible_slope(quadratic.slope, objective.bounds)[0], quadratic.own[0][0, :, 0, 0]
         features = np.flatnonzero(self.blocks.usable & (slope != 0))
         ceiling = search.ceiling(slope[features], curvature[features], features)
-        features = features[~np.isfinite(ceiling)]
+        features = features[~(ceiling <= SLACK * 0.5 * slope[features] ** 2 / curvature[features])]
         gains = search.all_gains(features, slope[features], curvature[features])
         ratio[features] = np.clip(gains * curvature[features] / (0.5 * slope[features] ** 2), *CALIBRATION_RANGE)
         return ratio
@@ -116,6 +116,11 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
     @property
     def value(self) -> float:
         return self._fit.value
+
+    @property
+    def fits(self) -> FitCache:
+        """The fits of all subsets of the objective."""
+        return self._cache.fits
 
     def allow_until(self, deadline: float) -> None:
         self._cache.fits.deadline = deadline

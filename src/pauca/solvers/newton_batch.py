@@ -1,0 +1,111 @@
+"""Newton's method for one small problem at several ridges at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pauca.losses import Loss
+
+# Weighted columns of all ridges are gathered in blocks of about this many numbers, which stay in the cache.
+BLOCK_NUMBERS = 1 << 18
+
+MOST_STEPS = 50
+MOST_HALVINGS = 30
+
+# Keeps Hessians of dependent columns invertible.
+DAMPING = 1e-12
+
+
+def minimise_at_ridges(
+    loss: Loss,
+    y: np.ndarray,
+    weights: np.ndarray,
+    columns: np.ndarray,
+    penalty: np.ndarray,
+    start: np.ndarray,
+    within: float,
+) -> np.ndarray | None:
+    """Minima of ``sum_i v_i L(y_i, coef z_i) + sum penalty coef^2 / 2`` for several penalties, one to a row.
+
+    Every step of every row is a product of matrices that all rows share, so that R ridges cost little more than one.
+
+    Parameters
+    ----------
+    y, weights : shape (G,)
+    columns : shape (q, G)
+    penalty, start : shape (R, q)
+    within : the last step promises no more than this share of the value
+
+    Returns
+    -------
+    ndarray of shape (R, q), or None where some row does not converge
+    """
+    problem = _Batch(loss, y, weights, columns)
+    coef = start.copy()
+    scores = coef @ columns
+    value = problem.values(coef, scores, penalty)
+    open_ = np.arange(len(coef))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for _ in range(MOST_STEPS):
+            gradient, hessian = problem.derivatives(coef[open_], scores[open_], penalty[open_])
+            try:
+                step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+            except np.linalg.LinAlgError:
+                return None
+            promised = -0.5 * np.einsum("rq,rq->r", gradient, step)
+            if not np.isfinite(promised).all():
+                return None
+            moved = problem.search(coef[open_], scores[open_], value[open_], penalty[open_], step)
+            if moved is None:
+                return None
+            coef[open_], scores[open_], value[open_] = moved
+            open_ = open_[promised > within * value[open_]]
+            if not len(open_):
+                return coef
+    return None
+
+
+class _Batch:
+    """Values and derivatives of one problem at several coefficients, one to a row."""
+
+    def __init__(self, loss: Loss, y: np.ndarray, weights: np.ndarray, columns: np.ndarray) -> None:
+        self._loss, self._y, self._weights, self._columns = loss, y, weights, columns
+
+    def values(self, coef: np.ndarray, scores: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+        """Shape (R,)."""
+        losses = self._loss.value(np.broadcast_to(self._y, scores.shape), scores)
+        return losses @ self._weights + 0.5 * np.einsum("rq,rq,rq->r", penalty, coef, coef)
+
+    def derivatives(
+        self, coef: np.ndarray, scores: np.ndarray, penalty: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients of shape (R, q) and Hessians of shape (R, q, q)."""
+        columns, (rows, size) = self._columns, coef.shape
+        derivative, curvature = self._loss.slopes(np.broadcast_to(self._y, scores.shape), scores)
+        gradient = (derivative * self._weights) @ columns.T + penalty * coef
+        curvature = curvature * self._weights
+        hessian = np.zeros((rows * size, size))
+        step = max(256, BLOCK_NUMBERS // (rows * size))
+        for start in range(0, columns.shape[1], step):
+            here = slice(start, start + step)
+            part = columns[:, here]
+            hessian += (curvature[:, None, here] * part).reshape(rows * size, -1) @ part.T
+        hessian = hessian.reshape(rows, size, size)
+        diagonal = np.einsum("rqq->rq", hessian)
+        diagonal *= 1 + DAMPING
+        diagonal += penalty
+        return gradient, hessian
+
+    def search(
+        self, coef: np.ndarray, scores: np.ndarray, value: np.ndarray, penalty: np.ndarray, step: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Where the steps end, halved until no value rises; None where halving does not help."""
+        change, length = step @ self._columns, np.ones(len(step))
+        for _ in range(MOST_HALVINGS):
+            new, there = coef + length[:, None] * step, scores + length[:, None] * change
+            found = self.values(new, there, penalty)
+            rises = ~(found <= value * (1 + 1e-14))
+            if not rises.any():
+                return new, there, found
+            length[rises] *= 0.5
+        return None
