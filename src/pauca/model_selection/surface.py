@@ -192,8 +192,8 @@ class SurfaceSelection(Selection):
         self.measure = measure
         self.rule = rule
         self._designs: list[Design] | None = None
-        self._refitters: dict[int, list[Refitter]] = {}
-        self._known: dict[int, list[dict[frozenset[int], np.ndarray]]] = {}
+        self._refitters: dict[int, Refitter] = {}
+        self._known: dict[int, dict[frozenset[int], np.ndarray]] = {}
         self._measures: dict[int, FoldMeasure] = {}
 
     def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
@@ -216,8 +216,8 @@ class SurfaceSelection(Selection):
         if number:
             ridges = self._in_units(self.grid.fit, self.grid.fit_in_units, weights, design)
             standardize = self.problem.standardize
-            self._refitters[number] = [refitter(run.subset, ridges, standardize=standardize) for run in runs]
-            self._known[number] = [{} for _ in runs]
+            self._refitters[number] = refitter(runs[0].subset, ridges, standardize=standardize)
+            self._known[number] = {}
             self._measures[number] = self.measure.of_fold(self.folds[number - 1], number - 1)
         return runs
 
@@ -246,7 +246,8 @@ class SurfaceSelection(Selection):
 
     def _score(self, number: int, size_range: SizeRange) -> None:
         """Fit and score what the runs of a fold have chosen, at all ridges of the fit."""
-        for run, refit, known in zip(self._runs[number], self._refitters[number], self._known[number], strict=True):
+        refit, known = self._refitters[number], self._known[number]
+        for run in self._runs[number]:
             if run.history is None:
                 return
             best = run.history.best
@@ -261,7 +262,7 @@ class SurfaceSelection(Selection):
         finished = []
         for number, known in sorted(self._known.items()):
             stops = [None if run.history is None else run.history.stop for run in self._runs[number]]
-            if all(known) and None not in stops and not CUT_OFF.intersection(stops):
+            if known and None not in stops and not CUT_OFF.intersection(stops):
                 finished.append(number)
         # The differences between two models on the rows of a single fold say little.
         return finished if len(finished) >= min(2, len(self.folds)) else []
@@ -282,7 +283,7 @@ class SurfaceSelection(Selection):
         return [
             ScoredFold(
                 self._measures[number],
-                [self._table(*pair) for pair in zip(self._runs[number], self._known[number], strict=True)],
+                [self._table(run, self._known[number]) for run in self._runs[number]],
             )
             for number in self._finished()
         ]

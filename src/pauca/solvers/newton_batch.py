@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.losses import Loss
+from pauca.losses import Loss, Slopes
 
 # Weighted columns of all ridges are gathered in blocks of about this many numbers, which stay in the cache.
 BLOCK_NUMBERS = 1 << 18
 
 MOST_STEPS = 50
 MOST_HALVINGS = 30
+
+# Hessians are kept as long as each step leaves no more than this share of what the one before promised: a step with a
+# new Hessian costs as much as several with an old one.
+WORTH_KEEPING = 0.1
 
 # Keeps Hessians of dependent columns invertible.
 DAMPING = 1e-12
@@ -44,24 +48,31 @@ def minimise_at_ridges(
     coef = start.copy()
     scores = coef @ columns
     value = problem.values(coef, scores, penalty)
-    open_ = np.arange(len(coef))
+    open_, inverse, before = np.arange(len(coef)), None, None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(MOST_STEPS):
-            gradient, hessian = problem.derivatives(coef[open_], scores[open_], penalty[open_])
-            try:
-                step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-            except np.linalg.LinAlgError:
-                return None
-            promised = -0.5 * np.einsum("rq,rq->r", gradient, step)
+            slopes = problem.slopes(scores[open_])
+            gradient = problem.gradients(slopes, coef[open_], penalty[open_])
+            if inverse is not None:
+                step = -(inverse @ gradient[:, :, None])[:, :, 0]
+                promised = -0.5 * np.einsum("rq,rq->r", gradient, step)
+            if inverse is None or not np.all(promised <= WORTH_KEEPING * before):
+                try:
+                    inverse = np.linalg.inv(problem.hessians(slopes, penalty[open_]))
+                except np.linalg.LinAlgError:
+                    return None
+                step = -(inverse @ gradient[:, :, None])[:, :, 0]
+                promised = -0.5 * np.einsum("rq,rq->r", gradient, step)
             if not np.isfinite(promised).all():
                 return None
             moved = problem.search(coef[open_], scores[open_], value[open_], penalty[open_], step)
             if moved is None:
                 return None
             coef[open_], scores[open_], value[open_] = moved
-            open_ = open_[promised > within * value[open_]]
-            if not len(open_):
+            left = promised > within * value[open_]
+            if not left.any():
                 return coef
+            open_, inverse, before = open_[left], inverse[left], promised[left]
     return None
 
 
@@ -76,14 +87,18 @@ class _Batch:
         losses = self._loss.value(np.broadcast_to(self._y, scores.shape), scores)
         return losses @ self._weights + 0.5 * np.einsum("rq,rq,rq->r", penalty, coef, coef)
 
-    def derivatives(
-        self, coef: np.ndarray, scores: np.ndarray, penalty: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Gradients of shape (R, q) and Hessians of shape (R, q, q)."""
-        columns, (rows, size) = self._columns, coef.shape
-        derivative, curvature = self._loss.slopes(np.broadcast_to(self._y, scores.shape), scores)
-        gradient = (derivative * self._weights) @ columns.T + penalty * coef
-        curvature = curvature * self._weights
+    def slopes(self, scores: np.ndarray) -> Slopes:
+        """First and second derivatives of the loss, shape (R, G) each."""
+        return self._loss.slopes(np.broadcast_to(self._y, scores.shape), scores)
+
+    def gradients(self, slopes: Slopes, coef: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+        """Shape (R, q)."""
+        return (slopes.derivative * self._weights) @ self._columns.T + penalty * coef
+
+    def hessians(self, slopes: Slopes, penalty: np.ndarray) -> np.ndarray:
+        """Shape (R, q, q)."""
+        columns, (rows, size) = self._columns, penalty.shape
+        curvature = slopes.curvature * self._weights
         hessian = np.zeros((rows * size, size))
         step = max(256, BLOCK_NUMBERS // (rows * size))
         for start in range(0, columns.shape[1], step):
@@ -94,7 +109,7 @@ class _Batch:
         diagonal = np.einsum("rqq->rq", hessian)
         diagonal *= 1 + DAMPING
         diagonal += penalty
-        return gradient, hessian
+        return hessian
 
     def search(
         self, coef: np.ndarray, scores: np.ndarray, value: np.ndarray, penalty: np.ndarray, step: np.ndarray
