@@ -340,7 +340,7 @@ class SparseModel(ProvingMixin, FittedModel):
         """A path on all rows, and the size with the lowest information criterion."""
         self.__dict__.pop("_resume_key", None)
         assert settings.criterion is not None
-        size_range = self._size_range(settings, problem, design)
+        size_range = self._size_range(settings, problem, weights, design)
         selection = Selection(problem, weights, [], settings.tol)
         choice = choose_size(selection, size_range, self._runs(settings), design, by_criterion(settings.criterion))
         return selection.whole, choice
@@ -360,16 +360,19 @@ class SparseModel(ProvingMixin, FittedModel):
         folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
         measure = Measure(problem, scorer_for(self, settings.scoring), y, RowBlocks.of(weights, row_groups, folds))
         selection = SurfaceSelection(problem, weights, folds, settings.tol, grid, measure, settings.selection_rule)
-        size_range = self._size_range(settings, problem, design)
+        size_range = self._size_range(settings, problem, weights, design)
         runs = self._runs(settings)
         run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
         return SearchResult(run, choice.chosen, choice, *ridges, selection.searches(), selection.stopped_early)
 
     @staticmethod
-    def _size_range(settings: SearchSettings, problem: LinearProblem, design: Design) -> SizeRange:
+    def _size_range(
+        settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design
+    ) -> SizeRange:
         sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
         assert sizes is not None
-        return size_range_for(sizes, int(np.count_nonzero(problem.units.any(design.usable))))
+        n_units = int(np.count_nonzero(problem.units.any(design.usable)))
+        return size_range_for(sizes, n_units, int(np.count_nonzero(weights)))
 
     @staticmethod
     def _runs(settings: SearchSettings) -> ParallelRuns:

@@ -17,6 +17,9 @@ LEAST_GROWTH = 10
 BEST_WITHIN = 0.7
 MOST_SIZES = 200
 
+# Nor this share of the rows: with as many features as rows every model fits, and folds tell little.
+MOST_PER_ROW = 0.5
+
 
 @dataclass(frozen=True)
 class SizeRange:
@@ -96,9 +99,11 @@ def largest_size(sizes: Sizes) -> int | None:
     return max(sizes) if isinstance(sizes, tuple) else sizes if isinstance(sizes, int) else None
 
 
-def size_range_for(sizes: tuple[int, ...] | str, n_units: int) -> SizeRange:
-    """The sizes to compare."""
-    return SizeRange.open(n_units) if isinstance(sizes, str) else SizeRange.given(sizes)
+def size_range_for(sizes: tuple[int, ...] | str, n_units: int, n_rows: int | None = None) -> SizeRange:
+    """The sizes to compare; ``n_rows`` limits them where there are more features than rows."""
+    if not isinstance(sizes, str):
+        return SizeRange.given(sizes)
+    return SizeRange.open(n_units if n_rows is None else min(n_units, int(MOST_PER_ROW * n_rows)))
 
 
 def check_cross_validation(check: ParameterChecks, cv: Any, selection_rule: Any, n_jobs: Any) -> None:
