@@ -15,3 +15,9 @@ def ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def array_api(monkeypatch):
+    """scikit-learn skips its checks with array dispatch where this is not set."""
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")

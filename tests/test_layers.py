@@ -34,6 +34,7 @@ LIBRARIES = {"numpy", "scipy"}
 FACES = {"estimators", "model_selection", "l1", "graphical", "sparsification", "crf", "sgd"}
 """Rooms that speak scikit-learn."""
 OPTIONAL = {
+    "design": {"polars", "zarr", "dask", "distributed"},
     "results": {"matplotlib", "pandas"},
     "report": {"plotly"},
     "export": {"onnx", "skl2onnx"},

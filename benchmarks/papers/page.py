@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
@@ -45,11 +46,21 @@ class Panel:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """A published conclusion, and what was found here."""
+
+    published: str
+    found: str
+    holds: bool
+
+
+@dataclass(frozen=True)
 class Result:
     """What one item has shown."""
 
     text: str
-    """What was run, and whether it confirms what was published."""
+    """What was run, and where that differs from the paper."""
+    claims: list[Claim]
     tables: list[Table] = field(default_factory=list)
     panels: list[Panel] = field(default_factory=list)
 
@@ -63,22 +74,24 @@ class Item:
 
 
 def write_result(file: Path, result: Result, *, quick: bool, seconds: float) -> None:
-    """Keep a result; the file appears at once or not at all, so that an interrupted run leaves no half of it."""
+    """Keep a result and the processor time it took; an interrupted run leaves no half of the file."""
     content = {"quick": quick, "seconds": round(seconds, 1), **asdict(result)}
     part = file.with_suffix(".part")
-    part.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    # Numbers of NumPy become plain ones.
+    part.write_text(json.dumps(content, indent=1, default=lambda number: number.item()), encoding="utf-8")
     part.replace(file)
 
 
 def read_result(file: Path, *, quick: bool) -> tuple[Result, float] | None:
-    """A kept result and the seconds it took; None if there is none of this kind."""
+    """A kept result and the processor time it took; None if there is none of this kind."""
     if not file.exists():
         return None
     content = json.loads(file.read_text(encoding="utf-8"))
     if content["quick"] != quick:
         return None
-    tables = [Table(**table) for table in content["tables"]]
-    return Result(content["text"], tables, [Panel(**panel) for panel in content["panels"]]), content["seconds"]
+    parts = {"claims": Claim, "tables": Table, "panels": Panel}
+    found = {name: [kind(**one) for one in content[name]] for name, kind in parts.items()}
+    return Result(content["text"], **found), content["seconds"]
 
 
 def draw(panels: list[Panel], file: Path) -> None:
@@ -123,11 +136,6 @@ def _label_ends(axis: Any, values: list[float]) -> None:
         axis.set_ticks(steps, labels=[f"{step:g}" for step in steps])
 
 
-def verdict(holds: bool) -> str:
-    """Whether a published conclusion was found again."""
-    return "Confirmed" if holds else "**Not confirmed**"
-
-
 def page(items: dict[str, Item], results: dict[str, tuple[Result, float]]) -> str:
     """All results as one page of Markdown; pictures lie beside it."""
     return "\n".join(_page(items, results)) + "\n"
@@ -138,15 +146,31 @@ def _page(items: dict[str, Item], results: dict[str, tuple[Result, float]]) -> I
     yield ""
     yield "Written by `make papers DATA=FOLDER`. Published figures are beside ours. Black, thick curves are pauca's"
     yield 'default (`method="exchange"` for searches), which is not in the papers. What each item is in code:'
-    yield "[Papers to code](../papers.md)."
+    yield "[Papers to code](../papers.md). Times are those of one core."
+    yield from ("", "## What is confirmed", "", _row(["item", "published", "confirmed"]), _row(["---"] * 3))
+    for name, (result, _) in results.items():
+        for claim in result.claims:
+            link = f"[{items[name].title}](#{_slug(items[name].title)})"
+            yield _row([link, claim.published, "yes" if claim.holds else f"**no**: {claim.found}"])
     for name, (result, seconds) in results.items():
-        yield from ("", f"## {items[name].title}", "", f"`python -m benchmarks.papers {name}`, {seconds:.0f} s", "")
-        yield result.text
+        yield from ("", f"## {items[name].title}", "")
+        yield from (f"`python -m benchmarks.papers {name}`, {seconds:.0f} s", "", result.text, "")
+        for claim in result.claims:
+            yield f"- Published: {claim.published}. {_verdict(claim.holds)}: {claim.found}."
         for table in result.tables:
             yield from ("", f"**{table.title}**", "", _row(table.header), _row(["---"] * len(table.header)))
             yield from map(_row, table.rows)
         if result.panels:
             yield from ("", f"![{items[name].title}]({name}.png)")
+
+
+def _slug(title: str) -> str:
+    """The anchor of a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def _verdict(holds: bool) -> str:
+    return "Confirmed" if holds else "**Not confirmed**"
 
 
 def _row(cells: list[str]) -> str:

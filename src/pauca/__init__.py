@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pauca import export, losses, methods, projections, theory
     from pauca.crf import SparseTagger
     from pauca.custom import select
+    from pauca.design.chunks import scan
     from pauca.estimators import SparseClassifier, SparseRegressor
     from pauca.export import ModelFileError
     from pauca.graphical import SparsePrecision
@@ -45,6 +46,7 @@ __all__ = [
     "losses",
     "methods",
     "projections",
+    "scan",
     "select",
     "sparsify",
     "theory",
@@ -68,6 +70,7 @@ _HOMES = {
     "StreamClassifier": "sgd",
     "StreamRegressor": "sgd",
     "load": "loading",
+    "scan": "design.chunks",
     "select": "custom",
     "sparsify": "sparsification",
 }

@@ -17,7 +17,7 @@ pytest.importorskip("numba")
 def papers():
     sys.path.insert(0, str(Path(__file__).parents[2]))
     try:
-        from benchmarks.papers import __main__ as module
+        from benchmarks.papers import runner as module
     finally:
         sys.path.pop(0)
     return module
@@ -46,15 +46,17 @@ def data(tmp_path_factory):
 
 def test_all_items_run_and_resume(papers, data, tmp_path, capsys):
     names = list(papers.ITEMS)
-    page = papers.run(names, tmp_path, data, quick=True).read_text(encoding="utf-8")
+    written, failed = papers.run(names, tmp_path, data, quick=True)
+    page = written.read_text(encoding="utf-8")
     capsys.readouterr()
+    assert not failed
     for name in names:
         assert f"## {papers.ITEMS[name].title}" in page
         assert (tmp_path / f"{name}.json").exists()
     for picture in tmp_path.glob("*.png"):
         assert f"({picture.name})" in page
     before = {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("*.json")}
-    again = papers.run(names, tmp_path, data, quick=True).read_text(encoding="utf-8")
+    again = papers.run(names, tmp_path, data, quick=True)[0].read_text(encoding="utf-8")
     assert capsys.readouterr().out.count("there already") == len(names)
     assert again == page
     assert before == {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("*.json")}

@@ -31,7 +31,7 @@ def test_operations(form, center, weighted):
     announced = make_design(DESIGNS[form](X), v, center=center, target=y)
     for asked in (y, y**2, y):
         np.testing.assert_allclose(announced.correlate(asked), design.correlate(asked), rtol=1e-10, atol=1e-12)
-    np.testing.assert_array_equal(announced.spread, design.spread)
+    np.testing.assert_allclose(announced.spread, design.spread, rtol=1e-14)
     np.testing.assert_allclose(design.gram([3, 0, 7]), (Z.T @ (v[:, None] * Z))[[3, 0, 7]], atol=1e-13)
     blocks = list(design.blocks([2, 9]))
     np.testing.assert_allclose(np.vstack([b for _, b in blocks]), Z[:, [2, 9]], atol=1e-12)
@@ -55,7 +55,7 @@ def test_many_blocks_give_the_same_products(form, monkeypatch):
         monkeypatch.setattr(f"pauca.design.dense.{name}", 50)
         monkeypatch.setattr(f"pauca.design.sparse.{name}", 50)
     parts = make_design(DESIGNS[form](X), v, center=True, target=y)
-    assert len(list(parts.blocks([1, 2]))) == 3
+    assert len(list(parts.blocks([1, 2]))) > 2
     np.testing.assert_allclose(parts.spread, whole.spread, rtol=1e-12)
     np.testing.assert_allclose(parts.gram([1, 5]), whole.gram([1, 5]), atol=1e-13)
     np.testing.assert_allclose(parts.correlate(y), whole.correlate(y), rtol=1e-10, atol=1e-12)

@@ -9,7 +9,8 @@ from judges import SMOOTH, correlated, refit
 
 import pauca
 from pauca import SparseClassifier, SparseRegressor
-from pauca.methods import Exact, Exchange
+from pauca.methods import Exact, Exchange, proofs
+from pauca.relaxations import tree
 from problems import ar_problem, integers, objective
 
 
@@ -195,6 +196,37 @@ def test_the_pool_holds_all_models_near_the_best():
         SparseRegressor(k=2, loss="huber").fit(X, y).pool()
 
 
+@pytest.mark.parametrize("enumerated", [True, False])
+@pytest.mark.parametrize("constraints", [{}, {"always": [3]}, {"costs": np.arange(1.0, 11.0), "budget": 24.0}])
+def test_the_best_models_of_every_size(enumerated, constraints, monkeypatch):
+    if not enumerated:
+        monkeypatch.setattr(tree, "MOST_ENUMERATED", 0)
+    X, y = ar_problem(50, 10, 4, rho=0.9, snr=1.0, seed=4)
+    model = SparseRegressor(k=4, **constraints).fit(X, y)
+    limits = model._fit_data.problem.limits
+    for size, pool in model.best_subsets(n_best=4).items():
+        values = sorted(objective(X, y, S) for S in itertools.combinations(range(10), size) if limits.allows(S))
+        assert pool.complete
+        np.testing.assert_allclose(pool.objectives, values[:4], rtol=1e-8)
+        assert len(set(pool.supports)) == len(pool.supports)
+    both = model.pool(0.02, n_best=2)
+    assert both.supports == model.pool(0.02).supports[:2]
+    assert "there are no" in both.message
+    with pytest.raises(ValueError, match="n_best"):
+        model.best_subsets(0)
+
+
+def test_pools_of_wide_tables_are_complete(monkeypatch):
+    """Columns that no best model has may be in one that is nearly as good."""
+    X, y = ar_problem(50, 14, 3, rho=0.3, snr=5.0, seed=1)
+    model = SparseRegressor(k=3, ridge=0.3).fit(X, y)
+    wanted = model.pool(0.3), model.pool(n_best=5)
+    monkeypatch.setattr(proofs, "MOST_DENSE", 5)
+    for pool, found in zip(wanted, (model.pool(0.3), model.pool(n_best=5)), strict=True):
+        assert found.complete
+        assert found.supports == pool.supports
+
+
 def test_the_command_line_certifies(tmp_path: Path, capsys):
     from pauca.cli import main
 
@@ -262,10 +294,33 @@ def test_a_callback_watches_the_gap_and_may_end_the_proof():
     assert 0 < model.certificate_.relative_gap[8] <= seen[0]
 
 
-def test_models_searched_with_another_ridge_are_not_proved():
-    X, y = integers()
-    model = SparseRegressor(k=2, ridge=0.1, search_ridge=0.2).fit(X, y)
-    assert not hasattr(model, "certificate_")
-    for question in (model.certify, model.pool):
-        with pytest.raises(ValueError, match=r"searched with ridge=0.2 and fitted with ridge=0.1"):
-            question()
+@pytest.mark.parametrize("method", ["exchange", Exact(), "forward"])
+def test_with_another_ridge_the_objective_of_the_search_is_proved(method, tmp_path):
+    """Models are searched with one ridge and fitted with another; the proof is about the first, and says so."""
+    X, y = ar_problem(60, 12, 5, rho=0.95, snr=1.0, seed=1)
+    spread = X.std(axis=0)
+    model = SparseRegressor(k=6, ridge=0.5, search_ridge=0.01, method=method).fit(X, y)
+    certificate = model.certify(time_limit=None) if method == "forward" else model.certificate_
+    assert certificate.search_ridge == 0.01
+    for k in range(1, 7):
+        values = {S: objective(X / spread, y, S, ridge=0.01) for S in itertools.combinations(range(12), k)}
+        assert certificate.proved[k]
+        assert certificate.lower_bound[k] == pytest.approx(min(values.values()), rel=2e-6)
+        assert values[tuple(model.path_[k].support.tolist())] == pytest.approx(min(values.values()), rel=1e-9)
+        fitted = objective(X / spread, y, model.path_[k].support, ridge=0.5)
+        assert model.path_[k].objective == pytest.approx(fitted, rel=1e-9)
+    assert "at ridge 0.01, the ridge of the search." in model.summary()
+    assert model.path_.table()[6]["search_objective"] == certificate.proofs[6].objective
+    assert model.path_.table()[0]["proved"]
+    model.save(tmp_path / "model.json")
+    assert pauca.load(tmp_path / "model.json").certificate_ == certificate
+    assert model.pool(0.0).supports == [tuple(model.path_.names(6))]
+
+
+def test_models_of_a_chosen_ridge_are_proved():
+    X, y = ar_problem(60, 8, 3, rho=0.5, snr=1.0, seed=0)
+    model = SparseRegressor().fit(X, y)
+    assert all(model.certificate_.proved.values())
+    best = model.at(2, ridge="best")
+    known = getattr(best, "certificate_", None)
+    assert known is None or known.search_ridge in (None, best.search_ridge_)

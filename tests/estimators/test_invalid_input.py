@@ -154,7 +154,7 @@ def test_polars_columns_that_are_not_numbers(data, value):
     frame = pl.DataFrame(X, schema=list("abcde")).with_columns(d=pl.lit(value))
     with pytest.raises(ValueError, match=r"Columns that .*: 'd'"):
         SparseRegressor(k=2).fit(frame, y)
-    with pytest.raises(TypeError, match=r"call its collect\(\) first"):
+    with pytest.raises(ValueError, match=r"Columns that .*: 'd'"):
         SparseRegressor(k=2).fit(frame.lazy(), y)
 
 

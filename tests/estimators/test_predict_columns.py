@@ -145,6 +145,6 @@ def test_no_rows_are_refused_in_scikit_learns_words(table, regressor):
         regressor.predict(X[["bmi", "sugar"]][:0])
 
 
-def test_lazy_frames_are_refused(table, regressor):
-    with pytest.raises(TypeError, match=r"call its collect\(\) first"):
-        regressor.predict(as_polars(table[0]).lazy())
+def test_lazy_frames_are_predicted_by_name(table, regressor):
+    frame = as_polars(table[0])
+    np.testing.assert_array_equal(regressor.predict(frame.lazy()), regressor.predict(frame))

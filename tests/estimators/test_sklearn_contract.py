@@ -26,6 +26,7 @@ def weights_are_repetitions(estimator):
 
 # The checks fit constant columns, single rows and more features than rows on purpose.
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
     [
         L1Regressor(),

@@ -54,6 +54,7 @@ def enumerable(p, seed):
 
 
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
     [
         SparsePrecision(),
@@ -63,6 +64,11 @@ def enumerable(p, seed):
     ]
 )
 def test_scikit_learn_checks(estimator, check):
+    if "array_api" in str(check) and not estimator.shrinkage:
+        # The table of this check has columns that are linear combinations of others.
+        with pytest.raises(ValueError, match="linear combinations of others"):
+            check(estimator)
+        return
     check(estimator)
 
 

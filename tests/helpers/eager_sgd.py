@@ -17,7 +17,7 @@ def onto_l1_ball(z, radius):
 
 
 def onto_both_balls(z, center, radius, center_radius):
-    """Li et al. (2016), Algorithm 3: bisection, until the interval is one of rounding."""
+    """Li et al. (2017), Algorithm 3: bisection, until the interval is one of rounding."""
     w = onto_l1_ball(z, radius)
     if np.linalg.norm(w - center) <= center_radius:
         return w, False

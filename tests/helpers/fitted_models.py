@@ -14,7 +14,7 @@ from pauca import (
     StreamClassifier,
     StreamRegressor,
 )
-from pauca.losses import Huber, Quantile
+from pauca.losses import GammaInverseLink, Huber, Quantile
 from pauca.methods import Exchange, FoBa, Forward
 
 NAMES = ["age", 'the "bmi"', "dose; drop", "größe", "sugar\n2", "it's"]
@@ -43,6 +43,11 @@ MAKERS = {
     "absolute_error": lambda X, s: SparseRegressor(k=2, loss="absolute_error", method="forward").fit(X, s),
     "quantile": lambda X, s: SparseRegressor(k=2, loss=Quantile(0.8), method=Forward(rule="refit")).fit(X, s),
     "poisson": lambda X, s: SparseRegressor(k=3, loss="poisson").fit(X, np.floor(np.exp(s))),
+    "gamma": lambda X, s: SparseRegressor(k=2, loss="gamma").fit(X, np.exp(s)),
+    "inverse link": lambda X, s: SparseRegressor(k=2, loss=GammaInverseLink()).fit(X, np.exp(-0.3 * s)),
+    "negative binomial": lambda X, s: SparseRegressor(k=2, loss="negative_binomial").fit(
+        X, np.floor(np.exp(s)), exposure=np.exp(X.iloc[:, 0] / 9)
+    ),
     "outputs": lambda X, s: SparseRegressor(k=3).fit(X, pd.DataFrame({"u": s, 'v "2"': -X.iloc[:, 0] + s})),
     "one column": lambda X, s: SparseRegressor(k=3).fit(X, s[:, None]),
     "poisson outputs": lambda X, s: SparseRegressor(k=2, loss="poisson").fit(X, np.floor(np.exp(np.c_[s, -s]))),

@@ -10,15 +10,18 @@ from scipy.optimize import linprog, minimize
 from pauca import SparseClassifier, SparseRegressor
 from pauca.losses import (
     AbsoluteError,
+    Gamma,
     Hinge,
     Huber,
     LogLoss,
     Loss,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     Quantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
 )
 
 
@@ -50,7 +53,7 @@ class Kind:
 
     loss: Loss
     target: str
-    """numbers, pairs (two outputs), counts, signs or classes."""
+    """numbers, pairs (two outputs), counts, amounts, signs or classes."""
 
     @property
     def accuracy(self):
@@ -87,6 +90,9 @@ SMOOTH = {
     "log_loss": Kind(LogLoss(), "signs"),
     "multinomial": Kind(Multinomial(), "classes"),
     "poisson": Kind(Poisson(), "counts"),
+    "gamma": Kind(Gamma(), "amounts"),
+    "tweedie": Kind(Tweedie(), "counts"),
+    "negative binomial": Kind(NegativeBinomial(0.5), "counts"),
     "huber": Kind(Huber(), "numbers"),
     "squared hinge": Kind(SquaredHinge(), "signs"),
     "squared hinge, 3 classes": Kind(SquaredHinge(), "classes"),
@@ -117,6 +123,8 @@ def target(kind, signal, rng):
     n = len(signal)
     if kind.target == "counts":
         return rng.poisson(np.exp(0.7 * signal)).astype(float)
+    if kind.target == "amounts":
+        return rng.gamma(2.0, np.exp(0.7 * signal))
     if kind.target == "signs":
         return np.where(signal + rng.logistic(size=n) > 0, 1.0, -1.0)
     noisy = signal + rng.standard_t(2, n)

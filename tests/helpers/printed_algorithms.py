@@ -57,16 +57,12 @@ class Logistic:
         for _ in range(100 if F else 0):
             p = expit(self.X @ w)
             H = (self.X[:, F].T * (p * (1 - p))) @ self.X[:, F] / len(self.y) + self.ridge * np.eye(len(F))
-            step, scale = np.linalg.solve(H, self.gradient(w)[F]), 1.0
-            if np.abs(step).max() < 1e-12:
-                break
-            while scale > 1e-9:
-                moved = w.copy()
-                moved[F] -= scale * step
-                if self.value(moved) <= self.value(w):
-                    w = moved
-                    break
+            step, scale = full(len(w), F, np.linalg.solve(H, self.gradient(w)[F])), 1.0
+            while scale > 1e-9 and self.value(w - scale * step) >= self.value(w):
                 scale /= 2
+            if scale <= 1e-9:  # nothing but rounding is left
+                break
+            w = w - scale * step
         return w
 
     def along(self, w, j):
@@ -77,6 +73,13 @@ class Logistic:
             return moved + self.ridge / 2 * (w @ w - w[j] ** 2 + (w[j] + alpha) ** 2)
 
         return minimize_scalar(value, tol=1e-12).fun
+
+
+def full(d, F, values):
+    """A vector of d entries that is zero outside of F."""
+    w = np.zeros(d)
+    w[F] = values
+    return w
 
 
 def unit(d, j):
@@ -91,11 +94,11 @@ def best_along(Q, w, outside):
 
 
 def zhang_forward(Q, d, epsilon):
-    """Zhang (2011), Figure 1, which keeps the last feature; returns F."""
-    F, w = set(), np.zeros(d)
+    """Zhang (2011), Figure 1, which keeps the last feature though its gain is too small; returns the order."""
+    F, w = [], np.zeros(d)
     while len(F) < d:
-        i, _ = best_along(Q, w, set(range(d)) - F)
-        F, before, w = F | {i}, Q.value(w), Q.refit(F | {i})
+        i, _ = best_along(Q, w, set(range(d)) - set(F))
+        F, before, w = [*F, i], Q.value(w), Q.refit([*F, i])
         if before - Q.value(w) <= epsilon:
             break
     return F
@@ -189,12 +192,22 @@ def liu_foba(Q, d, rule, threshold, backward=True):
     return moves, F
 
 
-def fully_corrective(Q, d, k, functional=False):
-    """Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 3, by its first or its third rule; returns the order."""
+def textbook_stepwise(Q, d, k):
+    """Forward stepwise selection of textbooks: the feature whose refitted model is the lowest; returns the order."""
+    F = []
+    for _ in range(k):
+        F.append(min(set(range(d)) - set(F), key=lambda j: Q.value(Q.refit([*F, j]))))
+    return F
+
+
+def fully_corrective(Q, d, k, rule="objective"):
+    """Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 3 by one of its three rules; returns the order."""
     F, w = [], np.zeros(d)
     for _ in range(k):
         outside = [j for j in range(d) if j not in F]
-        if functional:
+        if rule == "gradient":
+            r = max(outside, key=lambda j: abs(Q.gradient(w)[j]))
+        elif rule == "functional":
             target, columns = Q.score_gradient(w), Q.X / np.linalg.norm(Q.X, axis=0)
             errors = {j: np.sum((columns[:, j] * (columns[:, j] @ target) - target) ** 2) for j in outside}
             r = min(errors, key=errors.get)

@@ -5,6 +5,9 @@ import itertools
 import numpy as np
 from scipy import sparse
 
+from pauca.design.chunks.base import CHUNK_SHARE
+from pauca.design.chunks.sources import ArrayChunks
+
 
 def integers(n=60, d=12, seed=0):
     """Correlated small integers, a third of them zero: every dtype and format holds the same numbers."""
@@ -30,6 +33,13 @@ def _reversed(X):
     return np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
 
 
+def in_chunks(X, rows=17):
+    """A table that is read in chunks of so many rows."""
+    chunks = ArrayChunks(X)
+    chunks.memory = rows * CHUNK_SHARE * 8 * X.shape[1]
+    return chunks
+
+
 DESIGNS = {
     "C": np.ascontiguousarray,
     "F": np.asfortranarray,
@@ -43,6 +53,8 @@ DESIGNS = {
     "csr": sparse.csr_array,
     "csc-matrix": sparse.csc_matrix,
     "csr-float32": lambda X: sparse.csr_array(X.astype(np.float32)),
+    "chunks": in_chunks,
+    "chunks-float32": lambda X: in_chunks(X.astype(np.float32)),
 }
 
 METHODS = ["forward", "backward", "foba", "exchange"]

@@ -6,24 +6,31 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import nbinom
 
 from pauca import SparseClassifier, SparseRegressor
 from pauca.losses import (
     AbsoluteError,
     Envelope,
+    Gamma,
+    GammaInverseLink,
     Hinge,
     Huber,
     LogLoss,
     Loss,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     Quantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
     resolve,
 )
+from pauca.losses.offset import with_offset, without_offset
 
 NUMBERS, COUNTS, SIGNS = (-2.3, 0.0, 0.7, 5.0), (0.0, 1.0, 3.0, 40.0), (-1.0, 1.0)
+AMOUNTS = (0.2, 1.0, 5.0, 40.0)
 
 
 class LogCosh(Loss):
@@ -53,6 +60,8 @@ class Row:
     """Scores where the derivative or the curvature jumps."""
     domain: object = None
     """Ends of the interval on which the conjugate is finite; None where the loss does not know its conjugate."""
+    positive: bool = False
+    """Whether only positive scores have a finite loss."""
 
 
 def everywhere(y):
@@ -86,6 +95,10 @@ LOSSES = {
     "squared_error": Row(SquaredError(), NUMBERS, domain=everywhere),
     "huber": Row(Huber(1.3), NUMBERS, lambda y: (y - 1.3, y + 1.3), bounded(-1.3, 1.3)),
     "poisson": Row(Poisson(), COUNTS, domain=lambda y: (-y, np.inf)),
+    "gamma": Row(Gamma(), AMOUNTS, domain=bounded(-np.inf, 1.0)),
+    "gamma, inverse link": Row(GammaInverseLink(), AMOUNTS, domain=lambda y: (-np.inf, y), positive=True),
+    "tweedie": Row(Tweedie(1.3), COUNTS, domain=lambda y: (-np.inf if y else 0.0, np.inf)),
+    "negative binomial": Row(NegativeBinomial(0.4), COUNTS, domain=lambda y: (-y, 2.5)),
     "log_loss": Row(LogLoss(), SIGNS, domain=bounded(-1, 0, signed=True)),
     "squared hinge": Row(SquaredHinge(), SIGNS, lambda y: (y,), bounded(-np.inf, 0, signed=True)),
     "own": Row(LogCosh(), NUMBERS),
@@ -98,7 +111,7 @@ STEP = 1e-4
 
 def scores_for(row, y):
     """Scores on both sides of every kink, none so near to one that differences would straddle it."""
-    a = np.linspace(-7, 7, 401)
+    a = np.linspace(0.8, 7, 401) if row.positive else np.linspace(-7, 7, 401)
     for kink in row.kinks(y):
         a = np.concatenate([a, kink + np.array([-0.5, -0.01, 0.01, 0.5])])
     for kink in row.kinks(y):
@@ -124,7 +137,8 @@ def least(function, low, high):
 def slopes_inside(row, y):
     """Arguments of the conjugate: both ends of its domain, if it has any, and what lies between."""
     low, high = row.domain(y)
-    return np.linspace(max(low, -6.0), min(high, 6.0), 13)
+    # The score of slope y is infinite under the inverse link.
+    return np.linspace(max(low, -6.0), min(high - 0.05 * row.positive, 6.0), 13)
 
 
 @pytest.mark.parametrize(("row", "y"), CASES)
@@ -140,7 +154,7 @@ def test_derivative_and_curvature_by_differences(row, y):
 @pytest.mark.parametrize(("row", "y"), CASES)
 def test_convex_on_chords_and_not_negative(row, y):
     rng = np.random.default_rng(0)
-    a, b = rng.uniform(-9, 9, (2, 2000))
+    a, b = rng.uniform(0.01 if row.positive else -9, 9, (2, 2000))
     a, b = np.concatenate([a, a + 0.05 * b]), np.concatenate([b, a])
     share = rng.random(len(a))
     (at_a, *_), (at_b, *_) = at(row.loss, y, a), at(row.loss, y, b)
@@ -153,7 +167,7 @@ def test_convex_on_chords_and_not_negative(row, y):
 
 @pytest.mark.parametrize(("row", "y"), CASES)
 def test_the_minimum_is_zero_and_attained_unless_it_may_diverge(row, y):
-    a = np.sort(np.append(np.linspace(-30, 30, 1201), [y, np.log(y) if y > 0 and row.targets is COUNTS else y]))
+    a = np.append(np.linspace(-40, 40, 1601), [y, *([np.log(y), 1 / y] if y > 0 else [])])
     value = at(row.loss, y, a)[0]
     assert value.min() == pytest.approx(0, abs=1e-9)
     if not row.loss.may_diverge:
@@ -227,6 +241,9 @@ def test_stated_constants_are_those_of_the_literature(name):
         "squared_error": (1, None, 0),
         "huber": (1, 1.3, None),
         "poisson": (None, None, 1),
+        "gamma": (None, None, 1),
+        "tweedie": (None, None, 0.7),
+        "negative binomial": (None, None, 1),
         "log_loss": (1 / 4, 1, 1),
         "squared hinge": (1, None, None),
         "own": (None, None, None),
@@ -235,7 +252,7 @@ def test_stated_constants_are_those_of_the_literature(name):
         rho = max(abs(end) for end in row.domain(row.targets[-1]))
         beta = float(name.split(" at ")[1]) if name in ENVELOPES else None
     stated = row.loss.smoothness, row.loss.lipschitz, row.loss.self_concordance
-    assert stated == (beta, pytest.approx(rho), concordance)
+    assert stated == (beta, pytest.approx(rho), pytest.approx(concordance))
     assert row.loss.classifies == (row.targets is SIGNS)
     assert row.loss.flat == (len(row.kinks(1.0)) > 0)
     assert row.loss.quadratic == (name == "squared_error")
@@ -329,11 +346,14 @@ def test_the_constant_is_near_the_best(name):
     loss, targets = LOSSES[name].loss, LOSSES[name].targets
     if targets is SIGNS:
         y = rng.choice(targets, 60, p=[0.2, 0.8])
+    elif targets is AMOUNTS:
+        y = rng.exponential(2.0, 60)
     else:
         y = rng.poisson(4.0, 60).astype(float) if targets is COUNTS else rng.exponential(2.0, 60) - 3.0
     weights = rng.integers(0, 3, 60) * rng.random(60)
     weights /= weights.sum()
-    best = least(lambda c: loss.value(y[:, None], c[None]).T @ weights, -12.0, 12.0)
+    low = 1e-3 if LOSSES[name].positive else -12.0
+    best = least(lambda c: loss.value(y[:, None], c[None]).T @ weights, low, 12.0)
     start = weights @ loss.value(y, np.full(60, loss.constant(y, weights)))
     # Exact where there is a closed form; the median for Huber's; that of the loss itself for an envelope.
     slack = 0.03 * best if name == "huber" else 0.0
@@ -352,20 +372,29 @@ def test_the_constant_of_a_class_without_weight_is_infinite():
     assert classes[2] - classes[0] == pytest.approx(np.log(3))
 
 
+OVERFLOW = {
+    "poisson": lambda a: a < 1e3,
+    "gamma": lambda a: a > -700,
+    "gamma, inverse link": lambda a: a > 1e-300,
+    "tweedie": lambda a: a < 1e3,
+}
+"""Scores beyond which a loss overflows."""
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_extreme_scores_give_numbers_and_no_warnings(name):
     loss, targets = LOSSES[name].loss, LOSSES[name].targets
     y = np.repeat(targets if targets is SIGNS else (*targets, 1e9), 8)
     a = np.tile([-1e3, -700.0, -40.0, 0.0, 1e-300, 40.0, 700.0, 1e3], len(y) // 8)
-    # Only e^a may overflow; objectives take that for an infinite value (see Restricted).
-    with np.errstate(all="raise", under="ignore", over="ignore" if name == "poisson" else "raise"):
+    # Only e^a and e^-a may overflow; objectives take that for an infinite value (see Restricted).
+    finite = OVERFLOW.get(name, lambda a: np.full(len(a), True))(a)
+    with np.errstate(all="raise", under="ignore", over="ignore" if name in OVERFLOW else "raise"):
         value, slopes = loss.value(y, a), loss.slopes(y, a)
     assert not np.any(np.isnan([value, slopes.derivative, slopes.curvature]))
     assert np.all(value >= 0)
     assert np.all(slopes.curvature >= 0)
-    finite = a < 1e3 if name == "poisson" else np.full(len(a), True)
     assert np.all(np.isfinite([value, slopes.derivative, slopes.curvature])[:, finite])
-    assert name != "poisson" or np.all(value[~finite] == np.inf)
+    assert np.all(value[~finite] > 100)
 
 
 def test_extreme_margins_keep_their_digits():
@@ -507,6 +536,8 @@ def test_huber_takes_its_threshold_from_the_target():
     "make",
     [
         *(lambda bad=bad: Huber(bad) for bad in (0.0, -1.0, np.inf, np.nan)),
+        *(lambda bad=bad: Tweedie(bad) for bad in (1, 2, 0, np.nan)),
+        *(lambda bad=bad: NegativeBinomial(bad) for bad in (0, -1, np.inf, np.nan)),
         *(lambda bad=bad: Quantile(bad) for bad in (0.0, 1.0, -0.5, np.nan)),
         *(
             lambda kind=kind, bad=bad: kind(accuracy=bad)
@@ -530,6 +561,12 @@ def test_invalid_options(make):
         ),
         (Poisson(), [0.0, 0.5, 3.0], [1.0, -1.0], "its minimum is -1"),
         (Poisson(), [0.0, 1e9], [0.0, 0.0], "positive count"),
+        (Gamma(), [0.1, 5.0], [1.0, 0.0], "its minimum is 0.*tweedie"),
+        (GammaInverseLink(), [0.1, 5.0], [1.0, -2.0], "its minimum is -2"),
+        (Tweedie(), [0.0, 0.1], [1.0, -2.0], "its minimum is -2"),
+        (Tweedie(), [0.0, 0.1], [0.0, 0.0], "positive amount"),
+        (NegativeBinomial(), [0.0, 3.0], [1.0, 0.5], "y holds 0.5.*exposure"),
+        (NegativeBinomial(), [0.0, 3.0], [1.0, -1.0], "its minimum is -1"),
         (Multinomial(), [0.0, 2.0], [-1.0, 0.0], "0, 1, 2"),
         (Multinomial(), [0.0, 2.0], [0.5, 1.0], "0, 1, 2"),
     ],
@@ -576,6 +613,9 @@ def test_the_repr_evaluates_to_an_equal_loss(name):
         ("absolute_error", AbsoluteError, False),
         ("quantile", Quantile, False),
         ("poisson", Poisson, False),
+        ("gamma", Gamma, False),
+        ("tweedie", Tweedie, False),
+        ("negative_binomial", NegativeBinomial, False),
         ("log_loss", LogLoss, True),
         ("hinge", Hinge, True),
         ("squared_hinge", SquaredHinge, True),
@@ -621,3 +661,53 @@ def test_estimators_raise_the_same_errors():
 def test_errors_about_a_class_instead_of_an_object(wrong):
     with pytest.raises(ValueError, match=rf"an object, not a class: write {wrong.__name__}\(\)"):
         resolve(wrong, classes=True)
+
+
+# Offsets.
+
+
+@pytest.mark.parametrize("name", ["poisson", "gamma", "tweedie", "negative binomial", "log_loss", "own", "huber"])
+def test_an_offset_is_added_to_the_score(name):
+    rng = np.random.default_rng(3)
+    row = LOSSES[name]
+    y, a = rng.choice(row.targets, (2, 40)), rng.standard_normal((2, 40))
+    offset, weights = rng.standard_normal(40), np.full(40, 1 / 40)
+    loss, pairs = with_offset(row.loss, y, offset)
+    np.testing.assert_allclose(loss.value(pairs, a), row.loss.value(y, a + offset), rtol=1e-12, atol=1e-14)
+    for found, expected in zip(loss.slopes(pairs, a), row.loss.slopes(y, a + offset), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(loss.held_out(pairs, a), row.loss.held_out(y, a + offset), rtol=1e-12, atol=1e-14)
+    if row.domain is not None:
+        t = loss.derivative(pairs, a)
+        np.testing.assert_allclose(loss.value(pairs, a) + loss.conjugate(pairs, t), t * a, atol=1e-9)
+    best = least(lambda c: loss.value(np.repeat(pairs[:1].T, len(c), 1), c[None]).T @ weights, -15.0, 15.0)
+    start = weights @ loss.value(pairs[0], np.full(40, loss.constant(pairs[0], weights)))
+    if name not in ("own", "huber"):
+        assert start == pytest.approx(best, abs=1e-9)
+    assert without_offset(loss) == row.loss
+    assert loss.flat == row.loss.flat
+    assert loss.may_diverge == row.loss.may_diverge
+    assert pickle.loads(pickle.dumps(loss)) == loss
+
+
+def test_the_dispersion_is_the_likeliest_one():
+    rng = np.random.default_rng(0)
+    mean = np.exp(rng.standard_normal(4000))
+    y = rng.negative_binomial(2.0, 2.0 / (2.0 + mean)).astype(float)[None]
+    weights = rng.random(4000)
+    weights /= weights.sum()
+    found = NegativeBinomial().tuned_at(y, np.log(mean)[None], weights).dispersion
+
+    def likelihood(d):
+        return -weights @ nbinom.logpmf(y[0], 1 / d, 1 / (1 + d * mean))
+
+    assert found == pytest.approx(0.5, abs=0.1)
+    assert likelihood(found) <= min(likelihood(found * 1.001), likelihood(found / 1.001))
+    exact = NegativeBinomial(0.7)
+    assert exact.tuned_at(y, np.log(mean)[None], weights) is exact
+    # Counts that vary less than Poisson's have next to no dispersion, and those of an offset that explains them.
+    assert NegativeBinomial().tuned(np.array([[3.0, 4.0, 5.0]]), np.full(3, 1 / 3)).dispersion == 1e-5
+    loss, pairs = with_offset(NegativeBinomial(), np.round(1000 * mean)[None], np.log(mean))
+    assert loss.tuned(pairs, weights).loss.dispersion == 1e-5
+    with pytest.raises(ValueError, match="tuned"):
+        NegativeBinomial().value(y, y)

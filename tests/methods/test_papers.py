@@ -9,6 +9,7 @@ from printed_algorithms import (
     liu_foba,
     replacement,
     sas_stepwise,
+    textbook_stepwise,
     zhang_backward,
     zhang_foba,
     zhang_forward,
@@ -66,14 +67,14 @@ def test_a_cumulative_run_taken_up_again_has_not_forgotten_what_it_spent():
 
 def test_forward_and_backward_of_zhang():
     """Figure 1 keeps the last feature, whose gain is not enough, and ``Forward`` does not; Figure 3 is ``Backward``."""
-    for seed in range(30):
+    for seed in range(100):
         X, y = problem(seed)
         Q = Squared(X, y, 1.0)
         epsilon = 1e-2 * Q.value(np.zeros(12))
-        F = zhang_forward(Q, 12, epsilon)
-        ours = fitted(X, y, Forward(), tol=epsilon / 2)
-        assert set(ours.support_) < F or len(F) == 12
-        assert len(F) <= ours.k_ + 1
+        order = zhang_forward(Q, 12, epsilon)
+        ours = [unit for _, unit in fitted(X, y, Forward(), tol=epsilon / 2).path_.moves]
+        assert len(ours) < 12
+        assert ours == order[:-1]
         order = zhang_backward(Q, 12)
         assert [unit for _, unit in fitted(X, y, Backward(), k=1).path_.moves] == order[:-1]
 
@@ -92,6 +93,35 @@ def test_stepwise_search_of_sas():
         assert set(model.support_) == F or model.stop_ is Stop.REPEATED
         circles += model.stop_ is Stop.REPEATED
     assert 5 < circles < 75
+
+
+def rare_columns(seed, n=60, d=8):
+    """Zeros and a few ones, which second-order estimates misjudge; no column is empty."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n, d)) < rng.uniform(0.03, 0.4, d)).astype(float)
+    X[rng.choice(n, size=d, replace=False), np.arange(d)] = 1.0
+    return X, np.where(2 * X @ rng.standard_normal(d) + rng.standard_normal(n) > 0, 1, -1)
+
+
+def test_without_a_shortlist_every_removal_is_refitted():
+    """Backward elimination and the heuristic of SAS, word for word, where costs have no formula."""
+    missed = 0
+    for seed in range(12):
+        X, y = rare_columns(seed)
+        Q = Logistic(X, y, 1e-4)
+        order = [("drop", j) for j in zhang_backward(Q, 8)[:-1]]
+        paths = [
+            SparseClassifier(k=1, method=Backward(shortlist=few), ridge=1e-4, **AS_PRINTED).fit(X, y).path_.moves
+            for few in (None, 2.0)
+        ]
+        assert paths[0] == order
+        missed += paths[1] != order
+        epsilon = Q.value(np.zeros(8)) * 10 ** np.random.default_rng(seed).uniform(-3, -1.5)
+        moves, _ = sas_stepwise(Q, 8, epsilon, 2 * epsilon)
+        method = FoBa(compare="fixed", removal_tol=2 * epsilon, shortlist=None)
+        model = SparseClassifier(k=None, method=method, tol=epsilon, ridge=1e-4, **AS_PRINTED).fit(X, y)
+        assert model.path_.moves == moves
+    assert missed
 
 
 @pytest.mark.parametrize("rule", ["objective", "gradient"])
@@ -130,13 +160,21 @@ def test_algorithm_of_liu_fujimaki_and_ye_for_logistic_loss(rule):
         assert set(model.support_) == F
 
 
+def test_gradient_rule():
+    """Shalev-Shwartz et al. (2010), the second rule for Algorithm 3; the gradient is that of the model so far."""
+    for seed in range(100):
+        X, y = problem(seed)
+        order = [("add", j) for j in fully_corrective(Squared(X, y, 0.5), 12, 6, "gradient")]
+        assert fitted(X, y, Forward(rule="gradient"), k=6).path_.moves == order
+
+
 def test_functional_gradient_rule():
     """Shalev-Shwartz et al. (2010), the third rule for Algorithm 3: the column that fits the gradient of the scores."""
     differ = 0
     for seed in range(4):
         X, y = classes(seed)
         Q = Logistic(X, y, 1e-3)
-        order = fully_corrective(Q, 10, 5, functional=True)
+        order = fully_corrective(Q, 10, 5, "functional")
         model = SparseClassifier(k=5, method=Forward(rule="functional"), ridge=1e-3, **AS_PRINTED).fit(X, y)
         assert [unit for _, unit in model.path_.moves] == order
         differ += order != fully_corrective(Q, 10, 5)
@@ -211,10 +249,20 @@ def test_replacement_ends_after_so_many_swaps_and_keeps_limits():
     assert kept in limited.support_
 
 
-def test_stepwise_is_forward_selection_by_the_decrease_after_refitting():
+def test_stepwise_is_that_of_textbooks():
     assert resolve("stepwise") == Forward(rule="refit")
-    X, y = problem(3)
-    assert fitted(X, y, "stepwise", k=6).path_.moves == fitted(X, y, Forward(rule="refit"), k=6).path_.moves
+    parted = 0
+    for seed in range(100):
+        X, y = problem(seed)
+        moves = [("add", j) for j in textbook_stepwise(Squared(X, y, 0.5), 12, 6)]
+        assert fitted(X, y, "stepwise", k=6).path_.moves == moves
+        parted += fitted(X, y, "forward", k=6).path_.moves != moves
+    assert parted > 10
+    for seed in range(8):
+        X, y = rare_columns(seed)
+        moves = [("add", j) for j in textbook_stepwise(Logistic(X, y, 1e-4), 8, 6)]
+        method = Forward(rule="refit", shortlist=None)
+        assert SparseClassifier(k=6, method=method, ridge=1e-4, **AS_PRINTED).fit(X, y).path_.moves == moves
 
 
 @pytest.mark.parametrize(
@@ -223,6 +271,7 @@ def test_stepwise_is_forward_selection_by_the_decrease_after_refitting():
         (lambda: FoBa(removal_tol=1.0), "compare='fixed'"),
         (lambda: FoBa(min_line_gain=-1.0), "min_line_gain"),
         (lambda: Forward(gradient_tol=float("nan")), "gradient_tol"),
+        (lambda: Backward(shortlist=0.5), "shortlist"),
         (lambda: Replacement(max_swaps=-1), "max_swaps"),
         (lambda: Replacement(full="yes"), "full"),
     ],

@@ -11,8 +11,8 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeri
 
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.losses import Huber, LogLoss, Multinomial, Poisson, SquaredError
+from pauca.model_selection.grids import SizeRange
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
-from pauca.model_selection.sizes import SizeRange
 from pauca.search import driver
 
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, RepeatedKFold
 import pauca
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.losses import Huber, LogLoss, SquaredError
-from pauca.model_selection.ridges import fit_ridges
+from pauca.model_selection.grids import fit_ridges
 from pauca.search import driver
 
 pytestmark = pytest.mark.filterwarnings("ignore:The largest size")

@@ -21,6 +21,7 @@ from pauca.sgd.tuning import GivenSettings, SettingsSearch, choose_settings
 
 
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
     [
         StreamRegressor(),

@@ -29,7 +29,8 @@ def fit(options: Namespace, console: Console) -> int:
     model.set_params(callback=progress)
     started = time.perf_counter()
     with console.warnings_as_notes(), progress.handling_interrupts():
-        model.fit(problem.X, problem.target.y, problem.sample_weight, groups=problem.row_groups)
+        more = {} if problem.exposure is None else {"exposure": problem.exposure}
+        model.fit(problem.X, problem.target.y, problem.sample_weight, groups=problem.row_groups, **more)
     seconds = {"reading": problem.read_seconds, "fitting": time.perf_counter() - started}
     model.set_params(callback=None)
     model.raw_table_ = _raw_table_for(problem.raw_table, model.path_)
@@ -82,6 +83,10 @@ def _estimator(options: Namespace, problem: Problem) -> SparseRegressor | Sparse
     if options.loss is not None:
         parameters["loss"] = options.loss
     if problem.target.is_class:
+        if problem.exposure is not None:
+            raise DataError(
+                f"--exposure is for counts and amounts, but the target {problem.target.name!r} holds classes"
+            )
         return SparseClassifier(options.k, class_weight="balanced" if options.balanced else None, **parameters)
     if options.balanced:
         raise DataError(f"--balanced is for classes, but the target {problem.target.name!r} holds numbers")

@@ -55,6 +55,7 @@ class Problem:
     raw_table: RawTable
     sample_weight: np.ndarray | None = None
     row_groups: np.ndarray | None = None
+    exposure: np.ndarray | None = None
     n_dropped: int = 0
     read_seconds: float = 0.0
 
@@ -72,7 +73,7 @@ def make_problem(options: Namespace, console: Console) -> Problem:
 
 
 def _from_libsvm(table: TableFile, options: Namespace, console: Console) -> Problem:
-    for option in ("target", "drop", "categories", "missing", "sample_weight", "row_groups", "delimiter"):
+    for option in ("target", "drop", "categories", "missing", "sample_weight", "exposure", "row_groups", "delimiter"):
         if getattr(options, option) is not None:
             raise UsageError(
                 f"--{option.replace('_', '-')} does not work with a LIBSVM file: its target is the label, and its "
@@ -94,7 +95,8 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
     table.require(options.target, "--target")
     if table.has_index:
         console.note("the first column has no name and is ignored")
-    row_options = {name: getattr(options, name) for name in ("sample_weight", "row_groups") if getattr(options, name)}
+    given_by_row = ("sample_weight", "exposure", "row_groups")
+    row_options = {name: getattr(options, name) for name in given_by_row if getattr(options, name)}
     features = _candidates(table, options, row_options)
     codes = split_names(options.categories, table.columns)
     for name in codes:
@@ -118,7 +120,8 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
         target=make_target(given[options.target], options, console),
         parameters=ConstraintOptions(options, encoded, table.columns).parameters(),
         raw_table=RawTable({column: values[0] for column, values in levels.items()}, medians),
-        sample_weight=_sample_weight(given, row_options.get("sample_weight")),
+        sample_weight=_row_numbers(given, row_options.get("sample_weight"), "--sample-weight"),
+        exposure=_row_numbers(given, row_options.get("exposure"), "--exposure"),
         row_groups=_row_groups(given, row_options.get("row_groups")),
         n_dropped=height - frame.height,
         read_seconds=time.perf_counter() - started,
@@ -285,11 +288,11 @@ def _as_float(value: Any) -> float:
     return float(value)
 
 
-def _sample_weight(given: pl.DataFrame, column: str | None) -> np.ndarray | None:
+def _row_numbers(given: pl.DataFrame, column: str | None, option: str) -> np.ndarray | None:
     if column is None:
         return None
     if not given[column].dtype.is_numeric():
-        raise DataError(f"--sample-weight: the column {column!r} does not hold numbers")
+        raise DataError(f"{option}: the column {column!r} does not hold numbers")
     return given[column].cast(polars().Float64).to_numpy()
 
 

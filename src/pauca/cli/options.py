@@ -8,7 +8,16 @@ from collections.abc import Callable
 
 from pauca.version import __version__
 
-LOSSES_FOR_NUMBERS = ("squared_error", "huber", "absolute_error", "quantile", "poisson")
+LOSSES_FOR_NUMBERS = (
+    "squared_error",
+    "huber",
+    "absolute_error",
+    "quantile",
+    "poisson",
+    "gamma",
+    "tweedie",
+    "negative_binomial",
+)
 LOSSES_FOR_CLASSES = ("log_loss", "hinge", "squared_hinge")
 METHODS = ("exchange", "exact", "forward", "stepwise", "foba", "backward", "replacement")
 CRITERIA = ("aic", "bic", "ebic")
@@ -126,6 +135,12 @@ def _table_options(group: argparse._ArgumentGroup) -> None:
         "value), in predictions too; by default missing values are an error",
     )
     add("--sample-weight", metavar="COLUMN", help="the column with the weight of each row")
+    add(
+        "--exposure",
+        metavar="COLUMN",
+        help="the column that the mean of each row is proportional to, such as the time at risk; predictions are then "
+        "rates, for an exposure of 1",
+    )
     add("--row-groups", metavar="COLUMN", help="rows with the same value in this column stay in the same fold")
 
 

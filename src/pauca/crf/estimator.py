@@ -25,7 +25,7 @@ from pauca.estimators.fit_warnings import too_few, unusual_end
 from pauca.estimators.fitted import PathMixin
 from pauca.export import register_kind, save
 from pauca.methods import FoBa, Forward, resolve
-from pauca.model_selection.sizes import check_cross_validation, parse_sizes
+from pauca.model_selection.grids import check_cross_validation, parse_sizes
 from pauca.search.driver import Budget, Method, Progress
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns

@@ -19,9 +19,9 @@ from pauca.custom.objective import CustomProblem
 from pauca.custom.subset import CustomSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.grids import size_range_for
 from pauca.model_selection.rules import choose_by_folds
 from pauca.model_selection.selection import ChoiceRule, Selection, choose_size
-from pauca.model_selection.sizes import size_range_for
 from pauca.results.choice import ACCURACY, Choice, Rule
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method

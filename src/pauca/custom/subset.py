@@ -209,9 +209,9 @@ class CustomSubset(RefittedSubset[CustomCache]):
         """What removing each of some chosen units costs to second order."""
         return self._quadratic.removal_costs()[np.searchsorted(self._fit.units, units)]
 
-    def _zero_costs(self, units: list[int], at_most: float) -> dict[int, float]:
+    def _zero_costs(self, units: list[int], at_most: float, slack: float) -> dict[int, float]:
         # Each takes a value of the objective; what a refit would leave of it is known without.
-        return self._exact_costs(self._likely_removals(units, at_most, None), self._zero_cost)
+        return self._exact_costs(self._likely_removals(units, at_most, slack, None), slack, self._zero_cost)
 
     def _zero_cost(self, unit: int) -> float:
         w = self._cache.fits.point(self._fit)

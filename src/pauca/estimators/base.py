@@ -18,24 +18,28 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.design import Design
-from pauca.estimators.certify import ProvingMixin, certificate_of, prove_fit
+from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
+from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
 from pauca.estimators.fit_warnings import fit_warnings
 from pauca.estimators.fitted import FittedModel
+from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments
+from pauca.losses import Loss
 from pauca.losses.checks import check_loss
+from pauca.losses.offset import without_offset
 from pauca.methods.exact import Exact
 from pauca.model_selection.fold_losses import RowBlocks
-from pauca.model_selection.folds import make_folds
-from pauca.model_selection.ridges import RidgeGrid, make_grid
+from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, choose_size
-from pauca.model_selection.sizes import SizeRange, largest_size, size_range_for
-from pauca.model_selection.surface import Measure, SurfaceSelection, refitted_run, searched_by
+from pauca.model_selection.streamed import selection_for
+from pauca.model_selection.surface import Measure, refitted_run, searched_by
 from pauca.results.choice import Choice
 from pauca.results.path import Path
-from pauca.results.stability import Stability, count_choices, halves
-from pauca.search.driver import Budget, Goal
+from pauca.results.stability import Stability
+from pauca.search.driver import Goal
 from pauca.search.history import Move, Stop
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun, Target, design_for
@@ -43,16 +47,25 @@ from pauca.warnings import PaucaWarning
 
 
 @dataclass(frozen=True, eq=False)
-class FitData:
-    """What a fit was made from: references to the user's own arrays, never copies, and never in a file."""
+class HeldOutRows:
+    """What sizes and ridges are compared on."""
 
-    problem: LinearProblem
-    """With the ridge of the fitted model."""
-    weights: np.ndarray
     y: np.ndarray
-    searches: Mapping[float, SearchRun]
-    """The searches on all rows, by their ridges."""
-    search_ridge: float
+    folds: list[Fold]
+    blocks: RowBlocks
+
+
+@dataclass(frozen=True, eq=False)
+class FitInputs:
+    """Parameters and data of a fit, checked."""
+
+    settings: SearchSettings
+    problem: LinearProblem
+    design: Design
+    """All rows of the problem."""
+    weights: np.ndarray
+    grid: RidgeGrid
+    held_out: HeldOutRows | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,55 +83,10 @@ class SearchResult:
     stop: Stop | None = None
     """What has ended some search early."""
 
-
-def find_alternatives(data: FitData, path: Path, size: int, count: int) -> list[dict[str, Any]]:
-    """For each feature of the model of ``size`` the best ``count`` others in its place, refitted."""
-    subset = data.problem.begin(data.weights).subset
-    model, null = path[size], path[0].objective
-    for unit in model.units.tolist():
-        if unit not in subset.support:
-            subset.add(unit)
-    found = subset.replacements(count) if subset.support else {}
-    order = model.units[np.argsort(-model.importance, kind="stable")]
-    return [
-        {
-            "feature": path.unit_name(int(unit)),
-            "replacement": path.unit_name(swap.into),
-            "objective": model.objective - swap.decrease,
-            "explained_lost": -swap.decrease / null if null > 0 else 0.0,
-        }
-        for unit in order
-        for swap in found.get(int(unit), [])
-    ]
-
-
-def measure_stability(
-    data: FitData,
-    path: Path,
-    size: int,
-    n_resamples: int,
-    random_state: int | None,
-    n_jobs: int | None,
-    *,
-    stratify: bool,
-) -> Stability:
-    """How often each feature is chosen when ``size`` of them are chosen on random halves of the rows."""
-    strata = data.y if stratify else np.zeros(len(data.weights))
-    resamples = halves(n_resamples, data.weights, strata, random_state)
-    supports: list[list[str]] = [[] for _ in resamples]
-    searched = replace(data.problem, ridge=data.search_ridge)
-
-    def job(number: int) -> Callable[[Budget], None]:
-        def work(budget: Budget) -> None:
-            history = searched.begin(resamples[number]).advance(Goal(max(1, size)), budget)
-            best = history.best[max(known for known in history.best if known <= size)]
-            supports[number] = [path.unit_name(unit) for unit in best.support]
-
-        return work
-
-    ParallelRuns(Budget(), effective_n_jobs(n_jobs)).run([job(number) for number in range(len(resamples))])
-    chosen = [path.unit_name(int(unit)) for unit in path[size].units]
-    return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")
+    @property
+    def search(self) -> SearchRun:
+        """The search that has led to the path."""
+        return self.searches[self.search_ridge]
 
 
 class SparseModel(ProvingMixin, FittedModel):
@@ -127,6 +95,14 @@ class SparseModel(ProvingMixin, FittedModel):
     _fit_data: FitData | None
     ridge_: float
     search_ridge_: float
+
+    @property
+    def loss_(self) -> Loss:
+        """The loss with all its parameters set; not kept in files."""
+        data = getattr(self, "_fit_data", None)
+        if data is None:
+            raise AttributeError("loss_ goes with the data of a fit, which are not kept in files or pickles.")
+        return without_offset(data.problem.measure)
 
     def at(self, size: int, ridge: str | None = None) -> Self:
         """The fitted model of another size, without a new search.
@@ -165,9 +141,10 @@ class SparseModel(ProvingMixin, FittedModel):
         data, other = self._data("at"), self._copy()
         problem = replace(data.problem, ridge=best)
         search = searched_by(problem.method, data.searches[search_ridge], self.tol)
-        run = refitted_run(problem, search, data.weights)
+        models = refitted_run(problem, search, data.weights).models(size)
         other.ridge_, other.search_ridge_ = best, search_ridge
-        other.path_ = replace(self.path_, models=run.models(size))
+        certificate = certificate_of(search, models, self.path_.column_names, (best, search_ridge))
+        other.path_ = replace(self.path_, models=models, certificate=certificate)
         other._fit_data = replace(data, problem=problem, search_ridge=search_ridge)
         other.k = size
         other._set_size(size)
@@ -257,20 +234,36 @@ class SparseModel(ProvingMixin, FittedModel):
         check_loss(target.loss, target.y, weights, target.n_outputs)
         names = getattr(self, "feature_names_in_", None)
         constraints = ConstraintParser(Columns(X.shape[1], names), **settings.constraints)
+        held_out = self._held_out(settings, y, weights, row_groups)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            design = design_for(X, target, weights, center=settings.fit_intercept)
+            folds = [fold.weights for fold in held_out.folds] if held_out is not None else []
+            design = design_for(X, target, weights, center=settings.fit_intercept, folds=folds)
         check_moments(self, design, X, names)
         problem = _make_problem(settings, X, target, weights, constraints, design)
         grid = self._grid(settings, problem, weights, design)
         if problem.units.single and 0.0 in grid.search:
             check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
         started = time.monotonic()
-        found = self._run(settings, problem, grid, weights, design, y, row_groups)
+        found = self._run(FitInputs(settings, problem, design, weights, grid, held_out))
         self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
         limit = settings.run_budget.time_limit
         left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
-        if found.ridge == found.search_ridge:  # else they are best, if at all, for another objective than their own
-            prove_fit(settings.method, found.run, left, size_was_chosen=found.choice is not None)
+        prove_fit(settings.method, found.search, left, size_was_chosen=found.choice is not None)
+        if found.run is not found.search:
+            follow_search(found.run, found.search)
+        if target.loss.has_estimated:
+            assert found.run.history is not None
+            problem, run = estimate_parameters(
+                problem,
+                found.run,
+                found.answer,
+                ridge=found.ridge,
+                search_ridge=found.search_ridge,
+                weights=weights,
+                goal=settings.goal(max(found.run.history.best)),
+                budget=settings.run_budget,
+            )
+            found = replace(found, run=run)
         self.path_ = self._make_path(found, problem, names)
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
         self._set_size(found.answer)
@@ -279,6 +272,14 @@ class SparseModel(ProvingMixin, FittedModel):
         remarks = " ".join(fit_warnings(self.path_, self.k_, settings, found.run, constraints))
         if remarks:
             warnings.warn(remarks, PaucaWarning, stacklevel=3)
+
+    def _held_out(
+        self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any
+    ) -> HeldOutRows | None:
+        if not settings.uses_folds:
+            return None
+        folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
+        return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
 
     def _grid(self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design) -> RidgeGrid:
         return make_grid(
@@ -290,37 +291,29 @@ class SparseModel(ProvingMixin, FittedModel):
             n_units=int(np.count_nonzero(problem.units.any(design.usable))),
         )
 
-    def _run(
-        self,
-        settings: SearchSettings,
-        problem: LinearProblem,
-        grid: RidgeGrid,
-        weights: np.ndarray,
-        design: Design,
-        y: np.ndarray,
-        row_groups: Any,
-    ) -> SearchResult:
+    def _run(self, inputs: FitInputs) -> SearchResult:
         """A path at the ridges that were given or chosen."""
-        if isinstance(problem.method, Exact) and (settings.chooses_size or settings.criterion or not grid.single):
+        settings, problem, grid = inputs.settings, inputs.problem, inputs.grid
+        compares = settings.chooses_size or not grid.single
+        if isinstance(problem.method, Exact) and (compares or settings.criterion):
             problem = replace(problem, method=problem.method.search)  # only the models on all rows are proved
-        if settings.chooses_size or not grid.single:
-            return self._run_and_choose(settings, problem, grid, weights, design, y, row_groups)
+        if compares:
+            return self._run_and_choose(inputs, problem)
         (search_ridge,), (ridge,), choice = grid.search, grid.fit, None
         search = replace(problem, ridge=search_ridge)
         if settings.criterion is None:
-            assert not isinstance(settings.sizes, tuple | str)
-            run, answer = self._run_to_size(settings, search, weights, design, settings.sizes)
+            run, answer = self._run_to_size(inputs, search)
         else:
-            run, choice = self._run_and_weigh(settings, search, weights, design)
+            run, choice = self._run_and_weigh(inputs, search, settings.criterion)
             answer = choice.chosen
-        fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, weights)
+        fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
         return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run})
 
-    def _run_to_size(
-        self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design, k: int | None
-    ) -> tuple[SearchRun, int]:
+    def _run_to_size(self, inputs: FitInputs, problem: LinearProblem) -> tuple[SearchRun, int]:
         """Models up to a given size; with ``warm_start`` the search continues where the last fit ended."""
-        goal, run = settings.goal(k), problem.begin(weights, design)
+        settings = inputs.settings
+        assert not isinstance(settings.sizes, tuple | str)
+        goal, run = settings.goal(settings.sizes), problem.begin(inputs.weights, inputs.design)
         key = (
             problem.method,
             problem.target.loss,
@@ -334,49 +327,32 @@ class SparseModel(ProvingMixin, FittedModel):
         self._resume_key, self._resume_tol = key, goal.tol
         return run, problem.method.answer(history, goal)
 
-    def _run_and_weigh(
-        self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design
-    ) -> tuple[SearchRun, Choice]:
+    def _run_and_weigh(self, inputs: FitInputs, problem: LinearProblem, criterion: str) -> tuple[SearchRun, Choice]:
         """A path on all rows, and the size with the lowest information criterion."""
         self.__dict__.pop("_resume_key", None)
-        assert settings.criterion is not None
-        size_range = self._size_range(settings, problem, weights, design)
-        selection = Selection(problem, weights, [], settings.tol)
-        choice = choose_size(selection, size_range, self._runs(settings), design, by_criterion(settings.criterion))
+        selection = Selection(problem, inputs.weights, [], inputs.settings.tol)
+        choice = choose_size(selection, *_compared_sizes(inputs), by_criterion(criterion))
         return selection.whole, choice
 
-    def _run_and_choose(
-        self,
-        settings: SearchSettings,
-        problem: LinearProblem,
-        grid: RidgeGrid,
-        weights: np.ndarray,
-        design: Design,
-        y: np.ndarray,
-        row_groups: Any,
-    ) -> SearchResult:
+    def _run_and_choose(self, inputs: FitInputs, problem: LinearProblem) -> SearchResult:
         """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
         self.__dict__.pop("_resume_key", None)
-        folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
-        measure = Measure(problem, scorer_for(self, settings.scoring), y, RowBlocks.of(weights, row_groups, folds))
-        selection = SurfaceSelection(problem, weights, folds, settings.tol, grid, measure, settings.selection_rule)
-        size_range = self._size_range(settings, problem, weights, design)
-        runs = self._runs(settings)
+        settings, held_out = inputs.settings, inputs.held_out
+        assert held_out is not None
+        measure = Measure(problem, scorer_for(self, settings.scoring), held_out.y, held_out.blocks)
+        selection = selection_for(
+            inputs.design,
+            problem,
+            inputs.weights,
+            held_out.folds,
+            settings.tol,
+            inputs.grid,
+            measure,
+            settings.selection_rule,
+        )
+        size_range, runs, design = _compared_sizes(inputs)
         run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
         return SearchResult(run, choice.chosen, choice, *ridges, selection.searches(), selection.stopped_early)
-
-    @staticmethod
-    def _size_range(
-        settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design
-    ) -> SizeRange:
-        sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
-        assert sizes is not None
-        n_units = int(np.count_nonzero(problem.units.any(design.usable)))
-        return size_range_for(sizes, n_units, int(np.count_nonzero(weights)))
-
-    @staticmethod
-    def _runs(settings: SearchSettings) -> ParallelRuns:
-        return ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs))
 
     def _make_path(self, found: SearchResult, problem: LinearProblem, names: np.ndarray | None) -> Path:
         run, history, units = found.run, found.run.history, problem.units
@@ -394,7 +370,7 @@ class SparseModel(ProvingMixin, FittedModel):
             *self._output_labels(),
             problem.limits.price,
             found.choice,
-            certificate=certificate_of(history, run, models, names),
+            certificate=certificate_of(found.search, models, names, (found.ridge, found.search_ridge)),
         )
 
     def _settings(self) -> SearchSettings:
@@ -446,6 +422,16 @@ class SparseModel(ProvingMixin, FittedModel):
         grew = any(move[0] == "add" for move in self.path_.moves)
         went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
         return () if went_too_far else self.path_.moves
+
+
+def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]:
+    """The sizes to compare, how runs share the cores, and the rows of the first one."""
+    settings, design = inputs.settings, inputs.design
+    sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
+    assert sizes is not None
+    n_units = int(np.count_nonzero(inputs.problem.units.any(design.usable)))
+    size_range = size_range_for(sizes, n_units, int(np.count_nonzero(inputs.weights)))
+    return size_range, ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs)), design
 
 
 @cache

@@ -14,6 +14,7 @@ from pauca.methods import Exact, Exchange
 from pauca.methods.proofs import NoBoundError, Proofs, candidates
 from pauca.model import Model, Snapshot
 from pauca.relaxations.proof import SizeProof
+from pauca.relaxations.tree import Wanted
 from pauca.results.certificate import Certificate
 from pauca.results.path import Path
 from pauca.results.pool import Pool
@@ -24,11 +25,6 @@ from pauca.subsets.base import Subset, is_lower
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
 from pauca.threads import blas_threads
-
-OTHER_RIDGE = (
-    "{}() compares models by one objective, but features were searched with ridge={:g} and fitted with ridge={:g}. Set "
-    "ridge to one number."
-)
 
 # A fit on at most this many columns proves its models.
 NARROW = 40
@@ -104,45 +100,66 @@ def fitted(subset: Subset, support: tuple[int, ...]) -> Snapshot:
 
 
 def certificate_of(
-    history: History, run: SearchRun, models: Mapping[int, Model], names: Sequence[str] | np.ndarray | None
+    search: SearchRun,
+    models: Mapping[int, Model],
+    names: Sequence[str] | np.ndarray | None,
+    ridges: tuple[float, float],
 ) -> Certificate | None:
-    """The certificate of a search for its finished ``models``; None where no bounds were asked for."""
+    """The certificate of a search for its finished ``models``; None where no bounds were asked for.
+
+    ``ridges`` are those of the models and of the search. Where they are one, the objective that users see is that of
+    the models, which may differ from that of the search by rounding.
+    """
+    history, subset = search.history, search.subset
+    assert history is not None
     if not history.proofs and history.no_proof is None:
         return None
-    subset = run.subset
     chosen = candidates(subset) if isinstance(subset, LeastSquaresSubset | SmoothSubset) else np.zeros(0)
     limits = subset.limits
     limited = limits.budget is not None or limits.kind is not None
-    proofs = {size: _for_model(proof, models[size]) for size, proof in history.proofs.items()}
-    return Certificate(proofs, len(chosen), len(limits.always), limited, names, history.no_proof)
+    proofs = dict(history.proofs)
+    same = ridges[0] == ridges[1]
+    if same:
+        proofs = {size: _for_model(proof, models[size]) for size, proof in proofs.items()}
+    other = None if same else ridges[1]
+    return Certificate(proofs, len(chosen), len(limits.always), limited, names, history.no_proof, other)
 
 
-def certify(problem: LinearProblem, weights: np.ndarray, path: Path, time_limit: float | None) -> Path:
-    """A path with a certificate, and with the better models that were found for it."""
-    run = problem.begin(weights)
-    subset = run.subset
-    history = run.history = History(subset, None)
+def certify(
+    problem: LinearProblem, search_ridge: float, weights: np.ndarray, path: Path, time_limit: float | None
+) -> Path:
+    """A path with a certificate for the objective that was searched, and with the better models found for it."""
+    search = replace(problem, ridge=search_ridge).begin(weights)
+    history = search.history = History(search.subset, None)
     for model in path:
         if model.size:
-            history.best[model.size] = fitted(subset, tuple(model.units.tolist()))
-    prove(subset, history, time_limit=time_limit)
-    better = {size: model for size, model in history.best.items() if size and _differs(path[size], model)}
-    finished = dict(zip(better, subset.finish(list(better.values()), 0), strict=True)) if better else {}
-    models = {**path.models, **finished}
-    return replace(path, models=models, certificate=certificate_of(history, run, models, path.column_names))
+            history.best[model.size] = fitted(search.subset, tuple(model.units.tolist()))
+    prove(search.subset, history, time_limit=time_limit)
+    better = [model for size, model in history.best.items() if size and _differs(path[size], model)]
+    subset = search.subset
+    if problem.ridge != search_ridge:
+        subset = problem.begin(weights, search.design).subset
+        better = [fitted(subset, model.support) for model in better]
+    finished = subset.finish(better, 0) if better else []
+    models = {**path.models, **{model.size: model for model in finished}}
+    certificate = certificate_of(search, models, path.column_names, (problem.ridge, search_ridge))
+    return replace(path, models=models, certificate=certificate)
 
 
-def find_pool(
-    problem: LinearProblem, weights: np.ndarray, path: Path, size: int, within: float, seconds: float | None
-) -> Pool:
-    """All models of a size within a share of the best objective, as far as the time allows."""
-    subset = problem.begin(weights).subset
+def find_pools(data: Any, path: Path, sizes: Sequence[int], wanted: Wanted, seconds: float | None) -> dict[int, Pool]:
+    """Good models of some sizes by the objective that was searched, as far as the time allows."""
+    subset = replace(data.problem, ridge=data.search_ridge).begin(data.weights).subset
     deadline = np.inf if seconds is None else time.monotonic() + seconds
-    proofs = Proofs(subset, {size: fitted(subset, tuple(path[size].units.tolist()))}, within)
-    _watch(proofs.grow(-within), deadline)
-    models, complete = proofs.collected(size)
-    names = [tuple(path.unit_name(j) for j in support) for _, support in models]
-    return Pool(size, within, names, [value for value, _ in models], complete)
+    proofs = Proofs(subset, {size: fitted(subset, tuple(path[size].units.tolist())) for size in sizes}, wanted)
+    _watch(proofs.grow(0.0), deadline)
+    search_ridge = None if data.search_ridge == data.problem.ridge else data.search_ridge
+    pools = {}
+    for size in sizes:
+        models, complete = proofs.collected(size)
+        names = [tuple(path.unit_name(j) for j in support) for _, support in models]
+        values = [value for value, _ in models]
+        pools[size] = Pool(size, names, values, complete, wanted.within, wanted.n_best, search_ridge)
+    return pools
 
 
 def _differs(model: Model, snapshot: Snapshot) -> bool:
@@ -150,19 +167,29 @@ def _differs(model: Model, snapshot: Snapshot) -> bool:
 
 
 def _for_model(proof: SizeProof, model: Model) -> SizeProof:
-    """A proof with the objective that users see, which may differ from that of the search by rounding."""
+    """A proof with the objective of the finished model."""
     return replace(proof, objective=model.objective, lower_bound=min(proof.lower_bound, model.objective))
 
 
-def prove_fit(method: Method, run: SearchRun, seconds: float | None, *, size_was_chosen: bool) -> None:
-    """Prove the models of a fit where the method or the shape of the table asks for it.
+def prove_fit(method: Method, search: SearchRun, seconds: float | None, *, size_was_chosen: bool) -> None:
+    """Prove the models of a search where the method or the shape of the table asks for it.
 
     Where the size was given, ``Exact`` has done so itself.
     """
-    prove_narrow(run, method)
-    if isinstance(method, Exact) and size_was_chosen and not run.stopped_early:
-        assert run.history is not None
-        prove(run.subset, run.history, relative_gap=method.relative_gap, time_limit=seconds)
+    prove_narrow(search, method)
+    if isinstance(method, Exact) and size_was_chosen and not search.stopped_early:
+        assert search.history is not None
+        prove(search.subset, search.history, relative_gap=method.relative_gap, time_limit=seconds)
+
+
+def follow_search(run: SearchRun, search: SearchRun) -> None:
+    """Fit again, with another ridge than that of the search, where a proof has put a better model in its place."""
+    assert run.history is not None
+    assert search.history is not None
+    for size, model in search.history.best.items():
+        refitted = run.history.best.get(size)  # None where columns depend on each other and the ridge is zero
+        if size and refitted is not None and set(model.support) != set(refitted.support):
+            run.history.best[size] = fitted(run.subset, model.support)
 
 
 class ProvingMixin:
@@ -171,8 +198,6 @@ class ProvingMixin:
     path_: Path
     certificate_: Certificate
     k_: int
-    ridge_: float
-    search_ridge_: float
     _data: Any
     _set_size: Any
 
@@ -182,7 +207,8 @@ class ProvingMixin:
         The tree of each size is searched until its model is proved to be best, or until the time is up. Where a better
         model turns up, it takes the place of the one on the path. For squared error of one output, with a ridge or with
         more rows than columns, and for other smooth losses with a ridge; elsewhere ``reason`` says why there is no
-        bound. The data of the fit are read once more, as by ``alternatives``.
+        bound. Where the ridge was chosen, the proof is about the objective that was searched: the one with
+        ``search_ridge_``. The data of the fit are read once more, as by ``alternatives``.
 
         Parameters
         ----------
@@ -203,26 +229,28 @@ class ProvingMixin:
         >>> certificate = SparseRegressor(k=5).fit(X, y).certify()
         >>> certificate.message(5)
         'Proved to be the best of all 252 subsets of 5 features.'
-        >>> certificate.never_in[5]
-        []
+        >>> certificate.always_in[5]
+        ['sex', 'bmi', 'bp', 's3', 's5']
         """
         seconds, data = ParameterChecks("certify").time_limit(time_limit), self._data("certify")
-        if self.ridge_ != self.search_ridge_:
-            raise ValueError(OTHER_RIDGE.format("certify", self.search_ridge_, self.ridge_))
-        self.path_ = certify(data.problem, data.weights, self.path_, seconds)
+        self.path_ = certify(data.problem, data.search_ridge, data.weights, self.path_, seconds)
         self._set_size(self.k_)
         return self.certificate_
 
-    def pool(self, within: float = 0.01, *, time_limit: float | None = 10.0) -> Pool:
-        """All models of the same size whose objective is close to the best: several good models instead of one.
+    def pool(self, within: float | None = None, *, n_best: int | None = None, time_limit: float | None = 10.0) -> Pool:
+        """Other models of the same size that are nearly as good: several good models instead of one.
 
         For squared error. The search is that of ``certify``, and has the same conditions; a ``ValueError`` says which
-        of them does not hold. The data of the fit are read once more, as by ``alternatives``.
+        of them does not hold. Models are compared by the objective that was searched, the one with ``search_ridge_``.
+        The data of the fit are read once more, as by ``alternatives``.
 
         Parameters
         ----------
-        within : float, default=0.01
-            By how much a model's objective may be above the best, as a share of it.
+        within : float or None, default=None
+            All models whose objective is above the best by no more than this share of it. None: 0.01, or no limit if
+            ``n_best`` is given.
+        n_best : int or None, default=None
+            The best so many models. None: no limit.
         time_limit : float or None, default=10.0
             Seconds. If the time is up, ``complete`` is False.
 
@@ -240,9 +268,44 @@ class ProvingMixin:
         '2 models of 4 features within 1 % of the best objective; there are no others.'
         """
         check = ParameterChecks("pool")
-        share, seconds, data = check.number("within", within), check.time_limit(time_limit), self._data("pool")
+        if within is None and n_best is None:
+            within = 0.01
+        wanted = Wanted(
+            None if within is None else check.number("within", within),
+            None if n_best is None else check.count("n_best", n_best),
+        )
+        seconds, data = check.time_limit(time_limit), self._data("pool")
         if not self.k_:
             raise ValueError("pool() needs a model with features: the model of size 0 is the only one of its size.")
-        if self.ridge_ != self.search_ridge_:
-            raise ValueError(OTHER_RIDGE.format("pool", self.search_ridge_, self.ridge_))
-        return find_pool(data.problem, data.weights, self.path_, self.k_, share, seconds)
+        return find_pools(data, self.path_, [self.k_], wanted, seconds)[self.k_]
+
+    def best_subsets(self, n_best: int = 5, *, time_limit: float | None = 10.0) -> dict[int, Pool]:
+        """The ``n_best`` best models of every size on the path, in one run.
+
+        As ``regsubsets(nbest=)`` of R's leaps; conditions and objective are those of ``pool``.
+
+        Parameters
+        ----------
+        n_best : int, default=5
+        time_limit : float or None, default=10.0
+            Seconds, for all sizes together. Where ``complete`` is False, there may be better models.
+
+        Returns
+        -------
+        dict of int to Pool
+            By size.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> pools = SparseRegressor(k=3).fit(X, y).best_subsets(n_best=2)
+        >>> pools[3].supports
+        [('bmi', 'bp', 's5'), ('bmi', 's1', 's5')]
+        """
+        check = ParameterChecks("best_subsets")
+        wanted = Wanted(n_best=check.count("n_best", n_best))
+        seconds, data = check.time_limit(time_limit), self._data("best_subsets")
+        sizes = [size for size in self.path_.sizes if size]
+        return find_pools(data, self.path_, sizes, wanted, seconds)

@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from pauca.design.chunks import as_chunks
+from pauca.estimators.chunked import scores_of_chunks, used_columns
 from pauca.estimators.validation import check_rows
 from pauca.export import save
 from pauca.export.formula import formula_of
@@ -243,9 +245,29 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def transform(self, X: Any) -> Any:
+        """The chosen columns.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, or table in chunks, of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array, sparse matrix or frame of shape (n_samples, k)
+        """
+        check_is_fitted(self)
+        chunks = as_chunks(X)
+        if chunks is None:
+            return super().transform(X)
+        return np.ascontiguousarray(chunks.columns(used_columns(self, chunks)).T)
+
     def _scores(self, X: Any) -> np.ndarray:
         """Linear scores of rows, shape (n, C)."""
         check_is_fitted(self)
+        chunks = as_chunks(X)
+        if chunks is not None:
+            return scores_of_chunks(self, chunks)
         used = check_rows(self, X, self.support_)
         coef = np.atleast_2d(self.coef_)[:, self.support_]
         return np.asarray(used @ coef.T + np.atleast_1d(self.intercept_))

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
 from pauca.estimators.base import SparseModel
-from pauca.estimators.validation import check_data, check_target, check_weights
+from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
+from pauca.losses.checks import check_loss
+from pauca.losses.offset import with_offset
 from pauca.results.choice import DEFAULT_RULE
 from pauca.search.driver import Method, Progress
 from pauca.search.problem import Target
@@ -53,7 +56,9 @@ class RegressionMixin(RegressorMixin):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             What the loss models: the mean, for "absolute_error" the median, for "quantile" the quantile.
         """
-        scores = self._scores(X)
+        return self._predicted(self._scores(X))
+
+    def _predicted(self, scores: np.ndarray) -> np.ndarray:
         prediction = resolve(self.loss, classes=False).prediction(scores)
         return prediction if self._several_outputs else prediction[:, 0]
 
@@ -99,9 +104,9 @@ class SparseRegressor(RegressionMixin, SparseModel):
         to as many as it takes, at most 200; a range or list names the sizes to choose from. None: as many as lower the
         objective by at least ``tol``, within the ``budget`` if there is one.
     loss : str or Loss, default="squared_error"
-        "squared_error" (half the squared error), "huber", "absolute_error", "quantile", "poisson", or an object from
-        ``pauca.losses`` such as ``Quantile(0.9)``, or a loss of your own. For "poisson" the score is the logarithm of
-        the mean.
+        "squared_error" (half the squared error), "huber", "absolute_error", "quantile", "poisson", "gamma", "tweedie",
+        "negative_binomial", or an object from ``pauca.losses`` such as ``Quantile(0.9)`` or ``Tweedie(1.7)``, or a loss
+        of your own. For the last four names the score is the logarithm of the mean.
     method : str or object, default="exchange"
         "exchange" (best models; of at most 40 columns, proved to be best for squared error), "exact" (branch and bound,
         with a proof), "forward" (fastest), "stepwise" (forward selection of textbooks and of R: by the decrease after
@@ -184,6 +189,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
         ``certify()``.
     path_ : Path
         The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
+    loss_ : Loss
+        The loss with all its parameters, such as the dispersion of "negative_binomial"; it is not kept in files.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only where X has column names.
@@ -281,7 +288,16 @@ class SparseRegressor(RegressionMixin, SparseModel):
         self.callback = callback
         self.warm_start = warm_start
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseRegressor:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> SparseRegressor:
         """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
         Parameters
@@ -292,6 +308,11 @@ class SparseRegressor(RegressionMixin, SparseModel):
             Row weights, at least one of them positive.
         groups : array-like of shape (n_samples,), default=None
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``k``.
+        offset : array-like of shape (n_samples,), default=None
+            A known part of the score of each row, with a coefficient of one.
+        exposure : array-like of shape (n_samples,), default=None
+            What the mean of each row is proportional to, such as the time at risk: the same as
+            ``offset=log(exposure)``. For losses whose score is the logarithm of the mean.
 
         Returns
         -------
@@ -299,5 +320,57 @@ class SparseRegressor(RegressionMixin, SparseModel):
         """
         settings = self._settings()
         X, y, weights, target = self._validate(X, y, sample_weight)
+        known = self._known_scores(offset, exposure, len(y))
+        if known is not None:
+            if settings.scoring is not None:
+                raise ValueError(
+                    "'scoring' cannot be combined with offset or exposure: scorers of scikit-learn do not know them. "
+                    "Leave it out to compare models by their loss."
+                )
+            check_loss(target.loss, target.y, weights, target.n_outputs)
+            loss, pairs = with_offset(target.loss, target.y, known)
+            target = Target(pairs, loss, target.n_outputs)
         self._search(settings, X, y, weights, target, groups)
         return self
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> np.ndarray:
+        """Predict with the chosen features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            All columns of the fit, in the same order; or a frame with the chosen columns, in any order and with any
+            others, where the fit had names. Columns that were not chosen may hold missing values.
+        offset, exposure : array-like of shape (n_samples,), default=None
+            As in ``fit``. Without them the offset is 0 and the exposure 1: the prediction is a rate.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            What the loss models: the mean, for "absolute_error" the median, for "quantile" the quantile.
+        """
+        scores = self._scores(X)
+        known = self._known_scores(offset, exposure, len(scores))
+        return self._predicted(scores if known is None else scores + known[:, None])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
+        """R^2 of the predictions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+        offset, exposure : array-like of shape (n_samples,), default=None
+            As in ``predict``.
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X, offset=offset, exposure=exposure)
+        return float(r2_score(y, predicted, sample_weight=sample_weight))
+
+    def _known_scores(self, offset: Any, exposure: Any, n_rows: int) -> np.ndarray | None:
+        log_link = resolve(self.loss, classes=False).link_of("prediction") == "exp"
+        return check_offset(offset, exposure, n_rows, log_link=log_link)

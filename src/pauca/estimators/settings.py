@@ -8,8 +8,15 @@ from typing import Any
 
 from pauca.checks import ParameterChecks
 from pauca.methods import resolve
-from pauca.model_selection.ridges import Ridges, check_ridges, parse_ridges
-from pauca.model_selection.sizes import Sizes, check_criterion, check_cross_validation, parse_sizes
+from pauca.model_selection.grids import (
+    Ridges,
+    Sizes,
+    check_criterion,
+    check_cross_validation,
+    check_ridges,
+    parse_ridges,
+    parse_sizes,
+)
 from pauca.results.choice import Rule
 from pauca.search.driver import Budget, Goal, Method
 
@@ -68,6 +75,12 @@ class SearchSettings:
     def chooses_size(self) -> bool:
         """Whether sizes are compared by cross-validation."""
         return not (self.sizes is None or isinstance(self.sizes, int)) and self.criterion is None
+
+    @property
+    def uses_folds(self) -> bool:
+        """Whether sizes or ridges are compared by cross-validation."""
+        ridges = self.ridge, self.search_ridge
+        return self.chooses_size or any(isinstance(one, tuple | str) for one in ridges)
 
     def goal(self, size: int | None) -> Goal:
         """What a run to ``size`` aims for."""

@@ -11,16 +11,23 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from pauca.design import Design
+from pauca.design import Chunks, Design
+from pauca.design.chunks import as_chunks
+from pauca.design.chunks.kernels import not_finite
 from pauca.wording import column_names, quoted_columns
 
 
 def check_is_table(X: Any) -> None:
-    """Raise an error for lazy frames, and for texts that were not turned into numbers."""
+    """Raise an error for tables that are read in chunks, and for texts that were not turned into numbers."""
     if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
         raise TypeError("X is a lazy frame; call its collect() first.")
+    if as_chunks(X) is not None:
+        raise TypeError(
+            f"X is a table in chunks ({type(X).__name__}), which is not read into memory, and this needs all of it at "
+            "once. Give a sample of its rows as an array, or fit SparseRegressor or SparseClassifier."
+        )
     if len(getattr(X, "shape", (0,))) == 1 and isinstance(X, Iterable) and isinstance(next(iter(X), None), str):
         raise ValueError(
             "X holds texts, and must be a table of numbers. Turn them into one first, such as with scikit-learn's "
@@ -39,9 +46,14 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
     """X as an array or a CSC or CSR matrix in its own dtype, uncopied where it was one already; y as floats.
 
     Whether X is finite shows in its moments, which are the first pass over it; ``check_moments`` looks there.
-    ``how`` is for scikit-learn's ``validate_data``.
+    ``how`` is for scikit-learn's ``validate_data``. A table in chunks stays one; y is always in memory.
     """
+    chunks, y = as_chunks(X), in_memory(y)
     _check_not_text(estimator, y)
+    if chunks is not None:
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        y = y[:, 0] if y.ndim == 2 and (y.shape[1] == 1 or not multi_output) else y
+        return _check_chunks(estimator, chunks, y), y
     with _named_columns(X):
         X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=multi_output, **AS_IT_IS, **how)
         X = _as_numbers(X)
@@ -58,10 +70,15 @@ def check_table(estimator: Any, X: Any, **how: Any) -> Any:
 
 def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
+    chunks, y = as_chunks(X), in_memory(y)
     _check_no_missing_classes(y)
-    with _named_columns(X):
-        X, y = validate_data(estimator, X, y, **AS_IT_IS, **how)
-        X = _as_numbers(X)
+    if chunks is None:
+        with _named_columns(X):
+            X, y = validate_data(estimator, X, y, **AS_IT_IS, **how)
+            X = _as_numbers(X)
+    else:
+        y = column_or_1d(y, warn=True)
+        X = _check_chunks(estimator, chunks, y)
     if len(y) == 0:  # of a chunk; the kind of target is not known yet
         return X, y
     if type_of_target(y, input_name="y").startswith("continuous"):
@@ -74,6 +91,23 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
         )
     check_classification_targets(y)
     return X, y
+
+
+def _check_chunks(estimator: Any, X: Chunks, y: np.ndarray) -> Chunks:
+    """A table in chunks, with as many rows as there are targets; sets what scikit-learn sets from a table."""
+    if len(y) != X.n_rows:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {[X.n_rows, len(y)]}")
+    estimator.n_features_in_ = X.n_features
+    if X.names is None:
+        estimator.__dict__.pop("feature_names_in_", None)
+    else:
+        estimator.feature_names_in_ = np.array(X.names, dtype=object)
+    return X
+
+
+def in_memory(y: Any) -> Any:
+    """One value for every row as an array, also where it lies on a cluster; anything else as it is."""
+    return y.compute() if type(y).__module__.partition(".")[0] in {"dask", "dask_expr"} else y
 
 
 def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
@@ -141,6 +175,32 @@ def check_raw_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     return np.asarray(weights)
 
 
+def check_offset(offset: Any, exposure: Any, n_rows: int, *, log_link: bool) -> np.ndarray | None:
+    """What is added to the score of every row: the offset, or the logarithm of the exposure; None for neither."""
+    if exposure is None:
+        return None if offset is None else _row_numbers(offset, "offset", n_rows)
+    if offset is not None:
+        raise ValueError("Give either offset or exposure: exposure stands for offset=log(exposure).")
+    if not log_link:
+        raise ValueError(
+            "exposure is for losses whose score is the logarithm of the mean: 'poisson', 'gamma', 'tweedie' and "
+            "'negative_binomial'. For others give an offset."
+        )
+    amounts = _row_numbers(exposure, "exposure", n_rows)
+    if np.any(amounts <= 0):
+        raise ValueError(
+            f"exposure must be positive in every row; the least is {amounts.min():g}. Leave out rows without exposure."
+        )
+    return np.asarray(np.log(amounts))
+
+
+def _row_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
+    numbers_ = np.asarray(check_array(values, ensure_2d=False, dtype=np.float64, input_name=name))
+    if numbers_.shape != (n_rows,):
+        raise ValueError(f"{name} must hold one number for every row: its shape is {numbers_.shape}, not ({n_rows},).")
+    return numbers_
+
+
 def check_class_weight(class_weight: Any) -> None:
     """A dict of finite weights that are not negative, "balanced", or None."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
@@ -159,6 +219,8 @@ def check_class_weight(class_weight: Any) -> None:
 def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | None) -> None:
     """Raise an error that names the columns with values that are not finite, or too large to be squared."""
     bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
+    if len(bad) and isinstance(X, Chunks):
+        _raise_for_chunk(estimator, X, bad, names)
     if len(bad):
         _raise_for_values(estimator, X, bad, names)
 
@@ -205,6 +267,23 @@ def _raise_for_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray
             f"Input X contains infinity or a value too large for {X.dtype!r}. {found} Leave out those rows or columns."
         )
     raise ValueError(f"Input X contains values too large to be squared (beyond about 1e150). {found} Rescale them.")
+
+
+def _raise_for_chunk(estimator: Any, X: Chunks, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
+    """Raise an error that names the first chunk and row with a value that is not finite, if there is one."""
+    for number, (rows, found) in enumerate(X.map(not_finite, bad)):
+        if len(found):
+            row, column, is_nan = (int(part) for part in found)
+            what = "NaN" if is_nan else f"infinity or a value too large for {X.dtype!r}"
+            raise ValueError(
+                f"Input X contains {what}: in chunk {number}, row {rows.start + row} of the table, column "
+                f"{quoted_columns(names, [column])}.\n{type(estimator).__name__} does not accept missing values. Leave "
+                "out those rows or columns, or fill them in."
+            )
+    raise ValueError(
+        f"Input X contains values too large to be squared (beyond about 1e150). Found in: "
+        f"{quoted_columns(names, bad)}. Rescale them."
+    )
 
 
 def _can_be_named(X: Any, names: np.ndarray, used: np.ndarray) -> bool:

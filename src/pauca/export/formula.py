@@ -29,7 +29,8 @@ class Formula:
     coef, intercept : shapes (C, m) and (C,)
     outputs : C names of the outputs, or None for a single output without a name
     classes : labels as plain Python values, or None; with two classes C is 1
-    link : "identity" or "exp" for regressors; "log_loss", "softmax", or None without probabilities, for classifiers
+    link : "identity", "exp" or "inverse" for regressors; "log_loss", "softmax", or None without probabilities, for
+        classifiers
     """
 
     columns: list[int]
@@ -59,10 +60,10 @@ def formula_of(model: FittedLinearModel) -> Formula:
 def _regression_link(loss_setting: Any) -> str:
     loss = resolve(loss_setting, classes=False)
     link = loss.link_of("prediction")
-    if link not in {"identity", "exp"}:
+    if link not in {"identity", "exp", "inverse"}:
         raise ValueError(
-            f'{loss!r} has its own method "prediction", which cannot be exported. If it is one of the two known links, '
-            'declare it in the class of the loss: link = "identity" or link = "exp".'
+            f'{loss!r} has its own method "prediction", which cannot be exported. If it is one of the known links, '
+            'declare it in the class of the loss: link = "identity", "exp" or "inverse".'
         )
     return link
 

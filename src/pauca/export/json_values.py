@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pauca.export.json_files import JsonReader, ModelFileError, encode_float
-from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Multinomial
+from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, GammaInverseLink, Multinomial
 from pauca.methods import METHODS
 
 C = TypeVar("C", bound=type)
@@ -26,7 +26,13 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 CLASSES: dict[str, type] = {
     known.__name__: known
-    for known in (*REGRESSION_LOSSES.values(), *CLASSIFICATION_LOSSES.values(), Multinomial, *METHODS.values())
+    for known in (
+        *REGRESSION_LOSSES.values(),
+        *CLASSIFICATION_LOSSES.values(),
+        GammaInverseLink,
+        Multinomial,
+        *METHODS.values(),
+    )
 }
 """Losses and methods that a file may name, by the names of their classes."""
 

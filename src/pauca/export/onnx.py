@@ -102,6 +102,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     output_values = scores
     if formula.link == "exp":
         output_values = graph.node("Exp", scores)
+    if formula.link == "inverse":
+        output_values = graph.node("Reciprocal", graph.node("Relu", scores))
     if formula.link == "softmax":
         output_values = graph.node("Softmax", scores, axis=1)
     if formula.link == "log_loss":

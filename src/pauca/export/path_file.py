@@ -109,9 +109,11 @@ def _write_certificate(certificate: Certificate) -> dict[str, Any]:
         "n_forced": certificate.n_forced,
         "limited": certificate.limited,
         "reason": certificate.reason,
+        "search_ridge": certificate.search_ridge,
         "proofs": [
             {
                 "size": size,
+                "objective": proof.objective,
                 "lower_bound": proof.lower_bound,
                 "nodes": proof.nodes,
                 "always_in": list(proof.always_in),
@@ -125,15 +127,18 @@ def _write_certificate(certificate: Certificate) -> dict[str, Any]:
 def _read_certificate(
     reader: JsonReader, models: dict[int, Model], names: np.ndarray | None, n_features: int
 ) -> Certificate:
-    fields = reader.fields(["n_candidates", "n_forced", "limited", "reason", "proofs"])
+    fields = reader.fields(["n_candidates", "n_forced", "limited", "reason", "search_ridge", "proofs"])
+    search_ridge = fields["search_ridge"].optional(JsonReader.finite)
     proofs: dict[int, SizeProof] = {}
     for item in fields["proofs"].items():
-        parts = item.fields(["size", "lower_bound", "nodes", "always_in", "never_in"])
+        parts = item.fields(["size", "objective", "lower_bound", "nodes", "always_in", "never_in"])
         size = parts["size"].integer(1, n_features)
         if size not in models or size in proofs:
             item.fail("a proof must be of a size that there is one model of")
         always_in, never_in = (parts[key].increasing_integers(n_features - 1) for key in ("always_in", "never_in"))
-        bound, objective = parts["lower_bound"].finite(), models[size].objective
+        bound, objective = parts["lower_bound"].finite(), parts["objective"].finite()
+        if search_ridge is None and objective != models[size].objective:
+            item.fail("a proof must be of the objective of the model")
         if bound > objective:
             item.fail("a lower bound is above the objective of the model")
         nodes = parts["nodes"].integer(0, MOST_FEATURES)
@@ -145,6 +150,7 @@ def _read_certificate(
         fields["limited"].flag(),
         names,
         fields["reason"].optional(JsonReader.string),
+        search_ridge,
     )
 
 

@@ -35,12 +35,20 @@ def _number(row, name):
     return value
 '''
 
-# Beyond this math.exp raises OverflowError where NumPy returns infinity.
-EXPONENTIAL = """
+# Beyond its bound math.exp raises OverflowError where NumPy returns infinity.
+LINKS = {
+    "identity": "",
+    "exp": """
 
-def _exp(score):
+def _mean(score):
     return math.exp(score) if score < 709.78 else math.inf
-"""
+""",
+    "inverse": """
+
+def _mean(score):
+    return 1.0 / score if score > 0 else math.inf
+""",
+}
 
 PREDICTIONS = {
     "one": '''
@@ -111,11 +119,11 @@ def to_python(formula: Formula) -> str:
         return "".join(parts)
     if formula.outputs is not None:
         parts += [f"OUTPUTS = {tuple(formula.outputs)!r}\n"]
-    parts += [SCORES, *([EXPONENTIAL] if formula.link == "exp" else []), _prediction(formula)]
+    parts += [SCORES, LINKS[formula.link or "identity"], _prediction(formula)]
     return "".join(parts)
 
 
 def _prediction(formula: Formula) -> str:
     score = "scores(row)[0]" if formula.outputs is None else "score"
-    prediction = f"_exp({score})" if formula.link == "exp" else score
+    prediction = f"_mean({score})" if LINKS[formula.link or "identity"] else score
     return PREDICTIONS["one" if formula.outputs is None else "several"].format(prediction=prediction)

@@ -11,6 +11,13 @@ from pauca.export.formula import Formula
 # exp(-700) is still a normal number; some databases fail on an underflow.
 LARGEST_EXPONENT = 700.0
 
+# A score that is not positive has no mean under the inverse link; there NULL stands for infinity.
+PREDICTIONS = {
+    "identity": "{score}",
+    "exp": "EXP{score}",
+    "inverse": "CASE WHEN {score} > 0 THEN 1e0 / {score} END",
+}
+
 # Some databases read a backslash before a quote as an escape, which would move the end of the string.
 UNSAFE = re.compile(r"""\\(["']|\Z)""")
 
@@ -29,7 +36,7 @@ def to_sql(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[s
 
 def _numbers(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[str]) -> str:
     scores = _scores(formula, table)
-    predictions = [f"EXP{score}" for score in scores] if formula.link == "exp" else scores
+    predictions = [PREDICTIONS[formula.link or "identity"].format(score=score) for score in scores]
     if table is None and formula.outputs is None:
         return predictions[0]
     columns = _aliased(predictions, formula.outputs or ["prediction"], keep)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pauca.constraints.parsing import Columns, ConstraintParser
 from pauca.constraints.units import Limits
-from pauca.model_selection.sizes import Sizes, largest_size
+from pauca.model_selection.grids import Sizes, largest_size
 from pauca.wording import column_names
 
 

@@ -35,8 +35,8 @@ from pauca.graphical.problem import GraphProblem, by_criterion, by_likelihood, f
 from pauca.graphical.subset import GraphSubset
 from pauca.methods import Backward, resolve
 from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.grids import Sizes, check_criterion, check_cross_validation, parse_sizes
 from pauca.model_selection.selection import Selection, choose_size
-from pauca.model_selection.sizes import Sizes, check_criterion, check_cross_validation, parse_sizes
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method, Progress

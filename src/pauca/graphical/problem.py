@@ -17,10 +17,10 @@ from pauca.graphical.path import GraphPath
 from pauca.graphical.subset import GraphSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
+from pauca.model_selection.grids import SizeRange
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
 from pauca.model_selection.scoring import Models, penalised
 from pauca.model_selection.selection import ChoiceRule, Selection
-from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice, Rule
 from pauca.search.driver import Method
 from pauca.search.history import Stop

@@ -201,11 +201,11 @@ class GraphSubset(RefittedSubset[GraphCache]):
     def _removal_estimates(self, units: Sequence[int]) -> np.ndarray:
         return self._optimum.removal_costs(units)
 
-    def _affordable(self, estimates: np.ndarray, at_most: float) -> np.ndarray:
+    def _affordable(self, estimates: np.ndarray, at_most: float, slack: float) -> np.ndarray:
         return np.asarray(least_cost(estimates) <= at_most)
 
-    def _likely_removals(self, units: list[int], at_most: float, count: int | None) -> dict[int, float]:
-        likely = super()._likely_removals(units, at_most, count)
+    def _likely_removals(self, units: list[int], at_most: float, slack: float, count: int | None) -> dict[int, float]:
+        likely = super()._likely_removals(units, at_most, slack, count)
         too_costly = self._too_costly(list(likely), at_most)
         return {unit: estimate for unit, estimate in likely.items() if unit not in too_costly}
 
@@ -219,7 +219,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
                 found |= {unit for unit, cost in costs.items() if least_cost(cost) > at_most}
         return found
 
-    def _zero_costs(self, units: list[int], at_most: float) -> dict[int, float]:
+    def _zero_costs(self, units: list[int], at_most: float, slack: float) -> dict[int, float]:
         costs = self.graph.zero_costs(self._sigma, np.array(units), self._optimum.entries(units))
         return dict(zip(units, costs.tolist(), strict=True))
 

@@ -22,8 +22,8 @@ from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import make_folds
+from pauca.model_selection.grids import AUTO, check_cross_validation
 from pauca.model_selection.scoring import scorer_for
-from pauca.model_selection.sizes import AUTO, check_cross_validation
 from pauca.model_selection.surface import Measure
 from pauca.results.choice import errors_text
 from pauca.search.driver import Budget, Progress

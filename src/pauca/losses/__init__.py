@@ -6,32 +6,40 @@ from typing import Any
 
 from pauca.losses.base import Loss, Slopes
 from pauca.losses.classification import LogLoss, Multinomial, SquaredHinge
+from pauca.losses.log_link import Gamma, GammaInverseLink, NegativeBinomial, Poisson, Tweedie
 from pauca.losses.piecewise import AbsoluteError, Envelope, Hinge, PiecewiseLinear, Quantile
-from pauca.losses.regression import Huber, Poisson, SquaredError
+from pauca.losses.regression import Huber, SquaredError
 
 __all__ = [
     "AbsoluteError",
     "Envelope",
+    "Gamma",
+    "GammaInverseLink",
     "Hinge",
     "Huber",
     "LogLoss",
     "Loss",
     "Multinomial",
+    "NegativeBinomial",
     "PiecewiseLinear",
     "Poisson",
     "Quantile",
     "Slopes",
     "SquaredError",
     "SquaredHinge",
+    "Tweedie",
     "resolve",
 ]
 
 REGRESSION_LOSSES = {
     "absolute_error": AbsoluteError,
+    "gamma": Gamma,
     "huber": Huber,
+    "negative_binomial": NegativeBinomial,
     "poisson": Poisson,
     "quantile": Quantile,
     "squared_error": SquaredError,
+    "tweedie": Tweedie,
 }
 CLASSIFICATION_LOSSES = {"hinge": Hinge, "log_loss": LogLoss, "squared_hinge": SquaredHinge}
 

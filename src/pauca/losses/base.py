@@ -65,13 +65,17 @@ class Loss(ABC):
     """Whether the infimum may lie at infinite scores, as with separable classes."""
     flat: ClassVar[bool] = False
     """Whether the curvature is zero over whole intervals, so that it says little about longer steps."""
+    of_residuals: ClassVar[bool] = False
+    """Whether this is a loss of ``a - y``; then an offset of the score may be taken from the target instead."""
     has_lines: ClassVar[bool] = False
     """Whether this is a piecewise linear loss, for which ``lines`` is implemented."""
     quadratic: ClassVar[bool] = False
     """Whether this is squared loss, for which there are closed forms."""
+    has_estimated: bool = False
+    """Whether parameters are unset that ``tuned_at`` estimates together with the model."""
     link: ClassVar[str | None] = "identity"
     """The inverse link that ``prediction`` or ``probabilities`` applies to scores, for exports to other languages:
-    "identity", "exp", "log_loss" or "softmax". It must be set in the same class as that method."""
+    "identity", "exp", "inverse", "log_loss" or "softmax". It must be set in the same class as that method."""
 
     @abstractmethod
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -138,6 +142,13 @@ class Loss(ABC):
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
         """The loss with unset parameters set from the targets of all outputs, shape (C, n)."""
         return self
+
+    def tuned_at(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> Loss:
+        """The loss with unset parameters set from a fitted model with scores ``a``, shape (C, n).
+
+        A loss that has such parameters is fitted again with them, until the two agree.
+        """
+        return self.tuned(y, weights)
 
     def smoothed(self, y: np.ndarray, weights: np.ndarray, *, center: bool) -> Loss:
         """A smooth loss to minimise instead of this one, for targets of shape (C, n); a smooth loss itself."""

@@ -106,6 +106,7 @@ class AbsoluteError(PiecewiseLinear):
     """``|a - y|``: the score models the median of y."""
 
     lowest, highest = -1.0, 1.0
+    of_residuals = True
 
     def residual(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return a - y

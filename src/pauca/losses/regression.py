@@ -1,11 +1,10 @@
-"""Smooth losses for regression: squared error, Huber, Poisson."""
+"""Smooth losses of residuals: squared error and Huber."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
 
-from pauca.losses.base import Loss, Slopes
+from pauca.losses.base import Loss
 from pauca.losses.piecewise import weighted_quantile
 
 # Huber (1964): 95 % of the efficiency of least squares under normal noise of unit scale.
@@ -21,6 +20,7 @@ class SquaredError(Loss):
     smoothness = 1.0
     self_concordance = 0.0
     quadratic = True
+    of_residuals = True
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return 0.5 * (a - y) ** 2
@@ -56,6 +56,7 @@ class Huber(Loss):
 
     smoothness = 1.0
     flat = True
+    of_residuals = True
 
     def __init__(self, threshold: float | None = None) -> None:
         if threshold is not None and not 0 < threshold < np.inf:
@@ -102,47 +103,3 @@ class Huber(Loss):
         if self.threshold is None:
             raise ValueError("Huber() has no threshold yet: give it one, or call tuned(y, weights) first.")
         return self.threshold
-
-
-class Poisson(Loss):
-    """Counts with mean ``e^a``: ``e^a - y a`` plus the constant ``y log y - y``, which makes a perfect fit zero."""
-
-    self_concordance = 1.0
-    may_diverge = True
-    link = "exp"
-
-    def check_target(self, y: np.ndarray) -> None:
-        if np.any(y < 0):
-            raise ValueError(f"Poisson loss needs counts: y must not be negative, but its minimum is {y.min():g}.")
-        if not np.all(np.any(y > 0, axis=-1)):
-            raise ValueError("Poisson loss needs a positive count in every output, in a row that has weight.")
-
-    def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        # With r = a - log y this is y (e^r - 1 - r), which does not lose digits for large counts.
-        counts = np.where(y > 0, y, 1.0)
-        r = a - np.log(counts)
-        return np.where(y > 0, np.maximum(counts * (np.expm1(r) - r), 0.0), np.exp(a))
-
-    def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return np.exp(a) - y
-
-    def curvature(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return np.exp(a)
-
-    def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
-        mean = np.exp(a)
-        return Slopes(mean - y, mean)
-
-    def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
-        inside = t >= -y
-        u = np.where(inside, t + y, 0.0)
-        return np.where(inside, xlogy(u, u) - u - xlogy(y, y) + y, np.inf)
-
-    def prediction(self, a: np.ndarray) -> np.ndarray:
-        return np.exp(a)
-
-    def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
-        return float(np.log(weights @ y))
-
-    def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
-        return 2.0 * n_rows * float(np.sum(losses))

@@ -6,9 +6,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
+from pauca.methods.forward import check_shortlist
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
-from pauca.subsets.base import REMOVALS, Subset
+from pauca.subsets.base import REMOVALS, SLACK, Subset
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,25 @@ class Backward:
     ----------
     removal : {"refit", "zero"}, default="refit"
         The cost of a removal: the increase of Q after the others are refitted, or before.
+    shortlist : float or None, default=2.0
+        Where a cost takes a refit, as for losses other than squared loss, only the three removals that estimates rank
+        first are computed, and none whose estimate is above this many times the least cost. None computes all of them,
+        as printed.
 
     Examples
     --------
     >>> from pauca.methods import Backward
     >>> Backward()
-    Backward(removal='refit')
+    Backward(removal='refit', shortlist=2.0)
     """
 
     removal: str = "refit"
+    shortlist: float | None = SLACK
 
     def __post_init__(self) -> None:
-        ParameterChecks("Backward").one_of("removal", self.removal, REMOVALS)
+        check = ParameterChecks("Backward")
+        check.one_of("removal", self.removal, REMOVALS)
+        check_shortlist(check, self.shortlist)
 
     def begin(self, subset: Subset) -> None:
         """Start from all usable columns, or from none if the empty model is perfect."""
@@ -49,7 +57,7 @@ class Backward:
         if subset.null_value <= subset.perfect_below:
             return Stop.PERFECT
         while subset.size > (0 if goal.k is None else 1):
-            cheapest = subset.cheapest_removal(self.removal)
+            cheapest = subset.cheapest_removal(self.removal, slack=self.shortlist)
             if cheapest is None:
                 break
             unit, cost = cheapest

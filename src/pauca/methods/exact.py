@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.methods.base import GrowingMethod
 from pauca.methods.exchange import Exchange
+from pauca.methods.forward import GrowingMethod
 from pauca.methods.proofs import NoBoundError, Proofs
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop

@@ -6,9 +6,8 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.methods.base import GrowingMethod, next_addition
 from pauca.methods.foba import FoBa
-from pauca.methods.forward import Forward
+from pauca.methods.forward import Forward, GrowingMethod, next_addition
 from pauca.search.driver import Goal, Method
 from pauca.search.history import History, Move, Stop, apply
 from pauca.subsets.base import RULES, Subset, is_lower

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.methods.base import GrowingMethod, LineStops, check_shortlist, next_addition
+from pauca.methods.forward import GrowingMethod, LineStops, check_shortlist, next_addition
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
 from pauca.subsets.base import REMOVALS, RULES, SLACK, Subset
@@ -46,7 +46,8 @@ class FoBa(GrowingMethod):
     max_steps : int or None, default=None
         The largest number of additions and removals together.
     shortlist : float or None, default=2.0
-        How many candidates are scored, as in ``Forward``; None for all.
+        How many candidates are scored, as in ``Forward``, and how many removals are computed: for losses other than
+        squared loss those that estimates rank first. None for all, as printed.
     removal_tol : float, default=0.0
         For ``compare="fixed"``: features are removed as long as that raises Q by no more than this (epsilon' of Zhang).
         If it is not below the gain of additions, features go as they came; the search ends when it comes back to a
@@ -110,7 +111,7 @@ class FoBa(GrowingMethod):
         if subset.size < 2 or self._out_of_steps(history):
             return None
         allowed = self._largest_cost(history, subset.size, spent)
-        cheapest = subset.cheapest_removal(self.removal, allowed)
+        cheapest = subset.cheapest_removal(self.removal, allowed, self.shortlist)
         return cheapest if cheapest is not None and cheapest[1] <= allowed else None
 
     def _largest_cost(self, history: History, size: int, spent: float) -> float:

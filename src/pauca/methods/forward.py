@@ -1,4 +1,7 @@
-"""Forward greedy selection with full correction: Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 3, Theorem 2.7."""
+"""Forward greedy selection with full correction: Shalev-Shwartz, Srebro and Zhang (2010), Algorithm 3, Theorem 2.7.
+
+Its step, ``next_addition``, is that of every method that grows.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,69 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.methods.base import GrowingMethod, LineStops, check_shortlist, next_addition
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
 from pauca.subsets.base import RULES, SLACK, Subset
+
+
+class GrowingMethod:
+    """A method that starts from the empty model and answers with the size at which it stopped."""
+
+    def begin(self, subset: Subset) -> None:
+        """Start from the empty model."""
+
+    def answer(self, history: History, goal: Goal) -> int:
+        """The size at which the run stopped."""
+        return history.size
+
+
+@dataclass(frozen=True)
+class LineStops:
+    """The stops of Liu, Fujimaki and Ye (2014), Algorithm 1, lines 4 and 5, made before a feature is added.
+
+    ``min_line_gain`` is their delta, ``gradient_tol`` their epsilon; 0 for none.
+    """
+
+    min_line_gain: float = 0.0
+    gradient_tol: float = 0.0
+
+    def reached(self, subset: Subset, shortlist: float | None = SLACK) -> bool:
+        """Whether no candidate gains enough along its own coordinate, or no slope is steep enough."""
+        if self.gradient_tol and subset.largest_slope() < self.gradient_tol:
+            return True
+        if not self.min_line_gain:
+            return False
+        unit = subset.best_addition("objective", shortlist)
+        return unit is None or subset.gain_alone(unit) < self.min_line_gain
+
+
+def check_shortlist(check: ParameterChecks, shortlist: float | None) -> None:
+    """Check the option of how many candidates are scored."""
+    if shortlist is not None and check.number("shortlist", shortlist, positive=True, otherwise=" or None") < 1:
+        raise ValueError(check.message("shortlist", "at least 1 or None", shortlist))
+
+
+def next_addition(
+    subset: Subset, rule: str, tol: float, shortlist: float | None = SLACK, stops: LineStops | None = None
+) -> int | Stop:
+    """The unit to add next, or why there is none.
+
+    The gain compared with ``tol`` is the decrease after refitting, and a unit that gains less is not added (Zhang 2011,
+    Figure 4; Figure 1 of the same paper adds it and then stops).
+    """
+    if subset.value <= subset.perfect_below:
+        return Stop.PERFECT
+    unit = subset.best_addition(rule, shortlist)
+    if unit is None:
+        return Stop.LIMITS if subset.held_back() else Stop.EXHAUSTED
+    if stops is not None and stops.reached(subset, shortlist):
+        return Stop.TOLERANCE
+    gain = subset.decrease(unit)
+    if gain <= subset.negligible:
+        return Stop.NO_GAIN
+    if gain < tol:
+        return Stop.TOLERANCE
+    return unit
 
 
 @dataclass(frozen=True)

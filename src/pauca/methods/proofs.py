@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from pauca.constraints.units import Limits
+from pauca.design import ChunkedDesign
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
 from pauca.relaxations.backends import compiled_backend, loaded_backend
@@ -16,7 +17,7 @@ from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_s
 from pauca.relaxations.perspective import Quadratic
 from pauca.relaxations.proof import PROVED_WITHIN, SizeProof
 from pauca.relaxations.smooth import SmoothForest, SmoothProblem
-from pauca.relaxations.tree import BETTER_BY, Forest, Incumbent
+from pauca.relaxations.tree import BETTER_BY, THE_BEST, Forest, Incumbent, Wanted
 from pauca.relaxations.wide_tables import root_bounds
 from pauca.subsets.base import Subset
 from pauca.subsets.least_squares import LeastSquaresSubset
@@ -76,14 +77,14 @@ class Proofs:
     columns; a tree is then grown over those that the bound has not ruled out, if they are few enough.
     """
 
-    def __init__(self, subset: Subset, models: Mapping[int, Snapshot], within: float | None = None) -> None:
+    def __init__(self, subset: Subset, models: Mapping[int, Snapshot], wanted: Wanted = THE_BEST) -> None:
         """Start the proofs of ``models``; raises ``NoBoundError`` where there is no bound."""
         least = max(1, len(subset.limits.always))
         self._waiting = {size: model for size, model in models.items() if size >= least}
         self._roots: dict[int, float] = {}
         self._parts: list[_Part] = []
         self._of_size: dict[int, _Part] = {}
-        self._within = within
+        self._wanted = wanted
         if isinstance(subset, SmoothSubset):
             self._add_smooth_part(subset)
             return
@@ -127,7 +128,7 @@ class Proofs:
         return tuple(part.columns[list(part.forest.trees[size].support)].tolist())
 
     def collected(self, size: int) -> tuple[list[tuple[float, tuple[int, ...]]], bool]:
-        """Models within the share asked for, best first, and whether these are all."""
+        """The models asked for, best first, and whether these are proved to be the ones."""
         part = self._of_size.get(size)
         if part is None:
             return [(float(self._waiting[size].value), self._waiting[size].support)], False
@@ -166,7 +167,8 @@ class Proofs:
         slack = rounding_share(len(usable), self._n_rows) * objective.null_value
         slack *= float(np.max(objective.curvature[self._columns] / objective.penalty[self._columns]))
         incumbents = [
-            Incumbent(size, model.value, tuple(sorted(model.support))) for size, model in self._waiting.items()
+            Incumbent(size, self._sought(model.value), tuple(sorted(model.support)))
+            for size, model in self._waiting.items()
         ]
         closed = {one.size: one.value for one in incumbents if one.size == len(limits.always)}
         if not limits.always:
@@ -188,7 +190,7 @@ class Proofs:
         yield None
         for size, root in sorted(found.items(), key=lambda one: (int(one[1].kept.sum()), one[0])):
             model = self._waiting[size]
-            if root.bound >= model.value * (1 - BETTER_BY):
+            if root.bound >= model.value * (1 - BETTER_BY) and not self._wanted.several:
                 self._roots[size] = max(0.0, model.value * (1 - BETTER_BY) - slack)
                 continue
             kept = root.kept.copy()
@@ -196,6 +198,12 @@ class Proofs:
             if np.count_nonzero(kept) <= MOST_LEFT:
                 self._add_part(np.flatnonzero(kept), {size: model})
                 yield None
+
+    def _sought(self, value: float) -> float:
+        """The value up to which models are sought, where the best known has this one."""
+        if self._wanted.n_best is not None:
+            return np.inf
+        return value * (1 + (self._wanted.within or 0.0))
 
     def _add_part(self, columns: np.ndarray, models: Mapping[int, Snapshot]) -> None:
         """Trees of some sizes over some columns."""
@@ -220,7 +228,7 @@ class Proofs:
             if known.issuperset(model.support)
         ]
         restricted = _restricted(limits, columns)
-        forest = Forest(quadratic, diagonal, incumbents, n_rows=self._n_rows, limits=restricted, within=self._within)
+        forest = Forest(quadratic, diagonal, incumbents, n_rows=self._n_rows, limits=restricted, wanted=self._wanted)
         part = _Part(columns, forest)
         self._parts.append(part)
         self._of_size.update({one.size: part for one in incumbents})
@@ -230,7 +238,7 @@ class Proofs:
         objective, limits = subset.objective, subset.limits
         if objective.n_outputs > 1 or not objective.units.single or objective.bounds is not None:
             raise NoBoundError(NOT_SUPPORTED)
-        if objective.smooth is not objective.loss or self._within is not None:
+        if objective.smooth is not objective.loss or self._wanted.several:
             raise NoBoundError(NOT_SMOOTH)
         if not objective.ridge:
             raise NoBoundError(LOSS_WITHOUT_RIDGE)
@@ -264,6 +272,10 @@ class _DesignColumns:
     def gram(self, columns: np.ndarray) -> np.ndarray:
         """Products of some columns with each other."""
         design = self.objective.design
+        if isinstance(design, ChunkedDesign):
+            # Sums over chunks have the same accuracy, and the first pass has them.
+            known = design.gram(columns)[:, columns]
+            return np.tril(known) + np.tril(known, -1).T
         total = np.zeros((len(columns), len(columns)), order="F")
         gathered: list[np.ndarray] = []
         for rows, block in design.blocks(columns):
@@ -273,6 +285,18 @@ class _DesignColumns:
                 total = dsyrk(1.0, np.concatenate(gathered), beta=1.0, c=total, trans=1, lower=1, overwrite_c=1)
                 gathered.clear()
         return np.tril(total) + np.tril(total, -1).T
+
+    def products(self, columns: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Products of some columns with others, which they are among."""
+        design = self.objective.design
+        if isinstance(design, ChunkedDesign):
+            return np.asarray(design.gram(columns)[:, others])
+        order = np.argsort(others)
+        places = order[np.searchsorted(others, columns, sorter=order)]
+        total = np.zeros((len(columns), len(others)))
+        for rows, block in design.blocks(others):
+            total += (design.weights[rows, None] * block[:, places]).T @ block
+        return total
 
     def residual_products(self, columns: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Products of all columns with the residuals of models on some columns, and the squares of their fits."""
@@ -286,7 +310,8 @@ class _DesignColumns:
 
 def _wants_more(forest: Forest | SmoothForest, relative_gap: float, most_nodes: float) -> bool:
     return not forest.full and any(
-        tree.nodes < most_nodes and tree.lower_bound < tree.value * (1 - relative_gap) for tree in forest.open
+        tree.nodes < most_nodes and (tree.wanted.several or tree.lower_bound < tree.value * (1 - relative_gap))
+        for tree in forest.open
     )
 
 

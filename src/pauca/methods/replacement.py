@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.checks import ParameterChecks
-from pauca.methods.base import GrowingMethod, next_addition
+from pauca.methods.forward import GrowingMethod, check_shortlist, next_addition
 from pauca.search.driver import Goal
 from pauca.search.history import History, Move, Stop
-from pauca.subsets.base import RULES, Subset
+from pauca.subsets.base import RULES, SLACK, Subset
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Replacement(GrowingMethod):
         How candidates are ranked, as in ``Forward``; the simple replacement always goes by the gradient.
     max_swaps : int or None, default=None
         The largest number of replacements; None: until none is accepted.
+    shortlist : float or None, default=2.0
+        How many candidates are scored, as in ``Forward``; None for all, as printed.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Replacement(GrowingMethod):
     full: bool = True
     rule: str = "objective"
     max_swaps: int | None = None
+    shortlist: float | None = SLACK
 
     def __post_init__(self) -> None:
         check = ParameterChecks("Replacement")
@@ -58,13 +61,14 @@ class Replacement(GrowingMethod):
         check.one_of("rule", self.rule, RULES)
         if self.max_swaps is not None:
             check.count("max_swaps", self.max_swaps, "or None", least=0)
+        check_shortlist(check, self.shortlist)
 
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """Additions up to the size, then replacements."""
         swaps = sum(move[0] == "swap" for move in history.moves)
         ended = Stop.SIZE if goal.reached(subset.size) else Stop.TOLERANCE
         while not swaps and not goal.reached(subset.size):
-            step = next_addition(subset, self.rule, goal.tol)
+            step = next_addition(subset, self.rule, goal.tol, self.shortlist)
             if isinstance(step, Stop):
                 ended = step
                 break
@@ -82,7 +86,7 @@ class Replacement(GrowingMethod):
         """The replacement of Algorithm 4, if it is accepted."""
         before = subset.value
         with subset.trial():
-            into = subset.best_addition(self.rule)
+            into = subset.best_addition(self.rule, self.shortlist)
             if into is None:
                 return None
             subset.add(into)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 from scipy.special import gammaln
 from sklearn.metrics import check_scoring, get_scorer_names
 
+from pauca.design import Chunks
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
@@ -91,7 +93,7 @@ class Scorer:
         fitted = copy.copy(self.estimator)
         # The rows of a fold are arrays, whatever the user's table was.
         fitted.__dict__.pop("feature_names_in_", None)
-        rows, target = X[fold.test], y[fold.test]
+        rows, target = rows_for(X, fold.test, models), y[fold.test]
         found = []
         for model in models:
             fitted._set_model(model)
@@ -132,7 +134,18 @@ def mean_losses(
     return np.array(found)
 
 
+def rows_for(X: Any, rows: np.ndarray, models: Sequence[Model]) -> Any:
+    """Some rows of X; of a table in chunks the columns that some models use, with zeros for all others."""
+    if not isinstance(X, Chunks):
+        return X[rows]
+    used = np.unique(np.concatenate([model.support for model in models])).astype(np.intp)
+    spread = sparse.csr_array((np.ones(len(used)), (np.arange(len(used)), used)), shape=(len(used), X.n_features))
+    return sparse.csr_array(read_columns(X, used, rows)) @ spread
+
+
 def read_columns(X: Any, columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Some columns of some rows, dense."""
+    if isinstance(X, Chunks):
+        return X.columns(columns)[:, rows].T.astype(np.float64)
     block = X[:, columns][rows].toarray() if hasattr(X, "toarray") else X[np.ix_(rows, columns)]
     return np.asarray(block, dtype=np.float64)

@@ -10,9 +10,9 @@ import numpy as np
 
 from pauca.design import Design
 from pauca.model_selection.folds import Fold
+from pauca.model_selection.grids import SizeRange
 from pauca.model_selection.rules import choose_by_criterion
 from pauca.model_selection.scoring import Models, criterion_values, mean_losses
-from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import Choice
 from pauca.search.driver import Budget, Goal, interrupted_once
 from pauca.search.history import History, Stop

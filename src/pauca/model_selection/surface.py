@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -13,19 +14,32 @@ from pauca.design import Design, designs_of_folds
 from pauca.methods import Exchange, Forward
 from pauca.model_selection.fold_losses import FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.ridges import RidgeGrid
+from pauca.model_selection.grids import RidgeGrid, SizeRange
 from pauca.model_selection.rules import Chosen, HeldOutLosses, choose
 from pauca.model_selection.scoring import Models, Scorable, Scorer
 from pauca.model_selection.selection import Selection
-from pauca.model_selection.sizes import SizeRange
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
 from pauca.search.driver import Budget, Goal, Method
 from pauca.search.history import History, Stop
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun
-from pauca.subsets.ridge_fits import Refitter, has_dependent, refit_path, refitter, share_products
+from pauca.subsets.ridge_fits import Refitter, RidgeFits, has_dependent, refit_path, refitter, share_products
 
-FoldMeasure = FoldLosses | FoldScores
+
+class FoldBlocks(Protocol):
+    """The blocks of rows that a fold holds out, and their weights."""
+
+    blocks: np.ndarray
+    weight: np.ndarray
+
+
+class FoldMeasure(FoldBlocks, Protocol):
+    """What scores models on the rows that a fold holds out."""
+
+    def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
+        """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
+        ...
+
 
 ENDED = {Stop.TIME: "the time limit", Stop.CALLBACK: "the callback asked to stop", Stop.INTERRUPTED: "the interrupt"}
 """What ended a comparison early, in words."""
@@ -66,7 +80,7 @@ Table = dict[int, np.ndarray]
 class ScoredFold:
     """What a fold says of the models of every search."""
 
-    measure: FoldMeasure
+    measure: FoldBlocks
     tables: list[Table]
 
     def losses(self, sizes: Sequence[int]) -> np.ndarray:

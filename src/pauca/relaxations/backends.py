@@ -1,4 +1,7 @@
-"""How nodes are worked on: by NumPy, all at once, or by compiled code, one by one, where numba is installed."""
+"""How nodes are worked on: by NumPy, all at once, or by compiled code, one by one, where numba is installed.
+
+A node is relaxed; where only one or two columns are missing, its models are known by formulas.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,16 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
-from pauca.relaxations import leaves, perspective
+from pauca.relaxations import perspective
 from pauca.relaxations.perspective import Quadratic, Relaxed
+
+# A column of which others leave less than this share adds nothing but rounding.
+DEPENDENT_SHARE = 1e-10
+
+# Pairs are enumerated among at most this many columns: beyond, their table costs more than some branching.
+MOST_PAIRED = 150
 
 
 class Backend:
@@ -34,8 +44,23 @@ class Backend:
     def completions(
         self, problem: Quadratic, inside: np.ndarray, free: np.ndarray, missing: int, below: float, *, every: bool
     ) -> Iterator[tuple[float, list[int]]]:
-        """Models of a node of which one or two columns are missing, with a value below ``below``."""
-        return leaves.completions(problem, inside, free, missing, below, every=every)
+        """Models of ``inside`` and ``missing`` (one or two) of the ``free`` columns with a value below a limit.
+
+        Pairs of value and columns: the best only, or all of them.
+        """
+        value, slope, left, usable = _complements(problem, inside, free)
+        if missing == 1:
+            gains = np.where(usable, slope**2 / np.where(usable, np.diag(left), 1.0), -np.inf)
+        else:
+            gains = _pair_gains(slope, left, usable)
+        values = value - 0.5 * gains
+        if not every:
+            places = [np.unravel_index(int(values.argmin()), values.shape)]
+        else:
+            places = list(zip(*np.nonzero(values < below), strict=True))
+        for place in places:
+            if values[place] < below:
+                yield float(values[place]), [*inside.tolist(), *(int(free[i]) for i in place)]
 
 
 class CompiledBackend(Backend):
@@ -64,6 +89,7 @@ class CompiledBackend(Backend):
                 perspective.SINGLE_AFTER,
                 perspective.SOME_SHARE,
                 1 - perspective.KEPT_SHARE,
+                perspective.MOST_SQUARES,
             ]
         )
         self._kernels.relax_rows(
@@ -95,7 +121,7 @@ class CompiledBackend(Backend):
             yield from super().completions(problem, inside, free, missing, below, every=every)
             return
         value, first, second = self._kernels.best_pair(
-            problem.hessian, problem.slope, problem.constant, inside, free, leaves.DEPENDENT_SHARE
+            problem.hessian, problem.slope, problem.constant, inside, free, DEPENDENT_SHARE
         )
         if value < below:
             yield value, [*inside.tolist(), int(free[first]), int(free[second])]
@@ -109,3 +135,29 @@ def loaded_backend() -> Backend:
 def compiled_backend() -> CompiledBackend | None:
     """The compiled backend, or None where numba is not installed."""
     return CompiledBackend() if find_spec("numba") is not None else None
+
+
+def _complements(
+    problem: Quadratic, inside: np.ndarray, free: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """Value of the model of ``inside``, and slopes, products and usability of the ``free`` columns given it."""
+    hessian, slope = problem.hessian, problem.slope
+    left, rest, value = hessian[np.ix_(free, free)], slope[free], problem.constant
+    if len(inside):
+        factor = np.linalg.cholesky(hessian[np.ix_(inside, inside)])
+        right = np.column_stack([hessian[np.ix_(inside, free)], slope[inside]])
+        half = solve_triangular(factor, right, lower=True, check_finite=False)
+        fitted, cross = half[:, -1], half[:, :-1]
+        value -= 0.5 * float(fitted @ fitted)
+        left, rest = left - cross.T @ cross, rest - fitted @ cross
+    usable = np.diag(left) > DEPENDENT_SHARE * np.diag(hessian)[free]
+    return value, rest, left, usable
+
+
+def _pair_gains(slope: np.ndarray, left: np.ndarray, usable: np.ndarray) -> np.ndarray:
+    """Twice what every pair of columns gains, above the diagonal; elsewhere minus infinity."""
+    own = np.diag(left)
+    determinant = own[:, None] * own - left * left
+    numerator = slope[:, None] ** 2 * own + (slope**2) * own[:, None] - 2 * left * slope[:, None] * slope
+    fine = np.triu(usable[:, None] & usable & (determinant > DEPENDENT_SHARE * own[:, None] * own), 1)
+    return np.where(fine, numerator / np.where(fine, determinant, 1.0), -np.inf)

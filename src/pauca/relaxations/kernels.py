@@ -1,4 +1,4 @@
-"""The relaxation of ``perspective`` and the pairs of ``leaves``, compiled: node by node, with the same steps.
+"""The relaxation of ``perspective`` and the pairs of ``backends``, compiled: node by node, with the same steps.
 
 Imported when a tree has grown large, because numba takes a while to load, and some seconds to compile on first use in
 an installation. Sums are taken in another order than NumPy's; nothing else differs.
@@ -65,24 +65,30 @@ def gather(H: np.ndarray, D: np.ndarray, code: np.ndarray, kept: float, A: np.nd
 
 
 @compiled
+def keep_largest(top: np.ndarray, n: int, most: int, x: float) -> int:
+    """Put x among the n largest numbers so far, in falling order, of which ``most`` are kept; returns their number."""
+    if n < most:
+        p = n
+        n += 1
+    elif x > top[most - 1]:
+        p = most - 1
+    else:
+        return n
+    while p > 0 and top[p - 1] < x:
+        top[p] = top[p - 1]
+        p -= 1
+    top[p] = x
+    return n
+
+
+@compiled
 def largest(scores: np.ndarray, code: np.ndarray, k: int, top: np.ndarray) -> float:
     """Sum of the k largest scores of the free columns."""
     n = 0
     for j in range(len(scores)):
         if abs(code[j]) == 3:
             continue
-        x = scores[j]
-        if n < k:
-            p = n
-            n += 1
-        elif x > top[k - 1]:
-            p = k - 1
-        else:
-            continue
-        while p > 0 and top[p - 1] < x:
-            top[p] = top[p - 1]
-            p -= 1
-        top[p] = x
+        n = keep_largest(top, n, k, scores[j])
     total = 0.0
     for t in range(n):
         total += top[t]
@@ -101,18 +107,7 @@ def threshold(code: np.ndarray, size: np.ndarray, pressure: np.ndarray, left: in
     for j in range(len(code)):
         if code[j] != 0:
             continue
-        x = pressure[j]
-        if n < wanted:
-            p = n
-            n += 1
-        elif x > top[wanted - 1]:
-            p = wanted - 1
-        else:
-            continue
-        while p > 0 and top[p - 1] < x:
-            top[p] = top[p - 1]
-            p -= 1
-        top[p] = x
+        n = keep_largest(top, n, wanted, pressure[j])
     if count < left:
         return top[wanted - 1] * (1 - 1e-9) if n >= wanted else 0.0
     return 0.5 * (smallest + (top[0] if n > 0 else 0.0))
@@ -202,6 +197,8 @@ def solve_pieces(
 @compiled
 def dual(
     q: np.ndarray,
+    constant: float,
+    most_squares: float,
     D: np.ndarray,
     code: np.ndarray,
     left: int,
@@ -213,19 +210,22 @@ def dual(
     score: np.ndarray,
     top: np.ndarray,
 ) -> float:
-    """The bound at u without the constant; fills r, ``|u| sqrt(D)``, ``|r| / sqrt(D)`` and the scores."""
-    inner = charge = 0.0
+    """The bound at u; fills r, ``|u| sqrt(D)``, ``|r| / sqrt(D)`` and the scores."""
+    inner = charge = squares = 0.0
     for j in range(len(q)):
         root, rest = np.sqrt(D[j]), q[j] - hu[j]
         inner += u[j] * hu[j]
         size[j], pressure[j], r[j], score[j] = abs(u[j]) * root, 0.0, 0.0, 0.0
+        squares += size[j] * size[j]
         if abs(code[j]) != 3:
             inner -= D[j] * u[j] * u[j]
             r[j] = rest + D[j] * u[j]
             pressure[j], score[j] = abs(r[j]) / root, 0.5 * r[j] * r[j] / D[j]
         elif code[j] == 3:
             charge += rest * u[j] + 0.5 * rest * rest / D[j]
-    return -0.5 * inner - charge - largest(score, code, left, top)
+    if not squares <= most_squares * constant:
+        return -np.inf
+    return constant - 0.5 * inner - charge - largest(score, code, left, top)
 
 
 @compiled
@@ -246,7 +246,7 @@ def relax_rows(
     """``perspective.relax`` for every line; ``pieces`` and the last four are overwritten with what is found.
 
     ``limits``: largest number of steps, steps in blocks, steps until columns change one by one, share of the violation,
-    and share of D that middle columns give up.
+    share of D that middle columns give up, and the most squares of a credible solution.
     """
     m = len(q)
     L, A = np.empty((m, m)), np.empty(m, np.int64)
@@ -264,7 +264,7 @@ def relax_rows(
             theta = solve_pieces(H, q, D, code, left, limits[4], A, L, plain, pulled, u, hu)
             if theta < 0:
                 break
-            bound = constant + dual(q, D, code, left, u, hu, r, size, pressure, score, top)
+            bound = dual(q, constant, limits[5], D, code, left, u, hu, r, size, pressure, score, top)
             if np.sum(np.abs(code) == 1) == 0:
                 theta = threshold(code, size, pressure, left, top)
             changes = pivot(code, u, r, size, pressure, theta, new, beyond)

@@ -17,8 +17,8 @@ as in Dong, Chen and Linderoth 2015). Its largest value over u is that of the pe
 With ``t_j = |u_j| sqrt(D_j)`` the best z is ``min(1, t_j / theta)``: a column is zero, middle (z < 1) or big (z = 1),
 and given these pieces u solves one linear system. So the relaxation is solved by pivoting: solve, put every column on
 the piece where its solution lies, repeat (block principal pivoting, Judice and Pires 1994). A child starts from the
-pieces of its parent and takes a step or two. As the bound holds for any u, neither rounding nor an early end makes it
-wrong.
+pieces of its parent and takes a step or two. As the bound holds for any u, neither the rounding of u nor an early end
+makes it wrong.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 IN, OUT = np.int8(3), np.int8(-3)
 """Codes of columns that are in or out; 0, 1 and 2 with the sign of u are the pieces of free ones."""
@@ -49,6 +50,14 @@ KEPT_SHARE = 1e-9
 
 # Columns change their piece where they are beyond its end by this share: closer is rounding.
 BEYOND = 1e-10
+
+# Solutions have ``sum_j D_j u_j^2`` of at most twice the constant. A u far beyond it comes from a system that is
+# singular but for rounding, and its bound is made of rounding: with 3e8 in the place of 1 it was twice the constant, on
+# two columns alike to 1e-8 with a ridge of 1e-8.
+MOST_SQUARES = 4.0
+
+# Systems of more columns are solved one by one, as what they are: positive definite.
+LARGE_SYSTEM = 64
 
 # Linear systems are solved in blocks of about this many numbers (16 MB).
 SYSTEM_NUMBERS = 1 << 21
@@ -231,7 +240,8 @@ class _Nodes:
         scores = 0.5 * slack * slack / self.diagonal
         inner = 0.5 * (np.einsum("bi,bi->b", u, product) - np.einsum("bi,bi->b", kept, u * u))
         bound = self.problem.constant - inner - charge - largest_sum(scores, self.left)
-        return np.nan_to_num(bound, nan=-np.inf), scores, slack
+        credible = np.einsum("bi,bi->b", self.diagonal, u * u) <= MOST_SQUARES * self.problem.constant
+        return np.where(credible & np.isfinite(bound), bound, -np.inf), scores, slack
 
 
 def _pivot(
@@ -279,6 +289,11 @@ def largest_sum(scores: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 def solve_regular(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve several systems; those of a block with an exactly singular one get zeros, which any bound allows."""
+    if matrix.shape[1] > LARGE_SYSTEM:
+        # Transposed, a symmetric matrix is itself, in the order that LAPACK wants.
+        solved = [dposv(one.T, other, lower=1)[1:] for one, other in zip(matrix, right, strict=True)]
+        if not any(failed for _, failed in solved):
+            return np.stack([solution for solution, _ in solved])
     try:
         return np.linalg.solve(matrix, right)
     except np.linalg.LinAlgError:
@@ -309,9 +324,13 @@ def _padded(problem: Quadratic, diagonal: np.ndarray, pieces: np.ndarray, active
     width = max(1, int(counts.max(initial=0)))
     columns = np.argsort(~active, axis=1, kind="stable")[:, :width]
     used = np.arange(width) < counts[:, None]
-    matrix = problem.hessian[columns[:, :, None], columns[:, None, :]]
-    matrix *= used[:, :, None]
-    matrix *= used[:, None, :]
+    if len(columns) == 1:
+        matrix = problem.hessian.take(columns[0], axis=0).take(columns[0], axis=1)[None]
+    else:
+        matrix = problem.hessian[columns[:, :, None], columns[:, None, :]]
+    if not used.all():
+        matrix *= used[:, :, None]
+        matrix *= used[:, None, :]
     middle = np.abs(np.take_along_axis(pieces, columns, axis=1)) == 1
     shift = np.where(middle, (1 - KEPT_SHARE) * np.take_along_axis(diagonal, columns, axis=1), 0.0)
     each = np.arange(width)

@@ -110,7 +110,9 @@ class SmoothProblem:
         """The quadratic model of the objective at w over the ``used`` columns, with a Gram matrix of here or nearby."""
         derivative = self.loss.derivative(self.y, scores)
         slope = gram @ w[used] - self.columns[:, used].T @ (self.weights * derivative)
-        return Quadratic(gram + np.diag(self.penalty[used]), slope, 1.0)
+        # The constant does not matter, but must not be below what a model can gain.
+        gained = 0.5 * float(slope @ (slope / self.penalty[used]))
+        return Quadratic(gram + np.diag(self.penalty[used]), slope, gained)
 
     def spread_penalty(self, w: np.ndarray, codes: np.ndarray, left: int) -> float:
         """The ridge as the relaxation has it: ``min_z sum ridge w^2 / (2 z)`` over the free columns."""

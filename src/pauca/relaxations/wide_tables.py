@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pauca.relaxations.perspective import IN, Quadratic, relax
+from pauca.relaxations.perspective import IN, MOST_SQUARES, Quadratic, Relaxed, relax
 from pauca.relaxations.tree import Incumbent
 
 # The working set begins with the incumbents and this many columns by their correlation with the target; each round
@@ -34,8 +34,8 @@ STEPS = 5
 class Columns(Protocol):
     """Products of standardised columns."""
 
-    def gram(self, columns: np.ndarray) -> np.ndarray:
-        """Products of some columns with each other."""
+    def products(self, columns: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Products of some columns with others, which they are among."""
         ...
 
     def residual_products(self, columns: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -63,31 +63,63 @@ def root_bounds(
     slack: float,
 ) -> dict[int, RootBound]:
     """Bounds of some sizes over all ``usable`` columns; ``penalty`` must be positive."""
-    root = np.sqrt(penalty)
-    working = _first(slope / root, incumbents, always, usable)
+    incumbents = sorted(incumbents, key=lambda one: one.size)
+    working = _WorkingSet(columns, slope, penalty, constant)
+    working.add(_first(slope / np.sqrt(penalty), incumbents, always, usable))
     left = np.array([one.size - len(always) for one in incumbents], dtype=np.intp)
-    pieces = _pieces(working, incumbents, always)
+    pieces = _pieces(working.members, incumbents, always)
     best = np.full(len(left), -np.inf)
     kept = np.tile(usable, (len(left), 1))
-    for _ in range(ROUNDS):
-        hessian = columns.gram(working)
-        hessian[np.diag_indices_from(hessian)] += penalty[working]
-        problem = Quadratic(hessian, slope[working], constant)
-        diagonal = np.tile(penalty[working], (len(left), 1))
-        found = relax(problem, diagonal, pieces, left, np.full(len(left), np.inf), STEPS)
-        rest, squares = columns.residual_products(working, found.u)
-        bound, scores, inside = _dual(rest, squares, found.u, working, penalty, constant, always, left)
-        candidates = usable & ~inside
-        scores = np.where(candidates, scores, -1.0)
-        _screen(kept, best, bound, scores, left, incumbents, slack)
-        entering = _entering(np.sqrt(np.maximum(2 * scores, 0.0)), found.theta, working, kept)
-        if not len(entering) or len(working) + len(entering) > MOST_COLUMNS:
+    todo = np.arange(len(left))
+    for number in range(ROUNDS):
+        found = working.relax(pieces[todo], left[todo], chained=number == 0)
+        pieces[todo] = found.pieces
+        rest, squares = columns.residual_products(working.members, found.u)
+        bound, scores, inside = _dual(rest, squares, found.u, working.members, penalty, constant, always, left[todo])
+        scores = np.where(usable & ~inside, scores, -1.0)
+        for line, row in enumerate(todo):
+            best[row] = max(best[row], bound[line])
+            kept[row] &= ~_ruled_out(scores[line], bound[line], int(left[row]), incumbents[row], slack)
+        pressing = _pressing(np.sqrt(np.maximum(2 * scores, 0.0)), found.theta, working.members, kept[todo])
+        # A size that no column presses on is done; the others go on with a larger working set.
+        todo = todo[[len(some) > 0 for some in pressing]]
+        entering = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *pressing]))
+        if not len(todo) or len(working.members) + len(entering) > MOST_COLUMNS:
             break
-        grown = np.union1d(working, entering)
-        wider = np.zeros((len(left), len(grown)), dtype=np.int8)
-        wider[:, np.searchsorted(grown, working)] = found.pieces
-        working, pieces = grown, wider
+        working.add(entering)
+        pieces = np.hstack([pieces, np.zeros((len(left), len(entering)), dtype=np.int8)])
     return {one.size: RootBound(float(best[row]), kept[row]) for row, one in enumerate(incumbents)}
+
+
+class _WorkingSet:
+    """The columns over which the relaxations are solved, in the order they came, and their products."""
+
+    def __init__(self, columns: Columns, slope: np.ndarray, penalty: np.ndarray, constant: float) -> None:
+        self._columns, self._slope, self._penalty, self._constant = columns, slope, penalty, constant
+        self.members = np.zeros(0, dtype=np.intp)
+        self._hessian = np.zeros((0, 0))
+
+    def add(self, entering: np.ndarray) -> None:
+        """More columns; only their own products are computed."""
+        before = len(self.members)
+        self.members = np.concatenate([self.members, entering])
+        hessian = np.empty((len(self.members), len(self.members)))
+        hessian[:before, :before] = self._hessian
+        new = self._columns.products(entering, self.members)
+        hessian[before:], hessian[:, before:] = new, new.T
+        each = np.arange(before, len(self.members))
+        hessian[each, each] += self._penalty[entering]
+        self._hessian = hessian
+
+    def relax(self, pieces: np.ndarray, left: np.ndarray, *, chained: bool) -> Relaxed:
+        """The relaxations of several sizes, ascending; chained: each begins where the one before has ended."""
+        problem = Quadratic(self._hessian, self._slope[self.members], self._constant)
+        diagonal, never = self._penalty[self.members][None], np.full(1, np.inf)
+        found: list[Relaxed] = []
+        for line, count in zip(pieces, left, strict=True):
+            start = found[-1].pieces if chained and found else line[None]
+            found.append(relax(problem, diagonal, start, np.array([count]), never, STEPS))
+        return Relaxed(*(np.concatenate(parts) for parts in zip(*(vars(one).values() for one in found), strict=True)))
 
 
 def _first(
@@ -103,8 +135,8 @@ def _first(
 def _pieces(working: np.ndarray, incumbents: Sequence[Incumbent], always: Sequence[int]) -> np.ndarray:
     pieces = np.zeros((len(incumbents), len(working)), dtype=np.int8)
     for line, one in zip(pieces, incumbents, strict=True):
-        line[np.searchsorted(working, one.support)] = 2
-        line[np.searchsorted(working, list(always))] = IN
+        line[np.isin(working, one.support)] = 2
+        line[np.isin(working, always)] = IN
     return pieces
 
 
@@ -132,32 +164,22 @@ def _dual(
     top = np.array(
         [np.partition(line, len(line) - k)[len(line) - k :].sum() for line, k in zip(free, left, strict=True)]
     )
-    return constant - inner - charge - top, scores, inside
+    credible = (u * u) @ penalty[working] <= MOST_SQUARES * constant
+    return np.where(credible, constant - inner - charge - top, -np.inf), scores, inside
 
 
-def _screen(
-    kept: np.ndarray,
-    best: np.ndarray,
-    bound: np.ndarray,
-    scores: np.ndarray,
-    left: np.ndarray,
-    incumbents: Sequence[Incumbent],
-    slack: float,
-) -> None:
-    """Take over better bounds, and the columns that they put out; in place."""
-    for row, one in enumerate(incumbents):
-        best[row] = max(best[row], bound[row])
-        last = np.partition(scores[row], -left[row])[-left[row]]
-        gap = one.value * (1 + 1e-9) + 2 * slack - bound[row]
-        kept[row] &= ~((scores[row] >= 0) & (last - scores[row] > gap))
+def _ruled_out(scores: np.ndarray, bound: float, left: int, incumbent: Incumbent, slack: float) -> np.ndarray:
+    """The columns that no better model can have: to force one of them in costs more than the gap."""
+    last = np.partition(scores, -left)[-left]
+    gap = incumbent.value * (1 + 1e-9) + 2 * slack - bound
+    return np.asarray((scores >= 0) & (last - scores > gap))
 
 
-def _entering(pressure: np.ndarray, theta: np.ndarray, working: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Columns outside the working set that press to leave zero, the strongest of every size."""
+def _pressing(pressure: np.ndarray, theta: np.ndarray, working: np.ndarray, kept: np.ndarray) -> list[np.ndarray]:
+    """For each size the columns outside the working set that press to leave zero, the strongest of them."""
     pressure = np.where(kept, pressure, 0.0)
     pressure[:, working] = 0.0
-    chosen: set[int] = set()
-    for line, threshold in zip(pressure, theta, strict=True):
-        over = np.flatnonzero(line > threshold * (1 + 1e-6))
-        chosen.update(over[np.argsort(-line[over], kind="stable")[:ADDED_COLUMNS]].tolist())
-    return np.array(sorted(chosen), dtype=np.intp)
+    over = [np.flatnonzero(line > threshold * (1 + 1e-6)) for line, threshold in zip(pressure, theta, strict=True)]
+    return [
+        some[np.argsort(-line[some], kind="stable")[:ADDED_COLUMNS]] for line, some in zip(pressure, over, strict=True)
+    ]

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pauca.losses import resolve
 from pauca.report.formatting import count, enumerate_names, number, percent, short_number
 from pauca.results.path import Path
 from pauca.results.stability import Stability
@@ -37,6 +38,8 @@ class ModelData:
     parameters: dict[str, str]
     stability: Stability | None
     alternatives: list[dict[str, Any]] | None
+    predicts_scores: bool = False
+    """Whether a linear score is the prediction itself."""
 
     @property
     def noun(self) -> str:
@@ -78,7 +81,12 @@ def model_data_of(model: FittedEstimator) -> ModelData:
         _shown_parameters(model.get_params(deep=False), {name: p.default for name, p in signature.items()}),
         getattr(model, "stability_", None),
         _alternatives(model),
+        predicts_scores=classes is None and _has_identity_link(getattr(model, "loss", None)),
     )
+
+
+def _has_identity_link(loss: Any) -> bool:
+    return loss is not None and resolve(loss, classes=False).link_of("prediction") == "identity"
 
 
 @dataclass(frozen=True)

@@ -101,10 +101,9 @@ def selected_model(data: ModelData) -> Markup:
     if path.output_names is not None and len(path.output_names) > MOST_OUTPUTS:
         notes.append(f"The coefficients of the first {MOST_OUTPUTS} of {len(path.output_names)} outputs are shown.")
     if data.size:
-        is_prediction = data.classes is None and data.parameters.get("loss") != "poisson"
+        what = "the prediction" if data.predicts_scores else "the linear score"
         notes.append(
-            f"A coefficient is the change in {'the prediction' if is_prediction else 'the linear score'} when the "
-            "feature increases by one unit and the others stay fixed."
+            f"A coefficient is the change in {what} when the feature increases by one unit and the others stay fixed."
         )
     if model.diverged:
         notes.append(

@@ -35,6 +35,9 @@ class Certificate:
     column_names : sequence of str or None
     reason : str or None
         Why there is no bound.
+    search_ridge : float or None
+        Where ridges were chosen: objectives and bounds are those of the search, which had this ridge; None where the
+        models on the path have it too.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Certificate:
     limited: bool = False
     column_names: Sequence[str] | np.ndarray | None = None
     reason: str | None = None
+    search_ridge: float | None = None
 
     def __eq__(self, other: object) -> bool:
         """Equal certificates say the same of the same columns."""
@@ -64,6 +68,7 @@ class Certificate:
                 one.n_forced,
                 one.limited,
                 one.reason,
+                one.search_ridge,
                 None if one.column_names is None else [str(name) for name in one.column_names],
             )
             for one in (self, other)
@@ -129,10 +134,17 @@ class Certificate:
             within = " within the limits" if self.limited else ""
             if subsets == "1":
                 return ""
-            return f"Proved to be the best of all {subsets} subsets of {noun}{within}."
+            return f"Proved to be the best of all {subsets} subsets of {noun}{within}{self._searched}."
         if proof.lower_bound <= 0:
             return f"Nothing is proved of the models of {noun}."
-        return f"No model of {noun} is better by more than {_percent(proof.relative_gap)} (lower bound)."
+        return (
+            f"No model of {noun} is better by more than {_percent(proof.relative_gap)}{self._searched} (lower bound)."
+        )
+
+    @property
+    def _searched(self) -> str:
+        """What the sentence is about, where the models have another ridge."""
+        return "" if self.search_ridge is None else f" at ridge {self.search_ridge:.3g}, the ridge of the search"
 
     def table(self) -> list[dict[str, Any]]:
         """The certificate as a list of records, one per size.
@@ -158,9 +170,14 @@ class Certificate:
     def record(self, size: int) -> dict[str, Any]:
         """The columns of a path's table for one size."""
         proof = self.proofs.get(size)
+        searched = self.search_ridge is not None
         if proof is None:
-            return {"lower_bound": np.nan, "gap": np.nan, "relative_gap": np.nan, "proved": size == 0}
+            unknown = dict.fromkeys(
+                [*(["search_objective"] if searched else []), "lower_bound", "gap", "relative_gap"], np.nan
+            )
+            return {**unknown, "proved": size == 0}
         return {
+            **({"search_objective": proof.objective} if searched else {}),
             "lower_bound": proof.lower_bound,
             "gap": proof.gap,
             "relative_gap": proof.relative_gap,

@@ -174,9 +174,10 @@ class Path:
             With the keys size, objective, explained, entered, left and features: which features are in, and which
             features (or groups, if there are any) came in since the size before, and which went out. An objective
             without a floor has no share explained. Where costs were given, cost is what the model costs in all. Where
-            the objective has lower bounds, lower_bound, gap, relative_gap and proved say what is proved. Where
-            the size was chosen by cross-validation, score and standard_error are the mean score on rows held out and
-            its standard error (NaN for sizes that were not compared), and of an accuracy there is also error, which is
+            the objective has lower bounds, lower_bound, gap, relative_gap and proved say what is proved; where the
+            search had another ridge, they are about search_objective, the objective with that ridge. Where the
+            size was chosen by cross-validation, score and standard_error are the mean score on rows held out and its
+            standard error (NaN for sizes that were not compared), and of an accuracy there is also error, which is
             one less it; where by a criterion, there is a key of its name.
         """
         records = []

@@ -395,7 +395,7 @@ def plot_certificate(certificate: Certificate, ax: Axes | None) -> Axes:
             ax.plot(*zip(*some, strict=True), "o", markersize=5, color=BLUE, label=label, mfc=None if proved else "w")
     ax.set_ylim(bottom=0)
     ax.set_xlabel("number of features")
-    ax.set_ylabel("objective")
+    ax.set_ylabel("objective" if certificate.search_ridge is None else "objective of the search")
     ax.set_title("How far from the best the models can be", loc="left")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.spines[["top", "right"]].set_visible(False)

@@ -9,19 +9,23 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Models of one size whose objective is close to the best.
+    """Good models of one size.
 
     Attributes
     ----------
     size : int
-    within : float
-        The share of the best objective by which the models may be worse.
     supports : list of tuple of str
         The features of each model, best model first.
     objectives : list of float
         Their objectives.
     complete : bool
         Whether these are proved to be all such models.
+    within : float or None
+        The share of the best objective by which the models may be worse.
+    n_best : int or None
+        How many models were asked for.
+    search_ridge : float or None
+        Where ridges were chosen: objectives are those of the search, which had this ridge.
 
     Examples
     --------
@@ -34,10 +38,12 @@ class Pool:
     """
 
     size: int
-    within: float
     supports: list[tuple[str, ...]]
     objectives: list[float]
     complete: bool
+    within: float | None = None
+    n_best: int | None = None
+    search_ridge: float | None = None
 
     def __len__(self) -> int:
         return len(self.supports)
@@ -56,9 +62,14 @@ class Pool:
     @property
     def message(self) -> str:
         """The pool in words."""
-        models = "1 model" if len(self) == 1 else f"{len(self):,} models"
-        found = f"{models} of {self.size} features within {100 * self.within:g} % of the best objective"
-        return f"{found}; there are no others." if self.complete else f"{found} found; there may be others."
+        found = "1 model" if len(self) == 1 else f"{len(self):,} models"
+        found += f" of {self.size} feature{'' if self.size == 1 else 's'}"
+        if self.within is not None:
+            found += f" within {100 * self.within:g} % of the best objective"
+        if self.search_ridge is not None:
+            found += f" at ridge {self.search_ridge:.3g}, the ridge of the search"
+        others = "others" if self.n_best is None or len(self) < self.n_best else "better ones"
+        return f"{found}; there are no {others}." if self.complete else f"{found} found; there may be {others}."
 
     def table(self) -> list[dict[str, Any]]:
         """The pool as a list of records, best model first.

@@ -12,10 +12,13 @@ from pauca.constraints.units import Limits, Units
 from pauca.design import Design, make_design
 from pauca.losses import Loss
 from pauca.model import Model
+from pauca.objectives import LeastSquares, SmoothObjective
 from pauca.objectives.least_squares import centred_target
 from pauca.search.driver import Budget, Goal, Method, run
 from pauca.search.history import History, Move, Stop
-from pauca.subsets import Subset, make_subset
+from pauca.subsets.base import Subset
+from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.subsets.smooth import SmoothSubset
 from pauca.threads import blas_threads
 
 
@@ -29,11 +32,16 @@ class Target:
     n_outputs: int
 
 
-def design_for(X: Any, target: Target, weights: np.ndarray, *, center: bool) -> Design:
-    """The design of a search; where its first question is known, the first pass over X answers it too."""
+def design_for(
+    X: Any, target: Target, weights: np.ndarray, *, center: bool, folds: Sequence[np.ndarray] = ()
+) -> Design:
+    """The design of a search; where its first question is known, the first pass over X answers it too.
+
+    ``folds`` are the row weights of searches that will follow on parts of the rows.
+    """
     closed_form = target.loss.quadratic and target.n_outputs == 1
     first = centred_target(target.y[0], weights, center=center)[1] if closed_form else None
-    return make_design(X, weights, center=center, target=first)
+    return make_design(X, weights, center=center, target=first, folds=folds)
 
 
 class Problem(Protocol):
@@ -61,6 +69,12 @@ class LinearProblem:
     standardize: bool = False
     """Whether the ridge is on the coefficients of standardised columns."""
 
+    @property
+    def closed_form(self) -> bool:
+        """Whether additions and removals have closed forms: squared error of single columns of one output."""
+        single = self.target.n_outputs == 1 and self.units.single
+        return self.target.loss.quadratic and single and self.bounds is None
+
     def ridge_unit(self, weights: np.ndarray, design: Design | None = None) -> float:
         """What a ridge is measured in, so that neither the units of the target nor those of X change what it does.
 
@@ -87,19 +101,25 @@ class LinearProblem:
             # What varies over all rows may be constant on some.
             varies = self.units.any(design.usable)
             limits = replace(limits, always=tuple(unit for unit in limits.always if varies[unit]))
-        subset = make_subset(
-            design,
-            self.target.y,
-            self.target.loss,
-            units=self.units,
-            limits=limits,
-            n_outputs=self.target.n_outputs,
-            ridge=self.ridge,
-            center=self.center,
-            bounds=self.bounds,
-            standardize=self.standardize,
+        return SearchRun(self.method, design, self._subset(design, limits))
+
+    def _subset(self, design: Design, limits: Limits) -> Subset:
+        """The empty model: with closed forms where there are some, with refits elsewhere."""
+        y, loss = self.target.y, self.target.loss
+        options: Any = {"ridge": self.ridge, "center": self.center, "standardize": self.standardize}
+        if self.closed_form:
+            return LeastSquaresSubset.start(LeastSquares.of(design, y[0], **options), limits)
+        objective = SmoothObjective.of(
+            design, y, loss, units=self.units, n_outputs=self.target.n_outputs, bounds=self.bounds, **options
         )
-        return SearchRun(self.method, design, subset)
+        if objective.null_value == np.inf:
+            raise ValueError(f"The loss {loss!r} is infinite at the best constant. Fit with an intercept.")
+        if not objective.null_value >= 0:
+            raise ValueError(
+                f"The loss {loss!r} has the value {objective.null_value:g} at the best constant; a loss must be a "
+                "number that is not negative. Add a constant to it."
+            )
+        return SmoothSubset.start(objective, limits)
 
 
 @dataclass(eq=False)

@@ -102,11 +102,14 @@ class Subset(Protocol):
         """Length of each chosen unit's coefficients in the user's units, in the order of ``support``."""
         ...
 
-    def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
+    def cheapest_removal(
+        self, removal: str, at_most: float = np.inf, slack: float | None = SLACK
+    ) -> tuple[int, float] | None:
         """The unit whose removal costs least (per price, if there are prices), and by how much it raises the value.
 
-        None if nothing may be removed; a subset may also return None, without refits, where every removal costs far
-        more than ``at_most``.
+        Where a cost takes a refit, only the few that estimates rank first are computed, and none whose estimate is
+        above ``slack`` times the least cost; None: all of them. None is returned if nothing may be removed, and with a
+        slack also, without refits, where every removal costs far more than ``at_most``.
         """
         ...
 

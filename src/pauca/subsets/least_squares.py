@@ -11,9 +11,9 @@ import numpy as np
 
 from pauca.constraints.units import Limits
 from pauca.model import Model, Snapshot
-from pauca.objectives import GramRows, LeastSquares
+from pauca.objectives import GramRows, LeastSquares, RowStack
 from pauca.solvers.factorisation import InverseFactor
-from pauca.subsets.base import Swap, digest, first_largest, first_smallest, is_lower, require_memory
+from pauca.subsets.base import SLACK, Swap, digest, first_largest, first_smallest, is_lower, require_memory
 from pauca.subsets.least_squares_candidates import (
     Candidates,
     best_exchange,
@@ -21,7 +21,6 @@ from pauca.subsets.least_squares_candidates import (
     greedy_order,
     highest_first,
 )
-from pauca.subsets.row_stack import RowStack
 from pauca.tolerances import DEPENDENT_BELOW, NEGLIGIBLE
 
 # Simulating the next steps takes a millisecond: more than a pass over data of fewer numbers than this.
@@ -153,7 +152,9 @@ class LeastSquaresSubset:
             return 0.5 * self._candidates.curvature[self.support] * self.coef**2
         return 0.5 * self.coef**2 / self._factor.inverse_diagonal()
 
-    def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
+    def cheapest_removal(
+        self, removal: str, at_most: float = np.inf, slack: float | None = SLACK
+    ) -> tuple[int, float] | None:
         costs = self.removal_costs(removal)
         position = _cheapest_position(costs, self.support, self.limits)
         return None if position is None else (self.support[position], float(costs[position]))

@@ -37,12 +37,8 @@ class Shortlist:
     """Pairs among them with the same incoming unit; one that estimates overrate would otherwise take them all."""
     extra_replacements: int = 2
     """Candidates refitted beyond the number of replacements to return."""
-    least_share: float = 0.5
-    """A removal is passed over if this share of its estimated cost is above the lowest exact one."""
     least_swap_share: float = 0.5
     """A unit is a candidate for a swap if its estimated gain is above this share of what the removal costs."""
-    affordable: float = 2.0
-    """A removal is passed over if its estimate is above this many times the most that it may cost."""
 
 
 class AdditionScores(NamedTuple):
@@ -138,7 +134,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """Estimates of what removing each of some chosen units costs after a refit, in their order."""
 
     @abstractmethod
-    def _zero_costs(self, units: list[int], at_most: float) -> dict[int, float]:
+    def _zero_costs(self, units: list[int], at_most: float, slack: float) -> dict[int, float]:
         """What it costs to set the coefficients of a unit to zero while all others stay; dear units may be missing."""
 
     def _swap_estimates(self) -> Iterator[tuple[int, float, np.ndarray]]:
@@ -197,7 +193,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return float(np.sqrt(np.max(squares[addable], initial=0.0)))
 
     def zero_cost(self, unit: int) -> float:
-        return self._zero_costs([unit], np.inf)[unit]
+        return self._zero_costs([unit], np.inf, SLACK)[unit]
 
     def coefficient_sizes(self) -> np.ndarray:
         # Of a linear model; other kinds of subset have coefficients of other kinds.
@@ -207,16 +203,21 @@ class RefittedSubset(ABC, Generic[CacheT]):
         totals = np.bincount(objective.units.owner[model.support], weights=squares, minlength=len(self.usable))
         return np.sqrt(totals[self.support])
 
-    def cheapest_removal(self, removal: str, at_most: float = np.inf) -> tuple[int, float] | None:
+    def cheapest_removal(
+        self, removal: str, at_most: float = np.inf, slack: float | None = SLACK
+    ) -> tuple[int, float] | None:
         removable = self.limits.removable(self.support)
         units = [unit for unit, may in zip(self.support, removable, strict=True) if may]
         if not units:
             return None
-        if removal == "zero":
-            costs = self._zero_costs(units, at_most)
+        if slack is None:
+            exact_cost = self.zero_cost if removal == "zero" else self._removal_cost
+            costs = {unit: exact_cost(unit) for unit in units}
+        elif removal == "zero":
+            costs = self._zero_costs(units, at_most, slack)
         else:
-            likely = self._likely_removals(units, at_most, self.shortlist.removals)
-            costs = self._exact_costs(likely, self._removal_cost)
+            likely = self._likely_removals(units, at_most, slack, self.shortlist.removals)
+            costs = self._exact_costs(likely, slack, self._removal_cost)
         if not costs:
             return None
         candidates = list(costs)
@@ -344,24 +345,26 @@ class RefittedSubset(ABC, Generic[CacheT]):
             return None
         return candidates[first_largest(np.array([found[unit] for unit in candidates]))]
 
-    def _affordable(self, estimates: np.ndarray, at_most: float) -> np.ndarray:
+    def _affordable(self, estimates: np.ndarray, at_most: float, slack: float) -> np.ndarray:
         """Mask of the removals that may cost no more than ``at_most``, by their estimates."""
-        return estimates <= self.shortlist.affordable * at_most
+        return estimates <= slack * at_most
 
-    def _likely_removals(self, units: list[int], at_most: float, count: int | None) -> dict[int, float]:
+    def _likely_removals(self, units: list[int], at_most: float, slack: float, count: int | None) -> dict[int, float]:
         """Estimated costs per price of the ``count`` removals (None: all) to be tried exactly, cheapest first."""
         estimates = self._removal_estimates(units)
         per_price = self.limits.per_price(estimates, units)
-        payable = np.flatnonzero(self._affordable(estimates, at_most)).tolist()
+        payable = np.flatnonzero(self._affordable(estimates, at_most, slack)).tolist()
         ranked = sorted(payable, key=lambda position: (per_price[position], units[position]))[:count]
         return {units[position]: float(per_price[position]) for position in ranked}
 
-    def _exact_costs(self, likely: dict[int, float], exact_cost: Callable[[int], float]) -> dict[int, float]:
+    def _exact_costs(
+        self, likely: dict[int, float], slack: float, exact_cost: Callable[[int], float]
+    ) -> dict[int, float]:
         """Exact costs of removals in the order given, until the estimates of the rest are too high."""
         costs: dict[int, float] = {}
         for unit, estimate in likely.items():
             least = min(self._per_price(costs), default=np.inf)
-            if self.shortlist.least_share * estimate > least:
+            if estimate > slack * least:
                 break
             costs[unit] = exact_cost(unit)
         return costs

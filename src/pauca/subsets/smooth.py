@@ -215,8 +215,14 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         return AdditionScores(search.best_gains(slope, curvature, price, likely), exact=True)
 
     def _preview_gains(self, addable: np.ndarray, slack: float | None) -> np.ndarray:
-        """What each unit gains after a refit: exact for the few that are best, minus infinity for the unlikely."""
+        """What each unit gains after a refit: exact for the few that are best, minus infinity for the unlikely.
+
+        Without a slack all are refitted.
+        """
         gains = np.full(len(addable), -np.inf)
+        if slack is None:
+            gains[addable] = [self.decrease(unit) for unit in np.flatnonzero(addable).tolist()]
+            return gains
         found = self._previews(self._fit, addable, slack)
         gains[list(found)] = [self.value - preview.value for preview in found.values()]
         close = highest_scores(self.limits.per_price(gains), EXACT_OF_CLOSE)
@@ -226,37 +232,37 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         return gains
 
     def _previews(
-        self, fit: Fit, addable: np.ndarray, slack: float | None = SLACK, at_least: float = np.inf
+        self, fit: Fit, addable: np.ndarray, slack: float = SLACK, at_least: float = np.inf
     ) -> dict[int, Solution]:
         """Previews of a fit with each of the units that are likely to gain most per price.
 
         They are taken in the order of the estimates until ``slack`` times the next one is below the best gain, and
-        below ``at_least``; None: all.
+        below ``at_least``.
         """
         fits, per_price = self._cache.fits, self.limits.per_price
-        likely = self._likely_gains(fit, addable, None if slack is None else MOST_PREVIEWS)
+        likely = self._likely_gains(fit, addable)
         units, found = list(likely), dict[int, Solution]()
         best, at_once = 0.0, max(LEAST_PREVIEWS, PREVIEWED_NUMBERS // self.objective.design.n_rows)
         while len(found) < len(units):
             some = units[len(found) : len(found) + at_once]
-            if slack is not None and found and slack * likely[some[0]] < min(best, at_least):
+            if found and slack * likely[some[0]] < min(best, at_least):
                 break
             found.update(zip(some, fits.preview_additions(fit, some), strict=True))
             gains = np.array([fit.value - found[unit].value for unit in some])
             best = max(best, float(per_price(gains, some).max()))
         return found
 
-    def _likely_gains(self, fit: Fit, addable: np.ndarray, most: int | None) -> dict[int, float]:
+    def _likely_gains(self, fit: Fit, addable: np.ndarray) -> dict[int, float]:
         """Estimated gains per price of the units that are likely to gain most when all are refitted, highest first."""
         cache, limits = self._cache, self.limits
         quadratic = cache.quadratic(fit)
         gains = np.where(addable, limits.per_price(cache.calibration * quadratic.refit_gains), -np.inf)
-        units = highest_scores(gains, len(gains) if most is None else REFINED)
-        if most is not None and self.objective.units.single:
+        units = highest_scores(gains, REFINED)
+        if self.objective.units.single:
             refined = limits.per_price(cache.calibration[units] * quadratic.refined_gains(units), units)
-            order = np.argsort(-refined, kind="stable")[:most]
+            order = np.argsort(-refined, kind="stable")[:MOST_PREVIEWS]
             return {units[place]: float(refined[place]) for place in order}
-        return {unit: float(gains[unit]) for unit in units[:most]}
+        return {unit: float(gains[unit]) for unit in units[:MOST_PREVIEWS]}
 
     def _removal_estimates(self, units: Sequence[int]) -> np.ndarray:
         """What removing each of some chosen units costs to second order."""
@@ -268,7 +274,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
     def _gain_alone(self, unit: int) -> float:
         return self._cache.fits.gain_alone(self._fit, unit)
 
-    def _zero_costs(self, units: list[int], at_most: float) -> dict[int, float]:
+    def _zero_costs(self, units: list[int], at_most: float, slack: float) -> dict[int, float]:
         return {unit: self._zero_cost(unit) for unit in units}
 
     def _zero_cost(self, unit: int) -> float:

@@ -1,0 +1,79 @@
+"""The data of a fit, and what is still asked of them after it: replacements of features, other samples of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from pauca.results.path import Path
+from pauca.results.stability import Stability, count_choices, halves
+from pauca.search.driver import Budget, Goal
+from pauca.search.parallel import ParallelRuns
+from pauca.search.problem import LinearProblem, SearchRun
+
+
+@dataclass(frozen=True, eq=False)
+class FitData:
+    """What a fit was made from: references to the user's own arrays, never copies, and never in a file."""
+
+    problem: LinearProblem
+    """With the ridge of the fitted model."""
+    weights: np.ndarray
+    y: np.ndarray
+    searches: Mapping[float, SearchRun]
+    """The searches on all rows, by their ridges."""
+    search_ridge: float
+
+
+def find_alternatives(data: FitData, path: Path, size: int, count: int) -> list[dict[str, Any]]:
+    """For each feature of the model of ``size`` the best ``count`` others in its place, refitted."""
+    subset = data.problem.begin(data.weights).subset
+    model, null = path[size], path[0].objective
+    for unit in model.units.tolist():
+        if unit not in subset.support:
+            subset.add(unit)
+    found = subset.replacements(count) if subset.support else {}
+    order = model.units[np.argsort(-model.importance, kind="stable")]
+    return [
+        {
+            "feature": path.unit_name(int(unit)),
+            "replacement": path.unit_name(swap.into),
+            "objective": model.objective - swap.decrease,
+            "explained_lost": -swap.decrease / null if null > 0 else 0.0,
+        }
+        for unit in order
+        for swap in found.get(int(unit), [])
+    ]
+
+
+def measure_stability(
+    data: FitData,
+    path: Path,
+    size: int,
+    n_resamples: int,
+    random_state: int | None,
+    n_jobs: int | None,
+    *,
+    stratify: bool,
+) -> Stability:
+    """How often each feature is chosen when ``size`` of them are chosen on random halves of the rows."""
+    strata = data.y if stratify else np.zeros(len(data.weights))
+    resamples = halves(n_resamples, data.weights, strata, random_state)
+    supports: list[list[str]] = [[] for _ in resamples]
+    searched = replace(data.problem, ridge=data.search_ridge)
+
+    def job(number: int) -> Callable[[Budget], None]:
+        def work(budget: Budget) -> None:
+            history = searched.begin(resamples[number]).advance(Goal(max(1, size)), budget)
+            best = history.best[max(known for known in history.best if known <= size)]
+            supports[number] = [path.unit_name(unit) for unit in best.support]
+
+        return work
+
+    ParallelRuns(Budget(), effective_n_jobs(n_jobs)).run([job(number) for number in range(len(resamples))])
+    chosen = [path.unit_name(int(unit)) for unit in path[size].units]
+    return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")

@@ -1,0 +1,262 @@
+"""Choosing by squared error on a table in chunks: held-out losses from sums of folds, then from rows in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from pauca.design import ChunkedDesign, Chunks, Design
+from pauca.design.chunks.kernels import Sums
+from pauca.design.chunks.sums import PartSums
+from pauca.design.fold_grams import parts_of_folds
+from pauca.losses import Loss
+from pauca.model_selection.fold_losses import RowBlocks
+from pauca.model_selection.folds import Fold
+from pauca.model_selection.grids import RidgeGrid, SizeRange
+from pauca.model_selection.surface import FoldMeasure, Measure, ScoredFold, SurfaceSelection
+from pauca.results.choice import Choice, Rule, standard_errors
+from pauca.search.parallel import ParallelRuns
+from pauca.search.problem import LinearProblem
+from pauca.subsets.ridge_fits import Refitter, RidgeFits
+
+
+class FoldMoments:
+    """Squared losses of models on the rows that a fold holds out, from sums over them: all rows are one block."""
+
+    def __init__(self, sums: PartSums, parts: np.ndarray, intercept: float, number: int) -> None:
+        self._sums, self._parts, self._intercept = sums, parts, intercept
+        total, weight = sums.weight.sum(), sums.weight[parts].sum()
+        self._share = 1.0 / total
+        self.blocks = np.array([number])
+        self.weight = np.array([weight * self._share])
+
+    def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
+        """Sums of the losses of models, each of shape (R, 1)."""
+        return [self._sum(model) for model in models]
+
+    def _sum(self, model: RidgeFits) -> np.ndarray:
+        """``sum v (y - b - x w)^2 / 2``: with u = (-w, 1) and rows about a point it is quadratic in u."""
+        weight, first, second = (part[self._parts].sum(axis=0) for part in self._sums.sums(model.columns))
+        u = np.column_stack([-model.coef[:, 0], np.ones(len(model.intercept))])
+        # The target that the sums are of is y less its mean on all rows.
+        point = self._sums.point[model.columns]
+        constant = self._intercept - model.intercept[:, 0] - model.coef[:, 0] @ point
+        squares = np.einsum("ri,ij,rj->r", u, second, u) + constant * (2 * u @ first + constant * weight)
+        return 0.5 * self._share * np.maximum(squares, 0.0)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsMeasure(Measure):
+    """Models are compared by their squared loss on the rows of every fold, without reading them again."""
+
+    sums: PartSums
+    intercept: float
+    """The mean of y on all rows."""
+    held_out: np.ndarray
+    """Which parts every fold holds out, shape (folds, parts)."""
+
+    def of_fold(self, fold: Fold, number: int) -> FoldMeasure:
+        """What scores the models of one fold."""
+        return FoldMoments(self.sums, np.flatnonzero(self.held_out[number]), self.intercept, number)
+
+
+@dataclass(eq=False)
+class BlockWeights:
+    """The blocks of rows that a fold holds out, and their weights."""
+
+    blocks: np.ndarray
+    weight: np.ndarray
+
+
+class StreamedSelection(SurfaceSelection):
+    """The search for a size and two ridges in one pass over a table, and one more if rows are compared in pairs.
+
+    Sizes are compared by their mean losses until the best is well within them. Then all models are scored on the rows
+    of blocks at once, and the sizes compared again as they would have been in memory.
+    """
+
+    measure: MomentsMeasure
+    _by_rows: list[ScoredFold] | None = None
+    _searched = 0
+    """The size that the searches went to, or tried to."""
+
+    def choose(self, size_range: SizeRange, runs: ParallelRuns, design: Design) -> Choice:
+        """Compare more and more sizes until the chosen one is well within them."""
+        rule, first = self.rule, size_range
+        while True:
+            self.rule, self._by_rows = "best", None
+            by_means = super().choose(size_range, runs, design)
+            self.rule = rule
+            if not (standard_errors(rule) and by_means.scored):
+                return replace(by_means, rule=rule)
+            self._by_rows = self._scored_by_rows()
+            choice, wanted = self._choose_again(first, runs)
+            if wanted is None:
+                return choice
+            size_range = wanted
+
+    def _choose_again(self, size_range: SizeRange, runs: ParallelRuns) -> tuple[Choice, SizeRange | None]:
+        """The choice by rows from models that are there, and the range to search if they do not suffice."""
+        while True:
+            choice, leading = self.weigh(self.comparable(size_range))
+            reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
+            further = size_range.further(leading, min(reached, size_range.largest))
+            if further is None or runs.ended or self.stopped_early:
+                return self._complete(choice, size_range), None
+            if further.largest > self._searched:
+                return choice, further
+            size_range = further
+
+    def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
+        """Continue all runs to the largest size in the range."""
+        self._searched = size_range.largest
+        super().advance(size_range, design, runs)
+
+    def scored_folds(self) -> list[ScoredFold]:
+        """What the finished folds say of the models of every search."""
+        return super().scored_folds() if self._by_rows is None else self._by_rows
+
+    def _scored_by_rows(self) -> list[ScoredFold]:
+        """Losses of all models of the finished folds by blocks of rows, in one pass over their columns."""
+        numbers = self._finished()
+        models = [
+            [refit(sorted(support)) for refit, known in self._refits_of(number) for support in known]
+            for number in numbers
+        ]
+        X, blocks = self.problem.X, self.measure.blocks
+        fold_of_row = np.full(X.n_rows, -1, dtype=np.int16)
+        for place, number in enumerate(numbers):
+            fold_of_row[self.folds[number - 1].test] = place
+        losses, weight = losses_by_blocks(
+            X, self.problem.target.y[0], self.problem.measure, models, fold_of_row, blocks
+        )
+        found = []
+        for place, number in enumerate(numbers):
+            own = np.flatnonzero(weight[place])
+            sums = iter(losses[place])
+            tables = []
+            for run, known in zip(self._runs[number], self._known[number], strict=True):
+                tables.append(self._table(run, {support: next(sums)[:, own] for support in known}))
+            found.append(ScoredFold(BlockWeights(own, weight[place][own]), tables))
+        return found
+
+    def _refits_of(self, number: int) -> Iterator[tuple[Refitter, Mapping[frozenset[int], np.ndarray]]]:
+        """The models of every search of a fold: what fits them, and their supports."""
+        return zip(self._refitters[number], self._known[number], strict=True)
+
+
+def losses_by_blocks(
+    X: Chunks,
+    y: np.ndarray,
+    loss: Loss,
+    models: Sequence[Sequence[RidgeFits]],
+    fold_of_row: np.ndarray,
+    blocks: RowBlocks,
+) -> tuple[list[list[np.ndarray]], np.ndarray]:
+    """Sums of the losses of the models of every fold over every block of its rows, each of shape (R, blocks).
+
+    With them the weights of the blocks, shape (folds, blocks). Rows belong to one fold, or to none (-1).
+    """
+    columns = np.unique(np.concatenate([one.columns for fold in models for one in fold])).astype(np.intp)
+    packed = [_packed(fold, columns) for fold in models]
+    total: Sums | None = None
+    beside = (y, fold_of_row, blocks.block, blocks.share)
+    for _, part in X.map(_block_losses, loss, packed, blocks.count, beside=beside, features=columns):
+        if total is None:
+            total = part
+        else:
+            for one, other in zip(total, part, strict=True):
+                np.add(one, other, out=one)
+    assert total is not None
+    found = []
+    for fold, sums in zip(models, total[:-1], strict=True):
+        ends = np.cumsum([len(one.intercept) for one in fold])[:-1]
+        found.append(np.split(sums, ends))
+    return found, total[-1]
+
+
+def _packed(models: Sequence[RidgeFits], columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of all models on all columns, shape (q, M), and their intercepts, shape (M,)."""
+    coef = np.zeros((len(columns), sum(len(one.intercept) for one in models)))
+    start = 0
+    for one in models:
+        stop = start + len(one.intercept)
+        coef[np.searchsorted(columns, one.columns), start:stop] = one.coef[:, 0].T
+        start = stop
+    return coef, np.concatenate([one.intercept[:, 0] for one in models])
+
+
+# Losses of so many rows and models are held at a time (4 MB).
+LOSS_NUMBERS = 1 << 19
+
+
+def _block_losses(
+    chunk: np.ndarray,
+    y: np.ndarray,
+    fold_of_row: np.ndarray,
+    block: np.ndarray,
+    share: np.ndarray,
+    loss: Loss,
+    packed: Sequence[tuple[np.ndarray, np.ndarray]],
+    n_blocks: int,
+) -> Sums:
+    """Sums of the losses of a chunk's rows by blocks, (M, blocks) for every fold, and their weights."""
+    weight = np.zeros((len(packed), n_blocks))
+    sums = []
+    for fold, (coef, intercept) in enumerate(packed):
+        rows = np.flatnonzero(fold_of_row == fold)
+        weight[fold] = np.bincount(block[rows], weights=share[rows], minlength=n_blocks)
+        found = np.zeros((n_blocks, coef.shape[1]))
+        step = max(1, LOSS_NUMBERS // coef.shape[1])
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            scores = chunk[some].astype(np.float64, copy=False) @ coef + intercept
+            losses = loss.held_out(np.broadcast_to(y[some, None], scores.shape), scores)
+            # The matrix that adds up rows to blocks.
+            adding = sparse.csr_array((share[some], (block[some], np.arange(len(some)))), (n_blocks, len(some)))
+            found += adding @ losses
+        sums.append(np.ascontiguousarray(found.T))
+    return (*sums, weight)
+
+
+def selection_for(
+    design: Design,
+    problem: LinearProblem,
+    weights: np.ndarray,
+    folds: list[Fold],
+    tol: float,
+    grid: RidgeGrid,
+    measure: Measure,
+    rule: Rule,
+) -> SurfaceSelection:
+    """The search for a size and ridges: from sums of folds where the design has them, else from rows."""
+    if measure.scorer is None and isinstance(design, ChunkedDesign) and problem.closed_form:
+        held_out = _held_out_parts(design, folds)
+        if held_out is not None:
+            y = problem.target.y[0]
+            intercept = float(y[0] - design.sums.target[0])  # type: ignore[index]
+            by_moments = MomentsMeasure(
+                measure.problem, None, measure.y, measure.blocks, design.sums, intercept, held_out
+            )
+            return StreamedSelection(problem, weights, folds, tol, grid, by_moments, rule)
+    return SurfaceSelection(problem, weights, folds, tol, grid, measure, rule)
+
+
+def _held_out_parts(design: ChunkedDesign, folds: list[Fold]) -> np.ndarray | None:
+    """Which parts of the rows each fold holds out; None unless every row is held out by one fold at most."""
+    found = parts_of_folds(design.weights, [fold.weights for fold in folds])
+    if found is None or design.sums.n_parts != found[1].shape[1]:
+        return None
+    part, shares = found
+    held_out = shares == 0
+    if np.any(held_out[:, design.sums.weight > 0].sum(axis=0) > 1):  # rows without weight are in no fold
+        return None
+    counted = design.weights > 0
+    for fold, parts in zip(folds, held_out, strict=True):
+        expected = np.count_nonzero(counted & parts[part])
+        if np.count_nonzero(counted[fold.test] & parts[part[fold.test]]) != expected:
+            return None
+    return held_out

@@ -1,0 +1,123 @@
+"""Counts, amounts and rates: offsets, exposures, links and dispersion, judged by statsmodels."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from pauca import SparseRegressor, load
+from pauca.losses import Gamma, GammaInverseLink, NegativeBinomial, Poisson, Tweedie
+
+LOG = sm.families.links.Log()
+FAMILIES = {
+    "poisson": (Poisson(), sm.families.Poisson()),
+    "gamma": (Gamma(), sm.families.Gamma(LOG)),
+    "tweedie": (Tweedie(1.6), sm.families.Tweedie(link=LOG, var_power=1.6)),
+    "negative binomial": (NegativeBinomial(0.5), sm.families.NegativeBinomial(alpha=0.5)),
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 8))
+    exposure = rng.uniform(0.2, 5.0, 300)
+    mean = np.exp(0.5 + 0.6 * X[:, 3] - 0.4 * X[:, 5]) * exposure
+    return X, mean, exposure
+
+
+def drawn(name, mean):
+    rng = np.random.default_rng(1)
+    if name == "gamma":
+        return rng.gamma(2.0, mean / 2)
+    if name == "tweedie":
+        return np.where(rng.random(len(mean)) < 0.3, 0.0, rng.gamma(2.0, mean / 2))
+    return rng.negative_binomial(2.0, 2.0 / (2.0 + mean)).astype(float)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_coefficients_and_deviance_are_those_of_statsmodels(name, rows):
+    X, mean, exposure = rows
+    (loss, family), y = FAMILIES[name], drawn(name, mean)
+    weights = np.random.default_rng(2).integers(0, 4, len(y)).astype(float)
+    model = SparseRegressor(k=2, loss=loss).fit(X, y, weights, exposure=exposure)
+    assert model.support_.tolist() == [3, 5]
+    table = sm.add_constant(X[:, model.support_])
+    judge = sm.GLM(y, table, family=family, offset=np.log(exposure), freq_weights=weights).fit(tol=1e-13, maxiter=100)
+    np.testing.assert_allclose([model.intercept_, *model.coef_[model.support_]], judge.params, rtol=1e-6)
+    assert model.objective_ == pytest.approx(judge.deviance / 2 / weights.sum(), rel=1e-9)
+    assert model.path_.explained(2) == pytest.approx(1 - judge.deviance / judge.null_deviance, rel=1e-6)
+    np.testing.assert_allclose(model.predict(X, exposure=exposure), judge.fittedvalues, rtol=1e-6)
+    np.testing.assert_allclose(model.predict(X) * exposure, model.predict(X, offset=np.log(exposure)), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:The InversePower link")
+def test_the_inverse_link(rows, tmp_path):
+    X = rows[0]
+    y = np.random.default_rng(1).gamma(3.0, 1 / (3 * (1.5 + 0.4 * np.tanh(X[:, 2]) - 0.3 * np.tanh(X[:, 6]))))
+    model = SparseRegressor(k=2, loss=GammaInverseLink()).fit(X, y)
+    assert model.support_.tolist() == [2, 6]
+    family = sm.families.Gamma(sm.families.links.InversePower())
+    judge = sm.GLM(y, sm.add_constant(X[:, model.support_]), family=family).fit(tol=1e-13, maxiter=100)
+    np.testing.assert_allclose([model.intercept_, *model.coef_[model.support_]], judge.params, rtol=1e-6)
+    model.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(load(tmp_path / "model.json").predict(X), model.predict(X))
+    assert SparseRegressor(loss=GammaInverseLink()).fit(X, y).k_ >= 2
+    with pytest.raises(ValueError, match="intercept"):
+        SparseRegressor(k=2, loss=GammaInverseLink(), fit_intercept=False).fit(X, y)
+
+
+def test_the_dispersion_is_estimated_with_the_coefficients(rows):
+    X, mean, exposure = rows
+    y = drawn("negative binomial", mean)
+    model = SparseRegressor(k=2, loss="negative_binomial").fit(X, y, exposure=exposure)
+    table = sm.add_constant(X[:, model.support_])
+    judge = sm.NegativeBinomial(y, table, exposure=exposure).fit(disp=0, method="newton", tol=1e-12)
+    found = [model.intercept_, *model.coef_[model.support_], model.loss_.dispersion]
+    np.testing.assert_allclose(found, judge.params, rtol=1e-6)
+    chosen = SparseRegressor(loss="negative_binomial").fit(X, y, exposure=exposure)
+    assert {3, 5} <= set(chosen.support_.tolist())
+    assert 0.3 < chosen.loss_.dispersion < 0.7
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])
+def test_the_offset_of_a_residual_loss_is_taken_from_the_target(rows, loss):
+    X, mean, offset = rows
+    one = SparseRegressor(k=2, loss=loss).fit(X, mean, offset=offset)
+    two = SparseRegressor(k=2, loss=loss).fit(X, mean - offset)
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_allclose(one.predict(X, offset=offset), two.predict(X) + offset)
+    assert one.score(X, mean, offset=offset) > one.score(X, mean)
+
+
+def test_folds_take_offsets_along(rows):
+    """An exposure of Poisson's is a weight, and the count a rate: the same likelihood, so the same choice."""
+    X, mean, exposure = rows
+    y = np.random.default_rng(4).poisson(mean).astype(float)
+    one = SparseRegressor(k=range(5), loss="poisson", ridge=0.0).fit(X, y, exposure=exposure)
+    two = SparseRegressor(k=range(5), loss="poisson", ridge=0.0).fit(X, y / exposure, exposure)
+    np.testing.assert_allclose(one.path_.choice.mean, two.path_.choice.mean, rtol=1e-6)
+    np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-5, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"exposure": [1.0, 0.0]}, "positive in every row; the least is 0"),
+        ({"exposure": [1.0, -2.0]}, "the least is -2"),
+        ({"exposure": [1.0, np.nan]}, "NaN"),
+        ({"exposure": [1.0, 2.0], "offset": [1.0, 2.0]}, "either"),
+        ({"offset": [1.0]}, "one number for every row"),
+    ],
+)
+def test_invalid_offsets(how, words):
+    X, y = np.arange(4.0).reshape(2, 2), np.array([1.0, 2.0])
+    with pytest.raises(ValueError, match=words):
+        SparseRegressor(k=1, loss="poisson").fit(X, y, **how)
+
+
+def test_exposure_is_for_logarithmic_links_and_scorers_know_none():
+    X, y = np.arange(20.0).reshape(10, 2), np.arange(10.0)
+    with pytest.raises(ValueError, match="logarithm of the mean"):
+        SparseRegressor(k=1).fit(X, y, exposure=y + 1)
+    with pytest.raises(ValueError, match="'scoring' cannot be combined"):
+        SparseRegressor(loss="poisson", scoring="r2").fit(X, y, exposure=y + 1)

@@ -1,0 +1,64 @@
+"""Choosing k on a table in chunks: the model of the same fit in memory, from one pass, or two for the paired rule."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import KFold, ShuffleSplit
+
+from pauca import SparseRegressor
+from problems import ar_problem, in_chunks
+
+GROUPS = np.arange(600) // 7
+WEIGHTS = np.arange(600) % 3
+
+CHOICES = [
+    ({}, {}, 2),
+    ({"selection_rule": "best"}, {}, 1),
+    ({"selection_rule": "1se", "method": "forward"}, {"sample_weight": WEIGHTS}, 2),
+    ({"cv": KFold(4), "fit_intercept": False}, {}, 2),
+    ({"k": range(1, 9)}, {"groups": GROUPS}, 2),
+    ({"k": 5, "ridge": "auto", "standardize": False}, {}, 2),
+]
+
+
+def same_choice(model, plain):
+    np.testing.assert_array_equal(model.support_, plain.support_)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-8, atol=1e-12)
+    assert (model.ridge_, model.search_ridge_) == pytest.approx((plain.ridge_, plain.search_ridge_))
+    np.testing.assert_allclose(model.path_.choice.mean, plain.path_.choice.mean, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("settings", "beside", "passes"), CHOICES)
+def test_the_choice_is_that_of_memory_and_takes_few_passes(settings, beside, passes):
+    X, y = ar_problem(600, 40, 8, snr=2.0)
+    chunks = in_chunks(X, rows=100)
+    model, plain = SparseRegressor(**settings).fit(chunks, y, **beside), SparseRegressor(**settings).fit(X, y, **beside)
+    same_choice(model, plain)
+    if settings.get("selection_rule") != "best":  # whose errors are those of few folds, not of rows
+        np.testing.assert_allclose(model.path_.choice.standard_error, plain.path_.choice.standard_error, rtol=1e-9)
+        assert model.path_.choice.message == plain.path_.choice.message
+    assert chunks.passes == passes
+
+
+@pytest.mark.parametrize("settings", [{"cv": ShuffleSplit(3, random_state=0)}, {"scoring": "r2"}, {"criterion": "bic"}])
+def test_folds_that_overlap_and_scorers_read_rows(settings):
+    X, y = ar_problem(300, 15, 4, snr=2.0)
+    same_choice(SparseRegressor(**settings).fit(in_chunks(X), y), SparseRegressor(**settings).fit(X, y))
+
+
+def test_wide_tables_choose_the_same(monkeypatch):
+    monkeypatch.setattr("pauca.design.chunks.sums.WHOLE_UP_TO", 10)
+    X, y = ar_problem(600, 60, 5, snr=3.0, rho=0.5)
+    chunks = in_chunks(X, rows=200)
+    same_choice(SparseRegressor(method="forward").fit(chunks, y), SparseRegressor(method="forward").fit(X, y))
+    assert chunks.passes <= 6
+
+
+def test_questions_to_the_fitted_model():
+    X, y = load_diabetes(return_X_y=True)
+    model, plain = SparseRegressor().fit(in_chunks(X, 50), y), SparseRegressor().fit(X, y)
+    for one, other in zip(model.alternatives(2), plain.alternatives(2), strict=True):
+        assert (one["feature"], one["replacement"]) == (other["feature"], other["replacement"])
+    assert model.stability(6).frequency == plain.stability(6).frequency
+    size = plain.k_ + 1
+    np.testing.assert_allclose(model.at(size, ridge="best").coef_, plain.at(size, ridge="best").coef_, rtol=1e-7)
