@@ -117,6 +117,10 @@ class Loss(ABC):
         """The loss by which models are scored on rows held out."""
         return self.value(y, a)
 
+    def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray | None:
+        """The loss by which rows held out would be scored if their labels were others; None where y is no label."""
+        return self.held_out(-y, a) if self.classifies else None
+
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         """``-2 log L`` up to a constant, from the mean losses of all outputs; for losses that are a likelihood."""
         raise ValueError(

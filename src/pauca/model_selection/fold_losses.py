@@ -41,12 +41,18 @@ class RowBlocks:
 
 
 class FoldLosses:
-    """Losses of models on the rows that one fold holds out."""
+    """Losses of models on the rows that one fold holds out.
+
+    Of classes they are those of one row more, with a wrong label: every row counts with its label, and one n-th of it
+    with the others. Few rows held out may all be predicted well by chance, and then the model that is surest of itself
+    would be the best; with many rows it makes no difference (docs/choosing_k.md).
+    """
 
     def __init__(self, problem: Scorable, fold: Fold, blocks: RowBlocks) -> None:
         self._problem = problem
         self._rows = fold.test
         self._share = blocks.share[fold.test]
+        self._n_rows = int(np.count_nonzero(blocks.share))
         self.blocks, self._position = np.unique(blocks.block[fold.test], return_inverse=True)
         self.weight = np.bincount(self._position, weights=self._share)
 
@@ -77,7 +83,10 @@ class FoldLosses:
         found = np.empty((len(model.intercept), len(rows)))
         with np.errstate(over="ignore", invalid="ignore"):
             for position, (coef, intercept) in enumerate(zip(model.coef, model.intercept, strict=True)):
-                losses = measure.held_out(y, intercept[:, None] + coef @ block.T)
+                scores = intercept[:, None] + coef @ block.T
+                losses, mislabelled = measure.held_out(y, scores), measure.mislabelled(y, scores)
+                if mislabelled is not None:
+                    losses += mislabelled / self._n_rows
                 found[position] = losses.sum(axis=0) if losses.ndim == 2 else losses
         return found
 
