@@ -159,11 +159,11 @@ def test_the_search_goes_on_while_more_is_better():
 
 def test_how_far_to_look():
     sizes = SizeRange.open(1000)
-    assert sizes.largest == 10
-    assert sizes.further(best=7, reached=10) is None
-    assert sizes.further(best=8, reached=10).largest == 20
-    assert sizes.further(best=8, reached=10).further(best=19, reached=20).largest == 30
-    assert sizes.further(best=8, reached=9) is None
+    assert sizes.largest == 20
+    assert sizes.further(best=14, reached=20) is None
+    assert sizes.further(best=15, reached=20).largest == 30
+    assert sizes.further(best=15, reached=20).further(best=29, reached=30).largest == 45
+    assert sizes.further(best=15, reached=19) is None
     assert SizeRange.open(4).further(best=4, reached=4) is None
     assert SizeRange.given((1, 5)).further(best=5, reached=5) is None
 

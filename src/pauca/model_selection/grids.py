@@ -19,7 +19,11 @@ LEAST_GROWTH = 10
 BEST_WITHIN = 0.7
 MOST_SIZES = 200
 
-# Nor this share of the rows: with as many features as rows every model fits, and folds tell little.
+# Beyond this many sizes only every second is compared, beyond twice as many every third, and so on: neighbours differ
+# less and less, and cost more and more.
+EVERY_SIZE_TO = 40
+
+# Sizes do not exceed this share of the rows either: with as many features as rows every model fits, and folds tell little.
 MOST_PER_ROW = 0.5
 
 
@@ -61,12 +65,16 @@ class SizeRange:
 
     def compared_up_to(self, reached: int) -> list[int]:
         """The sizes to compare, as far as a path that has reached some size can tell."""
-        sizes = range(self.largest + 1) if self.sizes is None else self.sizes
+        sizes = filter(self.compared, range(self.largest + 1)) if self.sizes is None else self.sizes
         return sorted({min(size, reached) for size in sizes})
 
     def compared(self, size: int) -> bool:
         """Whether a size is among those to compare."""
-        return size <= self.largest and (self.sizes is None or size in self.sizes)
+        if size > self.largest:
+            return False
+        if self.sizes is None:
+            return size == self.largest or size % (1 + max(0, size - 1) // EVERY_SIZE_TO) == 0
+        return size in self.sizes
 
 
 AUTO = "auto"

@@ -72,6 +72,10 @@ CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
 # The share of a time limit that forward selection may take, before the search that was asked for.
 FORWARD_SHARE = 0.5
 
+# Instead of exchange where swaps take refits: it is several times as fast, and on rows held out the models of exchange
+# are no better (docs/choosing_k.md). The path on all rows is then found by the method that was asked for.
+QUICK_SEARCH = Forward(shortlist=1.3)
+
 Table = dict[int, np.ndarray]
 """Sums over blocks by size, each of shape (R, blocks of the fold); there is always a size 0."""
 
@@ -105,8 +109,9 @@ class Comparison:
         self.constant = HeldOutLosses(total[0, 0, 0], weight)
         """The model without features."""
         with np.errstate(over="ignore", invalid="ignore"):
-            means = [part.sum(axis=-1) / fold.measure.weight.sum() for fold, part in zip(folds, parts, strict=True)]
-        self._by_fold = means
+            self._by_fold = [
+                HeldOutLosses(part, fold.measure.weight).observed for fold, part in zip(folds, parts, strict=True)
+            ]
 
     def bar(self, place: tuple[int, int, int]) -> None:
         """Leave out a candidate, which has no model on all rows."""
@@ -116,13 +121,13 @@ class Comparison:
     def scores(self, scoring: str) -> tuple[np.ndarray, np.ndarray]:
         """Mean scores of all candidates, higher being better, and their standard errors."""
         if scoring != EXPLAINED:
-            return -self.losses.mean, self.losses.error(np.zeros(len(self.losses.weight)))
-        null = float(self.constant.mean)
+            return -self.losses.observed, self.losses.error(np.zeros(len(self.losses.weight)))
+        null = float(self.constant.observed)
         if not null > 0:
-            return np.zeros(self.losses.mean.shape), np.zeros(self.losses.mean.shape)
+            return np.zeros(self.losses.observed.shape), np.zeros(self.losses.observed.shape)
         lowest = -np.finfo(float).max / 2
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = (null - self.losses.mean) / null
+            mean = (null - self.losses.observed) / null
             error = self.losses.error(self.constant.sums) / null
         # Nothing is explained by a model that is the constant itself, whatever rounding says.
         return np.where(np.isfinite(mean), np.where(error > 0, mean, np.where(mean > 1e-12, mean, 0.0)), lowest), error
@@ -132,7 +137,7 @@ class Comparison:
         losses = np.stack([part[search, ridge, 1:] for part in self._by_fold])
         if scoring != EXPLAINED:
             return -losses
-        null = float(self.constant.mean)
+        null = float(self.constant.observed)
         if not null > 0:
             return np.zeros(losses.shape)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -143,7 +148,7 @@ class Comparison:
         """The choice as a user sees it; ``grid`` has the ridges, where there were several."""
         search, ridge, size = found.place
         mean, error = self.scores(scoring)
-        surface, null = None, float(self.constant.mean) if scoring == EXPLAINED and self.constant.mean > 0 else 1.0
+        surface, null = None, float(self.constant.observed) if scoring == EXPLAINED and self.constant.observed > 0 else 1.0
         if grid is not None:
             surface = Surface(
                 np.array(grid.search),
@@ -387,13 +392,9 @@ class SurfaceSelection(Selection):
 
 
 def compared_by(run: SearchRun) -> SearchRun:
-    """The run whose models are compared: forward selection instead of exchange, unless that costs little.
-
-    Where every swap takes refits, exchange costs several times as much, and on rows held out its models are no better:
-    docs/choosing_k.md.
-    """
+    """The run whose models are compared: by a quick search instead of exchange, unless that costs little."""
     if isinstance(run.method, Exchange) and not run.subset.closed_form:
-        return SearchRun(Forward(), run.design, run.subset)
+        return SearchRun(QUICK_SEARCH, run.design, run.subset)
     return run
 
 

@@ -16,6 +16,9 @@ MOST_HALVINGS = 30
 # new Hessian costs as much as several with an old one.
 WORTH_KEEPING = 0.1
 
+# The last step with an old Hessian promises no more than this share of what a new one may, which leaves far less.
+LEFT_BY_OLD = 1e-3
+
 # Keeps Hessians of dependent columns invertible.
 DAMPING = 1e-12
 
@@ -56,7 +59,8 @@ def minimise_at_ridges(
             if inverse is not None:
                 step = -(inverse @ gradient[:, :, None])[:, :, 0]
                 promised = -0.5 * np.einsum("rq,rq->r", gradient, step)
-            if inverse is None or not np.all(promised <= WORTH_KEEPING * before):
+            fresh = inverse is None or not np.all(promised <= WORTH_KEEPING * before)
+            if fresh:
                 try:
                     inverse = np.linalg.inv(problem.hessians(slopes, penalty[open_]))
                 except np.linalg.LinAlgError:
@@ -69,7 +73,7 @@ def minimise_at_ridges(
             if moved is None:
                 return None
             coef[open_], scores[open_], value[open_] = moved
-            left = promised > within * value[open_]
+            left = promised > (within if fresh else LEFT_BY_OLD * within) * value[open_]
             if not left.any():
                 return coef
             open_, inverse, before = open_[left], inverse[left], promised[left]

@@ -89,11 +89,13 @@ class _NewtonAtOnce:
         self._objectives = self._one_by_one.objectives
         self._last = np.tile(fits.null.coef, (len(ridges), 1))
         self._before: list[int] = []
+        self._rows = fits.objective.rows
 
     def __call__(self, units: Sequence[int]) -> RidgeFits:
         objective, pool = self._fits.objective, self._fits.pool
         units = sorted(units)
-        rows = pool.split(objective.rows, units)
+        grown = set(self._before) <= set(units)
+        rows = pool.split(self._rows if grown else objective.rows, set(units) - set(self._before) if grown else units)
         features = objective.units.of(units)
         penalty = np.array([one.full_penalty(features) for one in self._objectives])
         found = minimise_at_ridges(
@@ -107,7 +109,7 @@ class _NewtonAtOnce:
         )
         if found is None:
             return self._one_by_one(units)
-        self._last, self._before = found, units
+        self._last, self._before, self._rows = found, units, rows
         return in_user_units(objective, features, found[:, None, :])
 
     def _start(self, units: list[int]) -> np.ndarray:
