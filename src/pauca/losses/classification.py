@@ -67,6 +67,9 @@ class LogLoss(Loss):
     def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return np.minimum(self.value(y, a), -np.log(LEAST_PROBABILITY))
 
+    def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return self.held_out(-y, a)
+
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))
 
@@ -103,6 +106,9 @@ class SquaredHinge(Loss):
 
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
         return float(weights @ y)
+
+    def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return self.held_out(-y, a)
 
 
 class Multinomial(Loss):

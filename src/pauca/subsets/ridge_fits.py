@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pauca.model import Snapshot
-from pauca.objectives import LeastSquares, Rows, SmoothObjective, WarmStart, warm_start_near
+from pauca.objectives import LeastSquares, SmoothObjective, WarmStart, warm_start_near
 from pauca.objectives.least_squares import GramRows, ridge_penalty
 from pauca.solvers.newton import Accuracy, Minimum
 from pauca.solvers.newton_batch import minimise_at_ridges
@@ -49,8 +49,9 @@ def refitter(subset: Subset, ridges: Sequence[float], *, standardize: bool) -> R
         return _ClosedForm(subset.objective, subset.gram, ridges, standardize)
     assert isinstance(subset, SmoothSubset)
     objective = subset.objective
-    if objective.n_outputs == 1 and objective.user_bounds is None and not objective.smooth.flat:
-        return _NewtonAtOnce(subset.fits, ridges)
+    simple = objective.n_outputs == 1 and objective.user_bounds is None
+    if simple and not (objective.smooth.flat or objective.smooth.coupled):
+        return _NewtonAtOnce(subset.cache.fits, ridges)
     return _NewtonSteps(objective, ridges)
 
 
@@ -129,7 +130,7 @@ class _NewtonSteps:
 
     def __init__(self, objective: SmoothObjective, ridges: Sequence[float]) -> None:
         self.objectives = [replace(objective, ridge=float(ridge)) for ridge in ridges]
-        self._rows = Rows.unmerged(objective.y, objective.design.weights)
+        self._rows = objective.unmerged_rows
         self._last: list[Minimum] = []
         self._before = np.zeros(0, dtype=np.intp)
 
