@@ -23,7 +23,8 @@ MOST_SIZES = 200
 # less and less, and cost more and more.
 EVERY_SIZE_TO = 40
 
-# Sizes do not exceed this share of the rows either: with as many features as rows every model fits, and folds tell little.
+# Sizes do not exceed this share of the rows either: with as many features as rows every model fits, and folds tell
+# little.
 MOST_PER_ROW = 0.5
 
 

@@ -149,7 +149,10 @@ class Comparison:
         """The choice as a user sees it; ``grid`` has the ridges, where there were several."""
         search, ridge, size = found.place
         mean, error = self.scores(scoring)
-        surface, null = None, float(self.constant.observed) if scoring == EXPLAINED and self.constant.observed > 0 else 1.0
+        surface, null = (
+            None,
+            float(self.constant.observed) if scoring == EXPLAINED and self.constant.observed > 0 else 1.0,
+        )
         if grid is not None:
             surface = Surface(
                 np.array(grid.search),

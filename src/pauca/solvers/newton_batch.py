@@ -51,33 +51,61 @@ def minimise_at_ridges(
     coef = start.copy()
     scores = coef @ columns
     value = problem.values(coef, scores, penalty)
-    open_, inverse, before = np.arange(len(coef)), None, None
+    directions = _Directions(problem)
+    open_ = np.arange(len(coef))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(MOST_STEPS):
-            slopes = problem.slopes(scores[open_])
-            gradient = problem.gradients(slopes, coef[open_], penalty[open_])
-            if inverse is not None:
-                step = -(inverse @ gradient[:, :, None])[:, :, 0]
-                promised = -0.5 * np.einsum("rq,rq->r", gradient, step)
-            fresh = inverse is None or not np.all(promised <= WORTH_KEEPING * before)
-            if fresh:
-                try:
-                    inverse = np.linalg.inv(problem.hessians(slopes, penalty[open_]))
-                except np.linalg.LinAlgError:
-                    return None
-                step = -(inverse @ gradient[:, :, None])[:, :, 0]
-                promised = -0.5 * np.einsum("rq,rq->r", gradient, step)
-            if not np.isfinite(promised).all():
-                return None
-            moved = problem.search(coef[open_], scores[open_], value[open_], penalty[open_], step)
+            here = (coef[open_], scores[open_], value[open_], penalty[open_])
+            step, promised, enough = directions.next(*here, within)
+            moved = problem.search(*here, step) if np.isfinite(promised).all() else None
             if moved is None:
                 return None
             coef[open_], scores[open_], value[open_] = moved
-            left = promised > (within if fresh else LEFT_BY_OLD * within) * value[open_]
+            left = promised > enough * value[open_]
             if not left.any():
                 return coef
-            open_, inverse, before = open_[left], inverse[left], promised[left]
+            open_ = open_[left]
+            directions.keep(left)
     return None
+
+
+class _Directions:
+    """Newton steps of several rows, with Hessians that are kept as long as they lead on."""
+
+    def __init__(self, problem: _Batch) -> None:
+        self._problem = problem
+        self._inverse = np.zeros((0, 0, 0))
+        self._promised = np.zeros(0)
+
+    def next(
+        self, coef: np.ndarray, scores: np.ndarray, value: np.ndarray, penalty: np.ndarray, within: float
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """The steps, what they promise, and the share of the value that the last one may promise.
+
+        What is promised is not a number where there is no step.
+        """
+        problem, enough = self._problem, LEFT_BY_OLD * within
+        slopes = problem.slopes(scores)
+        gradient = problem.gradients(slopes, coef, penalty)
+        step, promised = self._along(gradient)
+        if not (len(promised) and np.all(promised <= WORTH_KEEPING * self._promised)):
+            try:
+                self._inverse = np.linalg.inv(problem.hessians(slopes, penalty))
+            except np.linalg.LinAlgError:
+                return gradient, np.full(len(coef), np.nan), enough
+            (step, promised), enough = self._along(gradient), within
+        self._promised = promised
+        return step, promised, enough
+
+    def _along(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if not len(self._inverse):
+            return gradient, np.zeros(0)
+        step = -(self._inverse @ gradient[:, :, None])[:, :, 0]
+        return step, -0.5 * np.einsum("rq,rq->r", gradient, step)
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Go on with some of the rows."""
+        self._inverse, self._promised = self._inverse[rows], self._promised[rows]
 
 
 class _Batch:
