@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[imp
 from benchmarks.ball import ball
 from benchmarks.choosing import choosing
 from benchmarks.digits import digits
+from benchmarks.exact_rivals import proof_rivals
 from benchmarks.graphs import graphs
 from benchmarks.imports import import_time
 from benchmarks.logistic import correlated_logistic, logistic
@@ -44,6 +45,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "correlated": correlated,
     "optimum": optimum,
     "proofs": proofs,
+    "proof-rivals": proof_rivals,
     "logistic": logistic,
     "correlated-logistic": correlated_logistic,
     "synthetic": synthetic,

@@ -56,8 +56,11 @@ def weights_are_repetitions(estimator):
     ],
 )
 def test_scikit_learn_checks(estimator, check):
-    if "sample_weight_equivalence" in str(check) and not weights_are_repetitions(estimator):
-        pytest.skip("Standard errors are over rows: a row of weight two is one row.")
+    if "sample_weight_equivalence" in str(check):
+        if not weights_are_repetitions(estimator):
+            pytest.skip("Standard errors are over rows: a row of weight two is one row.")
+        if estimator.loss == "hinge" and not estimator.ridge:
+            estimator = clone(estimator).set_params(ridge=1e-6)  # classes that can be separated have many best models
     check(estimator)
 
 
