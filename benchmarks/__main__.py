@@ -28,6 +28,7 @@ from benchmarks.real import real
 from benchmarks.report import Figure, table, verdict
 from benchmarks.results import compare, keep
 from benchmarks.sampling import sampling
+from benchmarks.scale import scale
 from benchmarks.sensors import sensors
 from benchmarks.sequences import crf
 from benchmarks.speed import large_sparse, small, tall, wide
@@ -59,6 +60,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "sampling": sampling,
     "crf": crf,
     "memory": memory,
+    "scale": scale,
     "import": import_time,
 }
 ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
