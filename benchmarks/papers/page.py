@@ -17,14 +17,14 @@ from PIL import Image
 
 INCHES = (3.4, 2.7)
 DOTS_PER_INCH = 100
-PALETTE = 64
+PALETTE = 128
 """Colours of a picture: so few keep it small."""
 
 DEFAULT = "pauca's default"
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#7f7f7f", "#bcbd22", "#17becf")
 # Contenders of one paper keep their colours from figure to figure; others take those that are left, in order.
 COLOUR_OF = dict(zip(("FoBa-obj", "Forward-obj", "FoBa-gdt", "Forward-gdt"), COLOURS, strict=False))
-WIDEST, NARROWEST = 2.4, 1.0
+WIDEST, NARROWEST = 3.2, 1.0
 """Later curves are narrower and lie on the ones before, so that curves that coincide can be told."""
 
 
@@ -119,7 +119,7 @@ def _styles(panels: list[Panel]) -> dict[str, tuple[str, float]]:
     left = iter([colour for colour in COLOURS if colour not in {COLOUR_OF.get(name) for name in names}])
     widths = np.linspace(WIDEST, NARROWEST, len(names)).tolist()
     styles = {name: (COLOUR_OF.get(name) or next(left), width) for name, width in zip(names, widths, strict=True)}
-    return {DEFAULT: ("black", 1.3 * WIDEST)} | styles
+    return {DEFAULT: ("black", 1.2 * WIDEST)} | styles
 
 
 def _draw_panel(axes: Any, panel: Panel, styles: dict[str, tuple[str, float]]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _draw_panel(axes: Any, panel: Panel, styles: dict[str, tuple[str, float]]) -
             x, y = panel.curves[name]
             style = "--" if name in panel.dashed else "-"
             marker = "" if len(x) > 20 or name in panel.dashed else "o"
-            (handles[name],) = axes.plot(x, y, style, color=colour, lw=width, marker=marker, ms=2 + width)
+            (handles[name],) = axes.plot(x, y, style, color=colour, lw=width, marker=marker, ms=1.5 + width)
     axes.set_title(panel.title, fontsize=9)
     axes.set_xlabel(panel.x, fontsize=8)
     axes.set_ylabel(panel.y, fontsize=8)
