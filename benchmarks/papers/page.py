@@ -24,7 +24,7 @@ DEFAULT = "pauca's default"
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#7f7f7f", "#bcbd22", "#17becf")
 # Contenders of one paper keep their colours from figure to figure; others take those that are left, in order.
 COLOUR_OF = dict(zip(("FoBa-obj", "Forward-obj", "FoBa-gdt", "Forward-gdt"), COLOURS, strict=False))
-WIDEST, NARROWEST = 3.2, 1.0
+WIDEST, NARROWEST = 2.2, 1.2
 """Later curves are narrower and lie on the ones before, so that curves that coincide can be told."""
 
 
@@ -119,7 +119,7 @@ def _styles(panels: list[Panel]) -> dict[str, tuple[str, float]]:
     left = iter([colour for colour in COLOURS if colour not in {COLOUR_OF.get(name) for name in names}])
     widths = np.linspace(WIDEST, NARROWEST, len(names)).tolist()
     styles = {name: (COLOUR_OF.get(name) or next(left), width) for name, width in zip(names, widths, strict=True)}
-    return {DEFAULT: ("black", 1.2 * WIDEST)} | styles
+    return {DEFAULT: ("black", 1.3 * WIDEST)} | styles
 
 
 def _draw_panel(axes: Any, panel: Panel, styles: dict[str, tuple[str, float]]) -> dict[str, Any]:
