@@ -22,7 +22,7 @@ LAYERS = (
     ("model_selection", "export"),
     ("report",),
     ("estimators",),
-    ("l1", "graphical", "sparsification", "custom"),
+    ("l1", "graphical", "sparsification", "custom", "survival"),
     ("crf", "sgd"),
     ("loading",),
     ("cli",),
@@ -31,10 +31,10 @@ LAYERS = (
 ROOMS = [room for layer in LAYERS for room in layer]
 
 LIBRARIES = {"numpy", "scipy"}
-FACES = {"estimators", "model_selection", "l1", "graphical", "sparsification", "crf", "sgd"}
+FACES = {"estimators", "model_selection", "l1", "graphical", "sparsification", "survival", "crf", "sgd"}
 """Rooms that speak scikit-learn."""
 OPTIONAL = {
-    "design": {"polars", "zarr", "dask", "distributed"},
+    "design": {"polars", "zarr", "dask", "distributed", "pandas"},
     "results": {"matplotlib", "pandas"},
     "report": {"plotly"},
     "export": {"onnx", "skl2onnx"},
@@ -43,6 +43,7 @@ OPTIONAL = {
     "relaxations": {"numba"},
     "crf": {"numba"},
     "cli": {"polars", "sklearn"},
+    "survival": {"matplotlib"},
 }
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pauca.search.history import Stop
     from pauca.sgd import StreamClassifier, StreamRegressor
     from pauca.sparsification import Sparsified, sparsify
+    from pauca.survival import SparseCox
     from pauca.warnings import PaucaWarning
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "PaucaWarning",
     "Progress",
     "SparseClassifier",
+    "SparseCox",
     "SparsePrecision",
     "SparseRegressor",
     "SparseTagger",
@@ -62,6 +64,7 @@ _HOMES = {
     "PaucaWarning": "warnings",
     "Progress": "search.driver",
     "SparseClassifier": "estimators",
+    "SparseCox": "survival",
     "SparsePrecision": "graphical",
     "SparseRegressor": "estimators",
     "SparseTagger": "crf",
@@ -78,7 +81,7 @@ _HOMES = {
 _PACKAGES = (
     *("constraints", "crf", "custom", "design", "estimators", "export", "graphical", "l1", "losses", "methods"),
     *("model_selection", "objectives", "projections", "results", "search", "sgd", "solvers", "sparsification"),
-    *("subsets", "theory", "warnings"),
+    *("subsets", "survival", "theory", "warnings"),
 )
 
 

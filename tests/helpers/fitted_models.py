@@ -10,6 +10,7 @@ from pauca import (
     L1Classifier,
     L1Regressor,
     SparseClassifier,
+    SparseCox,
     SparseRegressor,
     StreamClassifier,
     StreamRegressor,
@@ -32,6 +33,10 @@ def _thirds(score):
     return np.digitize(score, [-0.8, 0.8])
 
 
+def _survival(score):
+    return np.array([(value > -1.5, np.exp(-value)) for value in score], dtype=[("event", bool), ("time", float)])
+
+
 def _words(codes):
     return np.array(["low", "it's high", "höher"])[codes]
 
@@ -48,6 +53,7 @@ MAKERS = {
     "negative binomial": lambda X, s: SparseRegressor(k=2, loss="negative_binomial").fit(
         X, np.floor(np.exp(s)), exposure=np.exp(X.iloc[:, 0] / 9)
     ),
+    "cox": lambda X, s: SparseCox(k=2).fit(X, _survival(s)),
     "outputs": lambda X, s: SparseRegressor(k=3).fit(X, pd.DataFrame({"u": s, 'v "2"': -X.iloc[:, 0] + s})),
     "one column": lambda X, s: SparseRegressor(k=3).fit(X, s[:, None]),
     "poisson outputs": lambda X, s: SparseRegressor(k=2, loss="poisson").fit(X, np.floor(np.exp(np.c_[s, -s]))),

@@ -2,10 +2,12 @@
 
 import itertools
 
+import dask.array as dask_array
 import numpy as np
 from scipy import sparse
 
 from pauca.design.chunks.base import CHUNK_SHARE
+from pauca.design.chunks.cluster import DaskChunks
 from pauca.design.chunks.sources import ArrayChunks
 
 
@@ -55,6 +57,7 @@ DESIGNS = {
     "csr-float32": lambda X: sparse.csr_array(X.astype(np.float32)),
     "chunks": in_chunks,
     "chunks-float32": lambda X: in_chunks(X.astype(np.float32)),
+    "dask": lambda X: DaskChunks.of(dask_array.from_array(X, chunks=(17, 5))),
 }
 
 METHODS = ["forward", "backward", "foba", "exchange"]

@@ -88,7 +88,7 @@ def newton_decrement(kind, smooth, model, X, y, *, weights, ridge, center):
 
 @pytest.mark.parametrize(
     ("ridge", "center", "weighted", "form"),
-    [(*setting, form) for setting, form in zip(SETTINGS, ("C", "csr", "float32-F", "csc"), strict=True)],
+    [(*setting, form) for setting, form in zip(SETTINGS, ("chunks", "csr", "float32-F", "csc"), strict=True)],
 )
 @pytest.mark.parametrize("name", [*LOSSES, *OWN])
 def test_the_gradient_vanishes_on_the_support_and_the_objective_is_as_defined(name, ridge, center, weighted, form):

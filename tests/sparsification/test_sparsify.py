@@ -481,7 +481,7 @@ def test_every_form_of_X_gives_the_same(truncation, form):
     ]
     for name in names:
         np.testing.assert_allclose(getattr(found, name), getattr(plain, name), rtol=1e-9)
-    np.testing.assert_allclose(found.predict(given), plain.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(np.asarray(found.predict(given)), plain.predict(X), rtol=1e-9)
     same = given != before if isinstance(given, np.ndarray | sparse.sparray | sparse.spmatrix) else np.zeros(0)
     assert same.nnz == 0 if sparse.issparse(given) else not same.any()
 

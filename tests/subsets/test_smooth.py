@@ -194,7 +194,7 @@ def test_other_targets_of_the_same_signs_start_afresh():
     assert model.fit(X, other).path_.moves == expected.path_.moves
 
 
-@pytest.mark.parametrize("form", ["float32-F", "csr"])
+@pytest.mark.parametrize("form", ["float32-F", "csr", "chunks"])
 @pytest.mark.parametrize("method", ["foba", "exchange"])
 @pytest.mark.parametrize("name", ["log_loss", "multinomial", "poisson", "squared, 2 outputs"])
 def test_the_form_of_the_data_does_not_matter(name, method, form):

@@ -14,9 +14,20 @@ from pauca.design.chunks.design import unless_uniform
 from pauca.design.chunks.sums import PartSums
 from pauca.design.dense import DenseDesign
 from pauca.design.fold_grams import NARROW, RowParts, parts_of_folds
+from pauca.design.gathered import GatheredColumns, GatheredDesign
 from pauca.design.sparse import SparseDesign
 
-__all__ = ["ChunkedDesign", "Chunks", "DenseDesign", "Design", "SparseDesign", "designs_of_folds", "make_design"]
+__all__ = [
+    "ChunkedDesign",
+    "Chunks",
+    "DenseDesign",
+    "Design",
+    "GatheredColumns",
+    "GatheredDesign",
+    "SparseDesign",
+    "designs_of_folds",
+    "make_design",
+]
 
 
 def make_design(
@@ -35,6 +46,8 @@ def make_design(
     """
     if isinstance(X, Chunks):
         return _chunked_design(X, weights, center, target, folds)
+    if isinstance(X, GatheredColumns):
+        return GatheredDesign(X, weights, center=center)
     if issparse(X):
         return SparseDesign(X, weights, center=center)
     return DenseDesign(X, weights, center=center, target=target)

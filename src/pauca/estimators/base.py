@@ -17,20 +17,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
-from pauca.design import Design
+from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
-from pauca.estimators.fit_warnings import fit_warnings
+from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.settings import SearchSettings
-from pauca.estimators.validation import check_moments
+from pauca.estimators.validation import check_moments, in_memory
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.losses.offset import without_offset
 from pauca.methods.exact import Exact
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.gathering import Gathering
 from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, choose_size
@@ -42,7 +43,7 @@ from pauca.results.stability import Stability
 from pauca.search.driver import Goal
 from pauca.search.history import Move, Stop
 from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun, Target, design_for
+from pauca.search.problem import LinearProblem, SearchRun, Target, design_for, has_closed_form
 from pauca.warnings import PaucaWarning
 
 
@@ -80,6 +81,8 @@ class SearchResult:
     search_ridge: float
     searches: Mapping[float, SearchRun]
     """The searches on all rows, by their ridges."""
+    runs: Sequence[SearchRun]
+    """All searches, also those of folds."""
     stop: Stop | None = None
     """What has ended some search early."""
 
@@ -204,7 +207,7 @@ class SparseModel(ProvingMixin, FittedModel):
         """
         count, data = ParameterChecks("stability").count("n_resamples", n_resamples), self._data("stability")
         self.stability_ = measure_stability(
-            data, self.path_, self.k_, count, random_state, n_jobs, stratify=is_classifier(self)
+            data, self.path_, self.k_, count, random_state, n_jobs, classes=self._fold_classes(data.y)
         )
         return self.stability_
 
@@ -237,14 +240,20 @@ class SparseModel(ProvingMixin, FittedModel):
         held_out = self._held_out(settings, y, weights, row_groups)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             folds = [fold.weights for fold in held_out.folds] if held_out is not None else []
-            design = design_for(X, target, weights, center=settings.fit_intercept, folds=folds)
+            closed_form = has_closed_form(target, constraints.units, constraints.bounds())
+            center = settings.fit_intercept
+            design = design_for(X, target, weights, center=center, closed_form=closed_form, folds=folds)
         check_moments(self, design, X, names)
         problem = _make_problem(settings, X, target, weights, constraints, design)
         grid = self._grid(settings, problem, weights, design)
         if problem.units.single and 0.0 in grid.search:
             check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
         started = time.monotonic()
-        found = self._run(FitInputs(settings, problem, design, weights, grid, held_out))
+        inputs = FitInputs(settings, problem, design, weights, grid, held_out)
+        if isinstance(design, ChunkedDesign) and not closed_form:
+            problem, found = self._run_on_gathered(inputs, design)
+        else:
+            found = self._run(inputs)
         self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
         limit = settings.run_budget.time_limit
         left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
@@ -269,17 +278,28 @@ class SparseModel(ProvingMixin, FittedModel):
         self._set_size(found.answer)
         fitted = replace(problem, ridge=found.ridge)
         self._fit_data = FitData(fitted, weights, y, found.searches, found.search_ridge)
-        remarks = " ".join(fit_warnings(self.path_, self.k_, settings, found.run, constraints))
-        if remarks:
-            warnings.warn(remarks, PaucaWarning, stacklevel=3)
+        remarks = fit_warnings(self.path_, self.k_, settings, found.run, design.usable, constraints, self._divergence)
+        text = " ".join(remarks)
+        if text:
+            warnings.warn(text, PaucaWarning, stacklevel=3)
 
     def _held_out(
         self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any
     ) -> HeldOutRows | None:
         if not settings.uses_folds:
             return None
-        folds = make_folds(settings.cv, y, row_groups, weights, classifies=is_classifier(self))
+        classes, row_groups = self._fold_classes(y), in_memory(row_groups)
+        labels = y if classes is None else classes
+        folds = make_folds(settings.cv, labels, row_groups, weights, classifies=classes is not None)
         return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
+
+    def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
+        """Classes whose shares folds and samples of rows keep; None where there are none."""
+        return y if is_classifier(self) else None
+
+    def _divergence(self, size: int) -> str:
+        """What to say of coefficients that diverge."""
+        return SEPARABLE
 
     def _grid(self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design) -> RidgeGrid:
         return make_grid(
@@ -307,7 +327,20 @@ class SparseModel(ProvingMixin, FittedModel):
             run, choice = self._run_and_weigh(inputs, search, settings.criterion)
             answer = choice.chosen
         fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
-        return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run})
+        return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run])
+
+    def _run_on_gathered(self, inputs: FitInputs, design: ChunkedDesign) -> tuple[LinearProblem, SearchResult]:
+        """A path on gathered columns of a table in chunks, and the problem on them: more until none is missing."""
+        started, limit = time.monotonic(), inputs.settings.run_budget.time_limit
+        gathering = Gathering(inputs.problem, inputs.weights, design, largest_size(inputs.settings.sizes))
+        while True:
+            problem = gathering.problem()
+            on_all_rows = make_design(problem.X, inputs.weights, center=problem.center)
+            found = self._run(replace(inputs, problem=problem, design=on_all_rows))
+            ended = any(run.stopped_early for run in found.runs)
+            late = limit is not None and time.monotonic() - started >= limit
+            if ended or late or not gathering.widened(found.runs):
+                return problem, found
 
     def _run_to_size(self, inputs: FitInputs, problem: LinearProblem) -> tuple[SearchRun, int]:
         """Models up to a given size; with ``warm_start`` the search continues where the last fit ended."""
@@ -351,7 +384,8 @@ class SparseModel(ProvingMixin, FittedModel):
             settings.selection_rule,
         )
         run, choice, ridges = selection.fitted(selection.choose(*_compared_sizes(inputs)))
-        return SearchResult(run, choice.chosen, choice, *ridges, selection.searches(), selection.stopped_early)
+        runs, stop = selection.all_runs(), selection.stopped_early
+        return SearchResult(run, choice.chosen, choice, *ridges, selection.searches(), runs, stop)
 
     def _make_path(self, found: SearchResult, problem: LinearProblem, names: np.ndarray | None) -> Path:
         run, history, units = found.run, found.run.history, problem.units
@@ -374,7 +408,8 @@ class SparseModel(ProvingMixin, FittedModel):
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
-        parameters = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
+        given = {name: getattr(self, name) for name in _parameter_names(type(self))}  # type: ignore[arg-type]
+        parameters = {"fit_intercept": True} | given
         settings = SearchSettings.parse(type(self).__name__, parameters)
         if settings.scoring is not None:
             scorer_for(self, settings.scoring)

@@ -1,12 +1,17 @@
-"""Predictions for tables in chunks: only the columns that a model uses are read."""
+"""Predictions for tables in chunks: only the columns that a model uses are read; those of Dask tables are lazy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from pauca.design import Chunks
+from pauca.design.chunks import is_dask
 from pauca.wording import quoted
 
 
@@ -46,3 +51,71 @@ def scores_of_chunks(estimator: Any, X: Chunks) -> np.ndarray:
 
 def _scores(block: np.ndarray, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
     return block.astype(np.float64, copy=False) @ coef.T + intercept
+
+
+def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of rows that returns a lazy array for a Dask array, and a lazy series or frame for a Dask frame."""
+
+    @wraps(method)
+    def call(self: Any, X: Any, **beside: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, **beside)
+        check_is_fitted(self)
+        given = [name for name, value in beside.items() if value is not None]
+        if given:
+            raise TypeError(f"{quoted(given)} cannot be combined with a Dask table; predict its chunks one by one.")
+        return _lazily(self, X, method.__name__)
+
+    return call
+
+
+def _lazily(estimator: Any, X: Any, name: str) -> Any:
+    from pauca.design.chunks.cluster import map_rows, one_row
+
+    # What a single row gives tells the type and the columns of the result.
+    one = getattr(estimator, name)(one_row(X))
+    columns: Sequence[Any] | None = None
+    if one.ndim == 2:
+        classes = getattr(estimator, "classes_", None)
+        columns = range(one.shape[1]) if classes is None or len(classes) != one.shape[1] else classes
+    return map_rows(X, partial(_of_rows, estimator, name), one.dtype, columns)
+
+
+def _of_rows(estimator: Any, name: str, rows: Any) -> np.ndarray:
+    return np.asarray(getattr(estimator, name)(rows))
+
+
+def lazy_score(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A score that is a lazy number for a Dask table."""
+
+    @wraps(method)
+    def call(self: Any, X: Any, y: Any, sample_weight: Any = None, **beside: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, y, sample_weight, **beside)
+        from pauca.design.chunks.cluster import as_array
+
+        predicted, both_frames = self.predict(X, **beside), hasattr(X, "columns") and hasattr(y, "index")
+        if not both_frames:
+            predicted, y = as_array(predicted, lengths=True), as_array(y, lengths=True)
+        weights = np.ones(1) if sample_weight is None else as_array(sample_weight, lengths=not both_frames)
+        if is_classifier(self):
+            return _mean(as_array((predicted == y).astype(np.float64), lengths=False), weights)
+        predicted, y = as_array(predicted, lengths=False), as_array(y, lengths=False)
+        weights = weights[:, None] if y.ndim == 2 and np.ndim(weights) and len(weights) > 1 else weights
+        left, mean = (y - predicted) ** 2 * weights, _mean(y, weights)
+        return (1 - left.sum(axis=0) / ((y - mean) ** 2 * weights).sum(axis=0)).mean()
+
+    return call
+
+
+def _mean(values: Any, weights: Any) -> Any:
+    """Weighted means of the columns."""
+    weighted = values * weights
+    return weighted.sum(axis=0) / (weights + 0 * values).sum(axis=0)
+
+
+def transform_lazily(estimator: Any, X: Any) -> Any:
+    """The chosen columns of a Dask array or frame."""
+    if hasattr(X, "columns"):
+        return X[list(estimator.get_feature_names_out())]
+    return X[:, estimator.support_]

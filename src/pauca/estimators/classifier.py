@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.estimators.base import SparseModel
+from pauca.estimators.chunked import lazy_on_dask, lazy_score
 from pauca.estimators.validation import check_class_weight, check_classes, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
@@ -59,6 +60,8 @@ class ClassificationMixin(ClassifierMixin):
     path_: Any
     _scores: Any
 
+    score = lazy_score(ClassifierMixin.score)
+
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
         """X and y as they are fitted, row weights that sum to one, and the target as its loss wants it."""
         loss = resolve(self.loss, classes=True)
@@ -91,6 +94,7 @@ class ClassificationMixin(ClassifierMixin):
         loss.check_target(target)
         return X, y, weights, Target(target, loss, 1 if n_classes == 2 else n_classes)
 
+    @lazy_on_dask
     def decision_function(self, X: Any) -> np.ndarray:
         """Linear scores.
 
@@ -107,6 +111,7 @@ class ClassificationMixin(ClassifierMixin):
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
+    @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each row.
 
@@ -123,6 +128,7 @@ class ClassificationMixin(ClassifierMixin):
         return self.classes_[codes]
 
     @ProbabilityMethod
+    @lazy_on_dask
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``; for losses that model them.
 
@@ -144,6 +150,7 @@ class ClassificationMixin(ClassifierMixin):
         return (claims / claims.sum(axis=0)).T
 
     @ProbabilityMethod
+    @lazy_on_dask
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of ``predict_proba``.
 

@@ -58,10 +58,13 @@ def measure_stability(
     random_state: int | None,
     n_jobs: int | None,
     *,
-    stratify: bool,
+    classes: np.ndarray | None,
 ) -> Stability:
-    """How often each feature is chosen when ``size`` of them are chosen on random halves of the rows."""
-    strata = data.y if stratify else np.zeros(len(data.weights))
+    """How often each feature is chosen when ``size`` of them are chosen on random halves of the rows.
+
+    The halves keep the shares of the ``classes``.
+    """
+    strata = np.zeros(len(data.weights)) if classes is None else classes
     resamples = halves(n_resamples, data.weights, strata, random_state)
     supports: list[list[str]] = [[] for _ in resamples]
     searched = replace(data.problem, ridge=data.search_ridge)

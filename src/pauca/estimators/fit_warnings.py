@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,19 @@ NOT_CONVERGED = (
 
 
 def fit_warnings(
-    path: Path, size: int, settings: SearchSettings, run: SearchRun, constraints: ConstraintParser
+    path: Path,
+    size: int,
+    settings: SearchSettings,
+    run: SearchRun,
+    usable: np.ndarray,
+    constraints: ConstraintParser,
+    divergence: Callable[[int], str],
 ) -> Iterator[str]:
-    """Warnings about a fit, for the model of the chosen ``size``; as a rule none."""
-    history, usable, units = run.history, run.design.usable, constraints.units
+    """Warnings about a fit, for the model of the chosen ``size``; as a rule none. ``usable`` columns vary.
+
+    ``divergence`` says what there is to say of coefficients that diverge.
+    """
+    history, units = run.history, constraints.units
     assert history is not None
     constant = np.flatnonzero(~usable)
     if len(constant):
@@ -45,7 +54,7 @@ def fit_warnings(
     if not path[size].converged:
         yield NOT_CONVERGED
     if path[size].diverged:
-        yield SEPARABLE
+        yield divergence(size)
 
 
 def unusual_end(path: Path, n_usable: int) -> Iterator[str]:

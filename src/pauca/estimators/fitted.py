@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pauca.design.chunks import as_chunks
-from pauca.estimators.chunked import scores_of_chunks, used_columns
+from pauca.design.chunks import as_chunks, is_dask
+from pauca.estimators.chunked import scores_of_chunks, transform_lazily, used_columns
 from pauca.estimators.validation import check_rows
 from pauca.export import save
 from pauca.export.formula import formula_of
@@ -257,6 +257,8 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         array, sparse matrix or frame of shape (n_samples, k)
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return transform_lazily(self, X)
         chunks = as_chunks(X)
         if chunks is None:
             return super().transform(X)

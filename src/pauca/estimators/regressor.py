@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from pauca.estimators.base import SparseModel
+from pauca.estimators.chunked import lazy_on_dask, lazy_score
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
@@ -29,6 +30,8 @@ class RegressionMixin(RegressorMixin):
     _several_outputs: bool
     _output_names: list[str]
 
+    score = lazy_score(RegressorMixin.score)
+
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
         """X and y as they are fitted, row weights that sum to one, and the target as its loss wants it."""
         loss = resolve(self.loss, classes=False)
@@ -42,6 +45,7 @@ class RegressionMixin(RegressorMixin):
         self._output_names = names or [f"y{c}" for c in range(len(outputs))]
         return X, y, weights, Target(outputs, loss, len(outputs))
 
+    @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """Predict with the chosen features.
 
@@ -333,6 +337,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
         self._search(settings, X, y, weights, target, groups)
         return self
 
+    @lazy_on_dask
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> np.ndarray:
         """Predict with the chosen features.
 
@@ -353,6 +358,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
         known = self._known_scores(offset, exposure, len(scores))
         return self._predicted(scores if known is None else scores + known[:, None])
 
+    @lazy_score
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
         """R^2 of the predictions.
 

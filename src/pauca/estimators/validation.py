@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from pauca.design import Chunks, Design
-from pauca.design.chunks import as_chunks
+from pauca.design.chunks import as_chunks, is_dask
 from pauca.design.chunks.kernels import not_finite
 from pauca.wording import column_names, quoted_columns
 
@@ -107,7 +107,7 @@ def _check_chunks(estimator: Any, X: Chunks, y: np.ndarray) -> Chunks:
 
 def in_memory(y: Any) -> Any:
     """One value for every row as an array, also where it lies on a cluster; anything else as it is."""
-    return y.compute() if type(y).__module__.partition(".")[0] in {"dask", "dask_expr"} else y
+    return y.compute() if is_dask(y) else y
 
 
 def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
@@ -161,6 +161,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
 
 def check_raw_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     """Row weights as they are given; ones where they are not."""
+    sample_weight = in_memory(sample_weight)
     if sample_weight is None:
         return np.ones(n_rows)
     if isinstance(sample_weight, numbers.Real):

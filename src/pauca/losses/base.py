@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -61,6 +61,12 @@ class Loss(ABC):
     self_concordance: float | None = None
     joint: ClassVar[bool] = False
     """Whether all scores of a row share one loss; then y holds classes coded as 0, 1, 2, ..., shape (n,)."""
+    coupled: ClassVar[bool] = False
+    """Whether the loss of a row depends on the scores of other rows, as in a partial likelihood. Then ``tuned`` binds
+    the loss to all rows, with and without weight, and it takes scores of shape (..., n) from then on. The derivatives
+    are those of the weighted mean over all rows, divided by the weight of the row."""
+    shift_invariant: ClassVar[bool] = False
+    """Whether a constant added to all scores changes nothing; then there is no intercept."""
     may_diverge: ClassVar[bool] = False
     """Whether the infimum may lie at infinite scores, as with separable classes."""
     flat: ClassVar[bool] = False
@@ -96,6 +102,22 @@ class Loss(ABC):
     def coupling(self, curvature: np.ndarray) -> np.ndarray | None:
         """For joint losses: u of shape (C, n) with the Hessian ``diag(curvature) - u u'`` of each row."""
         return None
+
+    def row_coupling(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray | None:
+        """For coupled rows: R with the Hessian ``Z diag(v curvature) Z' - R R'`` of the mean loss.
+
+        Z has the columns, shape (..., n); R has shape (..., m). Scores and columns are broadcast against each other.
+        """
+        return None
+
+    def held_out_losses(
+        self, y: np.ndarray, weights: np.ndarray, test: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """For coupled rows, of a loss bound to the rows of a fit: takes scores (R, n) to losses of ``test``, (R, t).
+
+        ``weights`` are those of all rows, and ``test`` the indices of those held out.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no losses of rows held out.")
 
     def broad_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """A curvature for steps as large as those of adding a feature, not only for infinitesimal ones."""

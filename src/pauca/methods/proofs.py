@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from pauca.constraints.units import Limits
-from pauca.design import ChunkedDesign
+from pauca.design import ChunkedDesign, GatheredDesign
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
 from pauca.relaxations.backends import compiled_backend, loaded_backend
@@ -236,7 +236,8 @@ class Proofs:
     def _add_smooth_part(self, subset: SmoothSubset) -> None:
         """Trees of all sizes for a smooth loss."""
         objective, limits = subset.objective, subset.limits
-        if objective.n_outputs > 1 or not objective.units.single or objective.bounds is not None:
+        several = objective.n_outputs > 1 or objective.smooth.coupled
+        if several or not objective.units.single or objective.bounds is not None:
             raise NoBoundError(NOT_SUPPORTED)
         if objective.smooth is not objective.loss or self._wanted.several:
             raise NoBoundError(NOT_SMOOTH)
@@ -244,7 +245,7 @@ class Proofs:
             raise NoBoundError(LOSS_WITHOUT_RIDGE)
         columns = candidates(subset)
         design = objective.design
-        if len(columns) * design.n_rows > MOST_GATHERED:
+        if isinstance(design, GatheredDesign) or len(columns) * design.n_rows > MOST_GATHERED:
             raise NoBoundError(LOSS_TOO_LARGE)
         gathered = design.columns(columns).T
         kept = _without_copies((gathered.T * design.weights) @ gathered, columns, limits)

@@ -30,6 +30,7 @@ class RowBlocks:
     count: int
     share: np.ndarray
     """The weight of every row, divided by how often it is held out: repeated folds are averaged first."""
+    weights: np.ndarray
 
     @classmethod
     def of(cls, weights: np.ndarray, groups: Any, folds: Sequence[Fold]) -> RowBlocks:
@@ -37,7 +38,9 @@ class RowBlocks:
         n_rows = len(weights)
         block = np.arange(n_rows) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
         held_out = sum(np.bincount(fold.test, minlength=n_rows) for fold in folds)
-        return cls(block % MOST_BLOCKS, min(int(block.max()) + 1, MOST_BLOCKS), weights / np.maximum(held_out, 1))
+        return cls(
+            block % MOST_BLOCKS, min(int(block.max()) + 1, MOST_BLOCKS), weights / np.maximum(held_out, 1), weights
+        )
 
 
 class FoldLosses:
@@ -79,6 +82,25 @@ class FoldLosses:
             for position, (coef, intercept) in enumerate(zip(model.coef, model.intercept, strict=True)):
                 losses = measure.held_out(y, intercept[:, None] + coef @ block.T)
                 found[position] = losses.sum(axis=0) if losses.ndim == 2 else losses
+        return found
+
+
+class CoupledFoldLosses(FoldLosses):
+    """The same where the loss of a row depends on the scores of others: those of all rows are computed."""
+
+    def __init__(self, problem: Scorable, fold: Fold, blocks: RowBlocks) -> None:
+        super().__init__(problem, fold, blocks)
+        loss, y = problem.target.loss, problem.target.y
+        self._of_rows = loss.tuned(y, fold.weights).held_out_losses(y, blocks.weights, fold.test)
+
+    def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
+        """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
+        adding, every = self._adding(slice(None)), np.arange(self._problem.target.y.shape[-1])
+        found = []
+        for model in models:
+            block = read_columns(self._problem.X, model.columns, every)
+            scores = model.intercept[:, 0, None] + model.coef[:, 0] @ block.T
+            found.append((adding @ self._of_rows(scores).T).T)
         return found
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import gammaln
 from sklearn.metrics import check_scoring, get_scorer_names
 
-from pauca.design import Chunks
+from pauca.design import Chunks, GatheredColumns
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
@@ -120,6 +120,7 @@ def mean_losses(
     """Weighted mean losses on the rows of a fit, shape (sizes, C), or (sizes, 1) where outputs share a loss."""
     chosen = [models[size] for size in sizes]
     columns = np.unique(np.concatenate([model.support for model in chosen])).astype(np.intp)
+    rows = np.arange(len(weights)) if problem.measure.coupled else rows
     block = read_columns(problem.X, columns, rows)
     target = problem.target
     y = target.y[rows] if target.loss.joint else target.y[:, rows]
@@ -136,15 +137,17 @@ def mean_losses(
 
 def rows_for(X: Any, rows: np.ndarray, models: Sequence[Model]) -> Any:
     """Some rows of X; of a table in chunks the columns that some models use, with zeros for all others."""
-    if not isinstance(X, Chunks):
+    if not isinstance(X, Chunks | GatheredColumns):
         return X[rows]
     used = np.unique(np.concatenate([model.support for model in models])).astype(np.intp)
-    spread = sparse.csr_array((np.ones(len(used)), (np.arange(len(used)), used)), shape=(len(used), X.n_features))
+    spread = sparse.csr_array((np.ones(len(used)), (np.arange(len(used)), used)), shape=(len(used), X.shape[1]))
     return sparse.csr_array(read_columns(X, used, rows)) @ spread
 
 
 def read_columns(X: Any, columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Some columns of some rows, dense."""
+    if isinstance(X, GatheredColumns):
+        return X.read(columns, rows)
     if isinstance(X, Chunks):
         return X.columns(columns)[:, rows].T.astype(np.float64)
     block = X[:, columns][rows].toarray() if hasattr(X, "toarray") else X[np.ix_(rows, columns)]

@@ -89,10 +89,11 @@ class Selection:
         """What has ended some run early: time, callback or interrupt."""
         if self.was_interrupted:
             return Stop.INTERRUPTED
-        ended = [run.history.stop for run in self._all_runs() if run.history is not None and run.stopped_early]
+        ended = [run.history.stop for run in self.all_runs() if run.history is not None and run.stopped_early]
         return ended[0] if ended else None
 
-    def _all_runs(self) -> list[SearchRun]:
+    def all_runs(self) -> list[SearchRun]:
+        """The runs on all rows, and those of the folds."""
         return [run for runs in self._runs.values() for run in runs]
 
     def fold_runs(self) -> list[tuple[Fold, SearchRun]]:
@@ -107,7 +108,7 @@ class Selection:
 
     def comparable(self, size_range: SizeRange) -> list[int]:
         """Sizes that all runs have reached; a run that was ended early limits them."""
-        runs = [run for run in self._all_runs() if run.history is not None]
+        runs = [run for run in self.all_runs() if run.history is not None]
         ends = [max(a.history.best) for a in runs if a.stopped_early and a.history is not None]
         if len(runs) < (1 + len(self.folds)) * len(self._runs[0]):
             ends.append(0)

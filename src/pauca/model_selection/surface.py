@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.design import Design, designs_of_folds
 from pauca.methods import Forward
-from pauca.model_selection.fold_losses import FoldLosses, FoldScores, RowBlocks, as_refits, at_most
+from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import RidgeGrid, SizeRange
 from pauca.model_selection.rules import Chosen, HeldOutLosses, choose
@@ -62,7 +62,8 @@ class Measure:
     def of_fold(self, fold: Fold, number: int) -> FoldMeasure:
         """What scores the models of one fold."""
         if self.scorer is None:
-            return FoldLosses(self.problem, fold, self.blocks)
+            kind = CoupledFoldLosses if self.problem.measure.coupled else FoldLosses
+            return kind(self.problem, fold, self.blocks)
         return FoldScores(self.scorer, self.problem, self.y, fold, number)
 
 

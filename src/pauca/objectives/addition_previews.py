@@ -85,6 +85,12 @@ class _Steps:
         whole[:, :q, :q] = hessian
         whole[:, q, :q] = whole[:, :q, q] = weighted @ self._columns.T
         whole[:, q, q] = np.einsum("bn,bn->b", weighted, self._new) + self._penalty[:, q]
+        shared = self._loss.row_coupling(self.scores[:1], np.concatenate([self._columns, self._new]))
+        if shared is not None:
+            across = shared[q:] @ shared[:q].T
+            whole[:, q, :q] -= across
+            whole[:, :q, q] -= across
+            whole[:, q, q] -= np.einsum("bt,bt->b", shared[q:], shared[q:])
         diagonal = np.einsum("bii->bi", whole)
         diagonal *= 1 + DAMPING
         return whole

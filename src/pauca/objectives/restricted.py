@@ -186,6 +186,9 @@ class Restricted:
             curvature = broad if share == np.inf else curvature + share * broad
         blocks = np.stack([weighted_gram(self._columns, self._weights * row) for row in curvature])
         blocks += np.diag(self._penalty)
+        shared = self._loss.row_coupling(shifted, self._columns)
+        if shared is not None:
+            blocks -= shared @ shared.T
         coupling = self._loss.coupling(self._slopes_at(scores).curvature)
         return blocks if coupling is None else self._coupled(blocks, coupling)
 
@@ -199,6 +202,9 @@ class Restricted:
         coupling = self._loss.coupling(curvature)
         rows = np.stack([(self._columns[others] * (self._weights * row)) @ self._columns.T for row in curvature])
         rows[:, range(len(others)), others] += self._penalty[others]
+        shared = self._loss.row_coupling(self._shifted(scores), self._columns)
+        if shared is not None:
+            rows -= shared[others] @ shared.T
         if coupling is not None:
             return self._bordered_jointly(known, positions, others, rows, coupling)
         whole = np.empty((len(known), size, size))

@@ -92,9 +92,16 @@ class SmoothObjective:
             ridge,
             center,
             bounds,
-            Rows.of(y, v),
+            Rows(y, v) if loss.coupled else Rows.of(y, v),
             standardize,
         )
+
+    @property
+    def unmerged_rows(self) -> Rows:
+        """All rows that have weight; all rows, if they are coupled by their loss."""
+        if self.loss.coupled:
+            return self.rows
+        return Rows.unmerged(self.y, self.design.weights)
 
     @property
     def exact(self) -> bool:
@@ -206,7 +213,7 @@ class SmoothObjective:
     @cached_property
     def _constants(self) -> np.ndarray:
         """Intercepts to start from, shape (C, 1), or (C, 0) without an intercept."""
-        if not self.center:
+        if not self.free:
             return np.zeros((self.n_outputs, 0))
         return self.smooth.constants(self.y, self.design.weights, self.n_outputs)[:, None]
 
@@ -246,7 +253,7 @@ class SmoothObjective:
     @property
     def free(self) -> int:
         """Number of columns before those of the units: one for an intercept."""
-        return int(self.center)
+        return int(self.center and not self.smooth.shift_invariant)
 
     def restricted(
         self, rows: Rows, columns: np.ndarray, features: np.ndarray, *, offset: np.ndarray | None = None

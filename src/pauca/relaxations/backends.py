@@ -48,11 +48,12 @@ class Backend:
 
         Pairs of value and columns: the best only, or all of them.
         """
-        value, slope, left, usable = _complements(problem, inside, free)
+        value, slope, own, cross = _complements(problem, inside, free)
+        usable = own > DEPENDENT_SHARE * np.diag(problem.hessian)[free]
         if missing == 1:
-            gains = np.where(usable, slope**2 / np.where(usable, np.diag(left), 1.0), -np.inf)
+            gains = np.where(usable, slope**2 / np.where(usable, own, 1.0), -np.inf)
         else:
-            gains = _pair_gains(slope, left, usable)
+            gains = _pair_gains(slope, own, problem.hessian[np.ix_(free, free)] - cross.T @ cross, usable)
         values = value - 0.5 * gains
         if not every:
             places = [np.unravel_index(int(values.argmin()), values.shape)]
@@ -90,6 +91,8 @@ class CompiledBackend(Backend):
                 perspective.SOME_SHARE,
                 1 - perspective.KEPT_SHARE,
                 perspective.MOST_SQUARES,
+                perspective.ADMITTED,
+                perspective.LEAST_ADMITTED,
             ]
         )
         self._kernels.relax_rows(
@@ -140,23 +143,23 @@ def compiled_backend() -> CompiledBackend | None:
 def _complements(
     problem: Quadratic, inside: np.ndarray, free: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """Value of the model of ``inside``, and slopes, products and usability of the ``free`` columns given it."""
+    """Value of the model of ``inside``, slopes and squares of the ``free`` columns given it, and their part in it.
+
+    What is left of the products of free columns is H less those of the columns of the last.
+    """
     hessian, slope = problem.hessian, problem.slope
-    left, rest, value = hessian[np.ix_(free, free)], slope[free], problem.constant
-    if len(inside):
-        factor = np.linalg.cholesky(hessian[np.ix_(inside, inside)])
-        right = np.column_stack([hessian[np.ix_(inside, free)], slope[inside]])
-        half = solve_triangular(factor, right, lower=True, check_finite=False)
-        fitted, cross = half[:, -1], half[:, :-1]
-        value -= 0.5 * float(fitted @ fitted)
-        left, rest = left - cross.T @ cross, rest - fitted @ cross
-    usable = np.diag(left) > DEPENDENT_SHARE * np.diag(hessian)[free]
-    return value, rest, left, usable
+    if not len(inside):
+        return problem.constant, slope[free], np.diag(hessian)[free], np.zeros((0, len(free)))
+    factor = np.linalg.cholesky(hessian[np.ix_(inside, inside)])
+    right = np.column_stack([hessian[np.ix_(inside, free)], slope[inside]])
+    half = solve_triangular(factor, right, lower=True, check_finite=False)
+    fitted, cross = half[:, -1], half[:, :-1]
+    value = problem.constant - 0.5 * float(fitted @ fitted)
+    return value, slope[free] - fitted @ cross, np.diag(hessian)[free] - np.sum(cross**2, axis=0), cross
 
 
-def _pair_gains(slope: np.ndarray, left: np.ndarray, usable: np.ndarray) -> np.ndarray:
+def _pair_gains(slope: np.ndarray, own: np.ndarray, left: np.ndarray, usable: np.ndarray) -> np.ndarray:
     """Twice what every pair of columns gains, above the diagonal; elsewhere minus infinity."""
-    own = np.diag(left)
     determinant = own[:, None] * own - left * left
     numerator = slope[:, None] ** 2 * own + (slope**2) * own[:, None] - 2 * left * slope[:, None] * slope
     fine = np.triu(usable[:, None] & usable & (determinant > DEPENDENT_SHARE * own[:, None] * own), 1)

@@ -151,6 +151,29 @@ def pivot(
 
 
 @compiled
+def admit_few(code: np.ndarray, new: np.ndarray, beyond: np.ndarray, factor: float, least: float) -> int:
+    """Let few columns leave zero at a time, as in ``perspective``; returns how many wait."""
+    entering = active = 0
+    for j in range(len(code)):
+        entering += code[j] == 0 and new[j] != 0
+        active += code[j] != 0 and code[j] != -3
+    admitted = int(max(factor * active, least))
+    if entering <= admitted:
+        return 0
+    waiting = np.zeros(len(code))
+    for j in range(len(code)):
+        if code[j] == 0 and new[j] != 0:
+            waiting[j] = beyond[j]
+    smallest = np.partition(waiting, len(code) - admitted)[len(code) - admitted]
+    waits = 0
+    for j in range(len(code)):
+        if code[j] == 0 and new[j] != 0 and beyond[j] < smallest:
+            new[j] = 0
+            waits += 1
+    return waits
+
+
+@compiled
 def solve_pieces(
     H: np.ndarray,
     q: np.ndarray,
@@ -246,7 +269,8 @@ def relax_rows(
     """``perspective.relax`` for every line; ``pieces`` and the last four are overwritten with what is found.
 
     ``limits``: largest number of steps, steps in blocks, steps until columns change one by one, share of the violation,
-    share of D that middle columns give up, and the most squares of a credible solution.
+    share of D that middle columns give up, the most squares of a credible solution, and the columns admitted at a time,
+    as a multiple of the active ones and at least.
     """
     m = len(q)
     L, A = np.empty((m, m)), np.empty(m, np.int64)
@@ -268,6 +292,7 @@ def relax_rows(
             if np.sum(np.abs(code) == 1) == 0:
                 theta = threshold(code, size, pressure, left, top)
             changes = pivot(code, u, r, size, pressure, theta, new, beyond)
+            changes -= admit_few(code, new, beyond, limits[6], limits[7])
             if bound > best:
                 best = bound
                 us[row], scores[row], pieces[row], thetas[row] = u, score, new, theta

@@ -45,6 +45,11 @@ BLOCK_STEPS = 1
 SOME_SHARE = 0.5
 SINGLE_AFTER = 6
 
+# At most this many times the active columns leave zero in one step: with many more columns than rows thousands press to
+# do so at first, few of them stay, and their systems are singular and large.
+ADMITTED = 2
+LEAST_ADMITTED = 20
+
 # Middle columns keep this share of D in the linear system, so that it stays regular where H - D is singular.
 KEPT_SHARE = 1e-9
 
@@ -210,6 +215,7 @@ class _Nodes:
         if alone.any():
             theta[alone] = _threshold_without_middle(pieces[alone], size[alone], pressure[alone], self.left[alone])
         new, violation = _pivot(pieces, u, slack, size, pressure, theta[:, None])
+        _admit_few(pieces, new, violation)
         return Step(u, bound, scores, theta, pieces, new, np.where(self.free, violation, 0.0))
 
     def solve(self, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -262,6 +268,17 @@ def _pivot(
     violation = np.where(enters, pressure - theta, 0.0) + np.where(crosses, size, 0.0)
     violation += np.where(grows | shrinks, np.abs(size - theta), 0.0)
     return new, violation
+
+
+def _admit_few(pieces: np.ndarray, new: np.ndarray, violation: np.ndarray) -> None:
+    """Let no more columns leave zero than twice the active ones: those beyond their end by most; in place."""
+    entering = (pieces == 0) & (new != 0)
+    active = np.count_nonzero((pieces != 0) & (pieces != OUT), axis=1)
+    admitted = np.maximum(ADMITTED * active, LEAST_ADMITTED)
+    for row in np.flatnonzero(np.count_nonzero(entering, axis=1) > admitted):
+        waiting = np.where(entering[row], violation[row], 0.0)
+        least = np.partition(waiting, -admitted[row])[-admitted[row]]
+        new[row, entering[row] & (waiting < least)] = 0
 
 
 def _threshold_without_middle(

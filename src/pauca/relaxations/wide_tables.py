@@ -8,6 +8,7 @@ every round.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -20,15 +21,19 @@ from pauca.relaxations.tree import Incumbent
 # The working set begins with the incumbents and this many columns by their correlation with the target; each round
 # adds at most as many for every size.
 FIRST_COLUMNS = 200
-ADDED_COLUMNS = 100
+ADDED_COLUMNS = 200
 
 # No round goes beyond this many columns: their systems would cost more than the bound is worth.
 MOST_COLUMNS = 1500
 
 ROUNDS = 20
 
-# Steps of the relaxation in a round: the next round goes on from its pieces.
-STEPS = 5
+# A bound is as good as solved when it can gain no more than this share of the gap.
+SOLVED_SHARE = 0.01
+
+# Steps of the relaxation in a round: the next round goes on from its pieces. With 200 columns and 4 steps all sizes to
+# 50 of a table with 10,000 columns take half the time of 100 columns and 5 steps from the pieces of each size.
+STEPS = 4
 
 
 class Columns(Protocol):
@@ -71,8 +76,8 @@ def root_bounds(
     best = np.full(len(left), -np.inf)
     kept = np.tile(usable, (len(left), 1))
     todo = np.arange(len(left))
-    for number in range(ROUNDS):
-        found = working.relax(pieces[todo], left[todo], chained=number == 0)
+    for _ in range(ROUNDS):
+        found = working.relax(pieces[todo], left[todo])
         pieces[todo] = found.pieces
         rest, squares = columns.residual_products(working.members, found.u)
         bound, scores, inside = _dual(rest, squares, found.u, working.members, penalty, constant, always, left[todo])
@@ -81,9 +86,12 @@ def root_bounds(
             best[row] = max(best[row], bound[line])
             kept[row] &= ~_ruled_out(scores[line], bound[line], int(left[row]), incumbents[row], slack)
         pressing = _pressing(np.sqrt(np.maximum(2 * scores, 0.0)), found.theta, working.members, kept[todo])
-        # A size that no column presses on is done; the others go on with a larger working set.
-        todo = todo[[len(some) > 0 for some in pressing]]
-        entering = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *pressing]))
+        # A size is done that no column presses on, or whose bound has little left to gain: over the working set alone
+        # it is what more columns can only lower. The others go on with a larger working set.
+        gap = np.array([incumbents[row].value for row in todo]) - found.bound
+        wants = np.array([len(some) > 0 for some in pressing]) & (found.bound - bound > SOLVED_SHARE * gap)
+        todo = todo[wants]
+        entering = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *itertools.compress(pressing, wants)]))
         if not len(todo) or len(working.members) + len(entering) > MOST_COLUMNS:
             break
         working.add(entering)
@@ -111,13 +119,13 @@ class _WorkingSet:
         hessian[each, each] += self._penalty[entering]
         self._hessian = hessian
 
-    def relax(self, pieces: np.ndarray, left: np.ndarray, *, chained: bool) -> Relaxed:
-        """The relaxations of several sizes, ascending; chained: each begins where the one before has ended."""
+    def relax(self, pieces: np.ndarray, left: np.ndarray) -> Relaxed:
+        """The relaxations of several sizes, ascending: each begins where the one before has ended."""
         problem = Quadratic(self._hessian, self._slope[self.members], self._constant)
         diagonal, never = self._penalty[self.members][None], np.full(1, np.inf)
         found: list[Relaxed] = []
         for line, count in zip(pieces, left, strict=True):
-            start = found[-1].pieces if chained and found else line[None]
+            start = found[-1].pieces if found else line[None]
             found.append(relax(problem, diagonal, start, np.array([count]), never, STEPS))
         return Relaxed(*(np.concatenate(parts) for parts in zip(*(vars(one).values() for one in found), strict=True)))
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from pauca.losses import resolve
 from pauca.report.formatting import count, enumerate_names, number, percent, short_number
+from pauca.report.survival import SurvivalCurves
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 
@@ -38,6 +39,7 @@ class ModelData:
     parameters: dict[str, str]
     stability: Stability | None
     alternatives: list[dict[str, Any]] | None
+    survival: SurvivalCurves | None = None
     predicts_scores: bool = False
     """Whether a linear score is the prediction itself."""
 
@@ -80,7 +82,8 @@ def model_data_of(model: FittedEstimator) -> ModelData:
         None if classes is None else [str(label) for label in classes],
         _shown_parameters(model.get_params(deep=False), {name: p.default for name, p in signature.items()}),
         getattr(model, "stability_", None),
-        _alternatives(model),
+        _from_training_data(model, "alternatives"),
+        survival=_from_training_data(model, "risk_groups"),
         predicts_scores=classes is None and _has_identity_link(getattr(model, "loss", None)),
     )
 
@@ -129,6 +132,8 @@ def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]
             cells.append([*label, names[column], *numbers, importance, *cost])
             importance, cost = "", [""] * len(cost)
     blank = [""] * (0 if path.prices is None else 1)
+    if model.free is not None:
+        return cells[:most]
     last = ["(intercept)", *(number(value) for value in intercept.tolist()), "", *blank]
     return [*cells[:most], [*([] if labels is None else [""]), *last]]
 
@@ -153,14 +158,15 @@ def _parameter_text(value: Any) -> str:
     return line if len(line) <= LONGEST_SETTING else f"{line[:LONGEST_SETTING]} \N{HORIZONTAL ELLIPSIS}"
 
 
-def _alternatives(model: FittedEstimator) -> list[dict[str, Any]] | None:
-    if not hasattr(model, "alternatives"):
+def _from_training_data(model: FittedEstimator, method: str) -> Any:
+    """What a method finds on the training data; None where there is no such method, or the data are gone."""
+    if not hasattr(model, method):
         return None
     # Called on a shallow copy, since an estimator stores what it finds and a report must not change the model. Not
     # copy.copy: it drops the training data.
     clone = object.__new__(type(model))
     vars(clone).update(vars(model))
     try:
-        return clone.alternatives()
+        return getattr(clone, method)()
     except (AttributeError, RuntimeError, ValueError):  # the training data are gone, as after loading
         return None

@@ -12,7 +12,7 @@ from pauca.export.json_files import write_atomically
 from pauca.report.figures import figures, plotly_script
 from pauca.report.formatting import Markup, data_block, escaped, joined, tag
 from pauca.report.model_data import FittedEstimator, ModelData, layout, model_data_of
-from pauca.report.sections import all_sizes, alternatives, header, selected_model, settings, stability
+from pauca.report.sections import all_sizes, alternatives, header, selected_model, settings, stability, survival
 from pauca.report.size_explorer import number_names, size_explorer, size_records
 
 
@@ -46,6 +46,7 @@ def page(data: ModelData, title: str | None, plotly: str) -> str:
             selected_model(data),
             size_explorer(data, records, list(script_data["figures"])),
             all_sizes(data, records),
+            survival(data),
             stability(data),
             alternatives(data),
             settings(data),

@@ -21,6 +21,7 @@ from pauca.report.formatting import (
 )
 from pauca.report.model_data import MOST_OUTPUTS, ModelData, layout, table_rows
 from pauca.report.size_explorer import score_head, score_text
+from pauca.report.survival import survival_content
 from pauca.results.choice import EXPLAINED
 from pauca.search.history import Stop
 from pauca.version import __version__
@@ -142,6 +143,19 @@ def all_sizes(data: ModelData, records: Sequence[dict[str, Any]]) -> Markup:
 def _name_list(names: list[str]) -> Markup:
     more = [f"and {len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
     return Markup(", ".join([*map(name_tag, names[:MOST_NAMES]), *more]))
+
+
+def survival(data: ModelData) -> Markup:
+    """Survival of the training data by groups of predicted risk, for models of times to an event."""
+    if data.survival is None:
+        return Markup("")
+    notes = [
+        "The rows of the training data in groups of equal size by their predicted risk. Steps show the share of a "
+        "group that was free of the event (Kaplan and Meier's estimate), dashed lines what the model predicts.",
+        "Groups that lie far apart, and dashes that follow their steps, are signs of a good model; on new rows both "
+        "are somewhat worse.",
+    ]
+    return _section("Survival by risk", notes, survival_content(data.survival), "survival")
 
 
 def stability(data: ModelData) -> Markup:

@@ -33,15 +33,19 @@ class Target:
 
 
 def design_for(
-    X: Any, target: Target, weights: np.ndarray, *, center: bool, folds: Sequence[np.ndarray] = ()
+    X: Any, target: Target, weights: np.ndarray, *, center: bool, closed_form: bool, folds: Sequence[np.ndarray] = ()
 ) -> Design:
     """The design of a search; where its first question is known, the first pass over X answers it too.
 
     ``folds`` are the row weights of searches that will follow on parts of the rows.
     """
-    closed_form = target.loss.quadratic and target.n_outputs == 1
     first = centred_target(target.y[0], weights, center=center)[1] if closed_form else None
     return make_design(X, weights, center=center, target=first, folds=folds)
+
+
+def has_closed_form(target: Target, units: Units, bounds: Any) -> bool:
+    """Whether additions and removals have closed forms: squared error of single columns of one output."""
+    return target.loss.quadratic and target.n_outputs == 1 and units.single and bounds is None
 
 
 class Problem(Protocol):
@@ -71,9 +75,8 @@ class LinearProblem:
 
     @property
     def closed_form(self) -> bool:
-        """Whether additions and removals have closed forms: squared error of single columns of one output."""
-        single = self.target.n_outputs == 1 and self.units.single
-        return self.target.loss.quadratic and single and self.bounds is None
+        """Whether additions and removals have closed forms."""
+        return has_closed_form(self.target, self.units, self.bounds)
 
     def ridge_unit(self, weights: np.ndarray, design: Design | None = None) -> float:
         """What a ridge is measured in, so that neither the units of the target nor those of X change what it does.
@@ -95,7 +98,9 @@ class LinearProblem:
 
     def begin(self, weights: np.ndarray, design: Design | None = None) -> SearchRun:
         """A search that only sees rows with weight; X is shared, never copied."""
-        design = design or design_for(self.X, self.target, weights, center=self.center)
+        if design is None:
+            closed_form = self.closed_form
+            design = design_for(self.X, self.target, weights, center=self.center, closed_form=closed_form)
         limits = self.limits
         if limits.always:
             # What varies over all rows may be constant on some.

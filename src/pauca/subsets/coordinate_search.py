@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -219,6 +220,36 @@ class _Entries:
         place = np.cumsum(mask) - 1
         z, scores, y, weights = (part[kept] for part in (self.z, self.scores, self.y, self.weights))
         return _Entries(place[self.column[kept]], z, scores, y, weights, self.base[mask], self.based[mask])
+
+
+class WholeColumnSearch(CoordinateSearch):
+    """The same for a loss that couples rows, so that all of them are looked at for every column."""
+
+    def _entries(self, features: np.ndarray) -> Any:
+        return _WholeColumns(self._objective.design.columns(features))
+
+    def _values(self, entries: Any, t: np.ndarray) -> np.ndarray:
+        return self._loss.value(self._y, self._scores + t[:, None] * entries.z) @ self._weights
+
+    def _slopes(self, entries: Any, t: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        z, a = entries.z, self._scores + t[:, None] * entries.z
+        derivative, curvature = self._loss.slopes(self._y, a)
+        slope = np.einsum("bn,bn,n->b", derivative, z, self._weights)
+        bent = np.einsum("bn,bn,bn,n->b", curvature, z, z, self._weights, optimize=True)
+        shared = self._loss.row_coupling(a, z)
+        assert shared is not None
+        bent -= np.einsum("bt,bt->b", shared, shared)
+        return -slope - penalty * t, np.maximum(bent, 0.0) + penalty
+
+
+@dataclass(frozen=True, eq=False)
+class _WholeColumns:
+    z: np.ndarray
+    """Shape (b, n)."""
+
+    def only(self, mask: np.ndarray) -> _WholeColumns:
+        """Some of the columns."""
+        return _WholeColumns(self.z[mask])
 
 
 class _Bracket:

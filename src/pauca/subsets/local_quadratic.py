@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from pauca.constraints.units import Units
 from pauca.design import Design
-from pauca.objectives import Bounds, GramRows, weighted_gram
+from pauca.objectives import Bounds, weighted_gram
 from pauca.subsets.fit_cache import Fit, FitCache
 from pauca.tolerances import DEPENDENT_BELOW
 
@@ -134,6 +135,14 @@ def _damping(diagonal: np.ndarray) -> np.ndarray:
     return np.where(diagonal > 0, DEPENDENT_BELOW * diagonal, 1.0)
 
 
+class ProductRows(Protocol):
+    """Products of columns, such as ``GramRows``."""
+
+    def rows(self, features: np.ndarray) -> np.ndarray:
+        """Products of some columns with all, stacked."""
+        ...
+
+
 class LocalQuadratic:
     """Slopes at a fitted model, and about its curvature along every unit.
 
@@ -147,7 +156,7 @@ class LocalQuadratic:
     left  : ``own - c G_uS (G_SS + penalty / c)^-1 G_Su``, what the chosen units S leave of every unit
     """
 
-    def __init__(self, fits: FitCache, fit: Fit, blocks: UnitBlocks, gram: GramRows) -> None:
+    def __init__(self, fits: FitCache, fit: Fit, blocks: UnitBlocks, gram: ProductRows) -> None:
         self._objective = fits.objective
         self._fit = fit
         self._blocks = blocks
@@ -184,7 +193,16 @@ class LocalQuadratic:
 
     def exact_own(self) -> np.ndarray:
         """The second derivative along every column, shape (C, d)."""
-        return self._objective.design.squares(self.weights) + self._objective.penalty
+        objective = self._objective
+        own = objective.design.squares(self.weights) + objective.penalty
+        if objective.smooth.coupled:
+            step = max(1, GATHERED_NUMBERS // objective.design.n_rows)
+            for start in range(0, own.shape[1], step):
+                some = np.arange(start, min(start + step, own.shape[1]))
+                shared = objective.smooth.row_coupling(self.scores[0], objective.design.columns(some))
+                assert shared is not None
+                own[:, some] -= np.einsum("dt,dt->d", shared, shared)
+        return own
 
     def own_gains(self) -> np.ndarray:
         """What each unit gains if it alone moves, shape (U,)."""
@@ -214,6 +232,12 @@ class LocalQuadratic:
             hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
             cross = (chosen * row) @ z.T
             own[output] = np.einsum("bn,bn,n->b", z, z, row) + objective.penalty[features]
+            shared = objective.smooth.row_coupling(self.scores[output], np.concatenate([chosen, z]))
+            if shared is not None:
+                part, new = shared[: len(chosen)], shared[len(chosen) :]
+                hessian -= part @ part.T
+                cross -= part @ new.T
+                own[output] -= np.einsum("bt,bt->b", new, new)
             left[output] = own[output] - np.einsum("qb,qb->b", cross, np.linalg.solve(hessian, cross))
         slope = feasible_slope(self.slope, objective.bounds)[:, features]
         return _line_gains(slope, left, own, _of(objective.bounds, features))

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pauca.model import Snapshot
-from pauca.objectives import LeastSquares, Rows, SmoothObjective, WarmStart, warm_start_near
+from pauca.objectives import LeastSquares, SmoothObjective, WarmStart, warm_start_near
 from pauca.objectives.least_squares import GramRows, ridge_penalty
 from pauca.solvers.newton import Accuracy, Minimum
 from pauca.subsets.base import Subset
@@ -80,7 +80,7 @@ class _NewtonSteps:
 
     def __init__(self, objective: SmoothObjective, ridges: Sequence[float]) -> None:
         self._objectives = [replace(objective, ridge=float(ridge)) for ridge in ridges]
-        self._rows = Rows.unmerged(objective.y, objective.design.weights)
+        self._rows = objective.unmerged_rows
         self._last: list[Minimum] = []
         self._before = np.zeros(0, dtype=np.intp)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
 from pauca.subsets.base import SLACK, Swap, digest, is_lower
-from pauca.subsets.coordinate_search import CoordinateSearch
+from pauca.subsets.coordinate_search import CoordinateSearch, WholeColumnSearch
 from pauca.subsets.fit_cache import Fit, FitCache, RecentTable, Solution, diverged
 from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
 from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
@@ -68,7 +68,8 @@ class SmoothCache(SubsetCache):
 
     def coordinate_search(self, fit: Fit) -> CoordinateSearch:
         """Searches along single columns from a fit of one output."""
-        return CoordinateSearch(self.objective, *self.fits.on_rows(fit))
+        kind = WholeColumnSearch if self.objective.smooth.coupled else CoordinateSearch
+        return kind(self.objective, *self.fits.on_rows(fit))
 
     @cached_property
     def calibration(self) -> np.ndarray:
@@ -116,6 +117,22 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
     @property
     def value(self) -> float:
         return self._fit.value
+
+    @property
+    def fit(self) -> Fit:
+        """The current model."""
+        return self._fit
+
+    @property
+    def cache(self) -> SmoothCache:
+        """What all subsets of the objective share."""
+        return self._cache
+
+    def moved_to(self, units: Iterable[int]) -> SmoothSubset:
+        """A copy on another set of units."""
+        other = self.copy()
+        other._move_to(sorted(units))
+        return other
 
     def allow_until(self, deadline: float) -> None:
         self._cache.fits.deadline = deadline

@@ -141,7 +141,9 @@ class Chunks(ABC):
 
 
 def part_of(beside: Any, rows: slice) -> Any:
-    """The part of an array of one entry per row (its last axis) that belongs to some rows."""
+    """The part of an array of one entry per row (its last axis), or of each of several, that belongs to some rows."""
+    if isinstance(beside, tuple):
+        return tuple(part_of(one, rows) for one in beside)
     return None if beside is None else beside[..., rows]
 
 

@@ -27,6 +27,10 @@ def as_chunks(X: Any) -> Chunks | None:
     if isinstance(X, np.memmap):
         return ArrayChunks(X) if X.ndim == 2 and X.nbytes > MAPPED_ABOVE else None
     home = type(X).__module__.partition(".")[0]
+    if is_dask(X):
+        from pauca.design.chunks.cluster import DaskChunks
+
+        return DaskChunks.of(X)
     if home in {"zarr", "h5py"} and hasattr(X, "shape"):
         return ArrayChunks(X)
     if _is_lazy_frame(X):
@@ -34,6 +38,11 @@ def as_chunks(X: Any) -> Chunks | None:
 
         return FrameChunks(X)
     return None
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is an array, series or frame of Dask."""
+    return type(X).__module__.partition(".")[0] in {"dask", "dask_expr"}
 
 
 def scan(
