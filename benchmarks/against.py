@@ -21,12 +21,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Runs in either tree, and takes of the older one no more than that it has sections that yield figures.
 PROGRAM = """
-import json, sys, warnings
+import json, sys, time, warnings
 from pathlib import Path
+source, name, quick, threads, data, processor_time = json.loads(sys.argv[1])
+if processor_time:
+    time.perf_counter = time.process_time  # before any benchmark takes it from there
 from threadpoolctl import threadpool_limits
 import pauca
 from benchmarks.__main__ import ON_REAL_DATA, SECTIONS
-source, name, quick, threads, data = json.loads(sys.argv[1])
 if not Path(pauca.__file__).resolve().is_relative_to(source):
     sys.exit(f"{pauca.__file__} is not in {source}")
 warnings.simplefilter("ignore")
@@ -58,6 +60,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each tree; the best of them counts")
     parser.add_argument("--quick", action="store_true", help="as in python -m benchmarks")
     parser.add_argument("--threads", type=int, metavar="N", help="as in python -m benchmarks")
+    parser.add_argument(
+        "--processor-time",
+        action="store_true",
+        help="measure that instead of time, with --threads 1, on a machine that is busy with something else",
+    )
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="as in python -m benchmarks")
     parser.add_argument(
         "--rename",
@@ -73,7 +80,7 @@ def _run(tree: Path, section: str, options: argparse.Namespace) -> list[Row]:
     """Figures of one section in a process that knows this tree alone."""
     source = tree / "src"
     data = None if options.data is None else str(options.data.resolve())
-    arguments = json.dumps([str(source), section, options.quick, options.threads, data])
+    arguments = json.dumps([str(source), section, options.quick, options.threads, data, options.processor_time])
     environment = os.environ | {"PYTHONPATH": str(source)}
     command = [sys.executable, "-c", PROGRAM, arguments]
     done = subprocess.run(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True, check=False)

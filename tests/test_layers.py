@@ -20,9 +20,9 @@ LAYERS = (
     ("search",),
     ("methods", "results"),
     ("model_selection", "export"),
-    ("report",),
+    ("report", "scoresheets"),
     ("estimators",),
-    ("l1", "graphical", "sparsification", "custom", "survival"),
+    ("l1", "graphical", "sparsification", "custom", "survival", "ordinal"),
     ("crf", "sgd"),
     ("loading",),
     ("cli",),
@@ -31,7 +31,7 @@ LAYERS = (
 ROOMS = [room for layer in LAYERS for room in layer]
 
 LIBRARIES = {"numpy", "scipy"}
-FACES = {"estimators", "model_selection", "l1", "graphical", "sparsification", "survival", "crf", "sgd"}
+FACES = {"estimators", "model_selection", "l1", "graphical", "sparsification", "survival", "ordinal", "crf", "sgd"}
 """Rooms that speak scikit-learn."""
 OPTIONAL = {
     "design": {"polars", "zarr", "dask", "distributed", "pandas"},

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pauca.graphical import SparsePrecision
     from pauca.l1 import L1Classifier, L1Regressor
     from pauca.loading import load
+    from pauca.ordinal import SparseOrdinalClassifier
     from pauca.results.path import Path
     from pauca.search.driver import Progress
     from pauca.search.history import Stop
@@ -35,6 +36,7 @@ __all__ = [
     "Progress",
     "SparseClassifier",
     "SparseCox",
+    "SparseOrdinalClassifier",
     "SparsePrecision",
     "SparseRegressor",
     "SparseTagger",
@@ -65,6 +67,7 @@ _HOMES = {
     "Progress": "search.driver",
     "SparseClassifier": "estimators",
     "SparseCox": "survival",
+    "SparseOrdinalClassifier": "ordinal",
     "SparsePrecision": "graphical",
     "SparseRegressor": "estimators",
     "SparseTagger": "crf",
@@ -80,7 +83,17 @@ _HOMES = {
 
 _PACKAGES = (
     *("constraints", "crf", "custom", "design", "estimators", "export", "graphical", "l1", "losses", "methods"),
-    *("model_selection", "objectives", "projections", "results", "search", "sgd", "solvers", "sparsification"),
+    *(
+        "model_selection",
+        "objectives",
+        "ordinal",
+        "projections",
+        "results",
+        "search",
+        "sgd",
+        "solvers",
+        "sparsification",
+    ),
     *("subsets", "survival", "theory", "warnings"),
 )
 

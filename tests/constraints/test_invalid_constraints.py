@@ -271,7 +271,7 @@ def test_columns_that_cannot_be_fitted_are_not_forced_in(method):
         (
             SparseRegressor,
             "cubed",
-            "loss must be one of 'absolute_error', 'huber', 'poisson', 'quantile', 'squared_error'.*got 'cubed'",
+            "loss must be one of 'absolute_error', 'gamma', 'huber', .* 'squared_error', 'tweedie'.*got 'cubed'",
         ),
         (SparseClassifier, "cubed", "loss must be one of 'hinge', 'log_loss', 'squared_hinge'.*got 'cubed'"),
         (SparseRegressor, None, "loss must be one of.*got None"),

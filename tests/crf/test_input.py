@@ -10,6 +10,7 @@ from chains import make_chains
 from scipy import sparse
 
 from pauca import SparseTagger
+from problems import in_chunks
 
 LENGTHS = (12, 1, 20, 9)
 NAMES = ["bed", "door", "lamp", "stove"]
@@ -168,6 +169,7 @@ SINGLE = r"A single sequence goes in a list: predict\(\[X\]\)"
         ("arrays", lambda X: [[[1, 0], [1]]], "Sequence 0 has rows of different lengths"),
         ("frames", lambda X: [pl.DataFrame({"bed": [1]}).lazy()], "Sequence 0 is a lazy frame"),
         ("frames", lambda X: pl.DataFrame({"bed": [1]}).lazy(), "X is a lazy frame"),
+        ("frames", lambda X: in_chunks(np.ones((3, 2))), "X is a table in chunks.*Give a list"),
     ],
 )
 def test_one_sequence_instead_of_a_list(chains, fitted, of, take, message):

@@ -48,14 +48,19 @@ def weights_are_repetitions(estimator):
         SparseClassifier(),
         SparseClassifier(k=None),
         SparseClassifier(k=2, method="forward", ridge=0.1),
-        SparseClassifier(k=2, loss="hinge", method="foba"),
+        SparseClassifier(
+            k=2, loss="hinge", method="foba", ridge=1e-4
+        ),  # without a ridge the optimum need not be unique
         SparseClassifier(k=3, loss="squared_hinge"),
         SparseClassifier(k=None, method="backward", ridge=1e-3),
     ],
 )
 def test_scikit_learn_checks(estimator, check):
-    if "sample_weight_equivalence" in str(check) and not weights_are_repetitions(estimator):
-        pytest.skip("Standard errors are over rows: a row of weight two is one row.")
+    if "sample_weight_equivalence" in str(check):
+        if not weights_are_repetitions(estimator):
+            pytest.skip("Standard errors are over rows: a row of weight two is one row.")
+        if estimator.loss == "hinge" and not estimator.ridge:
+            estimator = clone(estimator).set_params(ridge=1e-6)  # classes that can be separated have many best models
     check(estimator)
 
 

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -18,6 +19,7 @@ from pauca.losses import Huber, SquaredError
 from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
 from pauca.sgd.reservoir import Reservoir, Samples
 from pauca.sgd.tuning import GivenSettings, SettingsSearch, choose_settings
+from problems import ar_problem, in_chunks
 
 
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
@@ -25,10 +27,10 @@ from pauca.sgd.tuning import GivenSettings, SettingsSearch, choose_settings
 @parametrize_with_checks(
     [
         StreamRegressor(),
-        StreamRegressor(loss="huber", average=False, passes=1),
+        StreamRegressor(loss="huber", average=False, passes=1, radius=50.0),
         StreamRegressor(fit_intercept=False, ridge=0.1, keep_rows=50),
         StreamClassifier(),
-        StreamClassifier(loss="hinge", passes=2, ridge=1e-3),
+        StreamClassifier(loss="hinge", passes=2, ridge=1e-3, radius=10.0, learning_rate=0.1, first_epoch=30),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -509,3 +511,18 @@ def test_a_million_columns_cost_a_few_numbers_each():
     y = 1.0 * (columns[:, 0] == 7) - 1.0 * (columns[:, 0] == 11) + 0.1 * rng.standard_normal(n)
     model = StreamRegressor(k=2, loss=Huber(1.0), passes=2).fit(X, y)
     assert model.support_.tolist() == [7, 11]
+
+
+def test_tables_in_chunks_are_learned_in_their_order():
+    X, y = ar_problem(2000, 20, 3, snr=4.0)
+    names = [f"c{j}" for j in range(20)]
+    model = StreamRegressor(k=3, passes=2).fit(pl.DataFrame(X, schema=names).lazy(), y)
+    stream = StreamRegressor(k=3)
+    for _ in range(2):
+        stream.partial_fit(X, y)
+    np.testing.assert_array_equal(model.coef_, stream.finish().coef_)
+    assert model.feature_names_in_.tolist() == names
+    classes = np.where(y > 0, "a", "b")
+    assert StreamClassifier(k=3, passes=1).fit(in_chunks(X, 300), classes).classes_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        StreamRegressor(k=3).fit(in_chunks(X, 300), y[1:])

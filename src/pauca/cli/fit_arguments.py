@@ -13,6 +13,7 @@ from pauca.cli.console import Console, DataError, UsageError, count
 from pauca.cli.constraints import ConstraintOptions, split_names
 from pauca.cli.encoding import EncodedColumn, build_columns, clean_columns, encoded_columns, text_levels
 from pauca.cli.options import LOSSES_FOR_CLASSES
+from pauca.cli.streaming import is_too_large, read_in_chunks
 from pauca.cli.table_files import (
     TableFile,
     inspect_table,
@@ -104,6 +105,8 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
     polars()  # a missing library is reported before the clock starts
     started = time.perf_counter()
     others = [options.target, *row_options.values()]
+    if is_too_large(table, features, options.memory):
+        return _from_chunks(table, features, others, row_options, options, console)
     frame = read_frame(table, [*features, *others], [name for name in codes if name in features])
     height = frame.height
     given = select_columns(frame, others)
@@ -124,6 +127,31 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
         exposure=_row_numbers(given, row_options.get("exposure"), "--exposure"),
         row_groups=_row_groups(given, row_options.get("row_groups")),
         n_dropped=height - frame.height,
+        read_seconds=time.perf_counter() - started,
+    )
+
+
+def _from_chunks(
+    table: TableFile,
+    features: list[str],
+    others: list[str],
+    row_options: dict[str, str],
+    options: Namespace,
+    console: Console,
+) -> Problem:
+    """The arguments of a fit on a table that is read in chunks."""
+    started = time.perf_counter()
+    X, given = read_in_chunks(table, features, others, options)
+    console.note(f"the table is larger than --memory, and is read in chunks of {X.rows_per_chunk:,} rows")
+    encoded = [EncodedColumn(name, name) for name in features]
+    return Problem(
+        X=X,
+        target=make_target(given[options.target], options, console),
+        parameters=ConstraintOptions(options, encoded, table.columns).parameters(),
+        raw_table=RawTable(),
+        sample_weight=_row_numbers(given, row_options.get("sample_weight"), "--sample-weight"),
+        exposure=_row_numbers(given, row_options.get("exposure"), "--exposure"),
+        row_groups=_row_groups(given, row_options.get("row_groups")),
         read_seconds=time.perf_counter() - started,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 
 from pauca.version import __version__
@@ -181,6 +182,13 @@ def _selection_options(group: argparse._ArgumentGroup) -> None:
     add("--criterion", choices=CRITERIA, help="choose by an information criterion instead of cross-validation")
     add("--time-limit", type=_number(0, above=True), metavar="S", help="stop after S seconds, keep what was found")
     add("--n-jobs", type=int, metavar="N", help="number of parallel folds; -1: one per core (default: 1)")
+    add(
+        "--memory",
+        type=_bytes,
+        default="4G",
+        metavar="SIZE",
+        help="Parquet files that take more than this, such as 500M, are read in chunks of rows (default: 4G)",
+    )
 
 
 def _predict(predict: argparse.ArgumentParser) -> None:
@@ -270,6 +278,14 @@ def _ridges(text: str) -> str | float | list[float]:
         return text
     values = [_number(0)(part) for part in text.split(",")]
     return values[0] if len(values) == 1 else values
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)B?", text.strip(), re.IGNORECASE)
+    size = float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ") if found else 0.0
+    if size < 1 << 20:
+        raise argparse.ArgumentTypeError(f"{text!r} is invalid; expected a size of at least 1M, such as 500M or 4G")
+    return int(size)
 
 
 def _number(least: float, *, above: bool = False) -> Callable[[str], float]:

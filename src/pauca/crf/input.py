@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from pauca.design import Chunks
+from pauca.design.chunks import is_dask
 from pauca.wording import quoted_columns
 
 # Bytes of a number in double precision.
@@ -171,6 +173,11 @@ def _check_widths(arrays: list[Any], *, fitting: bool) -> None:
 def _check_not_lazy(X: Any, what: str) -> None:
     if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
         raise TypeError(f"{what} is a lazy frame; call its collect() first.")
+    if isinstance(X, Chunks) or is_dask(X):
+        raise TypeError(
+            f"{what} is a table in chunks ({type(X).__name__}), and all sequences must be in memory. Give a list of "
+            "them, such as a sample."
+        )
 
 
 def _is_frame(table: Any) -> bool:

@@ -29,6 +29,7 @@ class Formula:
     coef, intercept : shapes (C, m) and (C,)
     outputs : C names of the outputs, or None for a single output without a name
     classes : labels as plain Python values, or None; with two classes C is 1
+    thresholds : ascending, between classes in an order; the link is "cumulative" then
     link : "identity", "exp" or "inverse" for regressors; "log_loss", "softmax", or None without probabilities, for
         classifiers
     """
@@ -40,12 +41,18 @@ class Formula:
     outputs: list[str] | None
     classes: list[Any] | None
     link: str | None
+    thresholds: np.ndarray | None = None
 
 
 def formula_of(model: FittedLinearModel) -> Formula:
     """The formula of a fitted estimator at its chosen size."""
     path, chosen = model.path_, model.path_[model.k_]
     classes = getattr(model, "classes_", None)
+    thresholds = getattr(model, "thresholds_", None)
+    if thresholds is not None:
+        link: str | None = "cumulative"
+    else:
+        link = _regression_link(model.loss) if classes is None else _class_link(model.loss, len(classes))
     return Formula(
         columns=chosen.support.tolist(),
         names=path.names(model.k_),
@@ -53,7 +60,8 @@ def formula_of(model: FittedLinearModel) -> Formula:
         intercept=np.atleast_1d(chosen.intercept),
         outputs=path.output_names,
         classes=None if classes is None else [_plain_label(label) for label in classes.tolist()],
-        link=_regression_link(model.loss) if classes is None else _class_link(model.loss, len(classes)),
+        link=link,
+        thresholds=thresholds,
     )
 
 

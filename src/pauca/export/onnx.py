@@ -35,6 +35,8 @@ def register() -> None:
 
 def to_onnx(estimator: Any) -> Any:
     """The model as an ``onnx.ModelProto`` with one input X in double precision."""
+    if hasattr(estimator, "thresholds_"):
+        raise ValueError("Ordered classes have no ONNX form yet; use to_python() or to_sql().")
     register()
     skl2onnx = _skl2onnx()
     from skl2onnx.common.data_types import DoubleTensorType

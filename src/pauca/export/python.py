@@ -69,6 +69,13 @@ def predict(row):
     """The most probable class of a row."""
     return CLASSES[1 if scores(row)[0] > 0 else 0]
 ''',
+    "ordered classes": '''
+
+def predict(row):
+    """The most probable class of a row."""
+    shares = predict_proba(row)
+    return CLASSES[shares.index(max(shares))]
+''',
     "many classes": '''
 
 def predict(row):
@@ -79,6 +86,14 @@ def predict(row):
 }
 
 PROBABILITIES = {
+    "cumulative": '''
+
+def predict_proba(row):
+    """The probabilities of a row, in the order of CLASSES."""
+    score = scores(row)[0]
+    up_to = [1.0 / (1.0 + math.exp(min(max(score - threshold, -700.0), 700.0))) for threshold in THRESHOLDS]
+    return [high - low for low, high in zip([0.0, *up_to], [*up_to, 1.0])]
+''',
     "log_loss": '''
 
 def predict_proba(row):
@@ -113,8 +128,11 @@ def to_python(formula: Formula) -> str:
         )
     ]
     if formula.classes is not None:
-        parts += [f"CLASSES = {tuple(formula.classes)!r}\n", SCORES]
-        parts += [PREDICTIONS["two classes" if len(formula.classes) == 2 else "many classes"]]
+        parts += [f"CLASSES = {tuple(formula.classes)!r}\n"]
+        if formula.thresholds is not None:
+            parts += [f"THRESHOLDS = {tuple(formula.thresholds.tolist())!r}\n"]
+        kind = "two classes" if len(formula.classes) == 2 else "many classes"
+        parts += [SCORES, PREDICTIONS["ordered classes" if formula.link == "cumulative" else kind]]
         parts += [PROBABILITIES[formula.link]] if formula.link else []
         return "".join(parts)
     if formula.outputs is not None:

@@ -29,6 +29,8 @@ def to_sql(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[s
     keep = [keep] if isinstance(keep, str) else list(keep)
     if formula.classes is None:
         return _numbers(formula, table, keep)
+    if formula.link == "cumulative":
+        return _ordered_classes(formula, table, keep)
     if table is None and len(formula.classes) > 2:
         raise ValueError("More than two classes need a complete SELECT: call to_sql(table=...).")
     return _two_classes(formula, table, keep) if len(formula.classes) == 2 else _many_classes(formula, table, keep)
@@ -60,6 +62,29 @@ def _two_classes(formula: Formula, table: str | Sequence[str] | None, keep: Sequ
         value, name = score, "score of"
     columns = _aliased([label, value], ["prediction", f"{name} {(formula.classes or [])[1]}"], keep)
     return _select([*kept, *columns], source)
+
+
+def _ordered_classes(formula: Formula, table: Any, keep: Sequence[str]) -> str:
+    """Nested SELECTs: the score, then the probability of a class up to each threshold, then those of the classes."""
+    if table is None:
+        raise ValueError("Ordered classes need a complete SELECT: call to_sql(table=...).")
+    assert formula.thresholds is not None
+    classes, inner = formula.classes or [], _inner_names(keep)
+    source = _nested([*_kept_columns(keep, table), *_scores(formula, table)], [*inner, "s0"], _source(table))
+    least, most = _number(-LARGEST_EXPONENT), _number(LARGEST_EXPONENT)
+    up_to = []
+    for threshold in formula.thresholds.tolist():
+        above = f"s0 - ({_number(threshold)})"
+        clipped = f"CASE WHEN {above} < {least} THEN {least} WHEN {above} > {most} THEN {most} ELSE {above} END"
+        up_to.append(f"1e0 / (1e0 + EXP({clipped}))")
+    names = [f"c{c}" for c in range(len(up_to))]
+    source = _nested([*inner, *up_to], [*inner, *names], source)
+    shares = ["c0", *(f"c{c} - c{c - 1}" for c in range(1, len(up_to))), f"1e0 - c{len(up_to) - 1}"]
+    ps = [f"p{c}" for c in range(len(classes))]
+    source = _nested([*inner, *shares], [*inner, *ps], source)
+    label = _first_largest(ps, [literal(label) for label in classes])
+    columns = _aliased([label, *ps], ["prediction", *(f"probability of {name}" for name in classes)], keep)
+    return _select([*_outer_kept(keep), *columns], source)
 
 
 def _many_classes(formula: Formula, table: Any, keep: Sequence[str]) -> str:

@@ -15,8 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
+from pauca.design import Chunks
+from pauca.design.chunks import as_chunks
+from pauca.design.chunks.kernels import take
 from pauca.estimators.fitted import FittedModel
-from pauca.estimators.validation import check_finite
+from pauca.estimators.validation import check_finite, check_raw_weights, in_memory
 from pauca.losses import Loss
 from pauca.search.history import Stop
 from pauca.search.problem import Target
@@ -88,13 +91,17 @@ class StreamModel(FittedModel):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix, frame, or table in chunks, of shape (n_samples, n_features)
+            The rows of a table in chunks are learned in their order, chunk by chunk, as by ``partial_fit``.
         y : array-like of shape (n_samples,)
             Numbers; for a classifier, classes of any kind, at least two.
         sample_weight : array-like of shape (n_samples,), default=None
             Row weights, at least one of them positive.
         """
         self._check_parameters()
+        chunks = as_chunks(X)
+        if chunks is not None:
+            return self._fit_chunks(chunks, in_memory(y), sample_weight)
         with self._unchanged_on_error():
             self._fit_table(self._samples(X, y, sample_weight, reset=True))
         return self
@@ -205,6 +212,28 @@ class StreamModel(FittedModel):
         self._stream.learn(samples, rows)
         for name in SET_BY_FINISH if len(rows) else ():
             self.__dict__.pop(name, None)
+
+    def _fit_chunks(self, X: Chunks, y: Any, sample_weight: Any) -> Self:
+        """Learn a table in chunks, as often as there are passes, and run the second stage on the stored rows."""
+        y = np.asarray(y)
+        weights = check_raw_weights(sample_weight, X.n_rows)
+        if len(y) != X.n_rows:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[X.n_rows, len(y)]}")
+        if not weights.any():
+            raise ValueError(NO_WEIGHT)
+        with self._unchanged_on_error():
+            for name in ("_stream", "path_", "feature_names_in_"):
+                self.__dict__.pop(name, None)
+            for _ in range(int(self.passes)):
+                for rows, block in X.map(take):
+                    self._learn_chunk(block, y[rows], weights[rows] / weights.mean(), y)
+            if X.names is not None:
+                self.feature_names_in_ = np.array(X.names, dtype=object)
+            return self.finish()
+
+    def _learn_chunk(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, every: np.ndarray) -> None:
+        """Learn a chunk; ``every`` target there will be tells the classes."""
+        self.partial_fit(X, y, sample_weight=weights)
 
     def _is_first_chunk(self) -> bool:
         """Whether nothing has been learned yet; a model from a file raises an error, for it has no stream."""

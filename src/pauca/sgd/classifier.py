@@ -153,6 +153,9 @@ class StreamClassifier(ClassificationMixin, StreamModel):
             self._fit_chunk(self._samples(X, y, sample_weight, reset=first, least=0, classes=classes))
         return self
 
+    def _learn_chunk(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, every: np.ndarray) -> None:
+        self.partial_fit(X, y, classes=np.unique(every), sample_weight=weights)
+
     def _samples(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 1, classes: Any = None
     ) -> Samples:

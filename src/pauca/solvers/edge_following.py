@@ -45,7 +45,10 @@ EXCHANGES_BEFORE_RENEWAL = 40
 # Exchanges of rows that a search may take for each coefficient, and at least: far more than were ever seen.
 MOST_EXCHANGES = 100
 
-# Shifts of neighbouring rows differ by multiples of this, whose fractions never repeat.
+# Shifts are waves of this frequency over the rows; those of copies differ by this share of them, in multiples of a
+# number whose fractions never repeat.
+FREQUENCY = 7.0
+COPIES = 1e-2
 GOLDEN_RATIO = 0.6180339887498949
 
 
@@ -61,9 +64,15 @@ class PiecewiseLinearProblem:
     high: float
 
     def shifted(self, share: float) -> PiecewiseLinearProblem:
-        """With targets moved by up to half this ``share`` of their spread, each by another amount."""
+        """With targets moved by up to half this ``share`` of their spread, each by another amount.
+
+        The amount depends on what is in the row: rows that are repeated, or in another order, lead to the same vertex.
+        Only copies of a row are told apart by their order, by much less.
+        """
         spread = float(np.ptp(self.target)) or float(np.abs(self.target[0])) or 1.0
-        moves = np.arange(1, len(self.target) + 1) * GOLDEN_RATIO % 1.0 - 0.5
+        of_columns = 1.0 + np.arange(1, len(self.columns) + 1) * GOLDEN_RATIO % 1.0
+        of_order = np.arange(1, len(self.target) + 1) * GOLDEN_RATIO % 1.0
+        moves = 0.5 * np.sin(FREQUENCY * (of_columns @ self.columns + self.target / spread)) + COPIES * of_order
         return replace(self, target=self.target + share * spread * moves)
 
 
@@ -229,7 +238,9 @@ class _Search:
     def _broad_curvature(self) -> np.ndarray:
         """Up to a factor, the curvature that the kinks of the nearer half of the rows make together, shape (q, q)."""
         distance = np.abs(self.residual)
-        near = distance <= np.median(distance)
+        near = (
+            distance <= distance[_weighted_quantile(distance, self.problem.weights, 0.5 * self.problem.weights.sum())]
+        )
         columns = self.problem.columns[:, near]
         curvature: np.ndarray = (columns * self.problem.weights[near]) @ columns.T
         # Columns that are constant on these rows still count.

@@ -1,0 +1,76 @@
+"""The loss of ordered classes against its definition: best thresholds, derivatives, and rows held out."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from pauca.ordinal.cumulative_logit import CumulativeLogit, class_probabilities
+
+
+def rows(n=40, classes=4, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, classes, n).astype(float)
+    weights = rng.integers(0, 4, n).astype(float)
+    return codes, weights / weights.sum(), rng.standard_normal((3, n)), rng.standard_normal((2, n))
+
+
+def least(codes, v, a):
+    """The least loss over thresholds, by scipy on log-distances."""
+
+    def mean(x):
+        thresholds = x[0] + np.concatenate([[0.0], np.cumsum(np.exp(x[1:]))])
+        p = class_probabilities(a, thresholds)[np.arange(len(a)), codes.astype(int)]
+        return -v @ np.log(np.maximum(p, 1e-300))
+
+    return minimize(mean, np.zeros(int(codes.max())), tol=1e-12).fun
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_value_derivative_and_hessian(classes):
+    codes, v, a, columns = rows(classes=classes)
+    loss = CumulativeLogit().tuned(codes[None], v)
+    found = loss.value(codes, a) @ v
+    np.testing.assert_allclose(found, [least(codes, v, row) for row in a], rtol=1e-7)
+    np.testing.assert_allclose(loss.value(codes, a + 50.0) @ v, found, rtol=1e-10)
+    np.testing.assert_allclose(
+        np.exp(-loss.value(codes, a[0])),
+        class_probabilities(a[0], loss.thresholds(a[0]))[np.arange(40), codes.astype(int)],
+        rtol=1e-10,
+    )
+    step, slopes = 1e-5, loss.slopes(codes, a)
+    assert slopes.curvature.max() <= loss.smoothness
+    for j, z in enumerate(columns):
+        above, below = loss.value(codes, a + step * z) @ v, loss.value(codes, a - step * z) @ v
+        np.testing.assert_allclose(slopes.derivative @ (v * z), (above - below) / (2 * step), rtol=1e-5, atol=1e-8)
+        above, below = (loss.derivative(codes, a + s * step * z) @ (v * columns).T for s in (1, -1))
+        for i, row in enumerate(a):
+            shared = loss.row_coupling(row, columns)
+            hessian = (columns * (v * slopes.curvature[i])) @ columns.T - shared @ shared.T
+            np.testing.assert_allclose(hessian[j], (above[i] - below[i]) / (2 * step), rtol=1e-5, atol=1e-7)
+            assert np.linalg.eigvalsh(hessian)[0] >= -1e-12
+
+
+def test_far_scores_and_perfect_orders():
+    codes, v, a, _ = rows()
+    loss = CumulativeLogit().tuned(codes[None], v)
+    assert loss.value(codes, 30.0 * codes) @ v < 1e-4
+    for scale in (1e-3, 30.0, 300.0):
+        value = loss.value(codes, scale * a) @ v
+        assert np.all(np.isfinite(value))
+        assert np.all(np.diff(loss.thresholds(scale * a)) > 0)
+
+
+def test_rows_held_out_take_the_thresholds_of_the_fit():
+    codes, v, a, _ = rows()
+    codes[5] = 9.0
+    test = np.array([1, 5, 7, 30])
+    fit = v.copy()
+    fit[test] = 0.0
+    loss = CumulativeLogit().tuned(codes[None], fit / fit.sum())
+    found = loss.held_out_losses(codes[None], v, test)(a)
+    for row, line in zip(a, found, strict=True):
+        p = class_probabilities(row[test], loss.thresholds(row))
+        np.testing.assert_allclose(
+            line[[0, 2, 3]], -np.log(p[[0, 2, 3], codes[test][[0, 2, 3]].astype(int)]), rtol=1e-9
+        )
+        assert line[1] == pytest.approx(-np.log(1e-3))
