@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[imp
 from benchmarks.ball import ball
 from benchmarks.choosing import choosing
 from benchmarks.digits import digits
+from benchmarks.exact_rivals import proof_rivals
 from benchmarks.graphs import graphs
 from benchmarks.imports import import_time
 from benchmarks.logistic import correlated_logistic, logistic
@@ -25,6 +26,7 @@ from benchmarks.proofs import proofs, real_proofs
 from benchmarks.quality import correlated, optimum
 from benchmarks.real import real
 from benchmarks.report import Figure, table, verdict
+from benchmarks.responses import points, responses
 from benchmarks.results import compare, keep
 from benchmarks.sampling import sampling
 from benchmarks.scale import scale
@@ -45,6 +47,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "correlated": correlated,
     "optimum": optimum,
     "proofs": proofs,
+    "proof-rivals": proof_rivals,
     "logistic": logistic,
     "correlated-logistic": correlated_logistic,
     "synthetic": synthetic,
@@ -57,6 +60,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "graphs": graphs,
     "sampling": sampling,
     "crf": crf,
+    "responses": responses,
     "memory": memory,
     "scale": scale,
     "import": import_time,
@@ -69,6 +73,7 @@ ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
     "two-stage": two_stage,
     "sensors": sensors,
     "real-proofs": real_proofs,
+    "points": points,
 }
 ALL = (*SECTIONS, *ON_REAL_DATA)
 PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "numba", "abess", "celer", "python-crfsuite")

@@ -11,12 +11,15 @@ from statistics import median
 from time import process_time
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from scipy.sparse import issparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.preprocessing import PolynomialFeatures
 
 from benchmarks.problems import Problem
+from benchmarks.real import tables
 from benchmarks.report import Figure
 from pauca import SparseClassifier, SparseRegressor
+from pauca.estimators import certify
 from pauca.relaxations.proof import SizeProof
 
 SECONDS = 10.0
@@ -32,7 +35,7 @@ def proofs(quick: bool) -> Iterator[Figure]:
 
     Time is that of the proof of one size, or of all, after the fit and one small proof to load compiled code.
     """
-    _warm_up()
+    warm_up()
     yield from _grid(100, range(1 if quick else 5), share=0.95)
     if not quick:
         yield from _grid(300, range(2), share=0.65)
@@ -40,11 +43,13 @@ def proofs(quick: bool) -> Iterator[Figure]:
         for n, rho in itertools.product((200, 500), (0.5, 0.9)):
             yield from _every_size(n, d, rho, limit)
     for rho, (ridge, limit) in itertools.product((0.5, 0.9), ((0.01, 5.0), (0.03, 1.0))):
-        proof, seconds = _proof(autoregressive(1000, 1000, rho, 5.0, 0), 10, ridge)
+        proof, seconds = prove_size(autoregressive(1000, 1000, rho, 5.0, 0), 10, ridge)
         yield _time(f"1000 x 1000, rho {rho}, k = 10, ridge {ridge}", proof, seconds, limit)
-    for rho in (0.5, 0.9):
-        proof, seconds = _proof(autoregressive(1000, 10_000, rho, 5.0, 0), 10, 0.1)
-        yield _time(f"1000 x 10,000, rho {rho}, k = 10, ridge 0.1", proof, seconds, 5.0)
+    for rho, (ridge, limit) in itertools.product((0.5, 0.9), ((0.1, 5.0), (0.03, 60.0))):
+        proof, seconds = prove_size(autoregressive(1000, 10_000, rho, 5.0, 0), 10, ridge)
+        yield _time(f"1000 x 10,000, rho {rho}, k = 10, ridge {ridge}", proof, seconds, limit)
+    for rho in (0.5,) if quick else (0.5, 0.9):
+        yield _roots(rho)
 
 
 def real_proofs(quick: bool, data: Path) -> Iterator[Figure]:
@@ -52,21 +57,28 @@ def real_proofs(quick: bool, data: Path) -> Iterator[Figure]:
 
     Hitters is fitted and proved by ``SparseRegressor(k=19).fit(X, y)``, without numba.
     """
-    _warm_up()
+    warm_up()
     yield from _hitters(data / "small" / "Hitters.csv")
+    yield from _default("Hitters", *_read_hitters(data / "small" / "Hitters.csv"))
+    for name, (X, y) in {"diabetes": load_diabetes(return_X_y=True), "wine": load_wine(return_X_y=True)}.items():
+        yield from _default(name, X, y)
+    yield from _default("breast cancer", *load_breast_cancer(return_X_y=True))
     for name, problem, ridge, sizes in _tables(data / "small"):
         for k in sizes:
-            proof, seconds = _proof(problem, k, ridge)
+            proof, seconds = prove_size(problem, k, ridge)
             yield _time(f"{name}, k = {k}, ridge {ridge:g}", proof, seconds, 5.0)
     if not quick:
         problem = _standardised(*_riboflavin(data / "highdim" / "riboflavin.npz"))
         for k, ridge in itertools.product((3, 5), (0.1, 0.01)):
-            proof, seconds = _proof(problem, k, ridge)
+            proof, seconds = prove_size(problem, k, ridge)
             yield _time(f"riboflavin, k = {k}, ridge {ridge}", proof, seconds)
-    X, y = load_breast_cancer(return_X_y=True)
-    for k, ridge in itertools.product((5, 10), (0.1, 0.01)):
-        proof, seconds = _proof(Problem(_standardised(X, y).X, y), k, ridge, classes=True)
-        yield _time(f"breast cancer, log loss, k = {k}, ridge {ridge}", proof, seconds, 1.0)
+    for name in ("breast cancer", "spambase", "a1a"):
+        X, y = tables(data)[name]()
+        problem = Problem(_standardised(np.asarray(X.toarray() if issparse(X) else X), y).X, y)
+        for k, ridge in itertools.product((5, 10), (0.1, 0.01)):
+            proof, seconds = prove_size(problem, k, ridge, classes=True)
+            limit = 1.0 if ridge == 0.1 or name == "breast cancer" else None
+            yield _time(f"{name}, log loss, k = {k}, ridge {ridge}", proof, seconds, limit)
 
 
 def autoregressive(n: int, d: int, rho: float, snr: float, seed: int) -> Problem:
@@ -84,7 +96,7 @@ def _grid(d: int, seeds: Iterable[int], share: float) -> Iterator[Figure]:
     for seed, rho, snr in itertools.product(seeds, (0.1, 0.5, 0.9), (1.0, 5.0)):
         problem = autoregressive(1000, d, rho, snr, seed)
         for k, proofs_of_size in found.items():
-            proofs_of_size.append(_proof(problem, k, 1e-3))
+            proofs_of_size.append(prove_size(problem, k, 1e-3))
     every = [one for some in found.values() for one in some]
     name = f"1000 x {d}"
     yield Figure(name, f"proved within {SECONDS:g} s", 100 * _share(every), 100 * share, True, " %", 0)
@@ -94,6 +106,34 @@ def _grid(d: int, seeds: Iterable[int], share: float) -> Iterator[Figure]:
     for k, some in found.items():
         yield Figure(f"{name}, k = {k}", "proved", 100 * _share(some), None, False, " %", 0)
         yield Figure(f"{name}, k = {k}", "largest gap", 100 * max(proof.relative_gap for proof, _ in some), unit=" %")
+
+
+def _roots(rho: float) -> Figure:
+    """Bounds of sizes 1 to 50 over all columns, without trees, against the time of the fit."""
+    problem = autoregressive(2000, 10_000, rho, 5.0, 0)
+    start = process_time()
+    model = SparseRegressor(k=50, ridge=0.1).fit(*problem)
+    fit = process_time() - start
+    start = process_time()
+    model.certify(time_limit=1e-3)  # the bounds of the roots are never left out
+    seconds = process_time() - start
+    return Figure(
+        f"2000 x 10,000, rho {rho}, ridge 0.1, k = 1 to 50", "root bounds / fit", seconds / fit, 3.0, False, "x"
+    )
+
+
+def _default(name: str, X: np.ndarray, y: np.ndarray) -> Iterator[Figure]:
+    """What a fit on few columns proves by itself, and what that costs."""
+    narrow, sizes = certify.NARROW, X.shape[1]
+    times: dict[int, list[float]] = {0: [], narrow: []}
+    for _, certify.NARROW in itertools.product(range(3), times):
+        start = process_time()
+        model = SparseRegressor(k=sizes).fit(X, y)
+        times[certify.NARROW].append(process_time() - start)
+    proved = sum(model.certificate_.proved.values())
+    name = f"{name}, {X.shape[1]} columns, every size"
+    yield Figure(name, "proved by default", 100 * proved / sizes, 100, True, " %", 0)
+    yield Figure(name, "fit with proof / without", min(times[narrow]) / min(times[0]), 2.0, False, "x", 1)
 
 
 def _share(found: list[tuple[SizeProof, float]]) -> float:
@@ -111,7 +151,7 @@ def _every_size(n: int, d: int, rho: float, limit: float) -> Iterator[Figure]:
     yield Figure(name, "time", seconds, limit, False, " s")
 
 
-def _proof(problem: Problem, k: int, ridge: float, *, classes: bool = False) -> tuple[SizeProof, float]:
+def prove_size(problem: Problem, k: int, ridge: float, *, classes: bool = False) -> tuple[SizeProof, float]:
     """The proof of one size, and its time."""
     estimator = (SparseClassifier if classes else SparseRegressor)(k=k, ridge=ridge).fit(problem.X, problem.y)
     only = estimator.at(k)
@@ -130,9 +170,9 @@ def _time(name: str, proof: SizeProof, seconds: float, limit: float | None = Non
     return Figure(name, f"time to proof ({100 * proof.relative_gap:.2g} % left)", np.inf, limit, False, " s")
 
 
-def _warm_up() -> None:
+def warm_up() -> None:
     """Load what is compiled."""
-    _proof(autoregressive(200, 60, 0.9, 1.0, 3), 6, 1e-3)
+    prove_size(autoregressive(200, 60, 0.9, 1.0, 3), 6, 1e-3)
 
 
 def _hitters(file: Path) -> Iterator[Figure]:

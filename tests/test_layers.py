@@ -20,7 +20,7 @@ LAYERS = (
     ("search",),
     ("methods", "results"),
     ("model_selection", "export"),
-    ("report",),
+    ("report", "scoresheets"),
     ("estimators",),
     ("l1", "graphical", "sparsification", "custom", "survival", "ordinal"),
     ("crf", "sgd"),

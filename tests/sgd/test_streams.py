@@ -27,10 +27,10 @@ from problems import ar_problem, in_chunks
 @parametrize_with_checks(
     [
         StreamRegressor(),
-        StreamRegressor(loss="huber", average=False, passes=1),
+        StreamRegressor(loss="huber", average=False, passes=1, radius=50.0),
         StreamRegressor(fit_intercept=False, ridge=0.1, keep_rows=50),
         StreamClassifier(),
-        StreamClassifier(loss="hinge", passes=2, ridge=1e-3),
+        StreamClassifier(loss="hinge", passes=2, ridge=1e-3, radius=10.0, learning_rate=0.1, first_epoch=30),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

@@ -112,3 +112,18 @@ def test_rows_without_weight_have_no_say():
     same = SparseRegressor(k=2, loss="absolute_error").fit(X[some], y[some], weights[some])
     assert model.objective_ == pytest.approx(same.objective_, rel=1e-9)
     np.testing.assert_allclose(model.coef_, same.coef_, atol=1e-7)
+
+
+def test_order_and_repetition_of_rows_change_nothing():
+    """Where several vertices are best, as with integer targets, the same one is found."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        Z = np.vstack([np.ones(12), rng.integers(0, 3, (2, 12)), rng.standard_normal((1, 12))]).astype(float)
+        target, times = rng.integers(0, 3, 12).astype(float), rng.integers(1, 4, 12)
+        order, rows = rng.permutation(12), np.repeat(np.arange(12), times)
+        weighted = PiecewiseLinearProblem(Z, target, times / times.sum(), -1.0, 1.0)
+        shuffled = PiecewiseLinearProblem(Z[:, order], target[order], times[order] / times.sum(), -1.0, 1.0)
+        repeated = PiecewiseLinearProblem(Z[:, rows], target[rows], np.full(len(rows), 1 / len(rows)), -1.0, 1.0)
+        found = [follow_edges(one, np.zeros(4), np.zeros(0, dtype=np.intp)) for one in (weighted, shuffled, repeated)]
+        for other in found[1:]:
+            np.testing.assert_allclose(other.coef, found[0].coef, atol=1e-6)

@@ -99,17 +99,20 @@ class SmoothProblem:
 
     def gram(self, scores: np.ndarray, used: np.ndarray) -> np.ndarray:
         """Products of the ``used`` columns weighted by the curvature of the loss, the intercept minimised out."""
-        Z, h = self.columns[:, used], self.weights * self.loss.curvature(self.y, scores)
+        # A copy of the columns costs more than the products of some that are not used.
+        Z, h = self.columns, self.weights * self.loss.curvature(self.y, scores)
+        if 2 * np.count_nonzero(used) < Z.shape[1]:
+            Z, used = Z[:, used], np.ones(np.count_nonzero(used), dtype=bool)
         gram = Z.T @ (h[:, None] * Z)
         if self.center and h.sum() > 0:
             mean = h @ Z
             gram -= np.outer(mean, mean) / h.sum()
-        return gram
+        return np.asarray(gram[np.ix_(used, used)])
 
     def model(self, w: np.ndarray, scores: np.ndarray, used: np.ndarray, gram: np.ndarray) -> Quadratic:
         """The quadratic model of the objective at w over the ``used`` columns, with a Gram matrix of here or nearby."""
         derivative = self.loss.derivative(self.y, scores)
-        slope = gram @ w[used] - self.columns[:, used].T @ (self.weights * derivative)
+        slope = gram @ w[used] - (self.columns.T @ (self.weights * derivative))[used]
         # The constant does not matter, but must not be below what a model can gain.
         gained = 0.5 * float(slope @ (slope / self.penalty[used]))
         return Quadratic(gram + np.diag(self.penalty[used]), slope, gained)
@@ -145,10 +148,9 @@ class SmoothProblem:
 
     def move(self, point: Point, target: np.ndarray, codes: np.ndarray, left: int, value: float) -> tuple[Point, float]:
         """A step towards ``target`` that lowers the relaxation's value, and that value; no step if none does."""
-        used = codes != OUT
         for halving in range(HALVINGS):
             w = point.w + 0.5**halving * (target - point.w)
-            raw = self.columns[:, used] @ w[used]
+            raw = self.columns @ w
             b = self.intercept(raw, point.b)
             new = self.value(raw + b) + self.spread_penalty(w, codes, left)
             if new <= value:
@@ -232,7 +234,7 @@ class SmoothForest:
             codes, point = payload
             used = np.flatnonzero(codes != OUT)
             gram = np.zeros((len(codes), len(codes)))
-            gram[np.ix_(used, used)] = self.problem.gram(self.problem.columns @ point.w + point.b, used)
+            gram[np.ix_(used, used)] = self.problem.gram(self.problem.columns @ point.w + point.b, codes != OUT)
             for code in (IN, OUT):
                 child = codes.copy()
                 child[branch] = code
@@ -289,14 +291,14 @@ class SmoothForest:
         The Gram matrix of the parent serves for the first steps, as long as they need not be shortened.
         """
         problem, used = self.problem, codes != OUT
-        raw = problem.columns[:, used] @ point.w[used]
+        raw = problem.columns @ point.w
         point = Point(point.w, problem.intercept(raw, point.b))
         value = problem.value(raw + point.b) + problem.spread_penalty(point.w, codes, left)
         best, scores = problem.dual(raw + point.b, codes, left)
         pieces = codes[used][None]
         gram = None if shared is None else shared[np.ix_(used, used)]
         for number in range(steps):
-            at = problem.columns[:, used] @ point.w[used] + point.b
+            at = problem.columns @ point.w + point.b
             gram = problem.gram(at, used) if gram is None else gram
             model = problem.model(point.w, at, used, gram)
             found = self.backend.relax(
@@ -309,7 +311,7 @@ class SmoothForest:
             point, value = problem.move(point, target, codes, left, value)
             if shared is None or number + 1 >= SHARED_STEPS or not np.array_equal(point.w, target):
                 gram = None
-            bound, each = problem.dual(problem.columns[:, used] @ point.w[used] + point.b, codes, left)
+            bound, each = problem.dual(problem.columns @ point.w + point.b, codes, left)
             if bound > best:
                 best, scores = bound, each
             if best >= cut or value - best <= SOLVED_SHARE * (cut - best) or before - value <= 1e-13 * abs(value):

@@ -1,0 +1,7 @@
+"""Models as sheets of points that can be added up by hand."""
+
+from pauca.scoresheets.make import check_cuts, make_sheet
+from pauca.scoresheets.rows import SheetRow
+from pauca.scoresheets.sheet import ScoreSheet
+
+__all__ = ["ScoreSheet", "SheetRow", "check_cuts", "make_sheet"]

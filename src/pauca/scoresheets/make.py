@@ -1,0 +1,142 @@
+"""From a table of the chosen features to a sheet: rows, points, and what rounding costs on rows held out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pauca.losses import LogLoss
+from pauca.objectives import Restricted, Rows
+from pauca.scoresheets.rows import SheetRow, cuts_of, unit_of
+from pauca.scoresheets.search import SMALL_RIDGE, FittedPoints, PointSearch
+from pauca.scoresheets.sheet import ScoreSheet, sheet_totals
+from pauca.solvers.newton import minimise
+
+# Sheets of the pool lose no more than this share of what the best explains, and are at most so many.
+POOL_WITHIN = 0.02
+MOST_IN_POOL = 10
+
+LEAST_PROBABILITY = 1e-3
+
+
+def check_cuts(cuts: Any, names: Sequence[str]) -> None:
+    """Raise an error for cuts that are neither None, "auto" nor thresholds of features of the model."""
+    if cuts is None or (isinstance(cuts, str) and cuts == "auto"):
+        return
+    if not isinstance(cuts, Mapping):
+        raise ValueError(f"cuts must be None, 'auto' or a dict of thresholds by feature; got {cuts!r}.")
+    for name, thresholds in cuts.items():
+        if name not in names:
+            raise ValueError(
+                f"cuts names {name!r}, which is not a feature of the model: {', '.join(map(repr, names))}."
+            )
+        numbers = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
+        if not numbers.size or not np.all(np.isfinite(numbers)):
+            raise ValueError(f"The cuts of {name!r} must be finite numbers; got {thresholds!r}.")
+
+
+def make_sheet(
+    table: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    features: Sequence[tuple[str, int]],
+    *,
+    max_points: int,
+    cuts: Any,
+    outcome: str,
+    folds: Sequence[tuple[np.ndarray, np.ndarray]],
+) -> ScoreSheet:
+    """A sheet for columns of ``table``, of shape (n, k), with classes -1 and 1.
+
+    ``features`` are names and indices; ``cuts`` is None, "auto", or thresholds by name; ``folds`` are pairs of rows to
+    fit and rows to score.
+    """
+    rows = _sheet_rows(table, features, cuts)
+    columns = np.column_stack([row.values(table[:, place]) for place, row in rows])
+    search = PointSearch(columns, y, weights, max_points)
+    best = search.run()
+    lines = [row for _, row in rows]
+    sheets = [_sheet(lines, one, columns, outcome) for one in _near(search, best, y, weights)]
+    held_out = _held_out(columns, y, weights, max_points, folds) if folds else {}
+    return replace(sheets[0], held_out=held_out, pool=tuple(sheets[1:]))
+
+
+def _sheet_rows(table: np.ndarray, features: Sequence[tuple[str, int]], cuts: Any) -> list[tuple[int, SheetRow]]:
+    """Rows with the place of their feature in the table."""
+    found = []
+    for place, (name, column) in enumerate(features):
+        values = table[:, place]
+        if cuts is None:
+            thresholds = None
+        elif isinstance(cuts, Mapping):
+            thresholds = [float(cut) for cut in cuts[name]] if name in cuts else None
+        else:
+            thresholds = None if set(np.unique(values).tolist()) <= {0.0, 1.0} else cuts_of(values)
+        if thresholds is None:
+            found.append((place, SheetRow(name, column, unit_of(values), None)))
+        else:
+            found += [(place, SheetRow(name, column, None, cut)) for cut in sorted(thresholds)]
+    return found
+
+
+def _near(search: PointSearch, best: FittedPoints, y: np.ndarray, weights: np.ndarray) -> list[FittedPoints]:
+    share = float(weights @ (y > 0))
+    null = -share * np.log(share) - (1 - share) * np.log1p(-share)
+    limit = best.loss + POOL_WITHIN * max(null - best.loss, 0.0)
+    others = [one for one in search.fitted.values() if one.loss <= limit and one is not best and one.scale > 0]
+    return [best, *sorted(others, key=lambda one: one.loss)[:MOST_IN_POOL]]
+
+
+def _sheet(rows: Sequence[SheetRow], found: FittedPoints, columns: np.ndarray, outcome: str) -> ScoreSheet:
+    lines = tuple(replace(row, points=point) for row, point in zip(rows, found.points, strict=True))
+    used = tuple(line for line in lines if line.points) or lines
+    totals = sheet_totals(columns @ np.array(found.points, dtype=np.float64), found.scale, found.constant)
+    return ScoreSheet(used, found.scale, found.constant, outcome, totals, 2.0 * found.loss)
+
+
+def _held_out(
+    columns: np.ndarray, y: np.ndarray, weights: np.ndarray, max_points: int, folds: Sequence[tuple[Any, Any]]
+) -> dict[str, dict[str, float]]:
+    """Mean deviance and AUC over folds, of sheets and of models without rounding."""
+    found: dict[str, list[tuple[float, float]]] = {"points": [], "model": []}
+    for train, test in folds:
+        v = np.zeros(len(y))
+        v[train] = weights[train]
+        v /= v.sum()
+        sheet = PointSearch(columns, y, v, max_points).run()
+        totals = columns[test] @ np.array(sheet.points, dtype=np.float64)
+        for name, scores in (
+            ("points", sheet.constant + sheet.scale * totals),
+            ("model", _real_scores(columns, y, v)[test]),
+        ):
+            found[name].append((_deviance(y[test], scores, weights[test]), auc(y[test], scores, weights[test])))
+    means = {name: np.nanmean(values, axis=0) for name, values in found.items()}
+    return {name: {"deviance": float(mean[0]), "auc": float(mean[1])} for name, mean in means.items()}
+
+
+def _real_scores(columns: np.ndarray, y: np.ndarray, v: np.ndarray) -> np.ndarray:
+    rows = v > 0
+    mean = v @ columns
+    spread = np.sqrt(v @ (columns - mean) ** 2)
+    z = np.vstack([np.ones(len(y)), ((columns - mean) / np.where(spread > 0, spread, 1.0)).T])
+    penalty = np.concatenate([[0.0], np.full(len(spread), SMALL_RIDGE)])
+    problem = Restricted(LogLoss(), Rows(y[None, rows], v[rows]), z[:, rows], penalty)
+    return np.asarray(minimise(problem, np.zeros((1, len(z)))).coef[0] @ z)
+
+
+def _deviance(y: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> float:
+    losses = np.minimum(np.logaddexp(0.0, -y * scores), -np.log(LEAST_PROBABILITY))
+    return float(2.0 * (weights @ losses) / weights.sum())
+
+
+def auc(y: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> float:
+    """The share of pairs of both classes in the right order, ties counting half."""
+    values, place = np.unique(scores, return_inverse=True)
+    yes = np.bincount(place, weights=weights * (y > 0), minlength=len(values))
+    no = np.bincount(place, weights=weights * (y < 0), minlength=len(values))
+    below = np.cumsum(no) - no
+    total = yes.sum() * no.sum()
+    return float(yes @ (below + 0.5 * no) / total) if total else np.nan

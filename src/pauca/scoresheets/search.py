@@ -1,0 +1,157 @@
+"""Whole points with the lowest loss: rounded from real coefficients, then changed one point or two at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+
+from pauca.losses import LogLoss
+from pauca.objectives import Restricted, Rows
+from pauca.solvers.newton import minimise
+
+# The scale and the constant of a sheet are fitted until a Newton step promises less than this.
+KNOWN_WITHIN = 1e-10
+MOST_STEPS = 25
+
+# Totals that are whole numbers in a range of at most so many values are counted, instead of rows looked at one by one.
+MOST_TOTALS = 4096
+
+# A ridge on standardised columns that keeps separable classes finite.
+SMALL_RIDGE = 1e-6
+
+Points = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FittedPoints:
+    """Points with the scale and the constant of lowest loss: log-odds are ``constant + scale * total``."""
+
+    points: Points
+    loss: float
+    scale: float
+    constant: float
+
+
+class PointSearch:
+    """Sheets over given columns; every set of points is fitted once.
+
+    Parameters
+    ----------
+    columns : shape (n, q)
+    y : -1 and 1, shape (n,)
+    weights : sum to one, shape (n,)
+    """
+
+    def __init__(self, columns: np.ndarray, y: np.ndarray, weights: np.ndarray, max_points: int) -> None:
+        kept = weights > 0
+        self._columns, self._y, self._weights = columns[kept], y[kept], weights[kept]
+        self._most = max_points
+        self._whole = bool(np.all(self._columns == np.round(self._columns)))
+        self.fitted: dict[Points, FittedPoints] = {}
+
+    def run(self) -> FittedPoints:
+        """The best sheet that was found."""
+        coef = self._real_coefficients()
+        largest = float(np.abs(coef).max(initial=0.0))
+        starts = [np.zeros(len(coef))]
+        if largest > 0:
+            starts = [coef / largest * top for top in np.linspace(1.0, self._most, 2 * self._most - 1)]
+        found = [self._improve(self.fit(_rounded(start))) for start in starts]
+        return min(found, key=lambda one: (one.loss, sum(map(abs, one.points))))
+
+    def fit(self, points: Points) -> FittedPoints:
+        """The scale and the constant of some points; sheets that are multiples of each other are one."""
+        divisor = int(np.gcd.reduce(np.array(points, dtype=np.intp))) or 1
+        points = tuple(int(point) // divisor for point in points)
+        if points not in self.fitted:
+            self.fitted[points] = self._fit(points)
+        return self.fitted[points]
+
+    def _real_coefficients(self) -> np.ndarray:
+        """The model without rounding, on standardised columns for the solver."""
+        mean = self._weights @ self._columns
+        spread = np.sqrt(self._weights @ (self._columns - mean) ** 2)
+        spread = np.where(spread > 0, spread, 1.0)
+        z = np.vstack([np.ones(len(self._columns)), ((self._columns - mean) / spread).T])
+        penalty = np.concatenate([[0.0], np.full(len(spread), SMALL_RIDGE)])
+        problem = Restricted(LogLoss(), Rows(self._y[None], self._weights), z, penalty)
+        return minimise(problem, np.zeros((1, len(z)))).coef[0, 1:] / spread
+
+    def _improve(self, current: FittedPoints) -> FittedPoints:
+        """Change a point, or two, as long as that lowers the loss."""
+        while True:
+            better = self._best_of(current, self._single_moves(current.points))
+            if better is None:
+                better = self._best_of(current, self._pair_moves(current.points))
+            if better is None:
+                return current
+            current = better
+
+    def _best_of(self, current: FittedPoints, moves: list[Points]) -> FittedPoints | None:
+        found = min((self.fit(move) for move in moves), key=lambda one: one.loss, default=current)
+        return found if found.loss < current.loss * (1 - 1e-12) else None
+
+    def _single_moves(self, points: Points) -> list[Points]:
+        return [
+            self._moved(points, {i: step})
+            for i in range(len(points))
+            for step in (-1, 1)
+            if self._fits(points[i] + step)
+        ]
+
+    def _pair_moves(self, points: Points) -> list[Points]:
+        found = []
+        for (i, j), (a, b) in product(combinations(range(len(points)), 2), product((-1, 1), repeat=2)):
+            if self._fits(points[i] + a) and self._fits(points[j] + b):
+                found.append(self._moved(points, {i: a, j: b}))
+        return found
+
+    def _fits(self, point: int) -> bool:
+        return abs(point) <= self._most
+
+    @staticmethod
+    def _moved(points: Points, steps: dict[int, int]) -> Points:
+        return tuple(point + steps.get(i, 0) for i, point in enumerate(points))
+
+    def _fit(self, points: Points) -> FittedPoints:
+        totals = self._columns @ np.array(points, dtype=np.float64)
+        at, yes, no = self._counted(totals)
+        share = float(yes.sum())
+        scale, constant = 0.0, float(np.log(share) - np.log1p(-share))
+        middle = float((yes + no) @ at)
+        spread = float(np.sqrt((yes + no) @ (at - middle) ** 2)) or 1.0
+        z = (at - middle) / spread
+        for _ in range(MOST_STEPS):
+            upper = 1.0 / (1.0 + np.exp(-np.clip(constant + scale * z, -700, 700)))
+            residual, bend = (yes + no) * upper - yes, (yes + no) * upper * (1.0 - upper)
+            gradient = np.array([residual @ z + SMALL_RIDGE * scale, residual.sum()])
+            cross = float(bend @ z)
+            hessian = np.array([[bend @ (z * z) + SMALL_RIDGE, cross], [cross, bend.sum() + 1e-12]])
+            step = np.linalg.solve(hessian, gradient)
+            # Far steps on a logistic overshoot.
+            step *= min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))
+            scale, constant = scale - float(step[0]), constant - float(step[1])
+            if float(gradient @ step) < KNOWN_WITHIN:
+                break
+        scores = constant + scale * z
+        loss = float(yes @ np.logaddexp(0.0, -scores) + no @ np.logaddexp(0.0, scores))
+        return FittedPoints(points, loss, scale / spread, constant - scale / spread * middle)
+
+    def _counted(self, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Totals, and the weights of rows of either class at each."""
+        positive = self._weights * (self._y > 0)
+        if self._whole:
+            low = totals.min()
+            place = (totals - low).astype(np.intp)
+            if place.max() < MOST_TOTALS:
+                yes = np.bincount(place, weights=positive)
+                every = np.bincount(place, weights=self._weights)
+                used = np.flatnonzero(every)
+                return low + used, yes[used], (every - yes)[used]
+        return totals, positive, self._weights - positive
+
+
+def _rounded(values: np.ndarray) -> Points:
+    return tuple(int(value) for value in np.round(values))

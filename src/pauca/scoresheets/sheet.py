@@ -1,0 +1,266 @@
+"""A sheet of points: a table from totals to risk, and its forms on paper, in SQL and in Python."""
+
+from __future__ import annotations
+
+import html
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pauca.export.json_files import write_atomically
+from pauca.export.sql import identifier
+from pauca.scoresheets.rows import SheetRow, readable
+from pauca.version import __version__
+
+# Log-odds beyond which a risk is as good as certain: 0.1 % and 99.9 %.
+CERTAIN = 6.9
+
+# Tables from totals to risk have no more lines than this.
+MOST_TOTALS = 20
+PER_LINE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSheet:
+    """Points to be added up, and the risk that belongs to every total.
+
+    The risk is ``1 / (1 + exp(-(constant + scale * total)))``.
+
+    Attributes
+    ----------
+    rows : tuple of SheetRow
+        What points are given for.
+    scale, constant : float
+    outcome : str
+        The class whose risk it is.
+    totals : ndarray
+        Totals of the table, ascending: all that can occur, or the deciles of those that did.
+    deviance : float
+        Twice the mean log loss on the rows of the fit.
+    held_out : dict
+        Deviance and area under the curve (AUC) on rows held out, of the sheet ("points") and of the model it was made
+        from ("model"); empty if this was not asked for.
+    pool : tuple of ScoreSheet
+        Other sheets over the same features that are nearly as good, best first.
+    """
+
+    rows: tuple[SheetRow, ...]
+    scale: float
+    constant: float
+    outcome: str
+    totals: np.ndarray
+    deviance: float
+    held_out: dict[str, dict[str, float]] = field(default_factory=dict)
+    pool: tuple[ScoreSheet, ...] = ()
+
+    @property
+    def points(self) -> np.ndarray:
+        """The points of every row."""
+        return np.array([row.points for row in self.rows])
+
+    def risk(self, total: Any) -> Any:
+        """The risk of totals."""
+        scores = np.clip(self.constant + self.scale * np.asarray(total, dtype=np.float64), -700, 700)
+        return 1.0 / (1.0 + np.exp(-scores))
+
+    def total(self, X: Any) -> np.ndarray:
+        """Totals of rows: a frame with the features' names, or an array with all columns of the fit.
+
+        Parameters
+        ----------
+        X : frame, or array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        found: Any = 0.0
+        for row in self.rows:
+            named = hasattr(X, "columns") and row.feature in list(X.columns)
+            column = np.asarray(X[row.feature] if named else np.asarray(X)[:, row.column], dtype=np.float64)
+            if not np.all(np.isfinite(column)):
+                raise ValueError(f"The column {row.feature!r} holds values that are missing or not finite.")
+            found = found + row.points * row.values(column)
+        return np.asarray(found)
+
+    def predict_risk(self, X: Any) -> np.ndarray:
+        """The risk of rows, shape (n_samples,); X as for ``total``."""
+        return np.asarray(self.risk(self.total(X)))
+
+    def summary(self) -> str:
+        """The sheet as text, to be printed."""
+        width = max(len(self._line(row)) for row in self.rows)
+        lines = [f"{self._line(row):{width}}  {row.points:+4d}" for row in self.rows]
+        table = [f"{_total(total):>8} {100 * self.risk(total):6.1f} %" for total in self.totals]
+        head = f"{'points':>{width + 6}}"
+        return "\n".join([head, *lines, "", f"{'total':>8}   risk of {self.outcome}", *table, *self._costs()])
+
+    def to_python(self) -> str:
+        """The sheet as the source of a Python module that imports nothing but ``math``.
+
+        Returns
+        -------
+        str
+            With functions ``total(row)`` and ``risk(row)``; a row is a mapping from names of features to numbers.
+        """
+        rows = tuple((row.feature, row.unit, row.threshold, row.points) for row in self.rows)
+        return PYTHON.format(version=__version__, rows=rows, scale=self.scale, constant=self.constant)
+
+    def to_sql(self, table: str | None = None, *, keep: Sequence[str] = ()) -> str:
+        """The sheet as SQL; names are quoted as the standard has it.
+
+        Parameters
+        ----------
+        table : str or None, default=None
+            A table to select from. None: the expression of the total alone.
+        keep : sequence of str, default=()
+            Columns of the table to hand on.
+
+        Returns
+        -------
+        str
+            With a table: a SELECT of "points" and "risk".
+        """
+        prefix = "" if table is None else "t."
+        terms = [_sql_term(row, prefix + identifier(row.feature)) for row in self.rows]
+        total = "(" + "\n    + ".join(terms) + ")"
+        if table is None:
+            if keep:
+                raise ValueError("keep needs a table: call to_sql(table=..., keep=...).")
+            return total
+        kept = [prefix + identifier(name) for name in keep]
+        outer = [f"k{place} AS {identifier(name)}" for place, name in enumerate(keep)]
+        inner = [f"{column} AS k{place}" for place, column in enumerate(kept)]
+        score = f"({self.constant!r} + {self.scale!r} * p)"
+        clipped = f"CASE WHEN {score} < -700.0 THEN -700.0 WHEN {score} > 700.0 THEN 700.0 ELSE {score} END"
+        columns = ",\n  ".join([*outer, 'p AS "points"', f'1e0 / (1e0 + EXP(-({clipped}))) AS "risk"'])
+        source = ",\n  ".join([*inner, f"{total} AS p"])
+        return f"SELECT\n  {columns}\nFROM (\nSELECT\n  {source}\nFROM {identifier(table)} t\n) t"
+
+    def to_html(self, title: str | None = None) -> str:
+        """The sheet as a page to be printed, with a field for the points of every line.
+
+        Parameters
+        ----------
+        title : str or None, default=None
+
+        Returns
+        -------
+        str
+        """
+        heading = html.escape(title or f"Risk of {self.outcome}")
+        lines = "".join(
+            f"<tr><td>{number}</td><th scope='row'>{html.escape(row.feature)}</th><td>{html.escape(row.condition)}</td>"
+            f"<td class='n'>{row.points:+d}</td><td class='field'></td></tr>"
+            for number, row in enumerate(self.rows, 1)
+        )
+        parts = [self.totals[start : start + PER_LINE] for start in range(0, len(self.totals), PER_LINE)]
+        tables = "".join(self._risk_table(part) for part in parts)
+        costs = "".join(f"<p>{html.escape(line)}</p>" for line in self._costs() if line)
+        return PAGE.format(title=heading, lines=lines, tables=tables, costs=costs, outcome=html.escape(self.outcome))
+
+    def save_page(self, path: str | os.PathLike[str], title: str | None = None) -> None:
+        """Write ``to_html`` to a file, which is replaced in one step if it is there already."""
+        write_atomically(path, self.to_html(title).encode("utf-8", "replace"))
+
+    def _risk_table(self, some: np.ndarray) -> str:
+        totals = "".join(f"<td>{_total(total)}</td>" for total in some)
+        risks = "".join(f"<td>{100 * self.risk(total):.1f}&nbsp;%</td>" for total in some)
+        empty = "<td></td>" * (PER_LINE - len(some)) if len(self.totals) > PER_LINE else ""
+        return (
+            f'<table class="risk"><tbody><tr><th scope="row">Total</th>{totals}{empty}</tr>'
+            f'<tr><th scope="row">Risk</th>{risks}{empty}</tr></tbody></table>'
+        )
+
+    @staticmethod
+    def _line(row: SheetRow) -> str:
+        return f"{row.feature} {row.condition}".strip()
+
+    def _costs(self) -> list[str]:
+        if not self.held_out:
+            return []
+        ours, theirs = self.held_out["points"], self.held_out["model"]
+        return [
+            "",
+            f"On rows held out: deviance {ours['deviance']:.4f}, AUC {ours['auc']:.4f}; of the model without rounding "
+            f"{theirs['deviance']:.4f} and {theirs['auc']:.4f}.",
+        ]
+
+
+def _total(total: float) -> str:
+    return f"{total:.4g}"
+
+
+def _sql_term(row: SheetRow, column: str) -> str:
+    if row.threshold is not None:
+        # A missing value must not count as below the threshold.
+        return f"CASE WHEN {column} >= {row.threshold!r} THEN {row.points} WHEN {column} < {row.threshold!r} THEN 0 END"
+    return f"({row.points}) * ({column} / {float(row.unit or 1.0)!r})"
+
+
+def sheet_totals(seen: np.ndarray, scale: float, constant: float) -> np.ndarray:
+    """Totals for the table: those that occurred if they are few, else evenly spaced ones over what matters.
+
+    That ends where the risk is all but certain, or where next to no rows are.
+    """
+    different = np.unique(np.round(seen, 9))
+    if len(different) <= MOST_TOTALS:
+        return different
+    low, high = np.quantile(seen, (0.01, 0.99))
+    if scale > 0:
+        low, high = max(low, (-CERTAIN - constant) / scale), min(high, (CERTAIN - constant) / scale)
+    step = readable(max(high - low, 1e-9) / MOST_TOTALS * 1.5)
+    return np.arange(math.floor(low / step), math.ceil(high / step) + 1) * step
+
+
+PYTHON = '''"""A sheet of points, written by pauca {version}. A row is a mapping from names of features to numbers."""
+
+import math
+
+ROWS = {rows!r}
+"""Feature, unit or None, threshold or None, points."""
+SCALE, CONSTANT = {scale!r}, {constant!r}
+
+
+def total(row):
+    """The points of a row, added up."""
+    found = 0.0
+    for feature, unit, threshold, points in ROWS:
+        value = float(row[feature])
+        if not math.isfinite(value):
+            raise ValueError("the feature %r must hold a finite number; got %r" % (feature, value))
+        found += points * (value / unit if threshold is None else float(value >= threshold))
+    return found
+
+
+def risk(row):
+    """The risk that belongs to the total."""
+    score = min(max(CONSTANT + SCALE * total(row), -700.0), 700.0)
+    return 1.0 / (1.0 + math.exp(-score))
+'''
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>
+body {{ font: 15px/1.5 system-ui, sans-serif; color: #1d1d1f; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
+h1 {{ font-size: 1.5rem }}
+table {{ border-collapse: collapse; width: 100%; margin: 1rem 0 }}
+td, th {{ border: 1px solid #9aa0a6; padding: .35rem .6rem; text-align: left; font-weight: normal }}
+.n {{ text-align: right; font-weight: 600 }} .field {{ width: 6rem }}
+.risk td, .risk th {{ text-align: center; padding: .3rem .2rem; font-size: .85rem }}
+.risk {{ table-layout: fixed; margin: .4rem 0 }} p {{ color: #3c4043 }}
+</style></head><body>
+<h1>{title}</h1>
+<table><thead><tr><td></td><th scope="col">Feature</th><th scope="col">Points are given</th>
+<th scope="col">Points</th><th scope="col">Yours</th></tr></thead>
+<tbody>{lines}
+<tr><td></td><th scope="row" colspan="3">Add the points: total</th><td class="field"></td></tr></tbody></table>
+{tables}
+<p>Risk is the probability of {outcome}.</p>{costs}
+</body></html>
+"""

@@ -1,0 +1,135 @@
+"""Sheets of points: the best of all small ones, what is written of them, and bad input."""
+
+import itertools
+import math
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from pauca import SparseClassifier
+from pauca.scoresheets.make import auc
+from pauca.scoresheets.rows import cuts_of, readable, unit_of
+from pauca.scoresheets.search import PointSearch
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.rename(columns={"worst area": 'worst "area"'})
+    return SparseClassifier(k=3).fit(X, y), X, y
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["binary", "numbers"])
+def test_no_other_points_are_better(kind, seed):
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(0, 2, (120, 3)).astype(float) if kind == "binary" else rng.standard_normal((120, 3))
+    y = np.where(columns @ [1.5, -0.6, 0.9] + rng.logistic(size=120) > 0, 1.0, -1.0)
+    search = PointSearch(columns, y, np.full(120, 1 / 120), 3)
+    best = search.run()
+    every = [search.fit(points) for points in itertools.product(range(-3, 4), repeat=3) if any(points)]
+    assert best.loss <= min(one.loss for one in every) * (1 + 1e-9)
+    judge = LogisticRegression(C=1e8, tol=1e-10).fit((columns @ best.points)[:, None], y)
+    assert abs(best.scale) == pytest.approx(abs(judge.coef_[0, 0]), rel=1e-3)
+    assert best.constant == pytest.approx(judge.intercept_[0], rel=1e-3, abs=1e-3)
+
+
+def test_a_sheet_costs_little_and_says_how_much(cancer):
+    model, X, y = cancer
+    sheet = model.to_points()
+    assert np.all(np.abs(sheet.points) <= 5)
+    assert [row.feature for row in sheet.rows] == list(model.get_feature_names_out())
+    points, real = sheet.held_out["points"], sheet.held_out["model"]
+    assert points["deviance"] < 1.3 * real["deviance"]
+    assert points["auc"] > real["auc"] - 0.01
+    risk = sheet.predict_risk(X)
+    assert sheet.deviance == pytest.approx(-2 * np.mean(np.log(np.where(y == 1, risk, 1 - risk))), rel=1e-9)
+    np.testing.assert_allclose(sheet.predict_risk(X.to_numpy()), risk)
+    losses = [one.deviance for one in (sheet, *sheet.pool)]
+    assert losses == sorted(losses)
+    assert 1 <= len(sheet.pool) <= 10
+    assert len({tuple(one.points) for one in sheet.pool}) == len(sheet.pool)
+    for text in (sheet.summary(), sheet.to_html("My <sheet>")):
+        assert all(f"{row.points:+d}" in text for row in sheet.rows)
+    assert "My &lt;sheet&gt;" in sheet.to_html("My <sheet>")
+
+
+@pytest.mark.parametrize("cuts", [None, "auto", {"worst texture": [20, 30]}])
+def test_sql_and_python_give_the_same_points_and_risks(cancer, cuts, tmp_path):
+    model, X, _ = cancer
+    sheet = model.to_points(3, cuts=cuts, cv=None)
+    frame = X.iloc[:30]
+    module = {}
+    exec(sheet.to_python(), module)
+    rows = frame.to_dict("records")
+    np.testing.assert_allclose([module["total"](row) for row in rows], sheet.total(frame), rtol=1e-12)
+    np.testing.assert_allclose([module["risk"](row) for row in rows], sheet.predict_risk(frame), rtol=1e-12)
+    database = sqlite3.connect(":memory:")
+    database.create_function("EXP", 1, math.exp)
+    frame.to_sql("patients", database, index=True, index_label="id")
+    found = database.execute(sheet.to_sql("patients", keep=["id"])).fetchall()
+    assert [row[0] for row in found] == frame.index.tolist()
+    np.testing.assert_allclose([row[1] for row in found], sheet.total(frame), rtol=1e-12)
+    np.testing.assert_allclose([row[2] for row in found], sheet.predict_risk(frame), rtol=1e-12)
+    assert "EXP" not in sheet.to_sql()
+    sheet.save_page(tmp_path / "sheet.html")
+    assert "<h1>Risk of 1</h1>" in (tmp_path / "sheet.html").read_text(encoding="utf-8")
+
+
+def test_a_missing_value_has_no_points(cancer):
+    model, X, _ = cancer
+    sheet = model.to_points(cuts="auto", cv=None)
+    database = sqlite3.connect(":memory:")
+    database.create_function("EXP", 1, lambda value: None if value is None else math.exp(value))
+    frame = X.iloc[:1].copy()
+    frame[sheet.rows[0].feature] = np.nan
+    frame.to_sql("rows", database, index=False)
+    assert database.execute(sheet.to_sql("rows")).fetchall() == [(None, None)]
+    with pytest.raises(ValueError, match="missing or not finite"):
+        sheet.total(frame)
+
+
+def test_readable_numbers():
+    assert [readable(value) for value in (0.13, 0.7, 3.4, 17.0, 890.0)] == [0.1, 0.5, 5.0, 20.0, 1000.0]
+    assert unit_of(np.array([0.0, 1.0, 1.0])) == 1.0
+    assert unit_of(np.array([1.0, 4.0, 9.0])) == 1.0
+    assert unit_of(np.array([10.0, 55.0, 80.0])) in (20.0, 50.0)
+    assert cuts_of(np.arange(100.0)) == [20.0, 50.0, 70.0] or len(cuts_of(np.arange(100.0))) == 3
+    assert cuts_of(np.array([0.0, 1.0, 1.0, 2.0])) == [1.0, 2.0]
+    assert cuts_of(np.zeros(5)) == []
+    skewed = cuts_of(np.concatenate([np.zeros(80), np.linspace(1, 9, 21)]))
+    assert skewed[0] == 1.0
+    assert len(skewed) == 2
+
+
+def test_auc_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y, scores, weights = rng.choice([-1.0, 1.0], 80), rng.integers(0, 9, 80) / 3, rng.random(80)
+    assert auc(y, scores, weights) == pytest.approx(roc_auc_score(y, scores, sample_weight=weights))
+    assert np.isnan(auc(np.ones(3), np.arange(3.0), np.ones(3)))
+
+
+def test_invalid(cancer):
+    model, X, y = cancer
+    for how, words in (
+        ({"max_points": 0}, "max_points"),
+        ({"cuts": "some"}, "None, 'auto' or a dict"),
+        ({"cuts": {"age": [1]}}, "'age', which is not a feature"),
+        ({"cuts": {"worst texture": []}}, "finite numbers"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.to_points(**how)
+    with pytest.raises(ValueError, match="keep needs a table"):
+        model.to_points(cv=None).to_sql(keep=["id"])
+    with pytest.raises(ValueError, match="no features"):
+        model.at(0).to_points()
+    with pytest.raises(ValueError, match="two classes"):
+        SparseClassifier(k=1, loss="hinge").fit(X, y).to_points()
+    three = pd.cut(X["mean radius"], 3, labels=False)
+    with pytest.raises(ValueError, match="two classes"):
+        SparseClassifier(k=1, ridge=0.1).fit(X, three).to_points()
