@@ -26,6 +26,7 @@ from benchmarks.proofs import proofs, real_proofs
 from benchmarks.quality import correlated, optimum
 from benchmarks.real import real
 from benchmarks.report import Figure, table, verdict
+from benchmarks.responses import points, responses
 from benchmarks.results import compare, keep
 from benchmarks.sampling import sampling
 from benchmarks.scale import scale
@@ -59,6 +60,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "graphs": graphs,
     "sampling": sampling,
     "crf": crf,
+    "responses": responses,
     "memory": memory,
     "scale": scale,
     "import": import_time,
@@ -71,6 +73,7 @@ ON_REAL_DATA: dict[str, Callable[[bool, Path], Iterator[Figure]]] = {
     "two-stage": two_stage,
     "sensors": sensors,
     "real-proofs": real_proofs,
+    "points": points,
 }
 ALL = (*SECTIONS, *ON_REAL_DATA)
 PACKAGES = ("pauca", "numpy", "scipy", "scikit-learn", "numba", "abess", "celer", "python-crfsuite")

@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeri
 
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.losses import Huber, LogLoss, Multinomial, Poisson, SquaredError
-from pauca.model_selection.grids import SizeRange
+from pauca.model_selection.grids import SizeRange, size_range_for
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
 from pauca.search import driver
 
@@ -159,11 +159,11 @@ def test_the_search_goes_on_while_more_is_better():
 
 def test_how_far_to_look():
     sizes = SizeRange.open(1000)
-    assert sizes.largest == 10
-    assert sizes.further(best=7, reached=10) is None
-    assert sizes.further(best=8, reached=10).largest == 20
-    assert sizes.further(best=8, reached=10).further(best=19, reached=20).largest == 30
-    assert sizes.further(best=8, reached=9) is None
+    assert sizes.largest == 20
+    assert sizes.further(best=14, reached=20) is None
+    assert sizes.further(best=15, reached=20).largest == 30
+    assert sizes.further(best=15, reached=20).further(best=29, reached=30).largest == 45
+    assert sizes.further(best=15, reached=19) is None
     assert SizeRange.open(4).further(best=4, reached=4) is None
     assert SizeRange.given((1, 5)).further(best=5, reached=5) is None
 
@@ -350,3 +350,38 @@ def test_a_callback_may_answer_with_a_bool_of_numpy():
     with pytest.warns(PaucaWarning, match="the callback asked to stop"):
         model = SparseRegressor(k=range(1, 6), callback=lambda progress: np.bool_(progress.size >= 2)).fit(X, y)
     assert model.stop_ == "callback"
+
+
+def test_sizes_end_at_half_of_the_rows_and_far_sizes_are_thinned():
+    assert size_range_for("auto", 1000, 60).most == 30
+    assert size_range_for("auto", 12, 60).most == 12
+    far = SizeRange(100, None, 200)
+    assert far.compared_up_to(100)[:42] == [*range(41), 42]
+    assert far.compared_up_to(100)[-3:] == [96, 99, 100]
+
+
+def test_a_model_that_is_surer_of_itself_has_to_be_better_on_few_rows():
+    """Two models with the same held-out loss: that with the larger scores would lose more on a wrong label."""
+    y, modest = np.array([1.0, 1.0, -1.0]), np.array([2.0, 2.0, -2.0])
+    sure = np.array([9.0, 9.0, -0.0])
+    assert LogLoss().mislabelled(y, sure).mean() > LogLoss().mislabelled(y, modest).mean()
+    several = np.stack([modest, np.zeros(3), -modest])
+    codes = np.array([0.0, 0.0, 2.0])
+    by_hand = np.mean([Multinomial().value(np.full(3, c), several) for c in (1.0, 2.0)], axis=0)
+    assert Multinomial().mislabelled(codes, several)[0] == pytest.approx(by_hand[0])
+
+
+def test_what_is_added_for_caution_is_chosen_by_and_not_shown():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 5))
+    y = X[:, 0] > 0
+    splits = list(KFold(3).split(X))
+    model = SparseClassifier(k=range(3), cv=splits, ridge=[1e-4, 1.0], search_ridge=0.1, method="forward")
+    with pytest.warns(PaucaWarning, match="largest size"):
+        surface = model.fit(X, y).path_.choice.surface
+    losses = np.zeros((2, 3))
+    for train, test in splits:
+        for r, ridge in enumerate((1e-4, 1.0)):
+            path = SparseClassifier(2, ridge=ridge, search_ridge=0.1, method="forward").fit(X[train], y[train])
+            losses[r] += losses_by_hand("log_loss", path, X[test], np.where(y[test], "yes", "no")) / 3
+    np.testing.assert_allclose(surface.mean[0], 1 - losses / losses[0, 0], atol=1e-4)

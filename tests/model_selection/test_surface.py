@@ -151,8 +151,8 @@ def test_ridge_alone_is_chosen_for_a_given_size():
 
 def test_the_grid_starts_at_a_floor_that_falls_with_the_rows():
     assert fit_ridges(500, 100, False) == (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-    assert fit_ridges(60, 2000, True) == (0.1, 0.3, 1.0, 3.0)
-    assert fit_ridges(3, 10**6, True) == (3.0,)
+    assert fit_ridges(60, 2000, False) == (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+    assert fit_ridges(3, 10**6, True) == fit_ridges(10**6, 3, True)
     assert len(fit_ridges(10**9, 10, False)) <= 14
 
 

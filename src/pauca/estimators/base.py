@@ -36,7 +36,7 @@ from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.selection import Selection, by_criterion, choose_size
 from pauca.model_selection.streamed import selection_for
-from pauca.model_selection.surface import Measure, refitted_run
+from pauca.model_selection.surface import Measure, refitted_run, searched_by
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability
@@ -143,7 +143,7 @@ class SparseModel(ProvingMixin, FittedModel):
         search_ridge, best = choice.surface.best_of(size)
         data, other = self._data("at"), self._copy()
         problem = replace(data.problem, ridge=best)
-        search = data.searches[search_ridge]
+        search = searched_by(problem.method, data.searches[search_ridge], self.tol)
         models = refitted_run(problem, search, data.weights).models(size)
         other.ridge_, other.search_ridge_ = best, search_ridge
         certificate = certificate_of(search, models, self.path_.column_names, (best, search_ridge))
@@ -383,9 +383,10 @@ class SparseModel(ProvingMixin, FittedModel):
             measure,
             settings.selection_rule,
         )
-        run, choice, ridges = selection.fitted(selection.choose(*_compared_sizes(inputs)))
-        runs, stop = selection.all_runs(), selection.stopped_early
-        return SearchResult(run, choice.chosen, choice, *ridges, selection.searches(), runs, stop)
+        size_range, runs, design = _compared_sizes(inputs)
+        run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
+        searches, stop = selection.searches(), selection.stopped_early
+        return SearchResult(run, choice.chosen, choice, *ridges, searches, selection.all_runs(), stop)
 
     def _make_path(self, found: SearchResult, problem: LinearProblem, names: np.ndarray | None) -> Path:
         run, history, units = found.run, found.run.history, problem.units
@@ -463,7 +464,8 @@ def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]
     settings, design = inputs.settings, inputs.design
     sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
     assert sizes is not None
-    size_range = size_range_for(sizes, int(np.count_nonzero(inputs.problem.units.any(design.usable))))
+    n_units = int(np.count_nonzero(inputs.problem.units.any(design.usable)))
+    size_range = size_range_for(sizes, n_units, int(np.count_nonzero(inputs.weights)))
     return size_range, ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs)), design
 
 

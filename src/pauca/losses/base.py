@@ -139,6 +139,10 @@ class Loss(ABC):
         """The loss by which models are scored on rows held out."""
         return self.value(y, a)
 
+    def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray | None:
+        """The loss by which rows held out would be scored if their labels were others; None where that says nothing."""
+        return None
+
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         """``-2 log L`` up to a constant, from the mean losses of all outputs; for losses that are a likelihood."""
         raise ValueError(

@@ -7,9 +7,9 @@ from scipy.special import xlogy
 
 from pauca.losses.base import Loss, Slopes
 
-# Probabilities of rows held out are at least this: with separable classes a model predicts probabilities near zero
-# and one, and a single wrong row would outweigh all others.
-LEAST_PROBABILITY = 1e-3
+# Probabilities of rows held out are at least this: with separable classes a model without a ridge predicts zeros and
+# ones, and a single wrong row would outweigh all others.
+LEAST_PROBABILITY = 1e-6
 
 
 def check_binary_target(y: np.ndarray) -> None:
@@ -67,6 +67,9 @@ class LogLoss(Loss):
     def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return np.minimum(self.value(y, a), -np.log(LEAST_PROBABILITY))
 
+    def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return self.held_out(-y, a)
+
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))
 
@@ -103,6 +106,9 @@ class SquaredHinge(Loss):
 
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
         return float(weights @ y)
+
+    def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return self.held_out(-y, a)
 
 
 class Multinomial(Loss):
@@ -159,6 +165,13 @@ class Multinomial(Loss):
 
     def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return np.minimum(self.value(y, a), -np.log(LEAST_PROBABILITY))
+
+    def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        # The mean over the other classes.
+        highest = a.max(axis=0)
+        total = highest + np.log(np.exp(a - highest).sum(axis=0))
+        others = (a.sum(axis=0) - self._own(y, a)) / (len(a) - 1)
+        return np.minimum(total - others, -np.log(LEAST_PROBABILITY))
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))

@@ -173,6 +173,9 @@ class Hinge(PiecewiseLinear):
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
         return 1.0 if float(weights @ y) > 0 else -1.0
 
+    def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return self.held_out(-y, a)
+
 
 class Envelope(Loss):
     """The Moreau envelope ``min_u (beta / 2) u^2 + L(a - u)`` of a piecewise linear loss, in closed form.

@@ -44,14 +44,22 @@ class RowBlocks:
 
 
 class FoldLosses:
-    """Losses of models on the rows that one fold holds out."""
+    """Losses of models on the rows that one fold holds out.
+
+    Of classes there is a block without weight: what one row more would add, with a wrong label. Few rows held out may
+    all be predicted well by chance, and then the model that is surest of itself would be the best; with many rows it
+    makes no difference (docs/choosing_k.md).
+    """
 
     def __init__(self, problem: Scorable, fold: Fold, blocks: RowBlocks) -> None:
         self._problem = problem
         self._rows = fold.test
         self._share = blocks.share[fold.test]
-        self.blocks, self._position = np.unique(blocks.block[fold.test], return_inverse=True)
-        self.weight = np.bincount(self._position, weights=self._share)
+        self._n_rows = int(np.count_nonzero(blocks.share))
+        own, self._position = np.unique(blocks.block[fold.test], return_inverse=True)
+        extra = int(problem.target.loss.classifies)
+        self.blocks = np.append(own, [blocks.count] * extra).astype(np.intp)
+        self.weight = np.bincount(self._position, weights=self._share, minlength=len(self.blocks))
 
     def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
         """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
@@ -64,7 +72,10 @@ class FoldLosses:
             block = read_columns(self._problem.X, columns, self._rows[here])
             adding = self._adding(here)
             for total, model, place in zip(found, models, places, strict=True):
-                np.add(total, (adding @ self._losses(model, block[:, place], here).T).T, out=total)
+                losses, mislabelled = self._losses(model, block[:, place], here)
+                np.add(total, (adding @ losses.T).T, out=total)
+                if mislabelled is not None:
+                    total[:, -1] += mislabelled @ self._share[here] / self._n_rows
         return found
 
     def _adding(self, here: slice) -> Any:
@@ -73,16 +84,23 @@ class FoldLosses:
         shape = len(self.blocks), len(position)
         return sparse.csr_array((share, (position, np.arange(len(position)))), shape=shape)
 
-    def _losses(self, model: RidgeFits, block: np.ndarray, here: slice) -> np.ndarray:
-        """Losses of every row at every ridge, added up over outputs, shape (R, rows)."""
+    def _losses(self, model: RidgeFits, block: np.ndarray, here: slice) -> tuple[np.ndarray, np.ndarray | None]:
+        """Losses of every row at every ridge, added up over outputs, shape (R, rows), and those of wrong labels."""
         target, measure, rows = self._problem.target, self._problem.measure, self._rows[here]
         y = target.y[rows] if target.loss.joint else target.y[:, rows]
-        found = np.empty((len(model.intercept), len(rows)))
+        found, wrong = [], []
         with np.errstate(over="ignore", invalid="ignore"):
-            for position, (coef, intercept) in enumerate(zip(model.coef, model.intercept, strict=True)):
-                losses = measure.held_out(y, intercept[:, None] + coef @ block.T)
-                found[position] = losses.sum(axis=0) if losses.ndim == 2 else losses
-        return found
+            for coef, intercept in zip(model.coef, model.intercept, strict=True):
+                scores = intercept[:, None] + coef @ block.T
+                found.append(_over_outputs(measure.held_out(y, scores)))
+                mislabelled = measure.mislabelled(y, scores)
+                if mislabelled is not None:
+                    wrong.append(_over_outputs(mislabelled))
+        return np.array(found), np.array(wrong) if wrong else None
+
+
+def _over_outputs(losses: np.ndarray) -> np.ndarray:
+    return losses.sum(axis=0) if losses.ndim == 2 else losses
 
 
 class CoupledFoldLosses(FoldLosses):

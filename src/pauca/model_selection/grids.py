@@ -14,10 +14,18 @@ from pauca.results.choice import CRITERIA, FOLD_RULES
 
 # Without sizes to compare: the first range ends here, grows by half (and at least by so many) while the best size lies
 # beyond this share of it, and never exceeds this many.
-FIRST_LARGEST = 10
+FIRST_LARGEST = 20
 LEAST_GROWTH = 10
 BEST_WITHIN = 0.7
 MOST_SIZES = 200
+
+# Beyond this many sizes only every second is compared, beyond twice as many every third, and so on: neighbours differ
+# less and less, and cost more and more.
+EVERY_SIZE_TO = 40
+
+# Sizes do not exceed this share of the rows either: with as many features as rows every model fits, and folds tell
+# little.
+MOST_PER_ROW = 0.5
 
 
 @dataclass(frozen=True)
@@ -58,12 +66,16 @@ class SizeRange:
 
     def compared_up_to(self, reached: int) -> list[int]:
         """The sizes to compare, as far as a path that has reached some size can tell."""
-        sizes = range(self.largest + 1) if self.sizes is None else self.sizes
+        sizes = filter(self.compared, range(self.largest + 1)) if self.sizes is None else self.sizes
         return sorted({min(size, reached) for size in sizes})
 
     def compared(self, size: int) -> bool:
         """Whether a size is among those to compare."""
-        return size <= self.largest and (self.sizes is None or size in self.sizes)
+        if size > self.largest:
+            return False
+        if self.sizes is None:
+            return size == self.largest or size % (1 + max(0, size - 1) // EVERY_SIZE_TO) == 0
+        return size in self.sizes
 
 
 AUTO = "auto"
@@ -98,9 +110,11 @@ def largest_size(sizes: Sizes) -> int | None:
     return max(sizes) if isinstance(sizes, tuple) else sizes if isinstance(sizes, int) else None
 
 
-def size_range_for(sizes: tuple[int, ...] | str, n_units: int) -> SizeRange:
-    """The sizes to compare."""
-    return SizeRange.open(n_units) if isinstance(sizes, str) else SizeRange.given(sizes)
+def size_range_for(sizes: tuple[int, ...] | str, n_units: int, n_rows: int | None = None) -> SizeRange:
+    """The sizes to compare; ``n_rows`` limits them where there are more features than rows."""
+    if not isinstance(sizes, str):
+        return SizeRange.given(sizes)
+    return SizeRange.open(n_units if n_rows is None else min(n_units, int(MOST_PER_ROW * n_rows)))
 
 
 def check_cross_validation(check: ParameterChecks, cv: Any, selection_rule: Any, n_jobs: Any) -> None:
@@ -147,19 +161,18 @@ Ridges = float | tuple[float, ...] | str | None
 
 ALLOWED_RIDGES = "a float in the range [0, inf), a list of such, 'auto' or None"
 
-# The grids were found on the settings of Hastie, Tibshirani and Tibshirani (2020) and on tables of genes and texts:
-# docs/choosing_k.md. Ridges are those of standardised columns, in units of the curvature of the loss.
-SEARCH_RIDGES = {False: (0.0, 0.3), True: (0.3, 3.0)}
+# The grids were found on the settings of Hastie, Tibshirani and Tibshirani (2020), on their twins with two classes, and
+# on real tables: docs/choosing_k.md. Ridges are those of standardised columns, in units of the curvature of the loss.
+SEARCH_RIDGES = {False: (0.0, 0.3), True: (0.03, 3.0)}
 """Ridges of the search, for numbers and for classes."""
 
 LARGEST_RIDGE = {False: 10.0, True: 3.0}
 """The largest ridge of a fit, for numbers and for classes: larger ones changed nothing."""
 
-# Without a floor folds with few rows prefer hardly shrunk models that happen to fit: half of log(p) / n.
+# The least ridge of a fit that is not zero: for numbers half of log(p) / n, below which none was needed, and of very
+# many rows this one; for classes this one, as heavier ones lose where classes are nearly separable.
 FLOOR_SHARE = 0.5
-
-# Of very many rows: the least ridge of a grid that is not zero.
-SMALLEST_RIDGE = 1e-5
+SMALLEST_RIDGE = {False: 1e-5, True: 1e-4}
 
 
 @dataclass(frozen=True)
@@ -230,8 +243,9 @@ def _values(asked: Ridges, default: Ridges, auto: tuple[float, ...]) -> tuple[tu
 
 
 def fit_ridges(n_rows: int, n_units: int, classifies: bool) -> tuple[float, ...]:
-    """Ridges of the fit in half-decades, from half of ``log(p) / n`` upwards; for numbers also 0."""
-    floor = max(FLOOR_SHARE * np.log(max(2, n_units)) / max(1, n_rows), SMALLEST_RIDGE)
+    """Ridges of the fit in half-decades; for numbers from half of ``log(p) / n`` upwards, and 0."""
+    floor = 0.0 if classifies else FLOOR_SHARE * np.log(max(2, n_units)) / max(1, n_rows)
+    floor = max(floor, SMALLEST_RIDGE[classifies])
     largest = LARGEST_RIDGE[classifies]
     decades = [step * 10.0**power for power in range(-6, 2) for step in (1, 3)]
     grid = tuple(float(f"{ridge:g}") for ridge in decades if floor <= ridge <= largest) or (largest,)

@@ -24,13 +24,21 @@ class HeldOutLosses:
     sums: np.ndarray
     """Weighted sums over the rows of every block, shape (..., blocks)."""
     weight: np.ndarray
-    """What the weights of every block add up to, shape (blocks,)."""
+    """What the weights of every block add up to, shape (blocks,); blocks without weight are added for caution."""
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """Mean loss of every candidate; infinite where it overflows."""
+        """Mean loss of every candidate, by which they are compared; infinite where it overflows."""
+        return self._mean(self.sums)
+
+    @property
+    def observed(self) -> np.ndarray:
+        """The same on the rows themselves, without what is added for caution."""
+        return self._mean(self.sums[..., self.weight > 0])
+
+    def _mean(self, sums: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = self.sums.sum(axis=-1) / self.weight.sum()
+            mean = sums.sum(axis=-1) / self.weight.sum()
         return np.where(np.isnan(mean), np.inf, mean)
 
     def error(self, reference: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from pauca.model_selection.surface import FoldMeasure, Measure, ScoredFold, Surf
 from pauca.results.choice import Choice, Rule, standard_errors
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem
-from pauca.subsets.ridge_fits import Refitter, RidgeFits
+from pauca.subsets.ridge_fits import RidgeFits
 
 
 class FoldMoments:
@@ -122,10 +122,7 @@ class StreamedSelection(SurfaceSelection):
     def _scored_by_rows(self) -> list[ScoredFold]:
         """Losses of all models of the finished folds by blocks of rows, in one pass over their columns."""
         numbers = self._finished()
-        models = [
-            [refit(sorted(support)) for refit, known in self._refits_of(number) for support in known]
-            for number in numbers
-        ]
+        models = [[self._refitters[number](sorted(support)) for support in self._known[number]] for number in numbers]
         X, blocks = self.problem.X, self.measure.blocks
         fold_of_row = np.full(X.n_rows, -1, dtype=np.int16)
         for place, number in enumerate(numbers):
@@ -136,16 +133,10 @@ class StreamedSelection(SurfaceSelection):
         found = []
         for place, number in enumerate(numbers):
             own = np.flatnonzero(weight[place])
-            sums = iter(losses[place])
-            tables = []
-            for run, known in zip(self._runs[number], self._known[number], strict=True):
-                tables.append(self._table(run, {support: next(sums)[:, own] for support in known}))
+            known = dict(zip(self._known[number], (sums[:, own] for sums in losses[place]), strict=True))
+            tables = [self._table(run, known) for run in self._runs[number]]
             found.append(ScoredFold(BlockWeights(own, weight[place][own]), tables))
         return found
-
-    def _refits_of(self, number: int) -> Iterator[tuple[Refitter, Mapping[frozenset[int], np.ndarray]]]:
-        """The models of every search of a fold: what fits them, and their supports."""
-        return zip(self._refitters[number], self._known[number], strict=True)
 
 
 def losses_by_blocks(

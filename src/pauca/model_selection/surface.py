@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from pauca.design import Design, designs_of_folds
-from pauca.methods import Forward
+from pauca.methods import Exchange, Forward
 from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import RidgeGrid, SizeRange
@@ -19,7 +19,7 @@ from pauca.model_selection.rules import Chosen, HeldOutLosses, choose
 from pauca.model_selection.scoring import Models, Scorable, Scorer
 from pauca.model_selection.selection import Selection
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
-from pauca.search.driver import Budget, Goal
+from pauca.search.driver import Budget, Goal, Method
 from pauca.search.history import History, Stop
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun
@@ -73,6 +73,10 @@ CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
 # The share of a time limit that forward selection may take, before the search that was asked for.
 FORWARD_SHARE = 0.5
 
+# Instead of exchange where swaps take refits: it is several times as fast, and on rows held out the models of exchange
+# are no better (docs/choosing_k.md). The path on all rows is then found by the method that was asked for.
+QUICK_SEARCH = Forward(shortlist=1.3)
+
 Table = dict[int, np.ndarray]
 """Sums over blocks by size, each of shape (R, blocks of the fold); there is always a size 0."""
 
@@ -106,8 +110,9 @@ class Comparison:
         self.constant = HeldOutLosses(total[0, 0, 0], weight)
         """The model without features."""
         with np.errstate(over="ignore", invalid="ignore"):
-            means = [part.sum(axis=-1) / fold.measure.weight.sum() for fold, part in zip(folds, parts, strict=True)]
-        self._by_fold = means
+            self._by_fold = [
+                HeldOutLosses(part, fold.measure.weight).observed for fold, part in zip(folds, parts, strict=True)
+            ]
 
     def bar(self, place: tuple[int, int, int]) -> None:
         """Leave out a candidate, which has no model on all rows."""
@@ -117,13 +122,13 @@ class Comparison:
     def scores(self, scoring: str) -> tuple[np.ndarray, np.ndarray]:
         """Mean scores of all candidates, higher being better, and their standard errors."""
         if scoring != EXPLAINED:
-            return -self.losses.mean, self.losses.error(np.zeros(len(self.losses.weight)))
-        null = float(self.constant.mean)
+            return -self.losses.observed, self.losses.error(np.zeros(len(self.losses.weight)))
+        null = float(self.constant.observed)
         if not null > 0:
-            return np.zeros(self.losses.mean.shape), np.zeros(self.losses.mean.shape)
+            return np.zeros(self.losses.observed.shape), np.zeros(self.losses.observed.shape)
         lowest = -np.finfo(float).max / 2
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = (null - self.losses.mean) / null
+            mean = (null - self.losses.observed) / null
             error = self.losses.error(self.constant.sums) / null
         # Nothing is explained by a model that is the constant itself, whatever rounding says.
         return np.where(np.isfinite(mean), np.where(error > 0, mean, np.where(mean > 1e-12, mean, 0.0)), lowest), error
@@ -133,7 +138,7 @@ class Comparison:
         losses = np.stack([part[search, ridge, 1:] for part in self._by_fold])
         if scoring != EXPLAINED:
             return -losses
-        null = float(self.constant.mean)
+        null = float(self.constant.observed)
         if not null > 0:
             return np.zeros(losses.shape)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -144,7 +149,10 @@ class Comparison:
         """The choice as a user sees it; ``grid`` has the ridges, where there were several."""
         search, ridge, size = found.place
         mean, error = self.scores(scoring)
-        surface, null = None, float(self.constant.mean) if scoring == EXPLAINED and self.constant.mean > 0 else 1.0
+        surface, null = (
+            None,
+            float(self.constant.observed) if scoring == EXPLAINED and self.constant.observed > 0 else 1.0,
+        )
         if grid is not None:
             surface = Surface(
                 np.array(grid.search),
@@ -207,8 +215,8 @@ class SurfaceSelection(Selection):
         self.measure = measure
         self.rule = rule
         self._designs: list[Design] | None = None
-        self._refitters: dict[int, list[Refitter]] = {}
-        self._known: dict[int, list[dict[frozenset[int], np.ndarray]]] = {}
+        self._refitters: dict[int, Refitter] = {}
+        self._known: dict[int, dict[frozenset[int], np.ndarray]] = {}
         self._measures: dict[int, FoldMeasure] = {}
 
     def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
@@ -224,15 +232,15 @@ class SurfaceSelection(Selection):
             design = self._designs[number - 1]
         runs: list[SearchRun] = []
         for ridge in self._in_units(self.grid.search, self.grid.search_in_units, weights, design):
-            run = replace(self.problem, ridge=ridge).begin(weights, design)
+            run = compared_by(replace(self.problem, ridge=ridge).begin(weights, design))
             if runs:
                 share_products(run.subset, runs[0].subset)
             runs, design = [*runs, run], run.design
         if number:
             ridges = self._in_units(self.grid.fit, self.grid.fit_in_units, weights, design)
             standardize = self.problem.standardize
-            self._refitters[number] = [refitter(run.subset, ridges, standardize=standardize) for run in runs]
-            self._known[number] = [{} for _ in runs]
+            self._refitters[number] = refitter(runs[0].subset, ridges, standardize=standardize)
+            self._known[number] = {}
             self._measures[number] = self.measure.of_fold(self.folds[number - 1], number - 1)
         return runs
 
@@ -261,7 +269,8 @@ class SurfaceSelection(Selection):
 
     def _score(self, number: int, size_range: SizeRange) -> None:
         """Fit and score what the runs of a fold have chosen, at all ridges of the fit."""
-        for run, refit, known in zip(self._runs[number], self._refitters[number], self._known[number], strict=True):
+        refit, known = self._refitters[number], self._known[number]
+        for run in self._runs[number]:
             if run.history is None:
                 return
             best = run.history.best
@@ -276,7 +285,7 @@ class SurfaceSelection(Selection):
         finished = []
         for number, known in sorted(self._known.items()):
             stops = [None if run.history is None else run.history.stop for run in self._runs[number]]
-            if all(known) and None not in stops and not CUT_OFF.intersection(stops):
+            if known and None not in stops and not CUT_OFF.intersection(stops):
                 finished.append(number)
         # The differences between two models on the rows of a single fold say little.
         return finished if len(finished) >= min(2, len(self.folds)) else []
@@ -297,7 +306,7 @@ class SurfaceSelection(Selection):
         return [
             ScoredFold(
                 self._measures[number],
-                [self._table(*pair) for pair in zip(self._runs[number], self._known[number], strict=True)],
+                [self._table(run, self._known[number]) for run in self._runs[number]],
             )
             for number in self._finished()
         ]
@@ -366,17 +375,43 @@ class SurfaceSelection(Selection):
         """The runs on all rows, by their ridges."""
         return dict(zip(self.grid_on_all_rows().search, self._runs[0], strict=True))
 
-    def fitted(self, choice: Choice) -> tuple[SearchRun, Choice, tuple[float, float]]:
+    def fitted(self, choice: Choice, runs: ParallelRuns) -> tuple[SearchRun, Choice, tuple[float, float]]:
         """The path on all rows at the chosen ridges, the choice among its sizes, and the ridges of fit and search."""
         grid, surface = self.grid_on_all_rows(), choice.surface
         search_ridge, ridge = grid.search[0], grid.fit[0]
         if surface is not None:
             search_ridge, ridge = surface.search_ridge, surface.ridge
-        run = self.searches()[search_ridge]
+        place = grid.search.index(search_ridge)
+        if not (runs.ended or self.stopped_early):
+
+            def search(budget: Budget) -> None:
+                self._runs[0][place] = searched_by(self.problem.method, self._runs[0][place], self.tol, budget)
+
+            runs.run([search])
+        run = self._runs[0][place]
         if ridge != search_ridge:
             run = refitted_run(replace(self.problem, ridge=ridge), run, self.weights)
         assert run.history is not None
         return run, choice.among(run.history.best), (ridge, search_ridge)
+
+
+def compared_by(run: SearchRun) -> SearchRun:
+    """The run whose models are compared: by a quick search instead of exchange, unless that costs little."""
+    if isinstance(run.method, Exchange) and not run.subset.closed_form:
+        return SearchRun(QUICK_SEARCH, run.design, run.subset)
+    return run
+
+
+def searched_by(method: Method, run: SearchRun, tol: float, budget: Budget | None = None) -> SearchRun:
+    """The path of a method to the largest size of a run, which may be by a quicker one; it has its fits at hand."""
+    assert run.history is not None
+    if run.method == method:
+        return run
+    found = SearchRun(method, run.design, run.subset.restarted())
+    history = found.advance(Goal(max(run.history.best), tol), budget or Budget())
+    if found.stopped_early:
+        history.best = run.history.best | history.best
+    return found
 
 
 def refitted_run(problem: LinearProblem, run: SearchRun, weights: np.ndarray) -> SearchRun:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pauca.design import Design
 from pauca.losses import Slopes
 from pauca.objectives import Rows, SmoothObjective
 from pauca.tolerances import TIED_WITHIN
@@ -33,6 +34,60 @@ SAMPLED_ROWS = 31
 MOSTLY = 0.5
 
 
+# Columns that were looked at are kept: this many bytes.
+KEPT_BYTES = 1 << 26
+
+
+class Entries(NamedTuple):
+    """One column: its rows with weight that differ from its base value, or all of them."""
+
+    rows: np.ndarray
+    values: np.ndarray
+    base: float
+    """The value of all rows that are not listed; zero where all are."""
+    based: bool
+    """Whether only some rows are listed."""
+
+
+class ColumnEntries:
+    """Standardised columns as lists of entries; those that are looked at again and again are kept."""
+
+    def __init__(self, design: Design) -> None:
+        self._design = design
+        self._kept: dict[int, Entries] = {}
+        self._left = KEPT_BYTES
+
+    def of(self, features: np.ndarray) -> list[Entries]:
+        """The entries of some columns."""
+        wanted = features.tolist()
+        missing = [j for j in wanted if j not in self._kept]
+        if not missing:
+            return [self._kept[j] for j in wanted]
+        new = dict(zip(missing, self._read(missing), strict=True))
+        found = [new[j] if j in new else self._kept[j] for j in wanted]
+        needed = sum(16 * len(column.rows) for column in new.values())
+        if needed > self._left:
+            self._kept, self._left = {}, KEPT_BYTES
+        if needed <= self._left:
+            self._kept |= new
+            self._left -= needed
+        return found
+
+    def _read(self, features: list[int]) -> list[Entries]:
+        z, weighted = self._design.columns(features), self._design.weights > 0
+        n_rows = z.shape[1]
+        sample = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(np.intp))
+        base = np.sort(z[:, sample], axis=1)[:, len(sample) // 2]
+        differs = z != base[:, None]
+        based = differs.sum(axis=1) <= MOSTLY * n_rows
+        differs[~based] = True
+        # Rows without weight may hold anything.
+        column, row = np.nonzero(differs & weighted)
+        ends = np.cumsum(np.bincount(column, minlength=len(features)))[:-1]
+        parts = zip(np.split(row, ends), np.split(z[column, row], ends), base.tolist(), based.tolist(), strict=True)
+        return [Entries(rows, values, value if few else 0.0, few) for rows, values, value, few in parts]
+
+
 class CoordinateSearch:
     """The functions ``t -> Q(w + t e_j)`` around one model of one output.
 
@@ -42,8 +97,9 @@ class CoordinateSearch:
     slope, curvature : minus the first and the second derivative at t = 0, shape (d,)
     """
 
-    def __init__(self, objective: SmoothObjective, rows: Rows, of_rows: np.ndarray) -> None:
+    def __init__(self, objective: SmoothObjective, columns: ColumnEntries, rows: Rows, of_rows: np.ndarray) -> None:
         self._objective = objective
+        self._columns = columns
         self._loss = objective.smooth
         self._y = objective.y[0]
         self._rows = rows
@@ -62,7 +118,11 @@ class CoordinateSearch:
         gain found; if it is not given, in that of a proved ceiling. ``slope`` is not a number for columns that may not
         be chosen.
         """
-        most = self.ceiling(slope, curvature, np.arange(len(slope))) if likely is None else likely
+        every = np.arange(len(slope))
+        if likely is None:
+            most = self.ceiling(slope, curvature, every)
+        else:
+            most = np.minimum(likely, self._ridge_ceiling(slope, every))
         most = np.where(np.isfinite(slope), most / price, -np.inf)
         order = np.argsort(-most, kind="stable")
         order = order[most[order] > 0]
@@ -81,12 +141,13 @@ class CoordinateSearch:
         """An upper bound of what is left to gain where slope and curvature are known.
 
         With ``|L'''| <= M L''`` the curvature falls no faster than by ``e^(-M |z t|)``. With ``R = M max |z|`` and
-        ``x = |slope| R / curvature`` the gain is at most ``curvature / R^2 (x + (1 - x) log(1 - x))`` for x < 1.
+        ``x = |slope| R / curvature`` the gain is at most ``curvature / R^2 (x + (1 - x) log(1 - x))`` for x < 1. The
+        ridge alone keeps it to ``slope^2 / (2 ridge)``.
         """
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             quadratic = np.where(slope == 0, 0.0, 0.5 * slope * slope / curvature)
             if self._loss.self_concordance is None:
-                return CAUTION * quadratic
+                return np.minimum(CAUTION * quadratic, self._ridge_ceiling(slope, features))
             if self._loss.self_concordance == 0:
                 return quadratic
             rate = self._loss.self_concordance * self._objective.design.extent()[features]
@@ -94,7 +155,13 @@ class CoordinateSearch:
             # The series x^2 (1/2 + x/6 + ...) where the logarithm would lose its digits.
             exact = np.where(x < 1e-4, x * x * (0.5 + x / 5), x + (1 - x) * np.log1p(-x))
             bound = curvature / (rate * rate) * exact
-        return np.where(slope == 0, 0.0, np.where(x < 1, bound, np.inf))
+        by_ridge = self._ridge_ceiling(slope, features)
+        return np.where(slope == 0, 0.0, np.where(x < 1, np.minimum(bound, by_ridge), by_ridge))
+
+    def _ridge_ceiling(self, slope: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """An upper bound of what is left to gain, whatever the curvature of the loss."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.where(slope == 0, 0.0, 0.5 * slope * slope / self._objective.penalty[features])
 
     def all_gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """Gains of many features, in blocks; ``slope`` and ``curvature`` are theirs."""
@@ -142,23 +209,16 @@ class CoordinateSearch:
         return np.where(gains > 0, gains, 0.0)
 
     def _entries(self, features: np.ndarray) -> _Entries:
-        z = self._objective.design.columns(features)
-        n_rows = z.shape[1]
-        sample = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(np.intp))
-        base = np.sort(z[:, sample], axis=1)[:, len(sample) // 2]
-        differs = z != base[:, None]
-        based = differs.sum(axis=1) <= MOSTLY * n_rows
-        differs[~based] = True
-        # Rows without weight may hold anything.
-        column, row = np.nonzero(differs & (self._weights > 0))
+        columns = self._columns.of(features)
+        row = np.concatenate([column.rows for column in columns])
         return _Entries(
-            column,
-            z[column, row],
+            np.repeat(np.arange(len(columns)), [len(column.rows) for column in columns]),
+            np.concatenate([column.values for column in columns]),
             self._scores[row],
             self._y[row],
             self._weights[row],
-            np.where(based, base, 0.0),
-            based,
+            np.array([column.base for column in columns]),
+            np.array([column.based for column in columns]),
         )
 
     def _values(self, entries: _Entries, t: np.ndarray) -> np.ndarray:

@@ -59,8 +59,10 @@ class SubsetCache:
         self.limits = limits
         self.additions: dict[tuple[frozenset[int], str, float | None, bool], int | None] = {}
         self.swaps: dict[frozenset[int], Swap | None] = {}
-        self.redundant: set[int] = set()
-        """Units that were passed over since they added nothing to a model met on the way."""
+        self.redundant: dict[int, frozenset[int]] = {}
+        """Units that were passed over since they added nothing to a model met on the way, and the units of that model.
+
+        They add nothing to larger models either."""
 
 
 CacheT = TypeVar("CacheT", bound=SubsetCache)
@@ -300,7 +302,8 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return self.limits.per_price(np.array(list(values.values())), list(values))
 
     def _find_addition(self, rule: str, slack: float | None) -> int | None:
-        addable = self._addable()
+        addable, support = self._addable(), frozenset(self.support)
+        addable[[unit for unit, beside in self._cache.redundant.items() if beside <= support]] = False
         while addable.any():
             functional = rule == "functional"
             scores = self._functional_scores(addable) if functional else self._score_additions(rule, addable, slack)
@@ -310,7 +313,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
                 found = int(np.argmax(addable))
             if not self._is_redundant(found):
                 return found
-            self._cache.redundant.add(found)
+            self._cache.redundant[found] = support
             addable[found] = False
         return None
 

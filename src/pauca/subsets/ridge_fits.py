@@ -12,7 +12,9 @@ from pauca.model import Snapshot
 from pauca.objectives import LeastSquares, SmoothObjective, WarmStart, warm_start_near
 from pauca.objectives.least_squares import GramRows, ridge_penalty
 from pauca.solvers.newton import Accuracy, Minimum
+from pauca.solvers.newton_batch import minimise_at_ridges
 from pauca.subsets.base import Subset
+from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
 from pauca.tolerances import DEPENDENT_BELOW
@@ -46,7 +48,11 @@ def refitter(subset: Subset, ridges: Sequence[float], *, standardize: bool) -> R
     if isinstance(subset, LeastSquaresSubset):
         return _ClosedForm(subset.objective, subset.gram, ridges, standardize)
     assert isinstance(subset, SmoothSubset)
-    return _NewtonSteps(subset.objective, ridges)
+    objective = subset.objective
+    simple = objective.n_outputs == 1 and objective.user_bounds is None
+    if simple and not (objective.smooth.flat or objective.smooth.coupled):
+        return _NewtonAtOnce(subset.cache.fits, ridges)
+    return _NewtonSteps(objective, ridges)
 
 
 class _ClosedForm:
@@ -75,42 +81,86 @@ class _ClosedForm:
         return RidgeFits(columns, coef[:, None, :], (objective.intercept - coef @ design.mean[columns])[:, None])
 
 
+class _NewtonAtOnce:
+    """Newton steps at all ridges at once, from the models of the last set."""
+
+    def __init__(self, fits: FitCache, ridges: Sequence[float]) -> None:
+        self._fits = fits
+        self._one_by_one = _NewtonSteps(fits.objective, ridges)
+        self._objectives = self._one_by_one.objectives
+        self._last = np.tile(fits.null.coef, (len(ridges), 1))
+        self._before: list[int] = []
+        self._rows = fits.objective.rows
+
+    def __call__(self, units: Sequence[int]) -> RidgeFits:
+        objective, pool = self._fits.objective, self._fits.pool
+        units = sorted(units)
+        grown = set(self._before) <= set(units)
+        rows = pool.split(self._rows if grown else objective.rows, set(units) - set(self._before) if grown else units)
+        features = objective.units.of(units)
+        penalty = np.array([one.full_penalty(features) for one in self._objectives])
+        found = minimise_at_ridges(
+            objective.smooth,
+            rows.y[0],
+            rows.weights,
+            pool.gather(units, rows),
+            penalty,
+            self._start(units),
+            SCORED.within,
+        )
+        if found is None:
+            return self._one_by_one(units)
+        self._last, self._before, self._rows = found, units, rows
+        return in_user_units(objective, features, found[:, None, :])
+
+    def _start(self, units: list[int]) -> np.ndarray:
+        """The last coefficients of the units that are still there, zero for others."""
+        objective = self._fits.objective
+        place = {int(j): i for i, j in enumerate(objective.units.of(self._before), objective.free)}
+        start = np.zeros((len(self._last), objective.free + len(objective.units.of(units))))
+        start[:, : objective.free] = self._last[:, : objective.free]
+        for position, feature in enumerate(objective.units.of(units).tolist(), objective.free):
+            if feature in place:
+                start[:, position] = self._last[:, place[feature]]
+        return start
+
+
 class _NewtonSteps:
     """Newton steps at every ridge, from the model of the last set at the same ridge."""
 
     def __init__(self, objective: SmoothObjective, ridges: Sequence[float]) -> None:
-        self._objectives = [replace(objective, ridge=float(ridge)) for ridge in ridges]
+        self.objectives = [replace(objective, ridge=float(ridge)) for ridge in ridges]
         self._rows = objective.unmerged_rows
         self._last: list[Minimum] = []
         self._before = np.zeros(0, dtype=np.intp)
 
     def __call__(self, units: Sequence[int]) -> RidgeFits:
-        first = self._objectives[0]
+        first = self.objectives[0]
         if not len(units):
             constant = self._null.coef[:, 0] if first.free else np.zeros(first.n_outputs)
-            return _constants(np.tile(constant, (len(self._objectives), 1)))
+            return _constants(np.tile(constant, (len(self.objectives), 1)))
         features = np.sort(first.units.of(sorted(units)))
         rows = self._rows
         ones = np.ones((first.free, len(rows.weights)))
         columns = np.concatenate([ones, rows.of_columns(first.design.columns(features))])
-        found: list[Minimum] = [self._null] * len(self._objectives)
+        found: list[Minimum] = [self._null] * len(self.objectives)
         # From heavy to light: where there is no model of a smaller set yet, a heavier ridge is the next best start.
-        for position in reversed(range(len(self._objectives))):
-            objective = self._objectives[position]
+        for position in reversed(range(len(self.objectives))):
+            objective = self.objectives[position]
             start = self._start(position, features, found[position + 1 :])
             found[position] = objective.minimise(rows, columns, features, start, SCORED)
         self._last, self._before = found, features
-        return self._in_user_units(features, np.stack([one.coef for one in found]))
+        return in_user_units(first, features, np.stack([one.coef for one in found]))
 
     @cached_property
     def _null(self) -> Minimum:
-        objective = self._objectives[0]
+        objective = self.objectives[0]
         return replace(objective.null, scores=objective.rows.onto(self._rows, objective.null.scores))
 
     def _start(self, position: int, features: np.ndarray, heavier: list[Minimum]) -> WarmStart:
         if not self._last and heavier:
             return WarmStart(heavier[0].coef)
-        objective = self._objectives[position]
+        objective = self.objectives[position]
         return warm_start_near(
             self._last[position] if self._last else self._null,
             self._before,
@@ -119,14 +169,15 @@ class _NewtonSteps:
             curved=not objective.smooth.flat,
         )
 
-    def _in_user_units(self, features: np.ndarray, found: np.ndarray) -> RidgeFits:
-        objective = self._objectives[0]
-        design, free = objective.design, objective.free
-        coef = found[..., free:] / design.spread[features]
-        if objective.user_bounds is not None:
-            coef = np.clip(coef, objective.user_bounds[0][features], objective.user_bounds[1][features])
-        intercept = found[..., 0] if free else np.zeros(found.shape[:2])
-        return RidgeFits(features, coef, intercept - coef @ design.mean[features])
+
+def in_user_units(objective: SmoothObjective, features: np.ndarray, found: np.ndarray) -> RidgeFits:
+    """Models from standardised coefficients of shape (R, C, q)."""
+    design, free = objective.design, objective.free
+    coef = found[..., free:] / design.spread[features]
+    if objective.user_bounds is not None:
+        coef = np.clip(coef, objective.user_bounds[0][features], objective.user_bounds[1][features])
+    intercept = found[..., 0] if free else np.zeros(found.shape[:2])
+    return RidgeFits(features, coef, intercept - coef @ design.mean[features])
 
 
 def _constants(intercept: np.ndarray) -> RidgeFits:

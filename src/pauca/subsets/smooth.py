@@ -13,7 +13,7 @@ from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
 from pauca.subsets.base import SLACK, Swap, digest, is_lower
-from pauca.subsets.coordinate_search import CoordinateSearch, WholeColumnSearch
+from pauca.subsets.coordinate_search import ColumnEntries, CoordinateSearch, WholeColumnSearch
 from pauca.subsets.fit_cache import Fit, FitCache, RecentTable, Solution, diverged
 from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
 from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
@@ -55,6 +55,7 @@ class SmoothCache(SubsetCache):
         self.fits = FitCache(objective)
         self.gram = GramRows(objective.design)
         self.blocks = UnitBlocks(objective.units, objective.design)
+        self.columns = ColumnEntries(objective.design)
         self._quadratics = RecentTable[LocalQuadratic]()
 
     def quadratic(self, fit: Fit) -> LocalQuadratic:
@@ -69,14 +70,14 @@ class SmoothCache(SubsetCache):
     def coordinate_search(self, fit: Fit) -> CoordinateSearch:
         """Searches along single columns from a fit of one output."""
         kind = WholeColumnSearch if self.objective.smooth.coupled else CoordinateSearch
-        return kind(self.objective, *self.fits.on_rows(fit))
+        return kind(self.objective, self.columns, *self.fits.on_rows(fit))
 
     @cached_property
     def calibration(self) -> np.ndarray:
         """What each unit gains from the empty model over what the quadratic promises, shape (U,).
 
         Of rare or skewed columns the quadratic knows little. Their ratio is found once, by a search along each column
-        whose gain has no finite ceiling; all others have one.
+        that may gain more than estimates are trusted to.
         """
         objective, null = self.objective, self.fits.null
         ratio = np.ones(len(objective.units))
@@ -86,7 +87,7 @@ class SmoothCache(SubsetCache):
         slope, curvature = feasible_slope(quadratic.slope, objective.bounds)[0], quadratic.own[0][0, :, 0, 0]
         features = np.flatnonzero(self.blocks.usable & (slope != 0))
         ceiling = search.ceiling(slope[features], curvature[features], features)
-        features = features[~np.isfinite(ceiling)]
+        features = features[~(ceiling <= SLACK * 0.5 * slope[features] ** 2 / curvature[features])]
         gains = search.all_gains(features, slope[features], curvature[features])
         ratio[features] = np.clip(gains * curvature[features] / (0.5 * slope[features] ** 2), *CALIBRATION_RANGE)
         return ratio
@@ -167,7 +168,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def dependent(self) -> np.ndarray:
         # A unit that was redundant on the way need not be so in the model the way has led to.
-        met, pool = sorted(self._cache.redundant - set(self.support)), self._cache.fits.pool
+        met, pool = sorted(set(self._cache.redundant) - set(self.support)), self._cache.fits.pool
         return np.array([unit for unit in met if pool.is_redundant(unit, self.support)], dtype=np.intp)
 
     @property
@@ -189,7 +190,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         if self.objective.bounds is not None or (self.objective.ridge and not self.objective.units.single):
             return units
         kept = set(self._cache.fits.pool.without_redundant(units)) | set(self.limits.always)
-        self._cache.redundant.update(set(units) - kept)
+        self._cache.redundant.update(dict.fromkeys(set(units) - kept, frozenset(kept)))
         return [unit for unit in units if unit in kept]
 
     def _is_redundant(self, unit: int, replaced: int | None = None) -> bool:
@@ -201,9 +202,13 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         if not others or self.objective.bounds is not None:
             # Within bounds a combination of columns may do what they cannot.
             return False
+        return self._may_be_redundant(unit, replaced) and self._cache.fits.pool.is_redundant(unit, others)
+
+    def _may_be_redundant(self, unit: int, replaced: int | None) -> bool:
         nearly_perfect = self.value <= NEARLY_PERFECT * self.null_value
-        small = replaced is not None or nearly_perfect or self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
-        return (small or bool(self.objective.ridge)) and self._cache.fits.pool.is_redundant(unit, others)
+        if self.objective.ridge or replaced is not None or nearly_perfect:
+            return True
+        return self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
 
     def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None) -> AdditionScores:
         quadratic, objective = self._quadratic, self.objective

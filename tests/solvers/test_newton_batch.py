@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from pauca.losses import LogLoss, Poisson
+from pauca.solvers.newton_batch import minimise_at_ridges
+
+
+def problem(loss, seed=0, n=60, q=5):
+    rng = np.random.default_rng(seed)
+    columns = np.vstack([np.ones(n), rng.standard_normal((q - 1, n))])
+    scores = rng.standard_normal(q) @ columns
+    y = np.sign(scores + rng.logistic(size=n)) if isinstance(loss, LogLoss) else rng.poisson(np.exp(scores)) * 1.0
+    weights = rng.uniform(0.5, 1.5, n)
+    return y, weights / weights.sum(), columns
+
+
+@pytest.mark.parametrize("loss", [LogLoss(), Poisson()])
+def test_every_row_is_a_minimum_of_its_own_problem(loss):
+    for seed in range(10):
+        y, weights, columns = problem(loss, seed)
+        penalty = np.outer([1e-4, 1e-2, 1.0], [0, 1, 1, 1, 1])
+        found = minimise_at_ridges(loss, y, weights, columns, penalty, np.zeros((3, 5)), 1e-11)
+        for coef, ridge in zip(found, penalty, strict=True):
+            gradient = (loss.derivative(y, coef @ columns) * weights) @ columns.T + ridge * coef
+            np.testing.assert_allclose(gradient, 0.0, atol=1e-5)
+
+
+def test_separable_classes_and_far_starts_end_where_the_ridge_is():
+    y, weights, columns = problem(LogLoss())
+    y = np.sign(columns[1])
+    penalty = np.full((2, 5), [[1e-4], [1e-1]])
+    near, far = (
+        minimise_at_ridges(LogLoss(), y, weights, columns, penalty, start * np.ones((2, 5)), 1e-10)
+        for start in (0.0, 30.0)
+    )
+    np.testing.assert_allclose(near, far, rtol=1e-4, atol=1e-5)
+
+
+def test_without_a_minimum_there_is_none():
+    y, weights, columns = problem(LogLoss())
+    columns[2] = np.nan
+    assert minimise_at_ridges(LogLoss(), y, weights, columns, np.ones((2, 5)), np.zeros((2, 5)), 1e-7) is None
