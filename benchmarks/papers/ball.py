@@ -14,6 +14,12 @@ from pauca.theory import ball_steps
 RADIUS = 2.0
 LINE, CLOSED, BOUND = "with line search", "as printed", "Theorem"
 LOSSES = {"squared_error": L1Regressor, "log_loss": L1Classifier, "absolute_error": L1Regressor, "hinge": L1Classifier}
+WORDS = {
+    "squared_error": "squared loss",
+    "log_loss": "logistic loss",
+    "absolute_error": "absolute loss",
+    "hinge": "hinge loss",
+}
 SMOOTHNESS = {"squared_error": 1.0, "log_loss": 0.25}
 
 
@@ -60,7 +66,7 @@ def _rate(loss: str, quick: bool) -> tuple[Panel, Table]:
         rows.append([f"{accuracy:.3g}", *(str(steps[name]) for name in (CLOSED, LINE, DEFAULT, BOUND))])
     theorem = "Theorem 1" if smooth else "Theorem 2"
     header = ["eps", CLOSED, LINE, DEFAULT, f"{theorem}, at most"]
-    return Panel(loss, "1 / eps", "steps", curves, "xy", [BOUND]), Table(f"Steps, {loss}", header, rows)
+    return Panel(WORDS[loss], "1 / eps", "steps", curves, "xy", [BOUND]), Table(f"Steps, {WORDS[loss]}", header, rows)
 
 
 def _steps(loss: str, X: np.ndarray, y: np.ndarray, accuracy: float) -> dict[str, int]:

@@ -68,7 +68,7 @@ def figure4(quick: bool, data: Path) -> Result:
         f"{runs} runs on sequences of Schmidt's crfChain, the generator of the paper, with {N_POSITIONS} positions to "
         "fit and as many to test: four observations, of which each value from 1 to 4 speaks for the label of the same "
         "number, ten times as loud as the one before it; 56 weights. pauca's default, here by weight, has biases and a "
-        "ridge."
+        "ridge, which its objective includes."
     )
     return Result(text, _claims4(sizes, mean), [errors, _times(sizes, mean)], panels)
 
@@ -89,7 +89,7 @@ def _claims4(sizes: tuple[int, ...], mean: dict[str, np.ndarray]) -> list[Claim]
         Claim("FoBa-obj is close to Forward-obj", f"objectives differ by {100 * near:.2f} % at most", near < 0.02),
         Claim("FoBa-gdt is better than Forward-gdt with few weights", f"at {sizes[0]} weights its objective is "
               f"{gain[2]:.4f} lower, its training error {gain[0]:.4f}, its test error {gain[1]:.4f}",
-              bool(gain[2] > 0)),
+              bool(gain[2] > 0.005 * mean[FOBA_GDT][0, 2])),
         Claim("FoBa-gdt is much faster than FoBa-obj, 18 to 39 times",
               f"{ratio.min():.0f} to {ratio.max():.0f} times", bool(ratio.min() > 5)),
     ]  # fmt: skip
@@ -205,7 +205,7 @@ def _claims2(home: Home, curves: Curves, models: dict[str, BySensors]) -> list[C
               f"within a point of the better one's best with {need[0]} and {need[1]}; its error is lower with {lower} "
               f"and higher with {higher} of {len(both)} numbers of sensors", 0 < need[0] < need[1]),
         Claim(f"FoBa-gdt uses fewer weights than Forward-gdt with as many sensors ({home.name})",
-              f"{weights[0]:.1f} and {weights[1]:.1f} in the mean", bool(weights[0] < weights[1])),
+              f"{weights[0]:.1f} and {weights[1]:.1f} in the mean", bool(weights[0] < 0.98 * weights[1])),
     ]  # fmt: skip
     if L1 in curves:
         penalised = dict(zip(*curves[L1], strict=True))

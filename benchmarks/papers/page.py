@@ -10,18 +10,22 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from PIL import Image
 
 INCHES = (3.4, 2.7)
 DOTS_PER_INCH = 100
-PALETTE = 64
+PALETTE = 128
 """Colours of a picture: so few keep it small."""
 
-# The papers' contenders keep their colours from figure to figure; pauca's default is always the same thick line.
 DEFAULT = "pauca's default"
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#7f7f7f", "#bcbd22", "#17becf")
+# Contenders of one paper keep their colours from figure to figure; others take those that are left, in order.
+COLOUR_OF = dict(zip(("FoBa-obj", "Forward-obj", "FoBa-gdt", "Forward-gdt"), COLOURS, strict=False))
+WIDEST, NARROWEST = 2.2, 1.2
+"""Later curves are narrower and lie on the ones before, so that curves that coincide can be told."""
 
 
 @dataclass(frozen=True)
@@ -95,45 +99,60 @@ def read_result(file: Path, *, quick: bool) -> tuple[Result, float] | None:
 
 
 def draw(panels: list[Panel], file: Path) -> None:
-    """Draw all panels of an item side by side, two to a row where there are four."""
+    """Draw all panels of an item side by side, two to a row where there are four, with one legend below."""
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(columns * INCHES[0], rows * INCHES[1]), layout="constrained")
+    figure = Figure(figsize=(columns * INCHES[0], rows * INCHES[1] + 0.4), layout="constrained")
+    styles, handles = _styles(panels), dict[str, Any]()
     for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).ravel(), panels, strict=False):
-        _draw_panel(axes, panel)
+        handles |= _draw_panel(axes, panel, styles)
+    ordered = {name: handles[name] for name in [*sorted(handles, key=list(styles).index)[1:], DEFAULT]}
+    figure.legend(ordered.values(), ordered, loc="outside lower center", ncols=2 * columns, fontsize=7, frameon=False)
     buffer = BytesIO()
     figure.savefig(buffer, dpi=DOTS_PER_INCH)
     Image.open(buffer).convert("RGB").quantize(PALETTE, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
-def _draw_panel(axes: Any, panel: Panel) -> None:
-    for (name, (x, y)), colour in zip(panel.curves.items(), COLOURS * 2, strict=False):
-        ours = name == DEFAULT
-        style = "--" if name in panel.dashed else "-"
-        marker = "" if len(x) > 20 or name in panel.dashed else "o"
-        axes.plot(
-            x, y, style, color="black" if ours else colour, lw=2 if ours else 1.2, marker=marker, ms=3, label=name
-        )
+def _styles(panels: list[Panel]) -> dict[str, tuple[str, float]]:
+    """Colour and width of every curve; pauca's default is black, the widest, and drawn first."""
+    names = list(dict.fromkeys(name for panel in panels for name in panel.curves if name != DEFAULT))
+    left = iter([colour for colour in COLOURS if colour not in {COLOUR_OF.get(name) for name in names}])
+    widths = np.linspace(WIDEST, NARROWEST, len(names)).tolist()
+    styles = {name: (COLOUR_OF.get(name) or next(left), width) for name, width in zip(names, widths, strict=True)}
+    return {DEFAULT: ("black", 1.3 * WIDEST)} | styles
+
+
+def _draw_panel(axes: Any, panel: Panel, styles: dict[str, tuple[str, float]]) -> dict[str, Any]:
+    """Draw the curves of a panel; returns a handle for each."""
+    handles = {}
+    for name, (colour, width) in styles.items():
+        if name in panel.curves:
+            x, y = panel.curves[name]
+            style = "--" if name in panel.dashed else "-"
+            marker = "" if len(x) > 20 or name in panel.dashed else "o"
+            (handles[name],) = axes.plot(x, y, style, color=colour, lw=width, marker=marker, ms=1.5 + width)
     axes.set_title(panel.title, fontsize=9)
     axes.set_xlabel(panel.x, fontsize=8)
     axes.set_ylabel(panel.y, fontsize=8)
     axes.tick_params(labelsize=7)
     if "x" in panel.log:
         axes.set_xscale("log")
-        _label_ends(axes.xaxis, [x for curve, _ in panel.curves.values() for x in curve])
+        _label(axes.xaxis, [x for curve, _ in panel.curves.values() for x in curve])
+    elif all(float(x).is_integer() for curve, _ in panel.curves.values() for x in curve):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if "y" in panel.log:
         axes.set_yscale("log")
-        _label_ends(axes.yaxis, [y for _, curve in panel.curves.values() for y in curve])
-    axes.legend(fontsize=6, framealpha=0.5, edgecolor="none")
+        _label(axes.yaxis, [y for _, curve in panel.curves.values() for y in curve])
+    return handles
 
 
-def _label_ends(axis: Any, values: list[float]) -> None:
-    """On a logarithmic axis of less than a decade or two: a few plain numbers; the usual labels would overlap."""
+def _label(axis: Any, values: list[float]) -> None:
+    """On a logarithmic axis of less than two decades: plain numbers at 1, 2 and 5, or more where that is too few."""
     axis.set_minor_formatter(NullFormatter())
-    low, high = min(values), max(values)
-    if low > 0 and high < 30 * low:
-        steps = [float(f"{low * (high / low) ** (i / 4):.2g}") for i in range(5)]
-        axis.set_ticks(steps, labels=[f"{step:g}" for step in steps])
+    low, high = np.nanmin(values), np.nanmax(values)
+    if low > 0 and high < 100 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 10 * low else (1, 1.5, 2, 3, 4, 5, 7)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def page(items: dict[str, Item], results: dict[str, tuple[Result, float]]) -> str:

@@ -180,8 +180,11 @@ def table3(quick: bool, data: Path) -> Result:
         "most of it away."
     )
     told = f"by a factor of {min(ratios):.1f} to {max(ratios):.1f}"
-    claim = Claim("FoBa-gdt is much faster than FoBa-obj, 600 to 1500 times", told, min(ratios) > 2)
-    return Result(text, [claim], [Table("Table 3, top", RATIO_HEADER, rows)])
+    claims = [
+        Claim("FoBa-gdt is faster than FoBa-obj", told, min(ratios) > 1),
+        Claim("by a factor of 640 to 1520", told, min(ratios) > 100),
+    ]
+    return Result(text, claims, [Table("Table 3, top", RATIO_HEADER, rows)])
 
 
 RATIO_HEADER = ["S", "method", "our seconds", "published ratio", "our ratio", "ours over published"]
@@ -218,7 +221,9 @@ def table4(quick: bool, data: Path) -> Result:
     text = (
         "A sum of logistic losses with `(1e-4 / 2) |w|^2`, no intercept, columns as they are, the first model met at "
         "a size. A score of exactly 0 counts as half an error. For w1a, what is published for S is what is found at S "
-        "+ 1 features, up to S = 50; beyond that ours have other features than the published, and why is not known."
+        "+ 1 features, up to S = 50; beyond that ours have other features than the published, and why is not known. 51 "
+        "of its columns equal others in all rows to fit and differ in those to test: which one is chosen is a matter "
+        "of rounding, and moves the test error by up to 0.0005."
     )
     claims += [
         Claim("FoBa-obj usually has the lower objective", f"at {lower} of {compared} sizes", lower > compared / 2),

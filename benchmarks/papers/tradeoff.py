@@ -207,8 +207,9 @@ def _measured(loss: str, quick: bool) -> tuple[Panel, Table, bool]:
             curves[name][1].append(float(found[name]))
         curves["enough: Theorem 2.7"][0].append(1 / accuracy)
         curves["enough: Theorem 2.7"][1].append(float(bound))
-    panel = Panel(loss, "1 / eps", "features", curves, "xy", ["enough: Theorem 2.7"])
-    title = f"Features for an excess of eps, {loss} (enough by the theorem)"
+    words = "squared loss" if loss == "squared_error" else "logistic loss"
+    panel = Panel(words, "1 / eps", "features", curves, "xy", ["enough: Theorem 2.7"])
+    title = f"Features for an excess of eps, {words} (enough by the theorem)"
     return panel, Table(title, ["eps", *ALGORITHMS], rows), holds
 
 

@@ -1071,3 +1071,22 @@ def test_objectives_of_any_sensible_scale(scale):
     else:
         with pytest.raises(ValueError, match=r"^gradient has entries of at most .* Divide the objective"):
             select(value, 2, gradient=gradient, n_coords=5)
+
+
+def test_a_coordinate_without_curvature_is_no_candidate():
+    """A curvature next to zero, as of weights that diverge, gives no numbers that are none."""
+
+    class Flat:
+        n_coords = 4
+        weights = np.array([1.0, 0.0, 2.0, 0.0])
+
+        def value(self, w):
+            return float(np.sum(self.weights * (w - 1) ** 2))
+
+        def gradient(self, w):
+            return 2 * self.weights * (w - 1)
+
+        def curvature(self, w):
+            return np.array([2.0, 5e-324, 4.0, 0.0])
+
+    assert select(Flat(), k=2, method=Forward(shortlist=None)).moves == [("add", 2), ("add", 0)]

@@ -41,7 +41,8 @@ class LocalQuadratic:
         if problem.curvature is not None:
             own = np.asarray(problem.curvature(self.w), dtype=np.float64)
             positive = own[np.isfinite(own) & (own > 0)]
-            least = LEAST_LEFT * float(positive.min()) if len(positive) else 1.0
+            # Where weights diverge, a curvature may be so small that a share of it is zero.
+            least = max(LEAST_LEFT * float(positive.min()), np.finfo(float).tiny) if len(positive) else 1.0
             self._diagonal = np.where(own > least, own, least)
         self._products: dict[int, tuple[np.ndarray, np.ndarray] | None] = {}
 
