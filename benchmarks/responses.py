@@ -30,8 +30,8 @@ EQUAL = 1e-6
 # Objectives that differ by less are the same: abess stops its own steps at about this.
 NOT_ABOVE = 1 + 1e-6
 
-# Rows, columns, the size to which the path goes, and that of the rival: none for Cox on 20,000 rows, where abess had not
-# found the model of size 1 after 200 seconds.
+# Rows, columns, the size to which the path goes, and that of the rival: none for Cox on 20,000 rows, where abess
+# had not found the model of size 1 after 200 seconds.
 COX_SHAPES = ((500, 2000, 20, 20), (20_000, 500, 20, 0))
 OTHER_SHAPES = ((500, 2000, 20, 20), (20_000, 500, 20, 20))
 QUICK_SHAPES = ((300, 200, 5, 5),)

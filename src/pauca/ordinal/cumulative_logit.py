@@ -214,7 +214,7 @@ class BoundCumulativeLogit(CumulativeLogit):
     def held_out_losses(
         self, y: np.ndarray, weights: np.ndarray, test: np.ndarray
     ) -> Callable[[np.ndarray], np.ndarray]:
-        """Losses at the thresholds of the rows of the fit; no probability counts as less than 0.001."""
+        """Losses at the thresholds of the rows of the fit; no probability counts as less than the least one."""
         most, known = -np.log(LEAST_PROBABILITY), self._known[test]
 
         def losses(a: np.ndarray) -> np.ndarray:
