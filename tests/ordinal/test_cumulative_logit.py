@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from pauca.losses.classification import LEAST_PROBABILITY
 from pauca.ordinal.cumulative_logit import CumulativeLogit, class_probabilities
 
 
@@ -73,4 +74,4 @@ def test_rows_held_out_take_the_thresholds_of_the_fit():
         np.testing.assert_allclose(
             line[[0, 2, 3]], -np.log(p[[0, 2, 3], codes[test][[0, 2, 3]].astype(int)]), rtol=1e-9
         )
-        assert line[1] == pytest.approx(-np.log(1e-3))
+        assert line[1] == pytest.approx(-np.log(LEAST_PROBABILITY))

@@ -16,8 +16,8 @@ from pauca.design.dense import DenseDesign
 class GatheredColumns:
     """Columns of a table in chunks, in its dtype; more can be gathered, in a pass over the table.
 
-    There is room for all columns from the beginning, which takes memory only as it is filled. What would be more than
-    the ``memory`` of the table lies in a file without a name, which is gone with this object.
+    There is room for as many columns as fit in the ``memory`` of the table, which is taken only as it is filled. Should
+    there be more, all of them lie in a file without a name, which is gone with this object.
     """
 
     def __init__(self, chunks: Chunks, most: int) -> None:
@@ -26,17 +26,14 @@ class GatheredColumns:
         self.features = np.zeros(0, dtype=np.intp)
         self.place = np.full(chunks.n_features, -1, dtype=np.intp)
         """Where every column is among the gathered ones; -1 for those that are not."""
-        size = (min(most, chunks.n_features), chunks.n_rows)
-        if size[0] * size[1] * chunks.dtype.itemsize <= chunks.memory:
-            self._values = np.empty(size, dtype=chunks.dtype)
-        else:
-            with tempfile.TemporaryFile(prefix="pauca") as file:  # the map keeps it until it is gone itself
-                self._values = np.memmap(file, dtype=chunks.dtype, mode="w+", shape=size)
+        self._most = min(most, chunks.n_features)
+        in_memory = min(self._most, chunks.memory // (chunks.n_rows * chunks.dtype.itemsize))
+        self._values = np.empty((in_memory, chunks.n_rows), dtype=chunks.dtype)
 
     @property
     def room(self) -> int:
         """How many further columns can be gathered."""
-        return len(self._values) - len(self.features)
+        return self._most - len(self.features)
 
     @property
     def table(self) -> np.ndarray:
@@ -47,10 +44,19 @@ class GatheredColumns:
         """Gather further columns."""
         new = np.array(sorted({int(j) for j in features} - set(self.features.tolist())), dtype=np.intp)
         first, last = len(self.features), len(self.features) + len(new)
+        if last > len(self._values):
+            self._move_to_a_file()
         for rows, block in self.chunks.map(_transposed, features=new):
             self._values[first:last, rows] = block
         self.place[new] = np.arange(first, last)
         self.features = np.concatenate([self.features, new])
+
+    def _move_to_a_file(self) -> None:
+        with tempfile.TemporaryFile(prefix="pauca") as file:  # the map keeps it until it is gone itself
+            shape = (self._most, self.shape[0])
+            values = np.memmap(file, dtype=self._values.dtype, mode="w+", shape=shape)
+        values[: len(self.features)] = self._values[: len(self.features)]
+        self._values = values
 
     def read(self, columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Some gathered columns of some rows, shape (rows, columns)."""

@@ -306,7 +306,7 @@ class SparseModel(ProvingMixin, FittedModel):
             settings.ridge,
             settings.search_ridge,
             chooses_size=settings.chooses_size,
-            classifies=problem.target.loss.classifies,
+            loss=problem.target.loss,
             n_rows=int(np.count_nonzero(weights)),
             n_units=int(np.count_nonzero(problem.units.any(design.usable))),
         )

@@ -52,7 +52,7 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
     _check_not_text(estimator, y)
     if chunks is not None:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        y = y[:, 0] if y.ndim == 2 and (y.shape[1] == 1 or not multi_output) else y
+        y = y if multi_output else column_or_1d(y, warn=True)
         return _check_chunks(estimator, chunks, y), y
     with _named_columns(X):
         X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=multi_output, **AS_IT_IS, **how)

@@ -132,11 +132,9 @@ class GammaInverseLink(Loss):
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         inside = a > 0
-        ratio = y * np.where(inside, a, 1.0)
-        r = ratio - 1.0
-        # log1p keeps the digits of ratios near one, log those near zero.
-        log = np.where(r > -0.5, np.log1p(np.maximum(r, -0.5)), np.log(ratio))
-        return np.where(inside, np.maximum(r - log, 0.0), np.inf)
+        r = y * np.where(inside, a, 1.0) - 1.0
+        with np.errstate(divide="ignore"):  # of scores next to zero
+            return np.where(inside, np.maximum(r - np.log1p(r), 0.0), np.inf)
 
     def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return self.slopes(y, a).derivative

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pauca.checks import ParameterChecks
+from pauca.losses import Loss
 from pauca.results.choice import CRITERIA, FOLD_RULES
 
 # Without sizes to compare: the first range ends here, grows by half (and at least by so many) while the best size lies
@@ -224,10 +225,15 @@ def check_ridges(ridge: Ridges, search_ridge: Ridges, sizes: Sizes, criterion: s
 
 
 def make_grid(
-    ridge: Ridges, search_ridge: Ridges, *, chooses_size: bool, classifies: bool, n_rows: int, n_units: int
+    ridge: Ridges, search_ridge: Ridges, *, chooses_size: bool, loss: Loss, n_rows: int, n_units: int
 ) -> RidgeGrid:
     """The ridges to compare; ``chooses_size`` says that sizes are compared by cross-validation."""
+    classifies = loss.classifies
     fit, tuned = _values(ridge, AUTO if chooses_size else 0.0, fit_ridges(n_rows, n_units, classifies))
+    if tuned and loss.joint:
+        fit = fit[
+            ::2
+        ]  # a fit of many classes costs as much as all ridges of two, and half as many lose next to nothing
     if search_ridge is None and not tuned and not isinstance(ridge, tuple):
         return RidgeGrid(fit, fit)
     search, by_default = _values(search_ridge, AUTO, SEARCH_RIDGES[classifies])

@@ -9,8 +9,11 @@ import numpy as np
 from pauca.losses import Loss, Slopes
 from pauca.losses.classification import LEAST_PROBABILITY
 
-# Newton's method ends where a step promises less than this share of the loss: the next would be below rounding.
-ROUNDING = 1e-16
+# Newton's method ends with a step that promises less than this: it leaves about the square of that.
+LAST_STEP_BELOW = 1e-12
+
+# Steps that promise less than this share of the weight of the rarest class are taken as they are.
+TRUSTED_SHARE = 1e-3
 MOST_STEPS = 100
 MOST_HALVINGS = 40
 
@@ -21,6 +24,11 @@ LEAST_LEFT = 0.1
 def sigmoid(x: np.ndarray) -> np.ndarray:
     """``1 / (1 + e^-x)`` for any x."""
     return 0.5 * (1.0 + np.tanh(0.5 * x))
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    """``log(1 + e^x)``, several times faster than ``logaddexp``."""
+    return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0.0)
 
 
 class CumulativeLogit(Loss):
@@ -75,6 +83,7 @@ class BoundCumulativeLogit(CumulativeLogit):
         self._share = np.bincount(place, weights=weights[rows]) / weights[rows].sum()
         below = np.cumsum(self._share)[:-1]
         self._start = np.log(below) - np.log1p(-below)
+        self._trusted_below = TRUSTED_SHARE * float(self._share.min())
         self._at: np.ndarray | None = None
         self._found = self._start
         self._sorted_code, self._sorted_weights = self._code[self._rows], weights[self._rows]
@@ -121,40 +130,39 @@ class BoundCumulativeLogit(CumulativeLogit):
         lines = a.reshape(-1, a.shape[-1])[:, self._rows]
         middle = lines @ self._sorted_weights / self._sorted_weights.sum()
         found = self._start + middle[:, None]
-        value = self._mean(lines, found)
         open_ = np.arange(len(lines))
         for _ in range(MOST_STEPS):
-            gradient, hessian = self._newton(lines[open_], found[open_])
+            some, start = (lines, found) if len(open_) == len(lines) else (lines[open_], found[open_])
+            gradient, hessian = self._newton(some, start)
             step = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
             promised = -0.5 * np.einsum("bm,bm->b", gradient, step)
-            found[open_], value[open_] = self._along(lines[open_], found[open_], step, value[open_], promised)
-            open_ = open_[promised > ROUNDING * value[open_]]
+            if promised.max() > self._trusted_below:
+                step = self._shortened(some, start, step, promised)
+            found[open_] = start + step
+            open_ = open_[promised > LAST_STEP_BELOW]
             if not len(open_):
                 break
         # Scores change little from call to call.
         self._start = found[0] - middle[0]
         return found.reshape(*a.shape[:-1], found.shape[1])
 
-    def _along(
-        self, lines: np.ndarray, start: np.ndarray, step: np.ndarray, value: np.ndarray, promised: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Along Newton's steps, each halved until the thresholds keep their order and the value falls."""
+    def _shortened(self, lines: np.ndarray, start: np.ndarray, step: np.ndarray, promised: np.ndarray) -> np.ndarray:
+        """Newton's steps, each halved until the thresholds keep their order and the value falls."""
+        value = self._mean(lines, start)
         gaps, change = np.diff(start, axis=1), np.diff(step, axis=1)
         closing = np.where(change < 0, -change / gaps, 0.0).max(axis=1, initial=0.0)
         length = np.minimum(1.0, (1.0 - LEAST_LEFT) / np.maximum(closing, 1e-300))
         for _ in range(MOST_HALVINGS):
-            there = start + length[:, None] * step
-            new = self._mean(lines, there)
-            risen = new > value * (1 + 1e-14) - 1e-4 * length * promised
-            risen &= promised > 1e-13 * value  # beyond, values are rounding
+            there = self._mean(lines, start + length[:, None] * step)
+            risen = (there > value - 1e-4 * length * promised) & (promised > self._trusted_below)
             if not risen.any():
                 break
             length = np.where(risen, 0.5 * length, length)
-        return there, new
+        return np.asarray(length[:, None] * step)
 
     def _mean(self, lines: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         upper, lower = self._distances(lines, thresholds, self._sorted_code)
-        losses = np.logaddexp(0.0, -upper) + np.logaddexp(0.0, lower)
+        losses = _softplus(-upper) + _softplus(lower)
         return losses @ self._sorted_weights + self._between(thresholds)[0]
 
     def _newton(self, lines: np.ndarray, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -201,12 +209,12 @@ class BoundCumulativeLogit(CumulativeLogit):
         upper, lower = self._distances(a, thresholds, self._code)
         with np.errstate(invalid="ignore"):
             width = np.where(np.isfinite(upper) & np.isfinite(lower), upper - lower, np.inf)
-        return np.logaddexp(0.0, -upper) + np.logaddexp(0.0, lower) - np.log(-np.expm1(-width))
+        return _softplus(-upper) + _softplus(lower) - np.log(-np.expm1(-width))
 
     def held_out_losses(
         self, y: np.ndarray, weights: np.ndarray, test: np.ndarray
     ) -> Callable[[np.ndarray], np.ndarray]:
-        """Losses at the thresholds of the rows of the fit; no probability counts as less than 0.001."""
+        """Losses at the thresholds of the rows of the fit; no probability counts as less than the least one."""
         most, known = -np.log(LEAST_PROBABILITY), self._known[test]
 
         def losses(a: np.ndarray) -> np.ndarray:

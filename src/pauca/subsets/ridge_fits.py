@@ -11,8 +11,8 @@ import numpy as np
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares, SmoothObjective, WarmStart, warm_start_near
 from pauca.objectives.least_squares import GramRows, ridge_penalty
+from pauca.objectives.newton_at_ridges import minimise_at_ridges
 from pauca.solvers.newton import Accuracy, Minimum
-from pauca.solvers.newton_batch import minimise_at_ridges
 from pauca.subsets.base import Subset
 from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.least_squares import LeastSquaresSubset
@@ -21,6 +21,9 @@ from pauca.tolerances import DEPENDENT_BELOW
 
 SCORED = Accuracy(within=1e-7)
 """How far models are fitted that are only scored on rows held out."""
+
+SCORED_JOINTLY = Accuracy(within=1e-6)
+"""The same for many classes, whose every step costs far more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +151,8 @@ class _NewtonSteps:
         for position in reversed(range(len(self.objectives))):
             objective = self.objectives[position]
             start = self._start(position, features, found[position + 1 :])
-            found[position] = objective.minimise(rows, columns, features, start, SCORED)
+            accuracy = SCORED_JOINTLY if objective.smooth.joint else SCORED
+            found[position] = objective.minimise(rows, columns, features, start, accuracy)
         self._last, self._before = found, features
         return in_user_units(first, features, np.stack([one.coef for one in found]))
 

@@ -60,7 +60,7 @@ def moments(
     whole: bool,
     ranges: bool,
 ) -> Sums:
-    """Weight, sums, and products (all, or squares and those with the target) of every part of the rows.
+    """Weight, sums, and products (the lower triangle of all, or squares and those with the target) of every part.
 
     Then the smallest and largest entries, if ``ranges`` are wanted, and the ``sampled`` rows of the chunk.
     """
@@ -84,7 +84,17 @@ def moments(
                 second[number, 0] += np.einsum("ij,ij->j", Z, Z)
                 second[number, 1] += Z[:, -1] @ Z
     sample = () if sampled is None else (block[sampled],)
-    return weight, first, second, low, high, sample
+    # Half of a symmetric matrix is enough to be sent.
+    return weight, first, second[:, *np.tril_indices(width)] if whole else second, low, high, sample
+
+
+def unpacked(packed: np.ndarray, width: int) -> np.ndarray:
+    """Symmetric matrices of shape (parts, D, D) from their lower triangles."""
+    whole = np.zeros((len(packed), width, width))
+    rows, columns = np.tril_indices(width)
+    whole[:, rows, columns] = packed
+    whole[:, columns, rows] = packed
+    return whole
 
 
 def add_moments(total: Sums, part: Sums) -> Sums:

@@ -96,8 +96,7 @@ class PartSums:
         self._ranges = found[3:5] if target is None else None
         self.sample = None if sampled is None else Sample(sampled, np.concatenate(found[5]))
         if self.whole:
-            for one in self._second:
-                np.add(one, np.tril(one, -1).T, out=one)
+            self._second = kernels.unpacked(self._second, self._width)
         self._rows: dict[int, np.ndarray] = {}
         self._lock = Lock()
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pauca.losses import LogLoss, Poisson
-from pauca.solvers.newton_batch import minimise_at_ridges
+from pauca.objectives.newton_at_ridges import minimise_at_ridges
 
 
 def problem(loss, seed=0, n=60, q=5):
