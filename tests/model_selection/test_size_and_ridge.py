@@ -12,6 +12,7 @@ import pauca
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.losses import Huber, LogLoss, SquaredError
 from pauca.model_selection.grids import fit_ridges
+from pauca.model_selection.rules import HeldOutLosses, choose
 from pauca.search import driver
 
 pytestmark = pytest.mark.filterwarnings("ignore:The largest size")
@@ -261,3 +262,14 @@ def test_an_interrupt_in_the_folds_is_told(monkeypatch):
     assert model.stop_ == "interrupted"
     assert model.k_ > 0
     assert "No size was scored on rows held out before the interrupt" in model.summary()
+
+
+def test_a_heavier_search_ridge_has_to_be_better_by_a_standard_error():
+    """The second search is better on average by less than its standard error, then by more."""
+    rng = np.random.default_rng(0)
+    light = rng.uniform(0.5, 1.5, 400)
+    for gain, chosen in ((0.02, 0), (0.2, 1)):
+        heavy = light - gain + rng.standard_normal(400)
+        losses = HeldOutLosses(np.stack([light, heavy])[:, None, None] / 400, np.full(400, 1 / 400))
+        assert choose(losses, np.array([5]), "best", light_search=True).place[0] == chosen
+        assert choose(losses, np.array([5]), "best").place[0] == int(heavy.mean() < light.mean())

@@ -71,12 +71,15 @@ class Chosen:
     """Position of the smallest size that is as good as the best, before it is compared with a constant."""
 
 
-def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule) -> Chosen:
+def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule, *, light_search: bool = False) -> Chosen:
     """The smallest size, then the largest ridge, whose loss is within some standard errors of the best.
 
-    The empty model is taken unless the best beats it by ``BEATS_CONSTANT_BY``. With "best" it is the least loss.
+    The empty model is taken unless the best beats it by ``BEATS_CONSTANT_BY``. With "best" it is the least loss. With
+    ``light_search`` the models of the first search are taken unless those of another are better by a standard error.
     """
     mean = losses.mean
+    if light_search:
+        mean = np.where(_worth_their_ridge(losses)[:, None, None], mean, np.inf)
     finite = np.abs(mean[np.isfinite(mean)])
     same = SAME_WITHIN * max(1.0, float(finite.max(initial=0.0)))
     best = _preferred(mean <= mean.min() + same, mean)
@@ -90,6 +93,20 @@ def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule) -> Chosen:
         if mean[0, 0, 0] <= mean[best] + needed + same:
             place = (*best[:2], 0)
     return Chosen(place, best, error, leading)
+
+
+def _worth_their_ridge(losses: HeldOutLosses) -> np.ndarray:
+    """The searches whose best model beats that of the first by a standard error of the difference, and the first.
+
+    A heavier ridge in the search may find better large models, but the small ones on its path are worse.
+    """
+    mean = losses.mean
+    flat = mean.reshape(len(mean), -1)
+    first = int(flat[0].argmin())
+    error = losses.error(losses.sums.reshape(mean.size, -1)[first]).reshape(flat.shape)
+    best = flat.argmin(axis=1)
+    every = np.arange(len(flat))
+    return (every == 0) | (flat[every, best] + error[every, best] < flat[0, first])
 
 
 def _preferred(good: np.ndarray, mean: np.ndarray) -> tuple[int, int, int]:

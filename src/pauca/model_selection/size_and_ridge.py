@@ -346,7 +346,7 @@ class SurfaceSelection(Selection):
             return nothing_scored(largest, self.rule, self.measure.scoring), largest
         comparison = Comparison(folds, sizes)
         self._bar_missing(comparison)
-        found = choose(comparison.losses, comparison.sizes, self.rule)
+        found = choose(comparison.losses, comparison.sizes, self.rule, light_search=self.grid.light_search)
         grid = self.grid_on_all_rows()
         shown = None if grid.single else grid
         return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[found.leading])

@@ -74,6 +74,16 @@ class Surface:
         """Search ridge, ridge and size with the best mean score."""
         return self._at(np.unravel_index(int(np.argmax(self.mean)), self.mean.shape))
 
+    @property
+    def reference(self) -> tuple[float, float, int]:
+        """Search ridge, ridge and size of the candidate that all others were compared with.
+
+        That is the best, but for a caution against models that are too sure of themselves, and against a heavy ridge in
+        the search: the one that does not differ from itself.
+        """
+        itself = np.where(self.standard_error == 0, self.mean, -np.inf)
+        return self._at(np.unravel_index(int(np.argmax(itself)), itself.shape))
+
     def best_of(self, size: int) -> tuple[float, float]:
         """Search ridge and ridge that score best for one size."""
         position = np.flatnonzero(self.sizes == size)
@@ -243,7 +253,7 @@ class Choice:
         if self.chosen == self.best and (self.surface is None or self._is_best_cell):
             return f"{found} is best by {folds}: {self._scored(self.chosen)}."
         return (
-            f"{found} is the smallest size within {errors_text(self.rule)} of the best by {folds}: "
+            f"{found} is the smallest size whose difference to the best is within {errors_text(self.rule)} by {folds}: "
             f"{self._scored(self.chosen)}; the best, {self.best}{self._best_ridge_text}, has {self._best_number}."
         )
 
@@ -283,18 +293,24 @@ class Choice:
 
     @property
     def _best_ridge_text(self) -> str:
-        return "" if self.surface is None else f" with ridge {self.surface.best[1]:.3g}"
+        if self.surface is None:
+            return ""
+        search, ridge, _ = self.surface.reference
+        searched = "" if search == self.surface.best[0] else f" of those searched with ridge {search:.3g}"
+        return f"{searched} with ridge {ridge:.3g}"
 
     @property
     def _is_best_cell(self) -> bool:
         assert self.surface is not None
-        return self.surface.best == (self.surface.search_ridge, self.surface.ridge, self.chosen)
+        return self.surface.reference == (self.surface.search_ridge, self.surface.ridge, self.chosen)
 
     @property
     def _best_number(self) -> str:
         if self.surface is None:
             return self._number(self.best)
-        return self._plain(float(self.surface.mean.max()))
+        search, ridge, size = self.surface.reference
+        place = (self.surface.search_ridges == search, self.surface.ridges == ridge, self.surface.sizes == size)
+        return self._plain(float(self.surface.mean[np.ix_(*place)].max()))
 
     def _scored(self, size: int) -> str:
         number = self._number(size)
