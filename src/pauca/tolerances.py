@@ -1,4 +1,4 @@
-"""Numerical tolerances that several rooms share, each with its reason.
+"""Numerical tolerances that several packages share, each with its reason.
 
 What changes an answer only by rounding is here. What decides how far a search looks (how many candidates are refitted,
 say) belongs to the method or subset that looks, beside the evidence for its value.

@@ -11,7 +11,7 @@ from pauca.constraints.units import Limits
 from pauca.relaxations import tree as tree_module
 from pauca.relaxations.backends import Backend, compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
-from pauca.relaxations.leaps import enumerate_subsets
+from pauca.relaxations.leaps_and_bounds import enumerate_subsets
 from pauca.relaxations.perspective import IN, OUT, Quadratic, relax
 from pauca.relaxations.tree import Forest, Incumbent, Wanted
 

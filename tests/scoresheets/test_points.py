@@ -12,9 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from pauca import SparseClassifier
-from pauca.scoresheets.make import auc
+from pauca.scoresheets.make_sheet import auc
+from pauca.scoresheets.point_search import PointSearch
 from pauca.scoresheets.rows import cuts_of, readable, unit_of
-from pauca.scoresheets.search import PointSearch
 
 
 @pytest.fixture(scope="module")

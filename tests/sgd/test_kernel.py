@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from pauca.losses import AbsoluteError, Hinge, Huber, LogLoss, Poisson, Quantile, SquaredError, SquaredHinge
-from pauca.losses.compiled import compiled_slope
+from pauca.losses.compiled_slopes import compiled_slope
 from pauca.sgd.epoch_sgd import EpochSGD
 
 LOSSES = (SquaredError(), Huber(0.5), AbsoluteError(), Quantile(0.3), LogLoss(), Hinge())

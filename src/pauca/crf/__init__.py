@@ -1,6 +1,6 @@
 """Conditional random fields on sequences with few sensors."""
 
+from pauca.crf.as_published import published_tagger
 from pauca.crf.estimator import SparseTagger
-from pauca.crf.published import published_tagger
 
 __all__ = ["SparseTagger", "published_tagger"]

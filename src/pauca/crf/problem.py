@@ -21,7 +21,7 @@ from pauca.model import Model
 from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.grids import size_range_for
 from pauca.model_selection.rules import choose_by_folds
-from pauca.model_selection.selection import ChoiceRule, Selection, choose_size
+from pauca.model_selection.size_selection import ChoiceRule, Selection, choose_size
 from pauca.results.choice import ACCURACY, Choice, Rule
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method

@@ -29,14 +29,14 @@ from pauca.losses import Loss
 from pauca.losses.checks import check_loss
 from pauca.losses.offset import without_offset
 from pauca.methods.exact import Exact
+from pauca.model_selection.chunked_search import Gathering
+from pauca.model_selection.chunked_selection import selection_for
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold, make_folds
-from pauca.model_selection.gathering import Gathering
 from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
 from pauca.model_selection.scoring import scorer_for
-from pauca.model_selection.selection import Selection, by_criterion, choose_size
-from pauca.model_selection.streamed import selection_for
-from pauca.model_selection.surface import Measure, refitted_run, searched_by
+from pauca.model_selection.size_and_ridge import Measure, refitted_run, searched_by
+from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
-from pauca.estimators.chunked import lazy_on_dask, lazy_score
+from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.validation import check_class_weight, check_classes, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve

@@ -13,7 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.design.chunks import as_chunks, is_dask
-from pauca.estimators.chunked import scores_of_chunks, transform_lazily, used_columns
+from pauca.estimators.chunked_predictions import scores_of_chunks, transform_lazily, used_columns
 from pauca.estimators.validation import check_rows
 from pauca.export import save
 from pauca.export.formula import formula_of

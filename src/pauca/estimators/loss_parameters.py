@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pauca.model_selection.scoring import read_columns
-from pauca.model_selection.surface import refitted_run
+from pauca.model_selection.size_and_ridge import refitted_run
 from pauca.search.driver import Budget, Goal
 from pauca.search.problem import LinearProblem, SearchRun
 

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from pauca.estimators.base import SparseModel
-from pauca.estimators.chunked import lazy_on_dask, lazy_score
+from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve

@@ -36,7 +36,7 @@ from pauca.graphical.subset import GraphSubset
 from pauca.methods import Backward, resolve
 from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.grids import Sizes, check_criterion, check_cross_validation, parse_sizes
-from pauca.model_selection.selection import Selection, choose_size
+from pauca.model_selection.size_selection import Selection, choose_size
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.search.driver import Budget, Goal, Method, Progress

@@ -20,7 +20,7 @@ from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import SizeRange
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
 from pauca.model_selection.scoring import Models, penalised
-from pauca.model_selection.selection import ChoiceRule, Selection
+from pauca.model_selection.size_selection import ChoiceRule, Selection
 from pauca.results.choice import Choice, Rule
 from pauca.search.driver import Method
 from pauca.search.history import Stop

@@ -24,7 +24,7 @@ from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.grids import AUTO, check_cross_validation
 from pauca.model_selection.scoring import scorer_for
-from pauca.model_selection.surface import Measure
+from pauca.model_selection.size_and_ridge import Measure
 from pauca.results.choice import errors_text
 from pauca.search.driver import Budget, Progress
 from pauca.search.history import Stop

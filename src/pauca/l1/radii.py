@@ -15,7 +15,7 @@ from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.scoring import Models
-from pauca.model_selection.surface import Measure, weigh_folds
+from pauca.model_selection.size_and_ridge import Measure, weigh_folds
 from pauca.results.choice import Choice, Rule
 from pauca.search.driver import Budget
 from pauca.search.history import Stop

@@ -14,7 +14,7 @@ from pauca.losses import Loss
 from pauca.model import Model, Snapshot
 from pauca.objectives.least_squares import ridge_penalty
 from pauca.objectives.merged_rows import Rows
-from pauca.objectives.piecewise import exact_minimum
+from pauca.objectives.piecewise_refit import exact_minimum
 from pauca.objectives.restricted import Restricted, WarmStart
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, joined, minimise
 

@@ -19,7 +19,7 @@ import numpy as np
 from pauca.constraints.units import Limits
 from pauca.relaxations.backends import MOST_PAIRED, Backend
 from pauca.relaxations.diagonal import improve, rounding_slack
-from pauca.relaxations.leaps import Enumerated, enumerate_subsets
+from pauca.relaxations.leaps_and_bounds import Enumerated, enumerate_subsets
 from pauca.relaxations.perspective import IN, MOST_STEPS, OUT, ROOT_STEPS, Quadratic, Relaxed
 
 # A node is closed if nothing below it is better than the incumbent by more than this share of it.

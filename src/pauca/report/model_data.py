@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.losses import resolve
 from pauca.report.formatting import count, enumerate_names, number, percent, short_number
-from pauca.report.survival import SurvivalCurves
+from pauca.report.survival_curves import SurvivalCurves
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 

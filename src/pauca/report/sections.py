@@ -21,7 +21,7 @@ from pauca.report.formatting import (
 )
 from pauca.report.model_data import MOST_OUTPUTS, ModelData, layout, table_rows
 from pauca.report.size_explorer import score_head, score_text
-from pauca.report.survival import survival_content
+from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
 from pauca.search.history import Stop
 from pauca.version import __version__

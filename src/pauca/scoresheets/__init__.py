@@ -1,6 +1,6 @@
 """Models as sheets of points that can be added up by hand."""
 
-from pauca.scoresheets.make import check_cuts, make_sheet
+from pauca.scoresheets.make_sheet import check_cuts, make_sheet
 from pauca.scoresheets.rows import SheetRow
 from pauca.scoresheets.sheet import ScoreSheet
 

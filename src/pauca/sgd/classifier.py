@@ -13,7 +13,7 @@ from pauca.estimators.classifier import ClassificationMixin, encode_classes
 from pauca.estimators.validation import check_class_weight, check_classes, check_raw_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
-from pauca.losses.compiled import check_compiled
+from pauca.losses.compiled_slopes import check_compiled
 from pauca.search.problem import Target
 from pauca.sgd.base import StreamModel
 from pauca.sgd.reservoir import Samples

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import pauca.sgd.state as slot
 from pauca.losses import Loss
-from pauca.losses.compiled import compiled_slope
+from pauca.losses.compiled_slopes import compiled_slope
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.state import new_state
 

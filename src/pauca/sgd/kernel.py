@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 import pauca.sgd.state as slot
-from pauca.losses.compiled import CLIPPED, LINES, LOGISTIC
+from pauca.losses.compiled_slopes import CLIPPED, LINES, LOGISTIC
 from pauca.sgd.projection import level_of, project_onto_both_balls, push, raise_threshold, set_to_zero, soft_threshold
 from pauca.sgd.state import compiled
 
@@ -23,7 +23,7 @@ DISTANCE_ROUNDING = 1e-12
 
 @compiled
 def derivative(form: int, low: float, high: float, y: float, score: float) -> float:
-    """The derivative of the loss in the score; ``pauca.losses.compiled`` says which form is which."""
+    """The derivative of the loss in the score; ``pauca.losses.compiled_slopes`` says which form is which."""
     if form == CLIPPED:
         return min(max(score - y, low), high)
     if form == LOGISTIC:

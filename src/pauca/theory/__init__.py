@@ -4,6 +4,7 @@ All accuracies are excesses of the objective Q, which is a weighted mean of loss
 are for single columns and one output. Each function names its theorem and corrections to the paper.
 """
 
+from pauca.theory.bounds_table import Bound, BoundsTable, bounds_table
 from pauca.theory.constants import Constants
 from pauca.theory.foba import (
     SelectionErrors,
@@ -59,7 +60,6 @@ from pauca.theory.sampling import (
     sampling_features_if_curved,
 )
 from pauca.theory.stream import StreamPlan, epoch_accuracy, stream_accuracy, stream_plan
-from pauca.theory.table import Bound, BoundsTable, bounds_table
 
 __all__ = [
     "Bound",

@@ -17,7 +17,7 @@ from pauca.losses import Loss
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import RidgeGrid, SizeRange
-from pauca.model_selection.surface import FoldMeasure, Measure, ScoredFold, SurfaceSelection
+from pauca.model_selection.size_and_ridge import FoldMeasure, Measure, ScoredFold, SurfaceSelection
 from pauca.results.choice import Choice, Rule, standard_errors
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem

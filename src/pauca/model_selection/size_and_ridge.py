@@ -17,7 +17,7 @@ from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import RidgeGrid, SizeRange
 from pauca.model_selection.rules import Chosen, HeldOutLosses, choose
 from pauca.model_selection.scoring import Models, Scorable, Scorer
-from pauca.model_selection.selection import Selection
+from pauca.model_selection.size_selection import Selection
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
 from pauca.search.driver import Budget, Goal, Method
 from pauca.search.history import History, Stop

@@ -22,8 +22,8 @@ from pauca.search.driver import Budget, Goal
 from pauca.search.history import Stop
 from pauca.search.problem import LinearProblem, SearchRun, Target
 from pauca.subsets.base import SLACK
-from pauca.subsets.outside import Standing, Unseen, centred_model, likely_additions, rivals
 from pauca.subsets.smooth import SmoothSubset
+from pauca.subsets.unseen_units import Standing, Unseen, centred_model, likely_additions, rivals
 
 # Beside the units that the search on the sample takes, the next best ones at each of its models are gathered.
 RUNNERS_UP = 2
