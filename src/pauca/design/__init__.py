@@ -87,7 +87,7 @@ def _chunked_design(
         unless_uniform(weights),
         target=target,
         center=center,
-        part=part.astype(np.int8),
+        part=part,
         n_parts=shares.shape[1],
     )
     return ChunkedDesign(sums, np.ones(sums.n_parts), weights)

@@ -52,16 +52,18 @@ def parts_of_folds(weights: np.ndarray, folds: Sequence[np.ndarray]) -> tuple[np
     """
     if not 1 < len(folds) <= 62:
         return None
-    pattern = np.zeros(len(weights), dtype=np.int64)
+    # A byte a row for the usual few folds: there may be many rows.
+    pattern: np.ndarray = np.zeros(len(weights), dtype=np.uint8 if len(folds) <= 8 else np.int64)
     for bit, fold in enumerate(folds):
         inside = fold > 0
         ratio = fold[inside] / weights[inside]
         if not len(ratio) or ratio.max() > (1 + 1e-9) * ratio.min():
             return None
-        pattern |= inside.astype(np.int64) << bit
-    patterns, part = np.unique(pattern, return_inverse=True)
+        pattern |= inside.astype(pattern.dtype) << bit
+    patterns = np.unique(pattern)
     if len(patterns) > 2 * len(folds):
         return None
+    part = np.searchsorted(patterns, pattern).astype(np.int8)
     total = np.array([1.0 / weights[fold > 0].sum() for fold in folds])
-    members = (patterns[None] >> np.arange(len(folds))[:, None]) & 1
+    members = (patterns[None].astype(np.int64) >> np.arange(len(folds))[:, None]) & 1
     return part, members * total[:, None]

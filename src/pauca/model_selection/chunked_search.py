@@ -26,7 +26,7 @@ from pauca.subsets.smooth import SmoothSubset
 from pauca.subsets.unseen_units import Standing, Unseen, centred_model, likely_additions, rivals
 
 # Beside the units that the search on the sample takes, the next best ones at each of its models are gathered.
-RUNNERS_UP = 4
+RUNNERS_UP = 2
 
 # Gathered units: at least so many times the size asked for and so many more, and at most so many in a round.
 LEAST_TIMES, LEAST_MORE = 2, 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -132,10 +133,11 @@ class StreamedSelection(SurfaceSelection):
         )
         found = []
         for place, number in enumerate(numbers):
-            own = np.flatnonzero(weight[place])
+            own: Any = np.flatnonzero(weight[place])
+            own = slice(None) if len(own) == blocks.count else own
             known = dict(zip(self._known[number], (sums[:, own] for sums in losses[place]), strict=True))
             tables = [self._table(run, known) for run in self._runs[number]]
-            found.append(ScoredFold(BlockWeights(own, weight[place][own]), tables))
+            found.append(ScoredFold(BlockWeights(np.arange(blocks.count)[own], weight[place][own]), tables))
         return found
 
 
@@ -165,7 +167,7 @@ def losses_by_blocks(
     found = []
     for fold, sums in zip(models, total[:-1], strict=True):
         ends = np.cumsum([len(one.intercept) for one in fold])[:-1]
-        found.append(np.split(sums, ends))
+        found.append(np.split(sums.T, ends))
     return found, total[-1]
 
 
@@ -194,7 +196,7 @@ def _block_losses(
     packed: Sequence[tuple[np.ndarray, np.ndarray]],
     n_blocks: int,
 ) -> Sums:
-    """Sums of the losses of a chunk's rows by blocks, (M, blocks) for every fold, and their weights."""
+    """Sums of the losses of a chunk's rows by blocks, (blocks, M) for every fold, and their weights."""
     weight = np.zeros((len(packed), n_blocks))
     sums = []
     for fold, (coef, intercept) in enumerate(packed):
@@ -209,7 +211,7 @@ def _block_losses(
             # The matrix that adds up rows to blocks.
             adding = sparse.csr_array((share[some], (block[some], np.arange(len(some)))), (n_blocks, len(some)))
             found += adding @ losses
-        sums.append(np.ascontiguousarray(found.T))
+        sums.append(found)
     return (*sums, weight)
 
 

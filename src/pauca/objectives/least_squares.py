@@ -194,8 +194,9 @@ class LeastSquares:
     """
 
     design: Design
-    target: np.ndarray
-    """y minus its mean, shape (n,)."""
+    y: np.ndarray
+    """Shape (n,); shared by the objectives of all folds and ridges."""
+    center: bool
     intercept: float
     """The weighted mean of y; zero without an intercept."""
     ridge: float
@@ -217,7 +218,14 @@ class LeastSquares:
         if value <= 0.5 * (CONSTANT_TARGET_BELOW * intercept) ** 2:
             target, value = np.zeros_like(target), 0.0
         penalty = ridge_penalty(design, ridge, standardize=standardize)
-        return cls(design, target, intercept, ridge, value, design.correlate(target), penalty)
+        return cls(design, y, center, intercept, ridge, value, design.correlate(target), penalty)
+
+    @property
+    def target(self) -> np.ndarray:
+        """What is left of y without its mean, shape (n,): made when it is asked for, which is seldom."""
+        if not self.null_value:
+            return np.zeros(len(self.y))
+        return centred_target(self.y, self.design.weights, center=self.center)[1]
 
     @property
     def curvature(self) -> np.ndarray:
@@ -230,7 +238,7 @@ class LeastSquares:
 
     def residual(self, support: Sequence[int], coef: np.ndarray) -> np.ndarray:
         """Target minus fit, shape (n,), computed from X."""
-        residual = self.target.copy()
+        residual = self.target
         for rows, block in self.design.blocks(support):
             residual[rows] -= block @ coef
         return residual
@@ -301,10 +309,11 @@ class LeastSquares:
         """Minus the gradient on the columns ``used``, and the value, for each column of ``coef``."""
         slope = -self.penalty[used, None] * coef
         value = 0.5 * self.penalty[used] @ coef**2
+        target = self.target
         for rows, block in self.design.blocks(used):
             root = np.sqrt(self.design.weights[rows])[:, None]
             np.multiply(block, root, out=block)
-            residual = root * self.target[rows, None] - block @ coef
+            residual = root * target[rows, None] - block @ coef
             slope += block.T @ residual
             value += 0.5 * np.einsum("ij,ij->j", residual, residual)
         return slope, value
