@@ -1,19 +1,25 @@
 """Choosing k: folds against fits on their own rows, rules by hand, and what must not change the answer."""
 
 import signal
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold, TimeSeriesSplit
 
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
-from pauca.losses import Huber, LogLoss, Multinomial, Poisson, SquaredError
+from pauca.losses import Hinge, Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
+from pauca.model_selection.fold_losses import FoldLosses, RowBlocks
+from pauca.model_selection.folds import make_folds
 from pauca.model_selection.grids import SizeRange, size_range_for
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
 from pauca.search import driver
+from pauca.search.problem import Target
+from pauca.subsets.ridge_fits import RidgeFits
 
 
 def table(n=120, d=12, k=3, seed=0, noise=1.0):
@@ -360,15 +366,69 @@ def test_sizes_end_at_half_of_the_rows_and_far_sizes_are_thinned():
     assert far.compared_up_to(100)[-3:] == [96, 99, 100]
 
 
-def test_a_model_that_is_surer_of_itself_has_to_be_better_on_few_rows():
-    """Two models with the same held-out loss: that with the larger scores would lose more on a wrong label."""
-    y, modest = np.array([1.0, 1.0, -1.0]), np.array([2.0, 2.0, -2.0])
-    sure = np.array([9.0, 9.0, -0.0])
-    assert LogLoss().mislabelled(y, sure).mean() > LogLoss().mislabelled(y, modest).mean()
-    several = np.stack([modest, np.zeros(3), -modest])
-    codes = np.array([0.0, 0.0, 2.0])
-    by_hand = np.mean([Multinomial().value(np.full(3, c), several) for c in (1.0, 2.0)], axis=0)
-    assert Multinomial().mislabelled(codes, several)[0] == pytest.approx(by_hand[0])
+def test_wrong_labels_are_those_of_other_classes():
+    rng = np.random.default_rng(0)
+    codes, scores = np.array([0, 2, 1]), np.where(rng.random((3, 3)) < 0.5, -40.0, 1.0)
+    outputs = np.where(np.arange(3)[:, None] == codes, 1.0, -1.0)
+    for loss, form in ((Multinomial(), lambda c: c.astype(float)), (SquaredHinge(), None), (Hinge(), None)):
+        by_hand = np.zeros(3)
+        for shift in (1, 2):
+            other = (codes + shift) % 3
+            y = form(other) if form else np.where(np.arange(3)[:, None] == other, 1.0, -1.0)
+            by_hand += np.atleast_2d(loss.held_out(y, scores)).sum(axis=0) / 2
+        found = loss.mislabelled(form(codes) if form else outputs, scores)
+        np.testing.assert_allclose(np.atleast_2d(found).sum(axis=0), by_hand)
+    y, a = np.array([1.0, -1.0]), np.array([3.0, 2.0])
+    np.testing.assert_allclose(LogLoss().mislabelled(y, a), LogLoss().value(-y, a))
+
+
+@pytest.mark.parametrize("cv", [KFold(4), ShuffleSplit(1, test_size=10, random_state=0)])
+def test_one_row_more_with_a_wrong_label_counts_among_the_rows_held_out(cv):
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    target = Target(np.sign(X[:, :1].T), LogLoss(), 1)
+    weights = np.full(40, 1 / 40)
+    folds = make_folds(cv, target.y[0], None, weights, classifies=True)
+    blocks = RowBlocks.of(weights, None, folds)
+    problem = SimpleNamespace(X=X, target=target, measure=LogLoss())
+    model = RidgeFits(np.array([0]), np.array([[[2.0]]]), np.zeros((1, 1)))
+    charge = sum(FoldLosses(problem, fold, blocks).sums([model])[0][0, -1] for fold in folds)
+    total = sum(FoldLosses(problem, fold, blocks).weight.sum() for fold in folds)
+    rows = np.concatenate([fold.test for fold in folds])
+    wrong = LogLoss().value(-target.y[0, rows], 2.0 * X[rows, 0]).mean()
+    assert charge / total == pytest.approx(wrong / len(rows))
+
+
+def test_without_an_intercept_sizes_and_ridges_are_compared():
+    X = np.random.default_rng(0).standard_normal((120, 5))
+    model = SparseClassifier(fit_intercept=False).fit(X, X[:, 0] + 0.5 * X[:, 1] > 0)
+    assert model.intercept_ == 0
+    assert 0 in model.support_
+
+
+def test_where_the_method_ends_sooner_than_the_paths_compared_the_model_chosen_is_there():
+    """Within a budget exchange may take one dear feature where forward selection took several."""
+    for seed in range(7, 27):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((150, 12))
+        X[:, 6:] = X[:, :6] + 0.6 * rng.standard_normal((150, 6))
+        y = X[:, :6].sum(axis=1) + rng.logistic(size=150) > 0
+        costs, budget = rng.integers(1, 6, 12) * 1.0, float(rng.integers(6, 14))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PaucaWarning)
+            model = SparseClassifier(costs=costs, budget=budget, cv=3, ridge=[0.01], search_ridge=0.03).fit(X, y)
+        assert model.k_ in model.path_.sizes
+        assert costs[model.support_].sum() <= budget
+
+
+def test_the_path_on_all_rows_is_that_of_the_method():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((200, 12))
+    X[:, 6:] = 0.5 * X[:, :6] @ rng.standard_normal((6, 6)) + 0.5 * rng.standard_normal((200, 6))
+    y = X[:, :4].sum(axis=1) + 0.3 * rng.logistic(size=200) > 0
+    chosen = SparseClassifier(k=range(8), ridge=[0.001], search_ridge=0.001, cv=2).fit(X, y)
+    plain, forward = (SparseClassifier(7, ridge=0.001, method=method).fit(X, y) for method in ("exchange", "forward"))
+    assert [m.objective for m in chosen.path_] == pytest.approx([m.objective for m in plain.path_])
+    assert any(m.objective < 0.99 * f.objective for m, f in zip(plain.path_, forward.path_, strict=True))
 
 
 def test_what_is_added_for_caution_is_chosen_by_and_not_shown():

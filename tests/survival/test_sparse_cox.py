@@ -129,7 +129,7 @@ def test_hazards_and_survival():
     late = model.predict_survival_function(X[:1], times=[0.0, times[0], 1e9])
     np.testing.assert_allclose(late[0], [1.0, np.exp(-hazard[0, 0]), np.exp(-hazard[0, -1])])
     groups = model.risk_groups(3)
-    assert groups.sizes.sum() == len(y)
+    assert groups.n_rows.sum() == len(y)
     assert groups.events.sum() == y["event"].sum()
     assert np.all(np.diff(groups.seen[:, -1]) < 0)
     assert np.all(np.diff(groups.predicted, axis=0) <= 1e-12)

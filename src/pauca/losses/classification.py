@@ -18,6 +18,18 @@ def check_binary_target(y: np.ndarray) -> None:
         raise ValueError("The two classes must be coded as -1 and 1; SparseClassifier does this itself.")
 
 
+def of_wrong_labels(loss: Loss, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """The loss of rows held out if their labels were others: the other of two, or the mean over those of several.
+
+    Several classes are one output each, 1 for the class of the row and -1 for the others, shape (C, n).
+    """
+    flipped = loss.held_out(-y, a)
+    if y.ndim == 1 or len(y) == 1:
+        return flipped
+    share = 1.0 / (len(y) - 1)
+    return np.where(y > 0, flipped, share * flipped + (1.0 - share) * loss.held_out(y, a))
+
+
 class LogLoss(Loss):
     """``log(1 + e^(-y a))``: minus the log-likelihood of two classes with log-odds a."""
 
@@ -68,7 +80,7 @@ class LogLoss(Loss):
         return np.minimum(self.value(y, a), -np.log(LEAST_PROBABILITY))
 
     def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return self.held_out(-y, a)
+        return of_wrong_labels(self, y, a)
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))
@@ -108,7 +120,7 @@ class SquaredHinge(Loss):
         return float(weights @ y)
 
     def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return self.held_out(-y, a)
+        return of_wrong_labels(self, y, a)
 
 
 class Multinomial(Loss):
@@ -167,11 +179,9 @@ class Multinomial(Loss):
         return np.minimum(self.value(y, a), -np.log(LEAST_PROBABILITY))
 
     def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        # The mean over the other classes.
         highest = a.max(axis=0)
-        total = highest + np.log(np.exp(a - highest).sum(axis=0))
-        others = (a.sum(axis=0) - self._own(y, a)) / (len(a) - 1)
-        return np.minimum(total - others, -np.log(LEAST_PROBABILITY))
+        of_labels = np.minimum(highest + np.log(np.exp(a - highest).sum(axis=0)) - a, -np.log(LEAST_PROBABILITY))
+        return (of_labels.sum(axis=0) - self._own(y, of_labels)) / (len(a) - 1)
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))

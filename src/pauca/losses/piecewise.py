@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from pauca.losses.base import Lines, Loss
-from pauca.losses.classification import check_binary_target
+from pauca.losses.classification import check_binary_target, of_wrong_labels
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
@@ -174,7 +174,7 @@ class Hinge(PiecewiseLinear):
         return 1.0 if float(weights @ y) > 0 else -1.0
 
     def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return self.held_out(-y, a)
+        return of_wrong_labels(self, y, a)
 
 
 class Envelope(Loss):

@@ -31,16 +31,19 @@ class RowBlocks:
     share: np.ndarray
     """The weight of every row, divided by how often it is held out: repeated folds are averaged first."""
     weights: np.ndarray
+    n_held_out: int
+    """How many rows with weight any fold holds out."""
 
     @classmethod
     def of(cls, weights: np.ndarray, groups: Any, folds: Sequence[Fold]) -> RowBlocks:
         """Blocks of the rows, or of the ``groups`` of rows where there are any."""
         n_rows = len(weights)
         block = np.arange(n_rows) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-        held_out = sum(np.bincount(fold.test, minlength=n_rows) for fold in folds)
-        return cls(
-            block % MOST_BLOCKS, min(int(block.max()) + 1, MOST_BLOCKS), weights / np.maximum(held_out, 1), weights
-        )
+        held_out = np.zeros(n_rows, dtype=np.intp)
+        for fold in folds:
+            held_out += np.bincount(fold.test, minlength=n_rows)
+        count, share = min(int(block.max()) + 1, MOST_BLOCKS), weights / np.maximum(held_out, 1)
+        return cls(block % MOST_BLOCKS, count, share, weights, int(np.count_nonzero((held_out > 0) & (weights > 0))))
 
 
 class FoldLosses:
@@ -55,7 +58,7 @@ class FoldLosses:
         self._problem = problem
         self._rows = fold.test
         self._share = blocks.share[fold.test]
-        self._n_rows = int(np.count_nonzero(blocks.share))
+        self._n_rows = blocks.n_held_out
         own, self._position = np.unique(blocks.block[fold.test], return_inverse=True)
         extra = int(problem.target.loss.classifies)
         self.blocks = np.append(own, [blocks.count] * extra).astype(np.intp)

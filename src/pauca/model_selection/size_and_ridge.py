@@ -387,7 +387,7 @@ class SurfaceSelection(Selection):
             def search(budget: Budget) -> None:
                 self._runs[0][place] = searched_by(self.problem.method, self._runs[0][place], self.tol, budget)
 
-            runs.run([search])
+            runs.run([search], n_folds=len(self.folds))
         run = self._runs[0][place]
         if ridge != search_ridge:
             run = refitted_run(replace(self.problem, ridge=ridge), run, self.weights)
@@ -403,14 +403,20 @@ def compared_by(run: SearchRun) -> SearchRun:
 
 
 def searched_by(method: Method, run: SearchRun, tol: float, budget: Budget | None = None) -> SearchRun:
-    """The path of a method to the largest size of a run, which may be by a quicker one; it has its fits at hand."""
+    """The path of a method to the largest size of a run, which may be by a quicker one; it has its fits at hand.
+
+    Sizes that the method does not reach, as within a budget, are those of the run; if something ends it, all are.
+    """
     assert run.history is not None
     if run.method == method:
         return run
     found = SearchRun(method, run.design, run.subset.restarted())
     history = found.advance(Goal(max(run.history.best), tol), budget or Budget())
     if found.stopped_early:
-        history.best = run.history.best | history.best
+        kept = copy(run.history)
+        kept.stop = history.stop
+        return SearchRun(run.method, run.design, run.subset, kept)
+    history.best = run.history.best | history.best
     return found
 
 

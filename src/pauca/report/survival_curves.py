@@ -23,7 +23,7 @@ class SurvivalCurves(Protocol):
     times: np.ndarray
     seen: np.ndarray
     predicted: np.ndarray
-    sizes: np.ndarray
+    n_rows: np.ndarray
     events: np.ndarray
 
     @property
@@ -37,7 +37,7 @@ def survival_content(curves: SurvivalCurves) -> Markup:
     heads += [f"Free of the event at {short_number(float(curves.times[place]))}" for place in (middle, end)]
     body = [
         [label, str(size), str(events), *(f"{percent(float(row[place]), 0)}" for place in (middle, end))]
-        for label, size, events, row in zip(curves.labels, curves.sizes, curves.events, curves.seen, strict=True)
+        for label, size, events, row in zip(curves.labels, curves.n_rows, curves.events, curves.seen, strict=True)
     ]
     return joined([_drawing(curves), table("Rows, events and survival of each group", heads, body)])
 

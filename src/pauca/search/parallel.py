@@ -22,6 +22,7 @@ class ParallelRuns:
         self._callback = budget.callback
         self._n_jobs = n_jobs
         self._lock = Lock()
+        self._n_folds = 0
         self.ended = False
         """Whether the callback or an interrupt asked to end."""
 
@@ -30,8 +31,12 @@ class ParallelRuns:
         """Seconds until the time limit; None without one."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
-    def run(self, jobs: Sequence[Callable[[Budget], None]]) -> None:
-        """Run all jobs, some at a time; the first is the fit on all rows, the others those of the folds."""
+    def run(self, jobs: Sequence[Callable[[Budget], None]], n_folds: int | None = None) -> None:
+        """Run all jobs, some at a time; the first is the fit on all rows, the others those of the folds.
+
+        ``n_folds`` is what callbacks are told where these jobs are not all.
+        """
+        self._n_folds = len(jobs) - 1 if n_folds is None else n_folds
         # NumPy lets go of Python's lock while it multiplies, so several runs fill the cores with one thread each.
         with blas_threads.single():
             self._run(jobs, min(self._n_jobs, len(jobs)))
@@ -52,7 +57,7 @@ class ParallelRuns:
             one.result()
 
     def _start(self, job: Callable[[Budget], None], number: int, n_jobs: int, at_once: int) -> None:
-        job(Budget(self._share(n_jobs - number, at_once), self._listener(number, n_jobs - 1)))
+        job(Budget(self._share(n_jobs - number, at_once), self._listener(number, self._n_folds)))
 
     def _share(self, jobs_left: int, at_once: int) -> float | None:
         """Seconds for one of the jobs that are left."""

@@ -97,6 +97,8 @@ class _NewtonAtOnce:
 
     def __call__(self, units: Sequence[int]) -> RidgeFits:
         objective, pool = self._fits.objective, self._fits.pool
+        if not len(units):
+            return self._one_by_one(units)
         units = sorted(units)
         grown = set(self._before) <= set(units)
         rows = pool.split(self._rows if grown else objective.rows, set(units) - set(self._before) if grown else units)

@@ -30,20 +30,20 @@ class RiskGroups:
         The share of the group that is free of the event, by Kaplan and Meier's estimate.
     predicted : ndarray of shape (n_groups, n_times)
         The mean of the survival that the model predicts for its rows.
-    sizes, events : ndarray of shape (n_groups,)
+    n_rows, events : ndarray of shape (n_groups,)
         Number of rows of each group, and of events seen in it.
     """
 
     times: np.ndarray
     seen: np.ndarray
     predicted: np.ndarray
-    sizes: np.ndarray
+    n_rows: np.ndarray
     events: np.ndarray
 
     @property
     def labels(self) -> list[str]:
         """A name for every group."""
-        count = len(self.sizes)
+        count = len(self.n_rows)
         names = {2: ["lower risk", "higher risk"], 3: ["low risk", "medium risk", "high risk"]}
         return names.get(count, [f"risk group {number} of {count}" for number in range(1, count + 1)])
 
@@ -89,7 +89,7 @@ def plot_risk_groups(groups: RiskGroups, ax: Any = None) -> Any:
 
         ax = plt.subplots()[1]
     for number, label in enumerate(groups.labels):
-        name = f"{label} ({groups.events[number]} of {groups.sizes[number]} with event)"
+        name = f"{label} ({groups.events[number]} of {groups.n_rows[number]} with event)"
         (line,) = ax.plot(groups.times, groups.seen[number], drawstyle="steps-post", label=name)
         ax.plot(groups.times, groups.predicted[number], "--", color=line.get_color(), linewidth=1)
     ax.set_xlabel("time")
