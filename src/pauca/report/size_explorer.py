@@ -36,10 +36,11 @@ CHARTS = {
 }
 CHART_TEXT = "The numbers are in the table of all sizes below."
 NOTE = (
-    f"Explained is the share of a constant prediction's error that the model removes: 100{SPACE}% is perfect, "
-    f"0{SPACE}% is no better than a constant. On the training data it always increases with size; rows held out of the "
-    "fit show the accuracy on new data. Added and removed compare a size with the one before. Units differ between "
-    "features, so every coefficient is drawn relative to its largest value at any size."
+    f"Explained is the share of a constant prediction's error that the model removes, less what shrinking its "
+    f"coefficients costs: 100{SPACE}% is perfect, 0{SPACE}% is no better than a constant. On the training data it "
+    "usually increases with size; rows held out of the fit show the accuracy on new data. Added and removed compare a "
+    "size with the one before. Units differ between features, so every coefficient is drawn relative to its largest "
+    "value at any size."
 )
 
 
