@@ -193,4 +193,5 @@ def _verdict(holds: bool) -> str:
 
 
 def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    # A bar within a cell would end it.
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

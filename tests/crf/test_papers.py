@@ -7,7 +7,7 @@ import pytest
 from chains import in_log_space, make_chains
 from scipy.optimize import minimize, minimize_scalar
 
-from pauca import SparseTagger
+from pauca import PaucaWarning, SparseTagger
 from pauca.crf import published_tagger
 
 
@@ -83,6 +83,18 @@ def test_weights_come_and_go_as_printed(seed, rule):
     model = published_tagger(4, rule=rule, ridge_transitions=0.0).fit(X, y)
     assert model.objective_ == pytest.approx(follow(Field(X, y, 3), model.path_.moves, rule), rel=1e-4)
     assert np.all(model.intercept_ == 0)
+
+
+@pytest.mark.parametrize("seed", [12, 15])
+def test_a_weight_that_others_make_needless_is_dropped_as_printed(seed):
+    """The first column is nearly the mean of the others, so its weight comes early and goes again."""
+    X, y = make_chains([12] * 8, 2, 3, seed=seed, informative=2)
+    rng = np.random.default_rng(seed)
+    X = [np.c_[0.5 * one.sum(axis=1) + 0.15 * rng.standard_normal(len(one)), one] for one in X]
+    with pytest.warns(PaucaWarning, match="no other lowers"):
+        model = published_tagger(5, ridge_transitions=0.0).fit(X, y)
+    assert any(move[0] == "drop" for move in model.path_.moves)
+    assert model.objective_ == pytest.approx(follow(Field(X, y, 2), model.path_.moves, "gradient"), rel=1e-4)
 
 
 def test_a_constant_column_may_take_the_place_of_biases():

@@ -1,4 +1,8 @@
-"""Frank-Wolfe steps, towards and away from vertices of the ball: one or two coordinates change at a time."""
+"""Frank-Wolfe steps, towards and away from vertices of the ball: one or two coordinates change at a time.
+
+Towards a vertex they are those of Shalev-Shwartz and Srebro (2008), Figures 1 and 2, and of Shalev-Shwartz, Srebro and
+Zhang (2010), Algorithm 2.
+"""
 
 from __future__ import annotations
 
