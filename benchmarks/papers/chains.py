@@ -290,7 +290,7 @@ def _activity_panel(home: Home, test: Home, models: dict[str, BySensors], most: 
         found = np.concatenate(models[name][max(k for k in models[name] if k <= most)].predict(test.X))
         errors = [float(np.mean(found[truth == labels[i]] != labels[i])) for i in places]
         curves[name] = ([float(i + 1) for i in places], errors)
-    return Panel(f"{home.name}, {most} sensors", "activity, by its row in the table", "test error", curves)
+    return Panel(f"{home.name}, at most {most} sensors", "activity, by its row in the table", "test error", curves)
 
 
 def _activities(home: Home, test: Home, models: BySensors, sizes: tuple[int, ...]) -> Table:
