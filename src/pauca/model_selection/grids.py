@@ -112,7 +112,7 @@ def largest_size(sizes: Sizes) -> int | None:
 
 
 def size_range_for(sizes: tuple[int, ...] | str, n_units: int, n_rows: int | None = None) -> SizeRange:
-    """The sizes to compare; ``n_rows`` limits them where there are more features than rows."""
+    """The sizes to compare; those that are not given end at half of ``n_rows``."""
     if not isinstance(sizes, str):
         return SizeRange.given(sizes)
     return SizeRange.open(n_units if n_rows is None else min(n_units, int(MOST_PER_ROW * n_rows)))
@@ -233,9 +233,8 @@ def make_grid(
     classifies = loss.classifies
     fit, tuned = _values(ridge, AUTO if chooses_size else 0.0, fit_ridges(n_rows, n_units, classifies))
     if tuned and loss.joint:
-        fit = fit[
-            ::2
-        ]  # a fit of many classes costs as much as all ridges of two, and half as many lose next to nothing
+        # A fit of many classes costs as much as all ridges of two.
+        fit = fit[::2]
     if search_ridge is None and not tuned and not isinstance(ridge, tuple):
         return RidgeGrid(fit, fit)
     search, by_default = _values(search_ridge, AUTO, SEARCH_RIDGES[classifies])

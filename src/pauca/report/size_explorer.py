@@ -195,7 +195,7 @@ def size_explorer(data: ModelData, records: Sequence[dict[str, Any]], charts: Se
         tag("button", "Back to the chosen size", type="button", id="back"),
         class_="control",
     )
-    help_text = "Move the slider, or use the arrow keys, to see the best model found of every size."
+    help_text = "Move the slider, or use the arrow keys, to see the model of every size."
     drawn = joined(_chart(data, name) for name in charts)
     return tag(
         "section",
