@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from inspect import signature
 from typing import Any, Self
@@ -20,6 +20,7 @@ from pauca.constraints.parsing import Columns, ConstraintParser, check_independe
 from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
+from pauca.estimators.fit_steps import FitInputs, HeldOutRows, SearchResult
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.loss_parameters import estimate_parameters
@@ -32,64 +33,21 @@ from pauca.methods.exact import Exact
 from pauca.model_selection.chunked_search import Gathering
 from pauca.model_selection.chunked_selection import selection_for
 from pauca.model_selection.fold_losses import RowBlocks
-from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.folds import make_folds
 from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
+from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import Measure, refitted_run, searched_by
 from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
 from pauca.results.choice import Choice
+from pauca.results.fit_statistics import SampleSize, fit_statistics
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.search.driver import Goal
-from pauca.search.history import Move, Stop
+from pauca.search.history import Move
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun, Target, design_for, has_closed_form
 from pauca.warnings import PaucaWarning
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutRows:
-    """What sizes and ridges are compared on."""
-
-    y: np.ndarray
-    folds: list[Fold]
-    blocks: RowBlocks
-
-
-@dataclass(frozen=True, eq=False)
-class FitInputs:
-    """Parameters and data of a fit, checked."""
-
-    settings: SearchSettings
-    problem: LinearProblem
-    design: Design
-    """All rows of the problem."""
-    weights: np.ndarray
-    grid: RidgeGrid
-    held_out: HeldOutRows | None
-
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """What a search has led to."""
-
-    run: SearchRun
-    """The path, fitted with ``ridge``."""
-    answer: int
-    choice: Choice | None
-    ridge: float
-    search_ridge: float
-    searches: Mapping[float, SearchRun]
-    """The searches on all rows, by their ridges."""
-    runs: Sequence[SearchRun]
-    """All searches, also those of folds."""
-    stop: Stop | None = None
-    """What has ended some search early."""
-
-    @property
-    def search(self) -> SearchRun:
-        """The search that has led to the path."""
-        return self.searches[self.search_ridge]
 
 
 class SparseModel(ProvingMixin, FittedModel):
@@ -147,8 +105,9 @@ class SparseModel(ProvingMixin, FittedModel):
         models = refitted_run(problem, search, data.weights).models(size)
         other.ridge_, other.search_ridge_ = best, search_ridge
         certificate = certificate_of(search, models, self.path_.column_names, (best, search_ridge))
-        other.path_ = replace(self.path_, models=models, certificate=certificate)
-        other._fit_data = replace(data, problem=problem, search_ridge=search_ridge)
+        statistics = fit_statistics(models, problem.measure, _sample_size(problem, data.weights, search), ridge=best)
+        other.path_ = replace(self.path_, models=models, certificate=certificate, statistics=statistics)
+        other._fit_data = replace(data, problem=problem, search_ridge=search_ridge, held_out=())
         other.k = size
         other._set_size(size)
         return other
@@ -273,11 +232,16 @@ class SparseModel(ProvingMixin, FittedModel):
                 budget=settings.run_budget,
             )
             found = replace(found, run=run)
-        self.path_ = self._make_path(found, problem, names)
+        path, sample = self._make_path(found, problem, names), _sample_size(problem, weights, found.run)
+        statistics = fit_statistics(path.models, problem.measure, sample, ridge=found.ridge)
+        self.path_ = replace(path, statistics=statistics)
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
         self._set_size(found.answer)
         fitted = replace(problem, ridge=found.ridge)
-        self._fit_data = FitData(fitted, weights, y, found.searches, found.search_ridge)
+        folds = [] if held_out is None else held_out.folds
+        self._fit_data = FitData(
+            fitted, weights, y, found.searches, found.search_ridge, folds, in_memory(row_groups), found.held_out
+        )
         remarks = fit_warnings(self.path_, self.k_, settings, found.run, design.usable, constraints, self._divergence)
         text = " ".join(remarks)
         if text:
@@ -386,7 +350,16 @@ class SparseModel(ProvingMixin, FittedModel):
         size_range, runs, design = _compared_sizes(inputs)
         run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
         searches, stop = selection.searches(), selection.stopped_early
-        return SearchResult(run, choice.chosen, choice, *ridges, searches, selection.all_runs(), stop)
+        models = selection.held_out_models(choice)
+        figures = self._held_out_figures(problem, held_out.y, inputs.weights, models) if models else {}
+        choice = replace(choice, held_out=figures)
+        return SearchResult(run, choice.chosen, choice, *ridges, searches, selection.all_runs(), stop, models)
+
+    def _held_out_figures(
+        self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]
+    ) -> dict[str, float]:
+        """Figures of the chosen model on rows held out, besides the score that chose it."""
+        return {}
 
     def _make_path(self, found: SearchResult, problem: LinearProblem, names: np.ndarray | None) -> Path:
         run, history, units = found.run, found.run.history, problem.units
@@ -467,6 +440,11 @@ def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]
     n_units = int(np.count_nonzero(inputs.problem.units.any(design.usable)))
     size_range = size_range_for(sizes, n_units, int(np.count_nonzero(inputs.weights)))
     return size_range, ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs)), design
+
+
+def _sample_size(problem: LinearProblem, weights: np.ndarray, run: SearchRun) -> SampleSize:
+    n_rows, n_columns = int(np.count_nonzero(weights)), int(np.count_nonzero(run.design.usable))
+    return SampleSize(n_rows, n_columns, problem.target.n_outputs, problem.center)
 
 
 @cache
