@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any
@@ -209,6 +209,12 @@ class LeastSquaresSubset:
         self.support = [other for other in self.support if other != feature]
         self._answers, self._shared = {}, False
         self._limit_rounding()
+
+    def exchange(self, out: Sequence[int], into: Sequence[int]) -> None:
+        for feature in out:
+            self.drop(feature)
+        for feature in into:
+            self.add(feature)
 
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
         coef, inverse = self.coef.copy(), self._factor.inverse()
