@@ -69,7 +69,7 @@ class OneOutput:
             if hessian is not None:
                 step, promised = _direction(hessian, at.gradient)
                 exact = not 0 <= promised <= (CORRECTED_BELOW * before if accuracy.renewed else np.inf)
-            if exact:
+            if hessian is None or exact:
                 hessian = self._hessian(at)
                 step, promised = _direction(hessian, at.gradient)
             if not 0 <= promised < np.inf:
@@ -79,17 +79,17 @@ class OneOutput:
             nothing_left = promised <= LINE_SEARCH_SLACK * about
             found = at if nothing_left else self._search(at, step, promised)
             enough = max(accuracy.within if exact else CORRECTED_BELOW * accuracy.within, LINE_SEARCH_SLACK)
-            if (found is at or found.length == 1.0) and promised <= enough * about:
+            if (nothing_left or found.length == 1.0) and promised <= enough * about:
                 ended = self._ended(found.coef, hessian)
                 # The value may be far below what was known of it.
                 if promised <= enough * ended.value:
                     return ended
                 about = ended.value
-            if not found.length or found is at:
+            if nothing_left or not found.length:
                 return None
-            corrected = not self.cheap and (found.length == 1.0 or not accuracy.renewed)
-            hessian = _corrected(hessian, found.coef - at.coef, found.gradient - at.gradient) if corrected else None
-            at, before = found, promised
+            keep = not self.cheap and (found.length == 1.0 or not accuracy.renewed)
+            change = found.coef - at.coef, found.gradient - at.gradient
+            hessian, at, before = _corrected(hessian, *change) if keep else None, found, promised
         return self._ended(at.coef, hessian, promised) if most == accuracy.most_steps else None
 
     def value(self, coef: np.ndarray, scores: np.ndarray) -> float:
