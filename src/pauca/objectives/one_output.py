@@ -90,6 +90,7 @@ class OneOutput:
             keep = not self.cheap and (found.length == 1.0 or not accuracy.renewed)
             change = found.coef - at.coef, found.gradient - at.gradient
             hessian, at, before = _corrected(hessian, *change) if keep else None, found, promised
+        assert hessian is not None
         return self._ended(at.coef, hessian, promised) if most == accuracy.most_steps else None
 
     def value(self, coef: np.ndarray, scores: np.ndarray) -> float:
