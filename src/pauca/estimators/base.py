@@ -43,10 +43,9 @@ from pauca.results.choice import Choice
 from pauca.results.fit_statistics import SampleSize, fit_statistics
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.search.driver import Goal
-from pauca.search.history import Move
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun, Target, design_for, has_closed_form
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
+from pauca.runs.run import Goal, Move, SearchRun
 from pauca.warnings import PaucaWarning
 
 
@@ -238,9 +237,9 @@ class SparseModel(ProvingMixin, FittedModel):
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
         self._set_size(found.answer)
         fitted = replace(problem, ridge=found.ridge)
-        folds = [] if held_out is None else held_out.folds
+        chosen_by = [] if held_out is None else held_out.folds
         self._fit_data = FitData(
-            fitted, weights, y, found.searches, found.search_ridge, folds, in_memory(row_groups), found.held_out
+            fitted, weights, y, found.searches, found.search_ridge, chosen_by, in_memory(row_groups), found.held_out
         )
         remarks = fit_warnings(self.path_, self.k_, settings, found.run, design.usable, constraints, self._divergence)
         text = " ".join(remarks)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pauca.constraints.units import Limits, Units
+from pauca.constraints.limits import Limits
+from pauca.constraints.units import Units
 from pauca.design import make_design
 from pauca.estimators.fit_data import FitData
 from pauca.inference.standard_errors import coefficient_covariance
@@ -17,12 +18,12 @@ from pauca.model import Model
 from pauca.model_selection.fold_losses import at_most
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.held_out import HeldOutModel
+from pauca.model_selection.ridge_fits import refitter
 from pauca.model_selection.scoring import read_columns
 from pauca.objectives.least_squares import ridge_penalty
 from pauca.results.columns import UsedColumn
 from pauca.results.path import Path
-from pauca.search.driver import Budget, Goal
-from pauca.subsets.ridge_fits import refitter
+from pauca.runs.run import Budget, Goal
 from pauca.threads import blas_threads
 
 

@@ -17,7 +17,7 @@ from pauca.inference.criteria import akaike, schwarz
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.search.problem import Target
+from pauca.runs.problem import Target
 
 
 def criterion_values(
