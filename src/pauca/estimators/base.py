@@ -172,7 +172,8 @@ class SparseModel(ProvingMixin, FittedModel):
         self, settings: SearchSettings, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, row_groups: Any
     ) -> None:
         """Run the method on checked data and set the fitted attributes; ``row_groups`` are kept together by folds."""
-        names, classes = getattr(self, "feature_names_in_", None), self._fold_classes(y)
+        names = getattr(self, "feature_names_in_", None)
+        classes = self._fold_classes(y) if settings.uses_folds else None
         data = CheckedData(X, y, weights, target, names, row_groups, classes)
         scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
         resume = getattr(self, "_resume", None) if settings.warm_start else None
