@@ -33,8 +33,11 @@ DEFAULT_RIDGE_DIVERGING = 1e-8
 DEFAULT_RIDGE_FLAT = 1e-8
 DEFAULT_RIDGE = 1e-13
 
-# Outputs with a joint loss are minimised without their Hessian from this many coefficients on.
+# Outputs with a joint loss are minimised without their Hessian from this many coefficients on. Previews of models,
+# which need no Hessian of their own, go on with that of the model before up to a larger number: corrected by the steps
+# it tells better what removals cost (with 10 classes of digits one of eight sizes was 1.2 % above without).
 JOINT_FROM = 48
+PREVIEWED_FROM = 320
 
 Bounds = tuple[np.ndarray, np.ndarray]
 
@@ -184,7 +187,7 @@ class SmoothObjective:
         if self.n_outputs == 1 and not self.smooth.joint:
             problem = OneOutput(self.smooth, rows.y[0], rows.weights, columns, penalty)
             return self._one_output(problem, rows, columns, features, start, accuracy)
-        if self.smooth.joint and start.coef.size >= JOINT_FROM:
+        if self.smooth.joint and start.coef.size >= (JOINT_FROM if accuracy.renewed else PREVIEWED_FROM):
             together = JointOutputs(self.smooth, rows, columns, penalty)
             start = self._better_start(together, start, columns)
             assert start.value is not None
