@@ -237,6 +237,8 @@ class Forest:
             nodes = self._bound(self._without_leaves(nodes), ROOT_STEPS)
             if not nodes.owners:
                 return
+            for tree, bound in zip(nodes.owners, nodes.inherited.tolist(), strict=True):
+                tree.bound = bound
             removed = self._compress(nodes)
             improved = len(self.columns) <= MOST_IMPROVED and self._improve(nodes)
             if number == ROOT_ROUNDS - 1 or not (improved or removed):
