@@ -110,6 +110,14 @@ class Loss(ABC):
         """
         return None
 
+    def coupled_image(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray | None:
+        """For coupled rows: P of shape (..., n) with ``Z diag(v curvature) X' - Z P'``, the Hessian's part for columns.
+
+        X has the columns, and Z is any others. It takes as long as a few gradients for every column of X, and no time
+        for those of Z.
+        """
+        return None
+
     def held_out_losses(
         self, y: np.ndarray, weights: np.ndarray, test: np.ndarray
     ) -> Callable[[np.ndarray], np.ndarray]:

@@ -82,15 +82,12 @@ class _Steps:
         b, q = len(self._new), len(hessian)
         whole = np.empty((b, q + 1, q + 1))
         weighted = self._new * weights
+        image = self._loss.coupled_image(self.scores[:1], self._new)
+        if image is not None:
+            weighted -= image
         whole[:, :q, :q] = hessian
         whole[:, q, :q] = whole[:, :q, q] = weighted @ self._columns.T
         whole[:, q, q] = np.einsum("bn,bn->b", weighted, self._new) + self._penalty[:, q]
-        shared = self._loss.row_coupling(self.scores[:1], np.concatenate([self._columns, self._new]))
-        if shared is not None:
-            across = shared[q:] @ shared[:q].T
-            whole[:, q, :q] -= across
-            whole[:, :q, q] -= across
-            whole[:, q, q] -= np.einsum("bt,bt->b", shared[q:], shared[q:])
         diagonal = np.einsum("bii->bi", whole)
         diagonal *= 1 + DAMPING
         return whole

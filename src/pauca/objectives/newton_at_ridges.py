@@ -90,7 +90,7 @@ class _Directions:
         step, promised = self._along(gradient)
         if not (len(promised) and np.all(promised <= WORTH_KEEPING * self._promised)):
             try:
-                self._inverse = np.linalg.inv(problem.hessians(slopes, penalty))
+                self._inverse = np.linalg.inv(problem.hessians(slopes, scores, penalty))
             except np.linalg.LinAlgError:
                 return gradient, np.full(len(coef), np.nan), enough
             (step, promised), enough = self._along(gradient), within
@@ -127,7 +127,7 @@ class _Batch:
         """Shape (R, q)."""
         return (slopes.derivative * self._weights) @ self._columns.T + penalty * coef
 
-    def hessians(self, slopes: Slopes, penalty: np.ndarray) -> np.ndarray:
+    def hessians(self, slopes: Slopes, scores: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         """Shape (R, q, q)."""
         columns, (rows, size) = self._columns, penalty.shape
         curvature = slopes.curvature * self._weights
@@ -138,6 +138,11 @@ class _Batch:
             part = columns[:, here]
             hessian += (curvature[:, None, here] * part).reshape(rows * size, -1) @ part.T
         hessian = hessian.reshape(rows, size, size)
+        for one, a in zip(hessian, scores, strict=True):
+            shared = self._loss.row_coupling(a, columns)
+            if shared is None:
+                break
+            one -= shared @ shared.T
         diagonal = np.einsum("rqq->rq", hessian)
         diagonal *= 1 + DAMPING
         diagonal += penalty

@@ -200,11 +200,11 @@ class Restricted:
         others = np.delete(np.arange(size), positions)
         curvature = self._slopes_at(scores).curvature
         coupling = self._loss.coupling(curvature)
-        rows = np.stack([(self._columns[others] * (self._weights * row)) @ self._columns.T for row in curvature])
+        new = self._columns[others]
+        image = self._loss.coupled_image(self._shifted(scores), new)
+        parts = [new * (self._weights * row) for row in curvature]
+        rows = np.stack([(part if image is None else part - image) @ self._columns.T for part in parts])
         rows[:, range(len(others)), others] += self._penalty[others]
-        shared = self._loss.row_coupling(self._shifted(scores), self._columns)
-        if shared is not None:
-            rows -= shared[others] @ shared.T
         if coupling is not None:
             return self._bordered_jointly(known, positions, others, rows, coupling)
         whole = np.empty((len(known), size, size))

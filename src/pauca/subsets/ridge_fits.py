@@ -53,7 +53,7 @@ def refitter(subset: Subset, ridges: Sequence[float], *, standardize: bool) -> R
     assert isinstance(subset, SmoothSubset)
     objective = subset.objective
     simple = objective.n_outputs == 1 and objective.user_bounds is None
-    if simple and not (objective.smooth.flat or objective.smooth.coupled):
+    if simple and not objective.smooth.flat:
         return _NewtonAtOnce(subset.cache.fits, ridges)
     return _NewtonSteps(objective, ridges)
 
