@@ -19,7 +19,7 @@ def test_every_row_is_a_minimum_of_its_own_problem(loss):
     for seed in range(10):
         y, weights, columns = problem(loss, seed)
         penalty = np.outer([1e-4, 1e-2, 1.0], [0, 1, 1, 1, 1])
-        found = minimise_at_ridges(loss, y, weights, columns, penalty, np.zeros((3, 5)), 1e-11)
+        found = minimise_at_ridges(loss, y, weights, columns, penalty, np.zeros((3, 5)), 1e-11).coef
         for coef, ridge in zip(found, penalty, strict=True):
             gradient = (loss.derivative(y, coef @ columns) * weights) @ columns.T + ridge * coef
             np.testing.assert_allclose(gradient, 0.0, atol=1e-5)
@@ -30,7 +30,7 @@ def test_separable_classes_and_far_starts_end_where_the_ridge_is():
     y = np.sign(columns[1])
     penalty = np.full((2, 5), [[1e-4], [1e-1]])
     near, far = (
-        minimise_at_ridges(LogLoss(), y, weights, columns, penalty, start * np.ones((2, 5)), 1e-10)
+        minimise_at_ridges(LogLoss(), y, weights, columns, penalty, start * np.ones((2, 5)), 1e-10).coef
         for start in (0.0, 30.0)
     )
     np.testing.assert_allclose(near, far, rtol=1e-4, atol=1e-5)

@@ -52,7 +52,7 @@ def warm_start_near(
     Coefficients of added columns start at zero. Where columns are removed, the others change as in the quadratic around
     the minimum, if the loss is ``curved``.
     """
-    positions, old = _shared(before, features, free)
+    positions, old = shared_positions(before, features, free)
     removed = np.delete(np.arange(minimum.coef.shape[1]), old)
     coef = np.zeros((len(minimum.coef), free + len(features)))
     coef[:, positions] = minimum.coef[:, old]
@@ -68,7 +68,7 @@ def warm_start_near(
     return replace(start, hessian=hessian, hessian_scores=minimum.scores, positions=positions)
 
 
-def _shared(before: np.ndarray, features: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray]:
+def shared_positions(before: np.ndarray, features: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the shared columns among the coefficients on ``features``, and among those on ``before``."""
     position = {int(j): i for i, j in enumerate(before, free)}
     pairs = [(i, position[j]) for i, j in enumerate(features.tolist(), free) if j in position]

@@ -18,8 +18,9 @@ FIRST_BLOCK = 4
 
 MOST_STEPS = 40
 
-# A gain is known when what is left of it is below this share.
+# A gain is known when what is left of it is below this share; where every step looks at all rows, below the second.
 KNOWN_WITHIN = 1e-10
+KNOWN_OF_COUPLED = 1e-6
 
 # Newton steps are trusted as long as they leave no more than this share of the slope.
 TRUSTED_BELOW = 0.3
@@ -96,6 +97,8 @@ class CoordinateSearch:
     scores : linear scores of the model, shape (n,); ``of_rows`` the same on the rows that it was fitted on, shape (G,)
     slope, curvature : minus the first and the second derivative at t = 0, shape (d,)
     """
+
+    known_within = KNOWN_WITHIN
 
     def __init__(self, objective: SmoothObjective, columns: ColumnEntries, rows: Rows, of_rows: np.ndarray) -> None:
         self._objective = objective
@@ -199,7 +202,7 @@ class CoordinateSearch:
                     self.ceiling(slope, curvature, features[active]), bracket.most_gain(active, t[active], slope)
                 )
                 # Where numbers have overflowed, the search goes on.
-                open_ = ~(np.isfinite(slope) & (left <= KNOWN_WITHIN * promised[active]))
+                open_ = ~(np.isfinite(slope) & (left <= self.known_within * promised[active]))
                 if not open_.any():
                     break
                 if not open_.all():
@@ -284,6 +287,8 @@ class _Entries:
 
 class WholeColumnSearch(CoordinateSearch):
     """The same for a loss that couples rows, so that all of them are looked at for every column."""
+
+    known_within = KNOWN_OF_COUPLED
 
     def _entries(self, features: np.ndarray) -> Any:
         return _WholeColumns(self._objective.design.columns(features))
