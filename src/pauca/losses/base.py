@@ -81,7 +81,8 @@ class Loss(ABC):
     """Whether parameters are unset that ``tuned_at`` estimates together with the model."""
     link: ClassVar[str | None] = "identity"
     """The inverse link that ``prediction`` or ``probabilities`` applies to scores, for exports to other languages:
-    "identity", "exp", "inverse", "log_loss" or "softmax". It must be set in the same class as that method."""
+    "identity", "exp", "inverse", "log_hazard", "log_loss" or "softmax". It must be set in the same class as that
+    method."""
 
     @abstractmethod
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:

@@ -172,11 +172,11 @@ class _Batch:
             part = columns[:, here]
             hessian += (curvature[:, None, here] * part).reshape(rows * size, -1) @ part.T
         hessian = hessian.reshape(rows, size, size)
-        for one, a in zip(hessian, scores, strict=True):
+        for row, a in enumerate(scores):
             shared = self._loss.row_coupling(a, columns)
             if shared is None:
                 break
-            one -= shared @ shared.T
+            hessian[row] -= shared @ shared.T
         diagonal = np.einsum("rqq->rq", hessian)
         diagonal *= 1 + DAMPING
         diagonal += penalty

@@ -89,7 +89,7 @@ def model_data_of(model: FittedEstimator) -> ModelData:
 
 
 def _has_identity_link(loss: Any) -> bool:
-    return loss is not None and resolve(loss, classes=False).link_of("prediction") == "identity"
+    return loss is not None and resolve(loss, classes=False).link_of("prediction") in {"identity", "log_hazard"}
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,11 @@ class PartialLikelihood(Loss):
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
         return BoundPartialLikelihood(RiskSets(y[0], weights), self.ties)
 
+    link = "log_hazard"
+
+    def prediction(self, a: np.ndarray) -> np.ndarray:
+        return a
+
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))
 
