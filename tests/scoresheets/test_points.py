@@ -133,3 +133,16 @@ def test_invalid(cancer):
     three = pd.cut(X["mean radius"], 3, labels=False)
     with pytest.raises(ValueError, match="two classes"):
         SparseClassifier(k=1, ridge=0.1).fit(X, three).to_points()
+
+
+def test_every_line_says_when_its_points_are_given():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"smokes": rng.integers(0, 2, 200), "visits": rng.integers(0, 8, 200)}).astype(float)
+    y = X["smokes"] + 0.3 * X["visits"] + rng.logistic(size=200) > 1.5
+    sheet = SparseClassifier(k=2).fit(X, y).to_points(cv=None)
+    assert [row.condition for row in sheet.rows] == ["if 1", "for every 1"]
+    assert "smokes if 1" in sheet.summary()
+    module = {}
+    exec(sheet.to_python(), module)
+    row = {"smokes": 1.0, "visits": 3.0}
+    assert module["total"](row) == sheet.points @ [1.0, 3.0]

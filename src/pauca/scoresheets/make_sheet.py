@@ -74,12 +74,17 @@ def _sheet_rows(table: np.ndarray, features: Sequence[tuple[str, int]], cuts: An
         elif isinstance(cuts, Mapping):
             thresholds = [float(cut) for cut in cuts[name]] if name in cuts else None
         else:
-            thresholds = None if set(np.unique(values).tolist()) <= {0.0, 1.0} else cuts_of(values)
+            thresholds = None if _is_binary(values) else cuts_of(values)
         if thresholds is None:
-            found.append((place, SheetRow(name, column, unit_of(values), None)))
+            unit = None if _is_binary(values) else unit_of(values)
+            found.append((place, SheetRow(name, column, unit, None)))
         else:
             found += [(place, SheetRow(name, column, None, cut)) for cut in sorted(thresholds)]
     return found
+
+
+def _is_binary(values: np.ndarray) -> bool:
+    return bool(np.all((values == 0.0) | (values == 1.0)))
 
 
 def _near(search: PointSearch, best: FittedPoints, y: np.ndarray, weights: np.ndarray) -> list[FittedPoints]:
