@@ -31,7 +31,10 @@ def _times(numbers):
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
 @pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
-    [TimesToEvents(k=2, ties="breslow", ridge=1e-3), TimesToEvents(k=None, ties="efron", ridge=1e-3)]
+    [
+        TimesToEvents(k=2, ties="breslow", ridge=1e-3),
+        TimesToEvents(k=None, method="forward", ties="breslow", ridge=1e-3),
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
