@@ -11,8 +11,8 @@ from pauca.losses.checks import check_loss
 from pauca.losses.offset import with_offset
 from pauca.model_selection.scoring import read_columns
 from pauca.model_selection.size_and_ridge import refitted_run
-from pauca.search.driver import Budget, Goal
-from pauca.search.problem import LinearProblem, SearchRun, Target
+from pauca.runs.problem import LinearProblem, Target
+from pauca.runs.run import Budget, Goal, SearchRun
 
 # Parameters and coefficients are estimated in turn. They hardly depend on each other, and agree to ten digits after
 # three or four turns.

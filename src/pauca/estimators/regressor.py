@@ -16,8 +16,8 @@ from pauca.estimators.validation import check_data, check_offset, check_target, 
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
 from pauca.results.choice import DEFAULT_RULE
-from pauca.search.driver import Method, Progress
-from pauca.search.problem import Target
+from pauca.runs.problem import Target
+from pauca.runs.run import Method, Progress
 
 
 class RegressionMixin(RegressorMixin):
