@@ -442,7 +442,8 @@ class SparseClassifier(ClassificationMixin, SparseModel):
 
         The features are those of the model. Their points are found by rounding coefficients at several scales and then
         changing one point or two at a time, with the scale and the constant refitted each time (as in FasterRisk: Liu
-        et al. 2022). The data of the fit are read once more, as by ``alternatives``.
+        et al. 2022). The sheet minimises what the model does, its ridge included. The data of the fit are read once
+        more, as by ``alternatives``.
 
         Parameters
         ----------
@@ -490,4 +491,5 @@ class SparseClassifier(ClassificationMixin, SparseModel):
             cuts=cuts,
             outcome=str(self.classes_[1]),
             folds=[(np.flatnonzero(fold.weights > 0), fold.test) for fold in found],
+            ridge=self.ridge_,
         )
