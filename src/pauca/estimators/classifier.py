@@ -20,7 +20,8 @@ from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.validation import check_class_weight, check_classes, check_offset, check_weights
 from pauca.export import register_kind
-from pauca.losses import Loss, resolve
+from pauca.losses import Loss, is_custom, resolve
+from pauca.losses.checks import check_loss
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import read_columns
 from pauca.results.choice import DEFAULT_RULE
@@ -113,8 +114,11 @@ class ClassificationMixin(ClassifierMixin):
         n_classes = len(self.classes_)
         loss = loss.for_classes(n_classes)
         target = encode_classes(codes, n_classes, joint=loss.joint)
+        n_outputs = 1 if n_classes == 2 else n_classes
         loss.check_target(target)
-        return X, y, weights, Target(target, loss, 1 if n_classes == 2 else n_classes)
+        if is_custom(loss):
+            check_loss(loss, target, weights, n_outputs)
+        return X, y, weights, Target(target, loss, n_outputs)
 
     @lazy_on_dask
     def decision_function(self, X: Any, *, offset: Any = None) -> np.ndarray:
@@ -433,7 +437,7 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         """
         settings = self._settings()
         X, y, weights, target = self._validate(X, y, sample_weight)
-        target = offset_target(target, weights, self._known_scores(offset, len(y)), settings.scoring)
+        target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
         self._search(settings, X, y, weights, target, groups)
         return self
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pauca.losses.checks import check_loss
 from pauca.losses.offset import with_offset
 from pauca.model_selection.scoring import read_columns
 from pauca.model_selection.size_and_ridge import refitted_run
@@ -57,7 +56,7 @@ def _with_parameters_at(problem: LinearProblem, run: SearchRun, size: int, weigh
     return replace(problem, target=replace(target, loss=loss), measure=loss)
 
 
-def offset_target(target: Target, weights: np.ndarray, known: np.ndarray | None, scoring: Any) -> Target:
+def offset_target(target: Target, known: np.ndarray | None, scoring: Any) -> Target:
     """The target of scores that have a known part, shape (n,); the target itself where there is none."""
     if known is None:
         return target
@@ -66,6 +65,5 @@ def offset_target(target: Target, weights: np.ndarray, known: np.ndarray | None,
             "'scoring' cannot be combined with offset or exposure: scorers of scikit-learn do not know them. Leave it "
             "out to compare models by their loss."
         )
-    check_loss(target.loss, target.y, weights, target.n_outputs)
     loss, pairs = with_offset(target.loss, target.y, known)
     return Target(pairs, loss, target.n_outputs)

@@ -14,7 +14,8 @@ from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_kind
-from pauca.losses import Loss, resolve
+from pauca.losses import Loss, is_custom, resolve
+from pauca.losses.checks import check_loss
 from pauca.results.choice import DEFAULT_RULE
 from pauca.runs.problem import Target
 from pauca.runs.run import Method, Progress
@@ -41,6 +42,8 @@ class RegressionMixin(RegressorMixin):
         self._several_outputs = y.ndim == 2
         outputs = np.ascontiguousarray(y.T) if y.ndim == 2 else y[None]
         loss.check_target(outputs[:, weights > 0])
+        if is_custom(loss):
+            check_loss(loss, outputs, weights, len(outputs))
         self._output_names = names or [f"y{c}" for c in range(len(outputs))]
         return X, y, weights, Target(outputs, loss, len(outputs))
 
@@ -323,7 +326,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
         """
         settings = self._settings()
         X, y, weights, target = self._validate(X, y, sample_weight)
-        target = offset_target(target, weights, self._known_scores(offset, exposure, len(y)), settings.scoring)
+        target = offset_target(target, self._known_scores(offset, exposure, len(y)), settings.scoring)
         self._search(settings, X, y, weights, target, groups)
         return self
 
@@ -368,5 +371,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
         return float(r2_score(y, predicted, sample_weight=sample_weight))
 
     def _known_scores(self, offset: Any, exposure: Any, n_rows: int) -> np.ndarray | None:
+        if offset is None and exposure is None:
+            return None
         log_link = resolve(self.loss, classes=False).link_of("prediction") == "exp"
         return check_offset(offset, exposure, n_rows, log_link=log_link)
