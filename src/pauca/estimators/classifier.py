@@ -12,12 +12,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.loss_parameters import offset_target
+from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.validation import check_class_weight, check_classes, check_offset, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, is_custom, resolve
@@ -182,9 +182,11 @@ class ClassificationMixin(ClassifierMixin):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        loss = resolve(self.loss, classes=True).for_classes(len(self.classes_))
-        scores = self._shifted_scores(X, offset).T
+        return self._probabilities(self._shifted_scores(X, offset))
+
+    def _probabilities(self, rows: np.ndarray) -> np.ndarray:
+        """Probabilities of rows from their scores, shapes (n, classes) and (n, C)."""
+        loss, scores = resolve(self.loss, classes=True).for_classes(len(self.classes_)), rows.T
         if loss.joint or len(scores) == 1:
             return loss.probabilities(scores).T  # type: ignore[attr-defined]
         # Each class against all others: what they claim is brought to a sum of one.
@@ -235,7 +237,7 @@ def encode_classes(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndar
 
 
 @register_kind("SparseClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
-class SparseClassifier(ClassificationMixin, SparseModel):
+class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
     """The best linear classifier with few features.
 
     Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) sum_j (s_j w_j)^2`` over models of at most ``k``
@@ -428,8 +430,7 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         groups : array-like of shape (n_samples,), default=None
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``k``.
         offset : array-like of shape (n_samples,), default=None
-            A known part of the score of each row, with a coefficient of one, for two classes: such as the log-odds of
-            an older model, or those by which classes were sampled.
+            A known part of the score of each row, for two classes: such as the log-odds of an older model.
 
         Returns
         -------

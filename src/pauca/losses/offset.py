@@ -39,6 +39,13 @@ def without_offset(loss: Loss) -> Loss:
     return loss.loss if isinstance(loss, WithOffset) else loss
 
 
+def parts_of(loss: Loss, y: np.ndarray) -> tuple[Loss, np.ndarray, np.ndarray | float]:
+    """The loss of whole scores, its targets, and the offset: zero where there is none."""
+    if isinstance(loss, WithOffset):
+        return loss.loss, y["target"], y["offset"]
+    return loss, y, 0.0
+
+
 class WithOffset(Loss):
     """``L(y, a + offset)`` for targets that are pairs of y and an offset; all else is as for the loss L.
 
@@ -54,6 +61,7 @@ class WithOffset(Loss):
     may_diverge = property(lambda self: self.loss.may_diverge)
     flat = property(lambda self: self.loss.flat)
     classifies = property(lambda self: self.loss.classifies)
+    free_dispersion = property(lambda self: self.loss.free_dispersion)
     has_estimated = property(lambda self: self.loss.has_estimated)
     has_lines = property(lambda self: self.loss.has_lines)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pauca.inference.steps import unit_of
 from pauca.scoresheets.point_search import FittedPoints, PointSearch, real_model
-from pauca.scoresheets.rows import SheetRow, cuts_of, unit_of
+from pauca.scoresheets.rows import SheetRow, cuts_of
 from pauca.scoresheets.sheet import ScoreSheet, sheet_totals
 
 # Sheets of the pool lose no more than this share of what the best explains, and are at most so many.
