@@ -7,11 +7,17 @@ import numpy as np
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
 
+# Columns are taken together while the scores of all are about this many numbers, which stay in the cache.
+TOGETHER = 1 << 16
+
 MOST_STEPS = 40
-MOST_HALVINGS = 30
 
 # The last step promises no more than this share of the value; Newton's error is squared by taking it.
-LAST_STEP_BELOW = 1e-9
+LAST_STEP_BELOW = 1e-8
+
+# A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.
+LARGEST_RISE = 0.25
+MOST_SHORTENINGS = 20
 
 # Keeps Hessians of columns that hardly vary invertible.
 DAMPING = 1e-12
@@ -22,7 +28,7 @@ def joint_line_gains(
 ) -> np.ndarray | None:
     """``Q(w) - min_t Q(w + t e_j')`` over one coefficient for every output, for several columns j at once.
 
-    Newton's method, each step of which is a product of arrays that hold all columns.
+    Newton's method, each step of which is a product of arrays that hold several columns.
 
     Parameters
     ----------
@@ -33,24 +39,16 @@ def joint_line_gains(
     -------
     ndarray of shape (b,), or None where some column does not converge
     """
-    problem = _Lines(loss, rows, scores, columns, penalty)
-    t = np.zeros((len(scores), len(columns)))
+    at_once = max(1, TOGETHER // scores.size)
+    gains = []
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        first = value = problem.values(t)
-        for _ in range(MOST_STEPS):
-            try:
-                step, promised = problem.steps(t)
-            except np.linalg.LinAlgError:
+        for start in range(0, len(columns), at_once):
+            some = slice(start, start + at_once)
+            found = _Lines(loss, rows, scores, columns[some], penalty[some]).gains()
+            if found is None:
                 return None
-            if not np.isfinite(promised).all():
-                return None
-            moved = problem.search(t, value, step)
-            if moved is None:
-                return None
-            t, value = moved
-            if np.all(promised <= LAST_STEP_BELOW * value):
-                return np.maximum(first - value, 0.0)
-    return None
+            gains.append(found)
+    return np.concatenate(gains)
 
 
 class _Lines:
@@ -58,48 +56,74 @@ class _Lines:
 
     Conventions
     -----------
-    t : (C, b), one coefficient for every output and column; arrays over rows : (C, b, G)
+    t, gradient : (b, C), one coefficient for every output and column; arrays over rows : (C, b, G)
     """
 
     def __init__(self, loss: Loss, rows: Rows, scores: np.ndarray, columns: np.ndarray, penalty: np.ndarray) -> None:
-        self._loss, self._scores, self._columns, self._penalty = loss, scores[:, None, :], columns, penalty
+        self._loss, self._scores, self._columns, self._penalty = loss, scores[:, None, :], columns, penalty[:, None]
         self._weights, self._y = rows.weights, np.tile(rows.y, len(columns))
+        self._weighted = columns * rows.weights
+        self._squares = self._weighted * columns
         self._root = columns * np.sqrt(rows.weights)
-        self._squares = self._root * self._root
+        self._shape = (len(scores), *columns.shape)
 
-    def values(self, t: np.ndarray) -> np.ndarray:
-        """Shape (b,)."""
-        losses = self._loss.value(self._y, self._moved(t)).reshape(self._columns.shape)
-        return np.asarray(losses @ self._weights + 0.5 * self._penalty * (t * t).sum(axis=0))
-
-    def steps(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Newton steps of shape (C, b), and what they promise, shape (b,)."""
-        shape = (len(t), *self._columns.shape)
-        derivative, curvature = self._loss.slopes(self._y, self._moved(t))
-        coupling = self._loss.coupling(curvature)
-        assert coupling is not None
-        weighted = self._columns * self._weights
-        gradient = np.einsum("cbn,bn->bc", derivative.reshape(shape), weighted) + (self._penalty * t).T
-        part = (coupling.reshape(shape) * self._root).transpose(1, 0, 2)
-        hessian = -part @ part.transpose(0, 2, 1)
-        # What all outputs share changes no loss of a row; any positive curvature there will do.
-        hessian += (self._squares.sum(axis=1) / len(t))[:, None, None]
-        diagonal = np.einsum("bcc->bc", hessian)
-        diagonal += np.einsum("cbn,bn->bc", curvature.reshape(shape), self._squares) + self._penalty[:, None]
-        diagonal *= 1 + DAMPING
-        step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        return step.T, -0.5 * np.einsum("bc,bc->b", gradient, step)
-
-    def search(self, t: np.ndarray, value: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Where the steps end, halved until no value rises; None where halving does not help."""
-        length = np.ones(step.shape[1])
-        for _ in range(MOST_HALVINGS):
-            found = self.values(t + length * step)
-            rises = ~(found <= value * (1 + 1e-14))
-            if not rises.any():
-                return t + length * step, found
-            length[rises] *= 0.5
+    def gains(self) -> np.ndarray | None:
+        """What the best steps gain, shape (b,)."""
+        t = np.zeros(self._shape[1::-1])
+        before = self._values(t)
+        gradient, curvature = self._derivatives(t)
+        for _ in range(MOST_STEPS):
+            try:
+                step = -np.linalg.solve(self._hessian(curvature), gradient[:, :, None])[:, :, 0]
+            except np.linalg.LinAlgError:
+                return None
+            promised = -0.5 * np.einsum("bc,bc->b", gradient, step)
+            if not np.isfinite(promised).all():
+                return None
+            if np.all(promised <= LAST_STEP_BELOW * before):
+                return np.maximum(before - self._values(t + step), 0.0)
+            moved = self._moved(t, step, promised)
+            if moved is None:
+                return None
+            t, gradient, curvature = moved
         return None
 
-    def _moved(self, t: np.ndarray) -> np.ndarray:
-        return (self._scores + t[:, :, None] * self._columns).reshape(len(t), -1)
+    def _moved(
+        self, t: np.ndarray, step: np.ndarray, promised: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Along the steps, each as far as the slope does not rise too much, with the derivatives there."""
+        length = np.ones((len(t), 1))
+        for _ in range(MOST_SHORTENINGS):
+            there = t + length * step
+            gradient, curvature = self._derivatives(there)
+            far = ~(np.einsum("bc,bc->b", gradient, step) <= LARGEST_RISE * 2 * promised)
+            if not far.any():
+                return there, gradient, curvature
+            length[far] *= 0.5
+        return None
+
+    def _at(self, t: np.ndarray) -> np.ndarray:
+        return (self._scores + t.T[:, :, None] * self._columns).reshape(len(self._scores), -1)
+
+    def _values(self, t: np.ndarray) -> np.ndarray:
+        losses = self._loss.value(self._y, self._at(t)).reshape(self._columns.shape)
+        return np.asarray(losses @ self._weights + 0.5 * (self._penalty * t * t).sum(axis=1))
+
+    def _derivatives(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The gradient, and the curvature of every row."""
+        derivative, curvature = self._loss.slopes(self._y, self._at(t))
+        gradient = np.einsum("cbn,bn->bc", derivative.reshape(self._shape), self._weighted) + self._penalty * t
+        return gradient, curvature
+
+    def _hessian(self, curvature: np.ndarray) -> np.ndarray:
+        """Shape (b, C, C)."""
+        coupling = self._loss.coupling(curvature)
+        assert coupling is not None
+        part = (coupling.reshape(self._shape) * self._root).transpose(1, 0, 2)
+        hessian = -part @ part.transpose(0, 2, 1)
+        # What all outputs share changes no loss of a row; any positive curvature there will do.
+        hessian += (self._squares.sum(axis=1) / self._shape[0])[:, None, None]
+        diagonal = np.einsum("bcc->bc", hessian)
+        diagonal += np.einsum("cbn,bn->bc", curvature.reshape(self._shape), self._squares) + self._penalty
+        diagonal *= 1 + DAMPING
+        return np.asarray(hessian)
