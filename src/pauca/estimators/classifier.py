@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.validation import check_class_weight, check_classes, check_weights
 from pauca.export import register_kind
-from pauca.losses import Loss, resolve
+from pauca.losses import Loss, is_custom, resolve
+from pauca.losses.checks import check_loss
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import read_columns
 from pauca.results.choice import DEFAULT_RULE
@@ -95,8 +96,11 @@ class ClassificationMixin(ClassifierMixin):
         n_classes = len(self.classes_)
         loss = loss.for_classes(n_classes)
         target = encode_classes(codes, n_classes, joint=loss.joint)
+        n_outputs = 1 if n_classes == 2 else n_classes
         loss.check_target(target)
-        return X, y, weights, Target(target, loss, 1 if n_classes == 2 else n_classes)
+        if is_custom(loss):
+            check_loss(loss, target, weights, n_outputs)
+        return X, y, weights, Target(target, loss, n_outputs)
 
     @lazy_on_dask
     def decision_function(self, X: Any) -> np.ndarray:
@@ -144,9 +148,11 @@ class ClassificationMixin(ClassifierMixin):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        loss = resolve(self.loss, classes=True).for_classes(len(self.classes_))
-        scores = self._scores(X).T
+        return self._probabilities(self._scores(X))
+
+    def _probabilities(self, rows: np.ndarray) -> np.ndarray:
+        """Probabilities of rows from their scores, shapes (n, classes) and (n, C)."""
+        loss, scores = resolve(self.loss, classes=True).for_classes(len(self.classes_)), rows.T
         if loss.joint or len(scores) == 1:
             return loss.probabilities(scores).T  # type: ignore[attr-defined]
         # Each class against all others: what they claim is brought to a sum of one.
@@ -195,7 +201,7 @@ def encode_classes(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndar
 
 
 @register_kind("SparseClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
-class SparseClassifier(ClassificationMixin, SparseModel):
+class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
     """The best linear classifier with few features.
 
     Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) sum_j (s_j w_j)^2`` over models of at most ``k``

@@ -13,7 +13,8 @@ import numpy as np
 
 from pauca.export.json_files import write_atomically
 from pauca.export.sql import identifier
-from pauca.scoresheets.rows import SheetRow, readable
+from pauca.inference.steps import readable
+from pauca.scoresheets.rows import SheetRow
 from pauca.version import __version__
 
 # Log-odds beyond which a risk is as good as certain: 0.1 % and 99.9 %.
