@@ -130,7 +130,7 @@ def _write_certificate(certificate: Certificate) -> dict[str, Any]:
             {
                 "size": size,
                 "objective": proof.objective,
-                "lower_bound": proof.lower_bound,
+                "lower_bound": proof.lower_bound if proof.lower_bound > -np.inf else None,
                 "nodes": proof.nodes,
                 "always_in": list(proof.always_in),
                 "never_in": list(proof.never_in),
@@ -152,7 +152,8 @@ def _read_certificate(
         if size not in models or size in proofs:
             item.fail("a proof must be of a size that there is one model of")
         always_in, never_in = (parts[key].increasing_integers(n_features - 1) for key in ("always_in", "never_in"))
-        bound, objective = parts["lower_bound"].finite(), parts["objective"].finite()
+        bound, objective = parts["lower_bound"].optional(JsonReader.finite), parts["objective"].finite()
+        bound = -np.inf if bound is None else bound
         if search_ridge is None and objective != models[size].objective:
             item.fail("a proof must be of the objective of the model")
         if bound > objective:

@@ -394,7 +394,7 @@ def plot_certificate(certificate: Certificate, ax: Axes | None) -> Axes:
         from matplotlib.ticker import MaxNLocator
     except ImportError as error:
         raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
-    if not certificate.proofs:
+    if not any(bound > -np.inf for bound in certificate.lower_bound.values()):
         raise ValueError(f"Nothing to draw: {certificate.reason}.")
     if ax is None:
         _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
