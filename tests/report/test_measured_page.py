@@ -65,7 +65,7 @@ def test_numbers_have_differences_and_errors(tmp_path):
     said = words(tmp_path / "page.html")
     change = 5 * model.coef_[list(X).index("bmi")]
     assert f"bmi 5 more {change:.3g} higher" in said
-    assert "size and ridge were set beforehand" in said
+    assert "size and ridge were given" in said
     assert f"{model.evaluate().errors.rmse:.2f}" in said
 
 

@@ -53,8 +53,8 @@ def _how_to_read(found: Evaluation) -> list[str]:
     assert found.classes is not None
     what = "probability" if found.brier is not None else "score"
     notes = [
-        f"{found.classes[1]} is predicted where its {what} is at least {short_number(found.threshold or 0.0)}. This "
-        "threshold was set before the figures were computed.",
+        f"{found.classes[1]} is predicted where its {what} is at least {short_number(found.threshold or 0.0)}, the "
+        "threshold of this page. The figures hold only if it was not chosen by looking at them.",
         f"AUC is the chance that a row of {found.classes[1]} gets a higher {what} than one of {found.classes[0]}: 0.5 "
         "is a coin, 1 is perfect.",
     ]

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 TEST, NESTED, FOLDS, CHOOSING = "test", "nested", "folds", "choosing"
 
-# Fewer rows than this say little of a calibration curve.
-LEAST_FOR_CALIBRATION = 50
+# A calibration curve has as many bins as there are so many rows for: the share of fewer says little.
+ROWS_OF_A_BIN = 20
+MOST_BINS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +92,9 @@ class Evaluation:
             NESTED: f"Measured by nested {folds} on {self.n_rows} rows: for every fold the features, the size and the "
             "ridge were chosen anew without the rows that were then predicted.",
             FOLDS: f"Measured by {folds} on {self.n_rows} rows: for every fold the features were chosen anew without "
-            "the rows that were then predicted; size and ridge were set beforehand.",
+            "the rows that were then predicted; size and ridge were given, not chosen.",
             CHOOSING: f"Optimistic: measured by {folds} on {self.n_rows} rows that also had a part in choosing the "
-            "size or the ridge. Expect somewhat worse on new rows.",
+            "size or the ridge. New rows will be predicted worse, and much worse where rows are few and columns many.",
         }[self.rows]
 
     @property
@@ -182,7 +183,8 @@ def evaluate_classes(
         return Evaluation(rows, len(codes), accuracy=Share(right, len(codes)), **about)
     positive = codes == 1
     table = confusion(positive, scores >= threshold)
-    curve = calibration(positive, scores) if probabilities and len(codes) >= LEAST_FOR_CALIBRATION else None
+    n_bins = min(MOST_BINS, len(codes) // ROWS_OF_A_BIN)
+    curve = calibration(positive, scores, n_bins) if probabilities and n_bins > 1 else None
     return Evaluation(
         rows,
         len(codes),
