@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from inspect import signature
@@ -16,13 +16,14 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
+from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.design import ChunkedDesign, Design, make_design
-from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
+from pauca.estimators.certify import ProvingMixin, certificate_of
+from pauca.estimators.completion import SearchResult, completed
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
-from pauca.estimators.fitted import FittedModel
-from pauca.estimators.loss_parameters import estimate_parameters
+from pauca.estimators.fitted import FittedModel, check_finite_models
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments, in_memory
 from pauca.losses import Loss
@@ -40,7 +41,7 @@ from pauca.model_selection.size_selection import Selection, by_criterion, choose
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.search.driver import Goal
+from pauca.search.driver import Goal, ended_early, interrupted_once
 from pauca.search.history import Move, Stop
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun, Target, design_for, has_closed_form
@@ -67,29 +68,8 @@ class FitInputs:
     weights: np.ndarray
     grid: RidgeGrid
     held_out: HeldOutRows | None
-
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """What a search has led to."""
-
-    run: SearchRun
-    """The path, fitted with ``ridge``."""
-    answer: int
-    choice: Choice | None
-    ridge: float
-    search_ridge: float
-    searches: Mapping[float, SearchRun]
-    """The searches on all rows, by their ridges."""
-    runs: Sequence[SearchRun]
-    """All searches, also those of folds."""
-    stop: Stop | None = None
-    """What has ended some search early."""
-
-    @property
-    def search(self) -> SearchRun:
-        """The search that has led to the path."""
-        return self.searches[self.search_ridge]
+    deadline: float
+    """When the time limit is over."""
 
 
 class SparseModel(ProvingMixin, FittedModel):
@@ -248,40 +228,33 @@ class SparseModel(ProvingMixin, FittedModel):
         grid = self._grid(settings, problem, weights, design)
         if problem.units.single and 0.0 in grid.search:
             check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
-        started = time.monotonic()
-        inputs = FitInputs(settings, problem, design, weights, grid, held_out)
+        deadline = deadline_after(settings.run_budget.time_limit)
+        inputs = FitInputs(settings, problem, design, weights, grid, held_out, deadline)
         if isinstance(design, ChunkedDesign) and not closed_form:
             problem, found = self._run_on_gathered(inputs, design)
         else:
             found = self._run(inputs)
-        self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
-        limit = settings.run_budget.time_limit
-        left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
-        prove_fit(settings.method, found.search, left, size_was_chosen=found.choice is not None)
-        if found.run is not found.search:
-            follow_search(found.run, found.search)
-        if target.loss.has_estimated:
-            assert found.run.history is not None
-            problem, run = estimate_parameters(
-                problem,
-                found.run,
-                found.answer,
-                ridge=found.ridge,
-                search_ridge=found.search_ridge,
-                weights=weights,
-                goal=settings.goal(max(found.run.history.best)),
-                budget=settings.run_budget,
-            )
-            found = replace(found, run=run)
-        self.path_ = self._make_path(found, problem, names)
-        self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
-        self._set_size(found.answer)
+        with limited_until(deadline + GRACE):
+            problem, found = completed(problem, found, settings, weights, deadline)
+            path = self._make_path(found, problem, names)
         fitted = replace(problem, ridge=found.ridge)
-        self._fit_data = FitData(fitted, weights, y, found.searches, found.search_ridge)
+        data = FitData(fitted, weights, y, found.searches, found.search_ridge)
+        try:
+            self._keep(path, data, found.answer)
+        except KeyboardInterrupt:  # once more, from the beginning: it takes no time
+            interrupted_once()
+            self._keep(path, data, found.answer)
         remarks = fit_warnings(self.path_, self.k_, settings, found.run, design.usable, constraints, self._divergence)
         text = " ".join(remarks)
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
+
+    def _keep(self, path: Path, data: FitData, size: int) -> None:
+        """Set the fitted attributes."""
+        self.ridge_, self.search_ridge_ = data.problem.ridge, data.search_ridge
+        self.path_, self._fit_data = path, data
+        self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
+        self._set_size(size)
 
     def _held_out(
         self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any
@@ -326,8 +299,14 @@ class SparseModel(ProvingMixin, FittedModel):
         else:
             run, choice = self._run_and_weigh(inputs, search, settings.criterion)
             answer = choice.chosen
-        fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
-        return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run])
+        fitted, stops = run, list[Stop]()
+        if ridge != search_ridge:
+            # What is cut short keeps the ridge of the search.
+            with ended_early(stops.append), limited_until(inputs.deadline + GRACE):
+                fitted = refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
+            ridge = search_ridge if fitted is run else ridge
+        stop = next(iter(stops), None)
+        return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run], stop)
 
     def _run_on_gathered(self, inputs: FitInputs, design: ChunkedDesign) -> tuple[LinearProblem, SearchResult]:
         """A path on gathered columns of a table in chunks, and the problem on them: more until none is missing."""
@@ -393,6 +372,7 @@ class SparseModel(ProvingMixin, FittedModel):
         assert history is not None
         assert history.stop is not None
         models = run.models(found.answer)
+        check_finite_models(models)
         return Path(
             models,
             history.moves,

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_class_weight, check_classes, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
@@ -391,8 +392,9 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         self
         """
         settings = self._settings()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        self._search(settings, X, y, weights, target, groups)
+        with fitting(self):
+            X, y, weights, target = self._validate(X, y, sample_weight)
+            self._search(settings, X, y, weights, target, groups)
         return self
 
     def to_points(self, max_points: int = 5, *, cuts: Any = None, cv: Any = 5) -> ScoreSheet:

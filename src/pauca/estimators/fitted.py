@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,39 @@ from pauca.model import Model
 from pauca.results.path import Path
 from pauca.results.summary import summarize
 from pauca.search.history import Move, Stop
+
+
+@contextmanager
+def fitting(estimator: Any) -> Iterator[None]:
+    """What every fit runs in: it changes all attributes or, after an error or an interrupt, none.
+
+    Numbers that leave the range of floating-point numbers warn of nothing here: a fit checks what it keeps
+    (``check_finite_models``), and what cannot be computed at all raises an error in words.
+    """
+    before = estimator.__dict__.copy()
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except BaseException as error:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        if isinstance(error, ArithmeticError | np.linalg.LinAlgError):
+            raise ValueError(f"{OUT_OF_RANGE} ({type(error).__name__}: {error})") from error
+        raise
+
+
+OUT_OF_RANGE = (
+    "The numbers of this fit leave the range of floating-point numbers. Bring the columns of X, and y, to similar "
+    "sizes, remove extreme values, or set a ridge."
+)
+
+
+def check_finite_models(models: Mapping[int, Model]) -> None:
+    """Raise an error if some number of a model is not finite."""
+    for model in models.values():
+        numbers = (model.coef, model.intercept, model.objective, () if model.free is None else model.free)
+        if not all(np.all(np.isfinite(values)) for values in numbers):
+            raise ValueError(OUT_OF_RANGE)
 
 
 class PathMixin:
@@ -289,7 +323,8 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         coef = np.zeros((*np.shape(model.coef)[:-1], self.n_features_in_))
         coef[..., model.support] = model.coef
         self.coef_, self.intercept_ = self._reshape(coef, model.intercept)
-        self.support_ = model.support
+        # A bound may hold the coefficient of a chosen column at zero: it is on the path, but not in the support.
+        self.support_ = model.support[np.any(np.atleast_2d(model.coef), axis=0)]
         self.objective_ = model.objective
         self.k_ = model.size
 

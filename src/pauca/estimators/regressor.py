@@ -11,6 +11,7 @@ from sklearn.metrics import r2_score
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
@@ -323,18 +324,19 @@ class SparseRegressor(RegressionMixin, SparseModel):
         self
         """
         settings = self._settings()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        known = self._known_scores(offset, exposure, len(y))
-        if known is not None:
-            if settings.scoring is not None:
-                raise ValueError(
-                    "'scoring' cannot be combined with offset or exposure: scorers of scikit-learn do not know them. "
-                    "Leave it out to compare models by their loss."
-                )
-            check_loss(target.loss, target.y, weights, target.n_outputs)
-            loss, pairs = with_offset(target.loss, target.y, known)
-            target = Target(pairs, loss, target.n_outputs)
-        self._search(settings, X, y, weights, target, groups)
+        with fitting(self):
+            X, y, weights, target = self._validate(X, y, sample_weight)
+            known = self._known_scores(offset, exposure, len(y))
+            if known is not None:
+                if settings.scoring is not None:
+                    raise ValueError(
+                        "'scoring' cannot be combined with offset or exposure: scorers of scikit-learn do not know "
+                        "them. Leave it out to compare models by their loss."
+                    )
+                check_loss(target.loss, target.y, weights, target.n_outputs)
+                loss, pairs = with_offset(target.loss, target.y, known)
+                target = Target(pairs, loss, target.n_outputs)
+            self._search(settings, X, y, weights, target, groups)
         return self
 
     @lazy_on_dask

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 
 from pauca.checks import ParameterChecks
 from pauca.design import Design, make_design
-from pauca.estimators.fitted import FittedModel
+from pauca.estimators.fitted import FittedModel, check_finite_models, fitting
 from pauca.estimators.validation import check_moments
 from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
@@ -113,8 +113,9 @@ class L1Model(FittedModel):
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``radius``.
         """
         self._check_parameters()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        self._search(X, y, weights, target, groups)
+        with fitting(self):
+            X, y, weights, target = self._validate(X, y, sample_weight)
+            self._search(X, y, weights, target, groups)
         return self
 
     def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:
@@ -186,6 +187,7 @@ class L1Model(FittedModel):
         kept[answer] = certificate.best
         sizes = sorted(kept)
         models = dict(zip(sizes, objective.models([kept[size] for size in sizes]), strict=True))
+        check_finite_models(models)
         self.path_ = self._path_of(models, search.moves, certificate.stop)
         self.norms_ = np.array([kept[size].norm for size in sizes])
         self.radius_, self.lower_bound_, self.n_iter_ = certificate.radius, certificate.lower, search.n_iter

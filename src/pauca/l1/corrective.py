@@ -18,6 +18,7 @@ from pauca.l1.objective import (
 )
 from pauca.l1.quadratic_in_ball import GAP_ROUNDING, minimise_in_ball
 from pauca.losses import Loss
+from pauca.solvers.factorisation import solve_or_nearest
 
 # At least so many coordinates come in together, and as many again as are in use.
 FEWEST_NEW = 10
@@ -287,7 +288,7 @@ class _QuadraticModel:
                 if coupled is None
                 else regular_hessian(own)
             )
-            self._intercepts_per_coef[moving] = -np.linalg.solve(own, across[:, moving].T)
+            self._intercepts_per_coef[moving] = -solve_or_nearest(own, across[:, moving].T)
             self.hessian += across @ self._intercepts_per_coef
 
     def intercept_change(self, step: np.ndarray) -> np.ndarray:

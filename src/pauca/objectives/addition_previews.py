@@ -6,6 +6,7 @@ import numpy as np
 
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
+from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.newton import Accuracy, Minimum
 
 # A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.
@@ -100,7 +101,7 @@ class _Steps:
         converged = np.zeros(len(self._new), dtype=bool)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for taken in range(accuracy.most_steps + 1):
-                step = -np.linalg.solve(self.hessian, self.gradient[:, :, None])[:, :, 0]
+                step = -solve_or_nearest(self.hessian, self.gradient[:, :, None])[:, :, 0]
                 promised = -0.5 * np.einsum("bi,bi->b", self.gradient, step)
                 converged = ~(promised > accuracy.within * self._value)
                 if taken == accuracy.most_steps or converged.all():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.losses import Loss, Slopes
 
 # Weighted columns of all ridges are gathered in blocks of about this many numbers, which stay in the cache.
@@ -55,6 +56,7 @@ def minimise_at_ridges(
     open_ = np.arange(len(coef))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(MOST_STEPS):
+            check_time()
             here = (coef[open_], scores[open_], value[open_], penalty[open_])
             step, promised, enough = directions.next(*here, within)
             moved = problem.search(*here, step) if np.isfinite(promised).all() else None

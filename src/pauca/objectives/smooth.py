@@ -188,6 +188,8 @@ class SmoothObjective:
         smoother = self._minimise(
             problem.with_loss(easier), easier, WarmStart(start.coef), WarmStart(null_start.coef), accuracy
         )
+        if not smoother.converged:
+            return found  # nor does the way back from there, with as many steps for every loss on it
         again = minimise(problem, smoother.coef, accuracy=accuracy)
         return again if again.value <= found.value else found
 

@@ -9,8 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
+from pauca.clock import GRACE, OutOfTime, deadline_after, limited_until
 from pauca.search.history import History, Move, Stop, apply
-from pauca.subsets.base import OutOfTime, Subset
+from pauca.subsets.base import Subset
 
 
 @dataclass(frozen=True)
@@ -96,22 +97,20 @@ def run(
     """Run ``method`` from where ``resume`` (the moves of an earlier run) left off until it or the budget ends it."""
     budget = budget or Budget()
     subset.expect(goal.k)
-    method.begin(subset)
     history = History(subset, goal.k)
-    history.dependent = subset.dependent().tolist()
-    for move in resume:
-        apply(move, subset)
-        history.record(move, subset)
-    began = time.monotonic()
-    moves = method.moves(subset, history, goal)
-    try:
-        history.stop = _drive(moves, subset, history, goal, budget, began)
+    # The history is written after each move is complete, so it is whole whenever an interrupt comes.
+    with ended_early(lambda stop: setattr(history, "stop", stop)):
+        with limited_until(deadline_after(budget.time_limit) + GRACE):
+            method.begin(subset)
+            history = History(subset, goal.k)
+            history.dependent = subset.dependent().tolist()
+        for move in resume:
+            apply(move, subset)
+            history.record(move, subset)
+        moves = method.moves(subset, history, goal)
+        history.stop = _drive(moves, subset, history, goal, budget)
         history.keep_last(subset)
         history.dependent = sorted({*history.dependent, *subset.dependent().tolist()})
-    except KeyboardInterrupt:
-        interrupted_once()
-        # The history is written after each move is complete, so it is whole whenever the interrupt came.
-        history.stop = Stop.INTERRUPTED
     return history
 
 
@@ -139,26 +138,43 @@ def interrupted_once() -> None:
     _interrupts.once_or_raise()
 
 
-def _drive(
-    moves: Iterator[Move | None], subset: Subset, history: History, goal: Goal, budget: Budget, began: float
-) -> Stop:
-    # The first move is always made: runs that are taken up again and again get on.
+class ended_early:  # noqa: N801, used as a function
+    """A context that the time limit or Ctrl-C may end; ``note`` is told which. What follows must do without it."""
+
+    def __init__(self, note: Callable[[Stop], None]) -> None:
+        self._note = note
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, OutOfTime):
+            self._note(Stop.TIME)
+            return True
+        if isinstance(error, KeyboardInterrupt):
+            interrupted_once()
+            self._note(Stop.INTERRUPTED)
+            return True
+        return False
+
+
+def _drive(moves: Iterator[Move | None], subset: Subset, history: History, goal: Goal, budget: Budget) -> Stop:
+    # The first move is made even if that takes a little longer: runs that are taken up again and again get on.
     moved = False
-    deadline = np.inf if budget.time_limit is None else began + budget.time_limit
+    began, deadline = time.monotonic(), deadline_after(budget.time_limit)
     while True:
-        subset.allow_until(deadline if moved else np.inf)
         try:
-            move = next(moves)
+            with limited_until(deadline if moved else deadline + GRACE):
+                move = next(moves)
+            if move is not None:
+                with limited_until(deadline + GRACE):  # a move that was found is made
+                    apply(move, subset)
+                history.record(move, subset)
+                moved = True
         except StopIteration as end:
             return Stop(end.value)
         except OutOfTime:
             return Stop.TIME
-        finally:
-            subset.allow_until(np.inf)  # a move that was found is made
-        if move is not None:
-            apply(move, subset)
-            history.record(move, subset)
-            moved = True
         elapsed = time.monotonic() - began
         if budget.callback is not None and (move is not None or history.proofs):
             last = history.moves[-1] if move is None else move

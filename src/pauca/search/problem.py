@@ -14,7 +14,7 @@ from pauca.losses import Loss
 from pauca.model import Model
 from pauca.objectives import LeastSquares, SmoothObjective
 from pauca.objectives.least_squares import centred_target
-from pauca.search.driver import Budget, Goal, Method, run
+from pauca.search.driver import Budget, Goal, Method, ended_early, run
 from pauca.search.history import History, Move, Stop
 from pauca.subsets.base import Subset
 from pauca.subsets.least_squares import LeastSquaresSubset
@@ -152,10 +152,17 @@ class SearchRun:
         return self.history.stop in {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
 
     def models(self, answer: int) -> dict[int, Model]:
-        """The best model of every size, in the user's units; that of size ``answer`` with exact importances."""
-        assert self.history is not None
-        best = self.history.best
-        sizes = sorted(best)
+        """The best model of every size, in the user's units; that of size ``answer`` with exact importances.
+
+        Time and Ctrl-C leave estimates of these, and are noted in the history.
+        """
+        history = self.history
+        assert history is not None
+        sizes = sorted(history.best)
+        snapshots = [history.best[size] for size in sizes]
+        models: list[Model] = []
         with blas_threads.single():
-            models = self.subset.finish([best[size] for size in sizes], sizes.index(answer))
+            with ended_early(lambda stop: setattr(history, "stop", stop)):
+                models = self.subset.finish(snapshots, sizes.index(answer))
+            models = models or self.subset.finish(snapshots, None)
         return dict(zip(sizes, models, strict=True))

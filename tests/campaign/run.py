@@ -1,0 +1,160 @@
+"""The campaign: random cases by seed, in a process that may hang or crash without harm, with its results in a file.
+
+    python tests/campaign/run.py --seeds 0:30000 --out campaign_output/cases.jsonl
+    python tests/campaign/run.py --seed 1234          # one case again, with what is found and a smaller case that has it
+
+A range that the file has is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+
+from cases import draw_case
+from smaller import program, smaller_case
+from verdicts import judged
+
+BLOCK = 100
+HANGS_AFTER = 60.0
+"""Seconds of processor time."""
+
+
+def work(seeds, connection, stacks):
+    """Run cases and send what came of each; where it stands is written to a file on a signal."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(15)
+    faulthandler.register(signal.SIGUSR1, file=open(stacks, "w"), all_threads=False)
+    for seed in seeds:
+        connection.send((seed, None))
+        verdict = judged(draw_case(seed))
+        connection.send((seed, (verdict.outcome, verdict.finds, verdict.seconds)))
+
+
+def results(seeds):
+    """What came of every seed; a case that hangs or kills its process is left, and the others go on."""
+    left = list(seeds)
+    context = multiprocessing.get_context("fork")
+    while left:
+        receiver, sender = context.Pipe(duplex=False)
+        with tempfile.NamedTemporaryFile("r") as stacks:
+            worker = context.Process(target=work, args=(left, sender, stacks.name))
+            worker.start()
+            sender.close()
+            current, find = left[0], None
+            try:
+                while left:
+                    if not _arrives(receiver, worker):
+                        os.kill(worker.pid, signal.SIGUSR1)
+                        time.sleep(0.5)
+                        find = ("hang", _place(stacks.read()))
+                        break
+                    current, result = receiver.recv()
+                    if result is not None:
+                        left = left[1:]
+                        yield current, *result
+            except EOFError:
+                find = ("crash", "the process ended")
+            worker.kill()
+            worker.join()
+        if find is not None:
+            left = left[1:]
+            yield current, "stopped", [find], HANGS_AFTER
+
+
+def _arrives(receiver, worker):
+    """Whether something comes before the worker has computed for too long."""
+    before = _processor_time(worker.pid)
+    while not receiver.poll(5.0):
+        if _processor_time(worker.pid) - before > HANGS_AFTER:
+            return False
+    return True
+
+
+def _processor_time(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except OSError:  # no such system, or the process has ended
+        return time.monotonic()
+
+
+def _place(stack):
+    lines = [line.strip() for line in stack.splitlines() if "pauca" in line]
+    return " < ".join(line.split("pauca/")[-1].replace('", line ', ":") for line in lines[:6])
+
+
+def finished(path):
+    """Blocks of seeds that a file has whole."""
+    if not os.path.exists(path):
+        return set()
+    with open(path) as file:
+        return {entry["block"] for entry in map(json.loads, file) if "block" in entry}
+
+
+def campaign(first, last, path):
+    """Run the seeds from ``first`` up to ``last`` in blocks; returns how many cases, and finds by their kind."""
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    done, finds, cases, began = finished(path), Counter(), 0, time.monotonic()
+    for start in range(first, last, BLOCK):
+        if start in done:
+            continue
+        outcomes = Counter()
+        seconds = 0.0
+        with open(path, "a") as file:
+            for seed, outcome, found, took in results(range(start, min(start + BLOCK, last))):
+                outcomes[outcome] += 1
+                seconds += took
+                cases += 1
+                for what, text in found:
+                    finds[what] += 1
+                    entry = {"seed": seed, "find": what, "text": text, "case": draw_case(seed).text()}
+                    file.write(json.dumps(entry) + "\n")
+                    file.flush()
+            file.write(json.dumps({"block": start, "outcomes": outcomes, "seconds": round(seconds, 2)}) + "\n")
+        elapsed = time.monotonic() - began
+        shown = ", ".join(f"{count} {what}" for what, count in finds.most_common()) or "no finds"
+        print(f"seeds to {start + BLOCK}: {cases} cases in {elapsed:.0f} s; {shown}", flush=True)
+    return cases, finds
+
+
+def again(seed):
+    """Run one case, and a smaller one with the same find."""
+    case = draw_case(seed)
+    print(case.text())
+    verdict = judged(case)
+    print(f"{verdict.outcome} in {verdict.seconds:.2f} s {verdict.message}")
+    for what, text in verdict.finds:
+        print(f"{what}: {text}")
+    if verdict.finds:
+        print("\nA smaller case:\n")
+        print(program(smaller_case(case, verdict.finds[0][0])))
+    return int(bool(verdict.finds))
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="0:1000", help="the range FIRST:LAST")
+    parser.add_argument("--seed", type=int, help="one case again")
+    parser.add_argument("--out", default="campaign_output/cases.jsonl")
+    options = parser.parse_args(argv)
+    if options.seed is not None:
+        return again(options.seed)
+    first, last = map(int, options.seeds.split(":"))
+    _, finds = campaign(first, last, options.out)
+    return int(bool(finds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
