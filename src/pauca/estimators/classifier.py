@@ -433,7 +433,7 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         data = self._data("to_points")
         if len(self.classes_) != 2 or not hasattr(self.loss_, "probabilities"):
             raise ValueError("to_points is for two classes and a loss that models probabilities, such as 'log_loss'.")
-        if not self.k_:
+        if not len(self.support_):
             raise ValueError("The model has no features, so there are no points to give.")
         check, problem = ParameterChecks("to_points"), data.problem
         names = column_names(self.path_.column_names, self.support_)
