@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.custom.fit_cache import TRIAL_WITHIN, FitCache, PartialFit, diverged
 from pauca.custom.local_quadratic import LocalQuadratic
 from pauca.custom.objective import CustomProblem

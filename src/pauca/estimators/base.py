@@ -41,10 +41,9 @@ from pauca.model_selection.size_selection import Selection, by_criterion, choose
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.search.driver import Goal, ended_early, interrupted_once
-from pauca.search.history import Move, Stop
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun, Target, design_for, has_closed_form
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
+from pauca.runs.run import Goal, Move, SearchRun, Stop, ended_early, interrupted_once
 from pauca.warnings import PaucaWarning
 
 

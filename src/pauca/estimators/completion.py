@@ -13,9 +13,8 @@ from pauca.estimators.certify import follow_search, prove_fit
 from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.settings import SearchSettings
 from pauca.results.choice import Choice
-from pauca.search.driver import ended_early
-from pauca.search.history import Stop
-from pauca.search.problem import LinearProblem, SearchRun
+from pauca.runs.problem import LinearProblem
+from pauca.runs.run import SearchRun, Stop, ended_early
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,7 @@ import numpy as np
 from pauca.constraints.parsing import ConstraintParser
 from pauca.estimators.settings import SearchSettings
 from pauca.results.path import Path
-from pauca.search.history import Stop
-from pauca.search.problem import SearchRun
+from pauca.runs.run import SearchRun, Stop
 from pauca.wording import quoted_columns
 
 SEPARABLE = (

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pauca.checks import ParameterChecks
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward, GrowingMethod, next_addition
-from pauca.search.driver import Goal, Method
-from pauca.search.history import History, Move, Stop, apply
+from pauca.runs.run import Goal, History, Method, Move, Stop, apply
 from pauca.subsets.base import RULES, Subset, is_lower
 
 # Detours of losses without closed forms go at least to this size. It costs little, as these sizes are needed anyway.
@@ -180,8 +179,7 @@ class _Scout:
         if support == frozenset(self._subset.support):
             return self._subset.copy()
         model = self._subset.restarted()
-        for unit in sorted(support.difference(model.support)):
-            model.add(unit)
+        model.exchange((), sorted(support.difference(model.support)))
         return model
 
 
@@ -212,10 +210,8 @@ class _Detour:
     def model(self) -> Subset:
         """A separate subset on ``support``, filled up to the limits."""
         model = self._subset.copy()
-        for unit in sorted(self.support.difference(model.support)):
-            model.add(unit)
-        for unit in sorted(set(model.support).difference(self.support)):
-            model.drop(unit)
+        chosen = frozenset(model.support)
+        model.exchange(sorted(chosen - self.support), sorted(self.support - chosen))
         while self._size is None or model.size < self._size:
             step = next_addition(model, "refit", 0.0)
             if isinstance(step, Stop):

@@ -15,10 +15,9 @@ from pauca.model_selection.grids import SizeRange
 from pauca.model_selection.rules import choose_by_criterion
 from pauca.model_selection.scoring import Models, criterion_values, mean_losses
 from pauca.results.choice import Choice
-from pauca.search.driver import Budget, Goal, ended_early, interrupted_once
-from pauca.search.history import History, Stop
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, Problem, SearchRun
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import LinearProblem, Problem
+from pauca.runs.run import Budget, Goal, History, SearchRun, Stop, ended_early, interrupted_once
 
 CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
 """What ends a run in the middle, and leaves it with sizes that say little."""

@@ -13,8 +13,7 @@ import numpy as np
 
 from pauca.clock import deadline_after, limited_until
 from pauca.losses import Loss
-from pauca.search.driver import interrupted_once
-from pauca.search.history import Stop
+from pauca.runs.run import Stop, interrupted_once
 from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Reservoir, Samples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pauca.clock import check_time
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import GramRows, LeastSquares, RowStack
 from pauca.solvers.factorisation import InverseFactor
@@ -208,6 +208,12 @@ class LeastSquaresSubset:
         self._answers, self._shared = {}, False
         self._limit_rounding()
 
+    def exchange(self, out: Sequence[int], into: Sequence[int]) -> None:
+        for feature in out:
+            self.drop(feature)
+        for feature in into:
+            self.add(feature)
+
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
         coef, inverse = self.coef.copy(), self._factor.inverse()
         support, places = list(self.support), list(range(self.size))
@@ -226,7 +232,7 @@ class LeastSquaresSubset:
         return removed
 
     def fill(self) -> None:
-        usable = np.flatnonzero(self.objective.design.usable & self.limits.startable(self.objective.design.n_features))
+        usable = self.limits.candidates(self.objective.design.usable)
         require_memory(FILLED_ARRAYS * 8 * len(usable) ** 2, f"Starting from all {len(usable)} columns")
         rows = self.gram.rows(usable)
         if self._fill_at_once(usable, rows):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.subsets.base import SLACK, Swap, first_largest, first_smallest, is_lower, require_memory
 
@@ -242,6 +242,10 @@ class RefittedSubset(ABC, Generic[CacheT]):
 
     def drop(self, unit: int) -> None:
         self._move_to([other for other in self.support if other != unit])
+
+    def exchange(self, out: Sequence[int], into: Sequence[int]) -> None:
+        # In one step: the models between would be refitted for nothing.
+        self._move_to([unit for unit in self.support if unit not in out] + list(into))
 
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
         rest = self.copy()
