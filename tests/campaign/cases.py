@@ -85,7 +85,7 @@ def _pick(rng, *options):
 
 def _search_parameters(case, rng):
     """Parameters that all searches on columns share."""
-    n, d = case.X.shape
+    d = case.X.shape[1]
     given: dict[str, Any] = {"k": _pick(rng, 1, 2, 3, min(5, d), d, None, None, "auto", range(min(4, d + 1)))}
     given["method"] = _pick(rng, *METHODS)
     chooses = given["k"] == "auto" or isinstance(given["k"], range)
@@ -278,9 +278,8 @@ def _select(case, rng):
         given["groups"] = rng.integers(0, max(1, d // 2), d).tolist()
     if rng.random() < 0.05:
         given["time_limit"] = _pick(rng, 1e-9, 0.01)
-    y, tame = draw_target(rng, case.X, "numbers")
-    extra = {"with_gradient": bool(rng.random() < 0.7)}
-    return replace(case, X=case.X[:, :8], form="array", weights=None, parameters=given, y=y, tame=False, extra=extra)
+    y, _ = draw_target(rng, case.X, "numbers")
+    return replace(case, X=case.X[:, :8], form="array", weights=None, parameters=given, y=y, tame=False)
 
 
 def _sparsify(case, rng):
@@ -289,7 +288,7 @@ def _sparsify(case, rng):
     if rng.random() < 0.2:
         given["ridge"] = 0.1
     dense = rng.standard_normal(case.X.shape[1]) * 10.0 ** rng.uniform(-3, 3)
-    y, tame = draw_target(rng, case.X, "numbers")
+    y, _ = draw_target(rng, case.X, "numbers")
     return replace(case, parameters=given, y=y, tame=False, extra={"dense": dense})
 
 

@@ -56,51 +56,41 @@ TAME = {"gaussian", "correlated", "integers", "binary", "units"}
 
 
 def _spoil(X, kind, rng):
-    n, d = X.shape
-    j = int(rng.integers(d))
-    match kind:
-        case "correlated":
-            return X + 3 * X[:, [j]]
-        case "integers":
-            return rng.integers(-5, 6, X.shape).astype(float)
-        case "binary":
-            return (X > 0).astype(float)
-        case "copies":
-            X[:, rng.integers(d)] = -2 * X[:, j]
-        case "constant":
-            X[:, j] = rng.choice([0.0, 1.0, 1e8, -3e-7])
-        case "zeros":
-            X[:] = 0
-        case "nearly collinear":
-            X = X[:, [j]] + 10.0 ** rng.uniform(-12, -4) * X
-        case "collinear":
-            X[:, j] = X @ rng.standard_normal(d)
-        case "units":
-            X *= 10.0 ** rng.integers(-3, 4, d)
-        case "far units":
-            X *= 10.0 ** rng.integers(-40, 41, d)
-        case "offset":
-            X += 10.0 ** rng.integers(0, 7, d)
-        case "far offset":
-            X += 10.0 ** rng.integers(9, 17, d)
-        case "heavy tails":
-            X = np.sinh(4 * X)
-        case "huge":
-            X *= 10.0 ** rng.uniform(100, 149)
-        case "not squarable":
-            X[:, j] *= 10.0 ** rng.uniform(150, 307)
-        case "tiny":
-            X *= 10.0 ** rng.uniform(-150, -50)
-        case "denormal":
-            X[:, j] *= 10.0 ** rng.uniform(-320, -150)
-        case "one huge entry":
-            X[rng.integers(n), j] = 10.0 ** rng.uniform(10, 300)
-        case "nan":
-            X[rng.integers(n), j] = np.nan
-        case "inf":
-            X[rng.integers(n), j] = rng.choice([np.inf, -np.inf])
-        case "beyond 2^53":
-            X = rng.integers(-(2**62), 2**62, X.shape).astype(float)
+    """The table X of normal numbers, made into one of a kind; column j is the one that is special."""
+    (n, d), j = X.shape, int(rng.integers(X.shape[1]))
+    whole = {
+        "correlated": lambda: X + 3 * X[:, [j]],
+        "integers": lambda: rng.integers(-5, 6, X.shape).astype(float),
+        "binary": lambda: (X > 0).astype(float),
+        "zeros": lambda: np.zeros_like(X),
+        "nearly collinear": lambda: X[:, [j]] + 10.0 ** rng.uniform(-12, -4) * X,
+        "units": lambda: X * 10.0 ** rng.integers(-3, 4, d),
+        "far units": lambda: X * 10.0 ** rng.integers(-40, 41, d),
+        "offset": lambda: X + 10.0 ** rng.integers(0, 7, d),
+        "far offset": lambda: X + 10.0 ** rng.integers(9, 17, d),
+        "heavy tails": lambda: np.sinh(4 * X),
+        "huge": lambda: X * 10.0 ** rng.uniform(100, 149),
+        "tiny": lambda: X * 10.0 ** rng.uniform(-150, -50),
+        "beyond 2^53": lambda: rng.integers(-(2**62), 2**62, X.shape).astype(float),
+    }
+    column = {
+        "copies": lambda: -2 * X[:, int(rng.integers(d))],
+        "constant": lambda: np.full(n, rng.choice([0.0, 1.0, 1e8, -3e-7])),
+        "collinear": lambda: X @ rng.standard_normal(d),
+        "not squarable": lambda: X[:, j] * 10.0 ** rng.uniform(150, 307),
+        "denormal": lambda: X[:, j] * 10.0 ** rng.uniform(-320, -150),
+    }
+    entry = {
+        "one huge entry": lambda: 10.0 ** rng.uniform(10, 300),
+        "nan": lambda: np.nan,
+        "inf": lambda: rng.choice([np.inf, -np.inf]),
+    }
+    if kind in whole:
+        return whole[kind]()
+    if kind in column:
+        X[:, j] = column[kind]()
+    if kind in entry:
+        X[int(rng.integers(n)), j] = entry[kind]()
     return X
 
 
@@ -158,7 +148,7 @@ FORMS = {
     "read-only": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
     "list": lambda X: X.tolist(),
     "frame": _frame,
-    "unnamed frame": lambda X: pd.DataFrame(X),
+    "unnamed frame": pd.DataFrame,
     "polars": lambda X: pl.DataFrame(X, schema=[f"c{j}" for j in range(X.shape[1])], orient="row"),
     "nullable": lambda X: _frame(X).astype("Float64"),
     "csr": sparse.csr_matrix,
@@ -166,7 +156,7 @@ FORMS = {
     "coo": sparse.coo_matrix,
     "unsorted": _unsorted,
     "memory map": _memory_map,
-    "chunks": lambda X: pauca.scan(X),
+    "chunks": pauca.scan,
     "objects": lambda X: X.astype(object),
     "longdouble": lambda X: X.astype(np.longdouble),
     "mask without effect": lambda X: np.ma.masked_array(X, False),

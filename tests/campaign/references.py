@@ -58,32 +58,37 @@ def _loss_name(case):
 
 
 def _values(name, y, a):
-    match name:
-        case "squared_error":
-            return 0.5 * (y - a) ** 2
-        case "absolute_error":
-            return np.abs(y - a)
-        case "Quantile(0.3)":
-            return np.where(y > a, 0.3 * (y - a), 0.7 * (a - y))
-        case "Huber(1.0)":
-            r = np.abs(y - a)
-            return np.where(r <= 1, 0.5 * r**2, r - 0.5)
-        case "poisson":
-            return np.exp(a) - y * a + xlogy(y, y) - y
-        case "gamma":
-            return y * np.exp(-a) + a - 1 - np.log(y)
-        case "tweedie":  # the power 1.5, half of the unit deviance
-            return 2 * (2 * np.sqrt(y) + y * np.exp(-a / 2) + np.exp(a / 2)) - 8 * np.sqrt(y)
-        case "NegativeBinomial(0.5)":
-            mean = np.exp(a)
-            return xlogy(y, y) - y * a - (y + 2) * (np.log(y + 2) - np.log(mean + 2))
-        case "log_loss":
-            return np.logaddexp(0, -y * a)
-        case "hinge":
-            return np.maximum(0, 1 - y * a)
-        case "squared_hinge":
-            return 0.5 * np.maximum(0, 1 - y * a) ** 2
-    raise KeyError(name)
+    """The loss of every row."""
+    return LOSSES[name](y, a)
+
+
+def _huber(y, a):
+    r = np.abs(y - a)
+    return np.where(r <= 1, 0.5 * r**2, r - 0.5)
+
+
+def _tweedie(y, a):
+    """Of the power 1.5, half of the unit deviance."""
+    return 2 * (2 * np.sqrt(y) + y * np.exp(-a / 2) + np.exp(a / 2)) - 8 * np.sqrt(y)
+
+
+def _negative_binomial(y, a):
+    return xlogy(y, y) - y * a - (y + 2) * (np.log(y + 2) - np.log(np.exp(a) + 2))
+
+
+LOSSES = {
+    "squared_error": lambda y, a: 0.5 * (y - a) ** 2,
+    "absolute_error": lambda y, a: np.abs(y - a),
+    "Quantile(0.3)": lambda y, a: np.where(y > a, 0.3 * (y - a), 0.7 * (a - y)),
+    "Huber(1.0)": _huber,
+    "poisson": lambda y, a: np.exp(a) - y * a + xlogy(y, y) - y,
+    "gamma": lambda y, a: y * np.exp(-a) + a - 1 - np.log(y),
+    "tweedie": _tweedie,
+    "NegativeBinomial(0.5)": _negative_binomial,
+    "log_loss": lambda y, a: np.logaddexp(0, -y * a),
+    "hinge": lambda y, a: np.maximum(0, 1 - y * a),
+    "squared_hinge": lambda y, a: 0.5 * np.maximum(0, 1 - y * a) ** 2,
+}
 
 
 def linear_objective(case, X, coef, intercept, *, ridge, classes=None):

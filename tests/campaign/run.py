@@ -1,9 +1,13 @@
-"""The campaign: random cases by seed, in a process that may hang or crash without harm, with its results in a file.
+"""The campaign: random trials by seed, in a process that may hang or crash without harm, with results in a file.
 
-    python tests/campaign/run.py --seeds 0:30000 --out campaign_output/cases.jsonl
-    python tests/campaign/run.py --seed 1234          # one case again, with what is found and a smaller case that has it
+    python tests/campaign/run.py --seeds 0:30000                 # cases: an estimator, parameters and data
+    python tests/campaign/run.py --part files --seeds 0:20000    # model files, changed at random
+    python tests/campaign/run.py --part kills --seeds 0:500      # processes killed while they write
+    python tests/campaign/run.py --part signals --seeds 0:500    # Ctrl-C at random times
+    python tests/campaign/run.py --seed 1234                     # one case again, and a smaller one with the same find
+    python tests/campaign/run.py --hours 1                       # all parts, one after the other
 
-A range that the file has is not run again.
+Blocks of seeds that the file has are not run again.
 """
 
 from __future__ import annotations
@@ -20,35 +24,61 @@ import tempfile
 import time
 from collections import Counter
 
+import interruptions
+import mutated_files
 from cases import draw_case
 from smaller import program, smaller_case
 from verdicts import judged
 
 BLOCK = 100
+
+SHARES = {"files": 0.1, "kills": 0.05, "signals": 0.1, "cases": 0.75}
+"""What each part gets of the time."""
+
 HANGS_AFTER = 60.0
 """Seconds of processor time."""
 
 
-def work(seeds, connection, stacks):
+def judged_case(seed):
+    """Run one case: what came of it, and what was found."""
+    verdict = judged(draw_case(seed))
+    return verdict.outcome, verdict.finds
+
+
+PARTS = {
+    "cases": judged_case,
+    "files": mutated_files.trial,
+    "kills": interruptions.kill,
+    "signals": interruptions.interrupt,
+}
+
+
+PREPARED = {"cases": int, "files": mutated_files.model_files, "kills": interruptions.models, "signals": int}
+
+
+def work(part, seeds, connection, stacks):
     """Run cases and send what came of each; where it stands is written to a file on a signal."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(15)
-    faulthandler.register(signal.SIGUSR1, file=open(stacks, "w"), all_threads=False)
-    for seed in seeds:
-        connection.send((seed, None))
-        verdict = judged(draw_case(seed))
-        connection.send((seed, (verdict.outcome, verdict.finds, verdict.seconds)))
+    with open(stacks, "w") as file:
+        faulthandler.register(signal.SIGUSR1, file=file, all_threads=False)
+        for seed in seeds:
+            connection.send((seed, None))
+            began = time.process_time()
+            outcome, finds = PARTS[part](seed)
+            connection.send((seed, (outcome, finds, time.process_time() - began)))
 
 
-def results(seeds):
+def results(part, seeds):
     """What came of every seed; a case that hangs or kills its process is left, and the others go on."""
     left = list(seeds)
+    PREPARED[part]()  # what all processes share
     context = multiprocessing.get_context("fork")
     while left:
         receiver, sender = context.Pipe(duplex=False)
         with tempfile.NamedTemporaryFile("r") as stacks:
-            worker = context.Process(target=work, args=(left, sender, stacks.name))
+            worker = context.Process(target=work, args=(part, left, sender, stacks.name))
             worker.start()
             sender.close()
             current, find = left[0], None
@@ -95,37 +125,44 @@ def _place(stack):
     return " < ".join(line.split("pauca/")[-1].replace('", line ', ":") for line in lines[:6])
 
 
-def finished(path):
+def finished(part, path):
     """Blocks of seeds that a file has whole."""
     if not os.path.exists(path):
         return set()
     with open(path) as file:
-        return {entry["block"] for entry in map(json.loads, file) if "block" in entry}
+        entries = [json.loads(line) for line in file]
+    return {entry["block"] for entry in entries if "block" in entry and entry["part"] == part}
 
 
-def campaign(first, last, path):
-    """Run the seeds from ``first`` up to ``last`` in blocks; returns how many cases, and finds by their kind."""
+def campaign(part, first, last, path, until=float("inf")):
+    """Run the seeds from ``first`` up to ``last`` in blocks; returns how many trials, and finds by their kind."""
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    done, finds, cases, began = finished(path), Counter(), 0, time.monotonic()
+    done, finds, cases, began = finished(part, path), Counter(), 0, time.monotonic()
     for start in range(first, last, BLOCK):
         if start in done:
             continue
+        if time.monotonic() > until:
+            break
         outcomes = Counter()
         seconds = 0.0
         with open(path, "a") as file:
-            for seed, outcome, found, took in results(range(start, min(start + BLOCK, last))):
+            for seed, outcome, found, took in results(part, range(start, min(start + BLOCK, last))):
                 outcomes[outcome] += 1
                 seconds += took
                 cases += 1
                 for what, text in found:
                     finds[what] += 1
-                    entry = {"seed": seed, "find": what, "text": text, "case": draw_case(seed).text()}
+                    entry = {"part": part, "seed": seed, "find": what, "text": text}
+                    if part == "cases":
+                        entry["case"] = draw_case(seed).text()
                     file.write(json.dumps(entry) + "\n")
                     file.flush()
-            file.write(json.dumps({"block": start, "outcomes": outcomes, "seconds": round(seconds, 2)}) + "\n")
+            file.write(
+                json.dumps({"part": part, "block": start, "outcomes": outcomes, "seconds": round(seconds, 2)}) + "\n"
+            )
         elapsed = time.monotonic() - began
         shown = ", ".join(f"{count} {what}" for what, count in finds.most_common()) or "no finds"
-        print(f"seeds to {start + BLOCK}: {cases} cases in {elapsed:.0f} s; {shown}", flush=True)
+        print(f"{part}, seeds to {start + BLOCK}: {cases} in {elapsed:.0f} s; {shown}", flush=True)
     return cases, finds
 
 
@@ -145,15 +182,22 @@ def again(seed):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=PARTS, default="cases")
     parser.add_argument("--seeds", default="0:1000", help="the range FIRST:LAST")
     parser.add_argument("--seed", type=int, help="one case again")
-    parser.add_argument("--out", default="campaign_output/cases.jsonl")
+    parser.add_argument("--hours", type=float, help="all parts from the first seed on, for so long")
+    parser.add_argument("--out", default="campaign_output/results.jsonl")
     options = parser.parse_args(argv)
     if options.seed is not None:
         return again(options.seed)
     first, last = map(int, options.seeds.split(":"))
-    _, finds = campaign(first, last, options.out)
-    return int(bool(finds))
+    if options.hours is None:
+        return int(bool(campaign(options.part, first, last, options.out)[1]))
+    found = 0
+    for part, share in SHARES.items():
+        until = time.monotonic() + share * 3600 * options.hours
+        found += sum(campaign(part, first, 10**9, options.out, until)[1].values())
+    return int(bool(found))
 
 
 if __name__ == "__main__":

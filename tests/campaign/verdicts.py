@@ -181,10 +181,7 @@ def quadratic(case):
 
 def _fit_select(case, _):
     value, gradient = quadratic(case)
-    given = dict(case.parameters)
-    if case.extra["with_gradient"]:
-        given["gradient"] = gradient
-    return pauca.select(value, n_coords=case.X.shape[1], **given)
+    return pauca.select(value, gradient=gradient, n_coords=case.X.shape[1], **case.parameters)
 
 
 def _fit_sparsify(case, table):
@@ -268,7 +265,11 @@ def _judge_linear(case, model, verdict):
 
 def _is_forced(case):
     """Whether a model must have features that it would not choose."""
-    return "always" in case.parameters or case.parameters.get("time_limit", 1) < 1 or case.parameters.get("method") == "backward"
+    return (
+        "always" in case.parameters
+        or case.parameters.get("time_limit", 1) < 1
+        or case.parameters.get("method") == "backward"
+    )
 
 
 def _judge_limits(case, model, coef, verdict):
@@ -291,7 +292,9 @@ def _judge_limits(case, model, coef, verdict):
     if "budget" in given and sum(given["costs"][j] for j in chosen) > given["budget"] * (1 + 1e-12):
         verdict.found("limits", f"budget: {chosen}")
     if "bounds" in given:
-        lower, upper = (bound if bound is not None else sign * np.inf for bound, sign in zip(given["bounds"], (-1, 1)))
+        lower, upper = (
+            bound if bound is not None else sign * np.inf for bound, sign in zip(given["bounds"], (-1, 1), strict=True)
+        )
         if np.any(coef < lower - 1e-12) or np.any(coef > upper + 1e-12):
             verdict.found("limits", f"bounds: {coef.min()} to {coef.max()}")
 
