@@ -38,7 +38,7 @@ CHANGES_BEFORE_REFINING = 8
 FILLED_ARRAYS = 4
 
 # Models are kept for the searches that come to them again: as many as take so many bytes.
-KEPT_BYTES = 1 << 26
+KEPT_BYTES = 1 << 24
 
 CHANGING = ("support", "coef", "value", "_factor", "_rows", "_candidates", "_unrefined", "_answers", "_shared")
 """What differs between models of one objective: replaced by every change, never written to."""
@@ -301,7 +301,7 @@ class LeastSquaresSubset:
 
     def _keep(self) -> None:
         self._shared = True
-        n_bytes = self._candidates.slope.nbytes + self._candidates.residual.nbytes + self._rows.own_bytes
+        n_bytes = self._candidates.slope.nbytes + self._candidates.residual.nbytes + self._rows.claim()
         self._kept.keep(tuple(self.support), self._model(), n_bytes)
 
     def _append(self, feature: int) -> None:
