@@ -12,6 +12,7 @@ from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 
 from pauca.checks import ParameterChecks
+from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
 from pauca.estimators.fitted import FittedModel, check_finite_models, fitting
 from pauca.estimators.validation import check_moments
@@ -135,6 +136,7 @@ class L1Model(FittedModel):
             bool(self.standardize),
             self._settings(),
         )
+        deadline = deadline_after(self._budget().time_limit)
         if self.radius == AUTO:
             search, certificate, best_by_size = self._choose_radius(problem, weights, design, y, rows)
         else:
@@ -142,7 +144,8 @@ class L1Model(FittedModel):
             certificate = search.run(float(self.radius), self._budget())
             best_by_size = search.best_by_size
             self.radii_ = self.scores_ = self.score_errors_ = np.zeros(0)
-        certificate = search.polish(certificate)
+        with limited_until(deadline + GRACE):
+            certificate = search.polish(certificate)
         self._keep(search, certificate, best_by_size)
         self._warn(certificate, search.objective, design)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.l1.objective import (
     LEAST_CURVATURE,
     BallObjective,
@@ -180,6 +181,7 @@ class NewtonSolver:
         now = _Restricted(coef, iterate.intercepts, scores, gradient[coords])
         gap = duality_gap(now.gradient, coef, radius)
         for _ in range(MOST_STEPS):
+            check_time()
             if gap <= accuracy:
                 break
             model = _QuadraticModel(objective, loss, columns, output, now.scores, self._share if loss.flat else 0.0)
