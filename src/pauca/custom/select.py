@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from pauca.checks import arithmetic_in_words
 from pauca.clock import GRACE, OutOfTime, deadline_after, limited_until
 from pauca.constraints.limits import Limits
 from pauca.custom.gradient_check import check_objective
 from pauca.custom.objective import CustomProblem, Objective
 from pauca.custom.options import CHECK, ObjectiveOptions, as_objective, check_generator, check_size, parse_limits
 from pauca.custom.subset import CustomSubset
+from pauca.estimators.fitted import check_finite_models
 from pauca.export import register_kind, save
 from pauca.methods import resolve
 from pauca.results.path import Path
@@ -177,10 +179,12 @@ def select(
         # What the time does not allow to check is not checked.
         with contextlib.suppress(OutOfTime), limited_until(deadline):
             check_objective(problem, rng)
-    subset = CustomSubset.start(problem, limits)
-    moves = () if resume is None else _earlier_moves(resume, subset, chosen, goal)
-    left = None if seconds is None else max(0.0, deadline - time.monotonic())
-    path = search(subset, chosen, goal, Budget(left, callback), options.names, moves)
+    with arithmetic_in_words():
+        subset = CustomSubset.start(problem, limits)
+        moves = () if resume is None else _earlier_moves(resume, subset, chosen, goal)
+        left = None if seconds is None else max(0.0, deadline - time.monotonic())
+        path = search(subset, chosen, goal, Budget(left, callback), options.names, moves)
+    check_finite_models(path.models)
     messages = " ".join(search_warnings(path, size, problem, limits))
     if messages:
         warnings.warn(messages, PaucaWarning, stacklevel=2)

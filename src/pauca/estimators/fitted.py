@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from pauca.checks import OUT_OF_RANGE, arithmetic_in_words
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.estimators.chunked_predictions import scores_of_chunks, transform_lazily, used_columns
 from pauca.estimators.validation import check_rows
@@ -31,25 +32,16 @@ from pauca.runs.run import Move, Stop
 def fitting(estimator: Any) -> Iterator[None]:
     """What every fit runs in: it changes all attributes or, after an error or an interrupt, none.
 
-    Numbers that leave the range of floating-point numbers warn of nothing here: a fit checks what it keeps
-    (``check_finite_models``), and what cannot be computed at all raises an error in words.
+    What numbers out of range lead to is checked in what a fit keeps (``check_finite_models``).
     """
     before = estimator.__dict__.copy()
     try:
-        with np.errstate(all="ignore"):
+        with arithmetic_in_words():
             yield
-    except BaseException as error:
+    except BaseException:
         estimator.__dict__.clear()
         estimator.__dict__.update(before)
-        if isinstance(error, ArithmeticError | np.linalg.LinAlgError):
-            raise ValueError(f"{OUT_OF_RANGE} ({type(error).__name__}: {error})") from error
         raise
-
-
-OUT_OF_RANGE = (
-    "The numbers of this fit leave the range of floating-point numbers. Bring the columns of X, and y, to similar "
-    "sizes, remove extreme values, or set a ridge."
-)
 
 
 def check_finite_models(models: Mapping[int, Model]) -> None:
