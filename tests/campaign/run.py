@@ -60,7 +60,7 @@ def work(part, seeds, connection, stacks):
     """Run cases and send what came of each; where it stands is written to a file on a signal."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(15)
+        os.nice(int(os.environ.get("CAMPAIGN_NICE", "15")))
     with open(stacks, "w") as file:
         faulthandler.register(signal.SIGUSR1, file=file, all_threads=False)
         for seed in seeds:
