@@ -175,6 +175,26 @@ def test_an_interrupt_while_the_path_is_refitted_keeps_that_of_the_search(monkey
 
 
 @pytest.mark.usefixtures("first_interrupt")
+@pytest.mark.parametrize("call", [2, 3, 4, 5])
+def test_an_interrupt_while_a_move_is_written_down(monkeypatch, call):
+    from pauca.subsets.least_squares import LeastSquaresSubset
+
+    calls, snapshot = [], LeastSquaresSubset.snapshot
+
+    def interrupted(self):
+        calls.append(1)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return snapshot(self)
+
+    monkeypatch.setattr(LeastSquaresSubset, "snapshot", interrupted)
+    with pytest.warns(PaucaWarning, match="interrupted"):
+        model = SparseRegressor(k=4, method="forward", ridge=0.0).fit(X, Y)
+    assert model.stop_ == "interrupted"
+    assert model.k_ == len(model.support_) <= 4
+
+
+@pytest.mark.usefixtures("first_interrupt")
 @pytest.mark.parametrize("fold", [0, 1])
 def test_an_interrupt_in_a_fold_is_said(fold):
     def interrupt(progress):

@@ -159,6 +159,7 @@ class History:
 
     def record(self, move: Move, subset: Subset) -> None:
         """Write down a move that has just been made."""
+        self._keep(subset)  # first: it takes a while, and an interrupt may come
         change = self._value - subset.value
         if move[0] == "add":
             self.smallest_gain = min(self.smallest_gain, change)
@@ -170,7 +171,12 @@ class History:
         self.moves.append(move)
         self.size = subset.size
         self._value = subset.value
-        self._keep(subset)
+
+    def end(self, stop: Stop) -> None:
+        """Note what has cut the run short: it ends at a model that it has."""
+        self.stop = stop
+        if self.size not in self.best:
+            self.size = max(self.best)
 
     def keep_last(self, subset: Subset) -> None:
         """Keep the model a run ended at even if it is larger than was asked for: it may be the only one."""
@@ -226,7 +232,8 @@ def run(
     subset.expect(goal.k)
     history = History(subset, goal.k)
     # The history is written after each move is complete, so it is whole whenever an interrupt comes.
-    with ended_early(lambda stop: setattr(history, "stop", stop)):
+    stops: list[Stop] = []
+    with ended_early(stops.append):
         with limited_until(deadline_after(budget.time_limit) + GRACE):
             method.begin(subset)
             history = History(subset, goal.k)
@@ -238,6 +245,8 @@ def run(
         history.stop = _drive(moves, subset, history, goal, budget)
         history.keep_last(subset)
         history.dependent = sorted({*history.dependent, *subset.dependent().tolist()})
+    if stops:
+        history.end(stops[0])
     return history
 
 
