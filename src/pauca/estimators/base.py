@@ -2,73 +2,32 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.clock import GRACE, deadline_after, limited_until
-from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
-from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import ProvingMixin, certificate_of
-from pauca.estimators.completion import SearchResult, completed
+from pauca.estimators.fit import SEPARABLE, CheckedData, FittedPath, ResumePoint, fit_path, fit_warnings
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
-from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
-from pauca.estimators.fitted import FittedModel, check_finite_models
+from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
-from pauca.estimators.validation import check_moments, in_memory
 from pauca.losses import Loss
-from pauca.losses.checks import check_loss
 from pauca.losses.offset import without_offset
-from pauca.methods.exact import Exact
-from pauca.model_selection.chunked_search import Gathering
-from pauca.model_selection.chunked_selection import selection_for
-from pauca.model_selection.fold_losses import RowBlocks
-from pauca.model_selection.folds import Fold, make_folds
-from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
 from pauca.model_selection.scoring import scorer_for
-from pauca.model_selection.size_and_ridge import Measure, refitted_run, searched_by
-from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
-from pauca.results.choice import Choice
+from pauca.model_selection.size_and_ridge import refitted_run, searched_by
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.runs.parallel import ParallelRuns
-from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
-from pauca.runs.run import Goal, Move, SearchRun, Stop, ended_early, interrupted_once
+from pauca.runs.problem import LinearProblem, Target
+from pauca.runs.run import interrupted_once
 from pauca.warnings import PaucaWarning
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutRows:
-    """What sizes and ridges are compared on."""
-
-    y: np.ndarray
-    folds: list[Fold]
-    blocks: RowBlocks
-
-
-@dataclass(frozen=True, eq=False)
-class FitInputs:
-    """Parameters and data of a fit, checked."""
-
-    settings: SearchSettings
-    problem: LinearProblem
-    design: Design
-    """All rows of the problem."""
-    weights: np.ndarray
-    grid: RidgeGrid
-    held_out: HeldOutRows | None
-    deadline: float
-    """When the time limit is over."""
 
 
 class SparseModel(ProvingMixin, FittedModel):
@@ -77,6 +36,7 @@ class SparseModel(ProvingMixin, FittedModel):
     _fit_data: FitData | None
     ridge_: float
     search_ridge_: float
+    _resume: ResumePoint | None
 
     @property
     def loss_(self) -> Loss:
@@ -213,178 +173,41 @@ class SparseModel(ProvingMixin, FittedModel):
         self, settings: SearchSettings, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, row_groups: Any
     ) -> None:
         """Run the method on checked data and set the fitted attributes; ``row_groups`` are kept together by folds."""
-        check_loss(target.loss, target.y, weights, target.n_outputs)
         names = getattr(self, "feature_names_in_", None)
-        constraints = ConstraintParser(Columns(X.shape[1], names), **settings.constraints)
-        held_out = self._held_out(settings, y, weights, row_groups)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            folds = [fold.weights for fold in held_out.folds] if held_out is not None else []
-            closed_form = has_closed_form(target, constraints.units, constraints.bounds())
-            center = settings.fit_intercept
-            design = design_for(X, target, weights, center=center, closed_form=closed_form, folds=folds)
-        check_moments(self, design, X, names)
-        problem = _make_problem(settings, X, target, weights, constraints, design)
-        grid = self._grid(settings, problem, weights, design)
-        if problem.units.single and 0.0 in grid.search:
-            check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
-        deadline = deadline_after(settings.run_budget.time_limit)
-        inputs = FitInputs(settings, problem, design, weights, grid, held_out, deadline)
-        if isinstance(design, ChunkedDesign) and not closed_form:
-            problem, found = self._run_on_gathered(inputs, design)
-        else:
-            found = self._run(inputs)
-        with limited_until(deadline + GRACE):
-            problem, found = completed(problem, found, settings, weights, deadline)
-            path = self._make_path(found, problem, names)
-        fitted = replace(problem, ridge=found.ridge)
-        data = FitData(fitted, weights, y, found.searches, found.search_ridge)
+        classes = self._fold_classes(y) if settings.uses_folds else None
+        data = CheckedData(X, y, weights, target, names, row_groups, classes)
+        scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
+        resume = getattr(self, "_resume", None) if settings.warm_start else None
+        fitted = fit_path(settings, data, scorer, resume, self._output_labels())
+        kept = FitData(fitted.problem, weights, y, fitted.found.searches, fitted.found.search_ridge)
         try:
-            self._keep(path, data, found.answer)
+            self._keep(fitted, kept)
         except KeyboardInterrupt:  # once more, from the beginning: it takes no time
             interrupted_once()
-            self._keep(path, data, found.answer)
-        remarks = fit_warnings(self.path_, self.k_, settings, found.run, design.usable, constraints, self._divergence)
-        text = " ".join(remarks)
+            self._keep(fitted, kept)
+        text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence))
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 
-    def _keep(self, path: Path, data: FitData, size: int) -> None:
+    def _keep(self, fitted: FittedPath, data: FitData) -> None:
         """Set the fitted attributes."""
-        self.ridge_, self.search_ridge_ = data.problem.ridge, data.search_ridge
-        self.path_, self._fit_data = path, data
+        self.path_ = self._finished_path(fitted.path, fitted.problem)
+        self.ridge_, self.search_ridge_ = fitted.found.ridge, fitted.found.search_ridge
+        self._set_size(fitted.found.answer)
+        self._fit_data, self._resume = data, fitted.resume
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
-        self._set_size(size)
-
-    def _held_out(
-        self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any
-    ) -> HeldOutRows | None:
-        if not settings.uses_folds:
-            return None
-        classes, row_groups = self._fold_classes(y), in_memory(row_groups)
-        labels = y if classes is None else classes
-        folds = make_folds(settings.cv, labels, row_groups, weights, classifies=classes is not None)
-        return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
 
     def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
         """Classes whose shares folds and samples of rows keep; None where there are none."""
         return y if is_classifier(self) else None
 
+    def _finished_path(self, path: Path, problem: LinearProblem) -> Path:
+        """The path with what its models need beside coefficients and intercept."""
+        return path
+
     def _divergence(self, size: int) -> str:
         """What to say of coefficients that diverge."""
         return SEPARABLE
-
-    def _grid(self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design) -> RidgeGrid:
-        return make_grid(
-            settings.ridge,
-            settings.search_ridge,
-            chooses_size=settings.chooses_size,
-            loss=problem.target.loss,
-            n_rows=int(np.count_nonzero(weights)),
-            n_units=int(np.count_nonzero(problem.units.any(design.usable))),
-        )
-
-    def _run(self, inputs: FitInputs) -> SearchResult:
-        """A path at the ridges that were given or chosen."""
-        settings, problem, grid = inputs.settings, inputs.problem, inputs.grid
-        compares = settings.chooses_size or not grid.single
-        if isinstance(problem.method, Exact) and (compares or settings.criterion):
-            problem = replace(problem, method=problem.method.search)  # only the models on all rows are proved
-        if compares:
-            return self._run_and_choose(inputs, problem)
-        (search_ridge,), (ridge,), choice = grid.search, grid.fit, None
-        search = replace(problem, ridge=search_ridge)
-        if settings.criterion is None:
-            run, answer = self._run_to_size(inputs, search)
-        else:
-            run, choice = self._run_and_weigh(inputs, search, settings.criterion)
-            answer = choice.chosen
-        fitted, stops = run, list[Stop]()
-        if ridge != search_ridge:
-            # What is cut short keeps the ridge of the search.
-            with ended_early(stops.append), limited_until(inputs.deadline + GRACE):
-                fitted = refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
-            ridge = search_ridge if fitted is run else ridge
-        stop = next(iter(stops), None)
-        return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run], stop)
-
-    def _run_on_gathered(self, inputs: FitInputs, design: ChunkedDesign) -> tuple[LinearProblem, SearchResult]:
-        """A path on gathered columns of a table in chunks, and the problem on them: more until none is missing."""
-        started, limit = time.monotonic(), inputs.settings.run_budget.time_limit
-        gathering = Gathering(inputs.problem, inputs.weights, design, largest_size(inputs.settings.sizes))
-        while True:
-            problem = gathering.problem()
-            on_all_rows = make_design(problem.X, inputs.weights, center=problem.center)
-            found = self._run(replace(inputs, problem=problem, design=on_all_rows))
-            ended = any(run.stopped_early for run in found.runs)
-            late = limit is not None and time.monotonic() - started >= limit
-            if ended or late or not gathering.widened(found.runs):
-                return problem, found
-
-    def _run_to_size(self, inputs: FitInputs, problem: LinearProblem) -> tuple[SearchRun, int]:
-        """Models up to a given size; with ``warm_start`` the search continues where the last fit ended."""
-        settings = inputs.settings
-        assert not isinstance(settings.sizes, tuple | str)
-        goal, run = settings.goal(settings.sizes), problem.begin(inputs.weights, inputs.design)
-        key = (
-            problem.method,
-            problem.target.loss,
-            problem.standardize,
-            run.subset.data_key(),
-            problem.units.key(),
-            problem.limits.key(),
-        )
-        resume = self._moves_to_resume(key, goal) if settings.warm_start else ()
-        history = run.advance(goal, settings.run_budget, resume)
-        self._resume_key, self._resume_tol = key, goal.tol
-        return run, problem.method.answer(history, goal)
-
-    def _run_and_weigh(self, inputs: FitInputs, problem: LinearProblem, criterion: str) -> tuple[SearchRun, Choice]:
-        """A path on all rows, and the size with the lowest information criterion."""
-        self.__dict__.pop("_resume_key", None)
-        selection = Selection(problem, inputs.weights, [], inputs.settings.tol)
-        choice = choose_size(selection, *_compared_sizes(inputs), by_criterion(criterion))
-        return selection.whole, choice
-
-    def _run_and_choose(self, inputs: FitInputs, problem: LinearProblem) -> SearchResult:
-        """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
-        self.__dict__.pop("_resume_key", None)
-        settings, held_out = inputs.settings, inputs.held_out
-        assert held_out is not None
-        measure = Measure(problem, scorer_for(self, settings.scoring), held_out.y, held_out.blocks)
-        selection = selection_for(
-            inputs.design,
-            problem,
-            inputs.weights,
-            held_out.folds,
-            settings.tol,
-            inputs.grid,
-            measure,
-            settings.selection_rule,
-        )
-        size_range, runs, design = _compared_sizes(inputs)
-        run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
-        searches, stop = selection.searches(), selection.stopped_early
-        return SearchResult(run, choice.chosen, choice, *ridges, searches, selection.all_runs(), stop)
-
-    def _make_path(self, found: SearchResult, problem: LinearProblem, names: np.ndarray | None) -> Path:
-        run, history, units = found.run, found.run.history, problem.units
-        assert history is not None
-        assert history.stop is not None
-        models = run.models(found.answer)
-        check_finite_models(models)
-        return Path(
-            models,
-            history.moves,
-            found.stop or history.stop,
-            run.design.n_features,
-            names,
-            units.labels,
-            None if units.single else units.owner,
-            *self._output_labels(),
-            problem.limits.price,
-            found.choice,
-            certificate=certificate_of(found.search, models, names, (found.ridge, found.search_ridge)),
-        )
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
@@ -428,50 +251,8 @@ class SparseModel(ProvingMixin, FittedModel):
         if self.path_.prices is not None:
             self.cost_ = self.path_.cost(size)
 
-    def _moves_to_resume(self, key: tuple[Any, ...], goal: Goal) -> Sequence[Move]:
-        """The moves of the last fit if this one may go on from them: same data and method, and no lesser goal."""
-        if getattr(self, "_resume_key", None) != key:
-            return ()
-        # A growing run that is beyond the size now wanted has passed it; a shrinking one has not reached it yet.
-        grew = any(move[0] == "add" for move in self.path_.moves)
-        went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
-        return () if went_too_far else self.path_.moves
-
-
-def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]:
-    """The sizes to compare, how runs share the cores, and the rows of the first one."""
-    settings, design = inputs.settings, inputs.design
-    sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
-    assert sizes is not None
-    n_units = int(np.count_nonzero(inputs.problem.units.any(design.usable)))
-    size_range = size_range_for(sizes, n_units, int(np.count_nonzero(inputs.weights)))
-    return size_range, ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs)), design
-
 
 @cache
 def _parameter_names(estimator: Callable[..., Any]) -> list[str]:
     """The names of an estimator's parameters, read from its signature once: ``get_params`` does so each time."""
     return list(signature(estimator).parameters)
-
-
-def _make_problem(
-    settings: SearchSettings,
-    X: Any,
-    target: Target,
-    weights: np.ndarray,
-    constraints: ConstraintParser,
-    design: Design,
-) -> LinearProblem:
-    outputs = target.y if target.y.ndim == 2 else target.y[None]
-    return LinearProblem(
-        X,
-        target,
-        settings.method,
-        constraints.units,
-        constraints.limits(largest_size(settings.sizes), design.usable),
-        constraints.bounds(),
-        0.0,
-        settings.fit_intercept,
-        target.loss.tuned(outputs, weights),
-        settings.standardize,
-    )

@@ -27,6 +27,8 @@ CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "b
 class SearchSettings:
     """Parameters that do not depend on the data. Constraints are read against the columns later, and kept as given."""
 
+    owner: str
+    """The estimator, for messages."""
     sizes: Sizes
     method: Method
     tol: float
@@ -54,6 +56,7 @@ class SearchSettings:
         check_ridges(ridge, search_ridge, sizes, given["criterion"])
         check.optional_callable("callback", given["callback"])
         return cls(
+            owner=owner,
             sizes=sizes,
             method=resolve(given["method"]),
             tol=check.number("tol", given["tol"]),

@@ -145,19 +145,19 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     else:
         with _named_columns(X), _fewer_columns(X, used):
             X = _as_numbers(_all_columns(estimator, X))
-        check_finite(estimator, X, names)
+        check_finite(type(estimator).__name__, X, names)
         return X[:, used]
-    check_finite(estimator, rows, np.array(column_names(names, used), dtype=object))
+    check_finite(type(estimator).__name__, rows, np.array(column_names(names, used), dtype=object))
     return rows
 
 
-def check_finite(estimator: Any, rows: Any, names: np.ndarray | None, *, largest: float = np.inf) -> None:
+def check_finite(owner: str, rows: Any, names: np.ndarray | None, *, largest: float = np.inf) -> None:
     """Raise an error that names the columns with values that are not finite, or beyond ``largest``."""
     values = rows.data if sparse.issparse(rows) else rows
     bad = ~np.isfinite(values) | (np.abs(values) > largest)
     if bad.any():
         places = np.unique(rows.tocoo().col[bad] if sparse.issparse(rows) else np.nonzero(bad)[1])
-        _raise_for_values(estimator, rows, places, names, largest)
+        _raise_for_values(owner, rows, places, names, largest)
 
 
 def check_target(y: np.ndarray) -> None:
@@ -238,13 +238,13 @@ def check_class_weight(class_weight: Any) -> None:
             )
 
 
-def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | None) -> None:
+def check_moments(owner: str, design: Design, X: Any, names: np.ndarray | None) -> None:
     """Raise an error that names the columns with values that are not finite, or too large to be squared."""
     bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
     if len(bad) and isinstance(X, Chunks):
-        _raise_for_chunk(estimator, X, bad, names)
+        _raise_for_chunk(owner, X, bad, names)
     if len(bad):
-        _raise_for_values(estimator, X, bad, names)
+        _raise_for_values(owner, X, bad, names)
 
 
 def _check_no_missing_classes(y: Any) -> None:
@@ -276,14 +276,14 @@ def _as_column(y: Any) -> np.ndarray | None:
 
 
 def _raise_for_values(
-    estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray | None, largest: float = np.inf
+    owner: str, X: Any, bad: np.ndarray, names: np.ndarray | None, largest: float = np.inf
 ) -> NoReturn:
     columns = X[:, bad]
     values = columns.data if sparse.issparse(columns) else columns
     found = f"Found in: {quoted_columns(names, bad)}."
     if np.isnan(values).any():
         raise ValueError(
-            f"Input X contains NaN.\n{type(estimator).__name__} does not accept missing values encoded as NaN "
+            f"Input X contains NaN.\n{owner} does not accept missing values encoded as NaN "
             f"natively. {found} Leave out those rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
         )
     if np.isinf(values).any():
@@ -291,12 +291,11 @@ def _raise_for_values(
             f"Input X contains infinity or a value too large for {X.dtype!r}. {found} Leave out those rows or columns."
         )
     if largest < np.inf:
-        name = type(estimator).__name__
-        raise ValueError(f"Input X contains values too large for {name} (beyond {largest:g}). {found} Rescale them.")
+        raise ValueError(f"Input X contains values too large for {owner} (beyond {largest:g}). {found} Rescale them.")
     raise ValueError(f"Input X contains values too large to be squared (beyond about 1e150). {found} Rescale them.")
 
 
-def _raise_for_chunk(estimator: Any, X: Chunks, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
+def _raise_for_chunk(owner: str, X: Chunks, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
     """Raise an error that names the first chunk and row with a value that is not finite, if there is one."""
     for number, (rows, found) in enumerate(X.map(not_finite, bad)):
         if len(found):
@@ -304,7 +303,7 @@ def _raise_for_chunk(estimator: Any, X: Chunks, bad: np.ndarray, names: np.ndarr
             what = "NaN" if is_nan else f"infinity or a value too large for {X.dtype!r}"
             raise ValueError(
                 f"Input X contains {what}: in chunk {number}, row {rows.start + row} of the table, column "
-                f"{quoted_columns(names, [column])}.\n{type(estimator).__name__} does not accept missing values. Leave "
+                f"{quoted_columns(names, [column])}.\n{owner} does not accept missing values. Leave "
                 "out those rows or columns, or fill them in."
             )
     raise ValueError(

@@ -10,13 +10,15 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from pauca.estimators.base import SparseModel
+from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_classes, check_weights
 from pauca.export import register_kind
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
 from pauca.ordinal.cumulative_logit import BoundCumulativeLogit, CumulativeLogit, class_probabilities
 from pauca.results.choice import DEFAULT_RULE
-from pauca.runs.problem import Target
+from pauca.results.path import Path
+from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Method, Progress
 from pauca.wording import plain
 
@@ -146,20 +148,21 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         """
         settings = self._settings()
         order = _order_of(y) if self.order is None else list(self.order)
-        X, y = check_classes(self, X, y)
-        self.classes_, codes = ordered_classes(y, order)
-        weights = check_weights(sample_weight, len(y))
-        present = np.unique(codes[weights > 0])
-        if len(present) < len(self.classes_):
-            self.classes_ = self.classes_[present]
-            codes = np.clip(np.searchsorted(present, codes), 0, len(present) - 1)
-        if len(present) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes; y holds the one class "
-                f"{plain(self.classes_[0])!r} alone."
-            )
-        target = Target(codes.astype(np.float64)[None], self.loss, 1)
-        self._search(settings, X, y, weights, target, groups)
+        with fitting(self):
+            X, y = check_classes(self, X, y)
+            self.classes_, codes = ordered_classes(y, order)
+            weights = check_weights(sample_weight, len(y))
+            present = np.unique(codes[weights > 0])
+            if len(present) < len(self.classes_):
+                self.classes_ = self.classes_[present]
+                codes = np.clip(np.searchsorted(present, codes), 0, len(present) - 1)
+            if len(present) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs at least two classes; y holds the one class "
+                    f"{plain(self.classes_[0])!r} alone."
+                )
+            target = Target(codes.astype(np.float64)[None], self.loss, 1)
+            self._search(settings, X, y, weights, target, groups)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -206,8 +209,7 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         super()._set_model(replace(model, intercept=0.0))
         self.thresholds_ = np.zeros(0) if model.free is None else model.free
 
-    def _make_path(self, found: Any, problem: Any, names: Any) -> Any:
-        path = super()._make_path(found, problem, names)
+    def _finished_path(self, path: Path, problem: LinearProblem) -> Path:
         bound, rows = problem.measure, np.arange(problem.target.y.shape[-1])
         assert isinstance(bound, BoundCumulativeLogit)
         models = {}

@@ -356,7 +356,7 @@ class StreamModel(FittedModel):
 
     def _finite_rows(self, X: Any) -> Any:
         """X as dense rows or CSR, with finite values of moderate size: steps multiply squares of rows with targets."""
-        check_finite(self, X, getattr(self, "feature_names_in_", None), largest=LARGEST_IN_STREAM)
+        check_finite(type(self).__name__, X, getattr(self, "feature_names_in_", None), largest=LARGEST_IN_STREAM)
         return X.tocsr() if sparse.issparse(X) else X
 
 

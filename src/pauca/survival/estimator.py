@@ -11,12 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
+from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_table, check_weights
 from pauca.export import register_kind
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
 from pauca.results.choice import DEFAULT_RULE
-from pauca.runs.problem import Target
+from pauca.results.path import Path
+from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Method, Progress
 from pauca.survival.baseline import Baseline
 from pauca.survival.concordance import concordance_index
@@ -216,15 +218,16 @@ class SparseCox(SparseModel):
         """
         settings = self._settings()
         target = survival_target(y, event, time)
-        X = check_table(self, X)
-        if X.shape[0] != len(target):
-            raise ValueError(f"X and y must have the same number of rows: {X.shape[0]} and {len(target)}.")
-        weights = check_weights(sample_weight, len(target))
-        target, labels = with_strata(with_entry(target, entry), strata)
-        check_events(target, weights)
-        self.strata_ = np.array([]) if labels is None else labels
-        self._search(settings, X, target, weights, Target(target[None], self.loss, 1), groups)
-        self._set_baseline()
+        with fitting(self):
+            X = check_table(self, X)
+            if X.shape[0] != len(target):
+                raise ValueError(f"X and y must have the same number of rows: {X.shape[0]} and {len(target)}.")
+            weights = check_weights(sample_weight, len(target))
+            target, labels = with_strata(with_entry(target, entry), strata)
+            check_events(target, weights)
+            self.strata_ = np.array([]) if labels is None else labels
+            self._search(settings, X, target, weights, Target(target[None], self.loss, 1), groups)
+            self._set_baseline()
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -368,8 +371,7 @@ class SparseCox(SparseModel):
         # A constant in all scores changes nothing, so there is no intercept.
         super()._set_model(replace(model, intercept=0.0))
 
-    def _make_path(self, found: Any, problem: Any, names: Any) -> Any:
-        path = super()._make_path(found, problem, names)
+    def _finished_path(self, path: Path, problem: LinearProblem) -> Path:
         nothing = np.zeros(0)
         models = {size: replace(model, intercept=0.0, free=nothing) for size, model in path.models.items()}
         return replace(path, models=models)
