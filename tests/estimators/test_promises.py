@@ -133,7 +133,7 @@ def test_an_interrupt_before_there_is_a_model_changes_nothing(monkeypatch):
     def interrupted(*given, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pauca.estimators.base.design_for", interrupted)
+    monkeypatch.setattr("pauca.estimators.fit.design_for", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:, :3], Y)
     assert vars(model) == before
@@ -166,7 +166,7 @@ def test_an_interrupt_while_the_path_is_refitted_keeps_that_of_the_search(monkey
     def interrupted(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pauca.estimators.base.refitted_run", interrupted)
+    monkeypatch.setattr("pauca.estimators.fit.refitted_run", interrupted)
     with pytest.warns(PaucaWarning, match="interrupted"):
         model = SparseRegressor(k=2, ridge=0.5, search_ridge=0.1).fit(X, Y)
     assert model.stop_ == "interrupted"
@@ -248,7 +248,7 @@ def test_a_clock_that_all_loops_ask():
 )
 def test_fits_end_where_there_is_no_time_at_all(monkeypatch, estimator):
     """Not even that by which the first move may exceed the limit."""
-    for module in ("runs.run", "estimators.base", "l1.certificate", "l1.base", "model_selection.size_selection"):
+    for module in ("runs.run", "estimators.fit", "l1.certificate", "l1.base", "model_selection.size_selection"):
         monkeypatch.setattr(f"pauca.{module}.GRACE", -1.0)
     y = CLASSES if "Classifier" in type(estimator).__name__ else Y
     with warnings.catch_warnings():
