@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from inspect import signature
@@ -15,12 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.certify import ProvingMixin, certificate_of
-from pauca.estimators.fit import SEPARABLE, CheckedData, FittedPath, ResumePoint, fit_path, fit_warnings
+from pauca.estimators.fit import (
+    SEPARABLE,
+    CheckedData,
+    FittedPath,
+    ResumePoint,
+    fit_path,
+    fit_warnings,
+    path_statistics,
+)
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
+from pauca.estimators.validation import in_memory
 from pauca.losses import Loss
 from pauca.losses.offset import without_offset
+from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import refitted_run, searched_by
 from pauca.results.path import Path
@@ -86,8 +96,9 @@ class SparseModel(ProvingMixin, FittedModel):
         models = refitted_run(problem, search, data.weights).models(size)
         other.ridge_, other.search_ridge_ = best, search_ridge
         certificate = certificate_of(search, models, self.path_.column_names, (best, search_ridge))
-        other.path_ = replace(self.path_, models=models, certificate=certificate)
-        other._fit_data = replace(data, problem=problem, search_ridge=search_ridge)
+        statistics = path_statistics(models, problem, data.weights, search, best)
+        other.path_ = replace(self.path_, models=models, certificate=certificate, statistics=statistics)
+        other._fit_data = replace(data, problem=problem, search_ridge=search_ridge, held_out=())
         other.k = size
         other._set_size(size)
         return other
@@ -179,23 +190,35 @@ class SparseModel(ProvingMixin, FittedModel):
         scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
         resume = getattr(self, "_resume", None) if settings.warm_start else None
         fitted = fit_path(settings, data, scorer, resume, self._output_labels())
-        kept = FitData(fitted.problem, weights, y, fitted.found.searches, fitted.found.search_ridge)
+        found = fitted.found
+        path = self._finished_path(fitted.path, fitted.problem)
+        if found.held_out and path.choice is not None:
+            figures = self._held_out_figures(fitted.problem, y, weights, found.held_out)
+            path = replace(path, choice=replace(path.choice, held_out=figures))
+        groups, searches = in_memory(row_groups), found.searches
+        kept = FitData(fitted.problem, weights, y, searches, found.search_ridge, fitted.folds, groups, found.held_out)
         try:
-            self._keep(fitted, kept)
+            self._keep(path, fitted, kept)
         except KeyboardInterrupt:  # once more, from the beginning: it takes no time
             interrupted_once()
-            self._keep(fitted, kept)
+            self._keep(path, fitted, kept)
         text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence))
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 
-    def _keep(self, fitted: FittedPath, data: FitData) -> None:
+    def _keep(self, path: Path, fitted: FittedPath, data: FitData) -> None:
         """Set the fitted attributes."""
-        self.path_ = self._finished_path(fitted.path, fitted.problem)
+        self.path_ = path
         self.ridge_, self.search_ridge_ = fitted.found.ridge, fitted.found.search_ridge
         self._set_size(fitted.found.answer)
         self._fit_data, self._resume = data, fitted.resume
         self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
+
+    def _held_out_figures(
+        self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]
+    ) -> dict[str, float]:
+        """Figures of the chosen model on rows held out, besides the score that chose it."""
+        return {}
 
     def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
         """Classes whose shares folds and samples of rows keep; None where there are none."""

@@ -214,7 +214,7 @@ def read_document(document: Any) -> Any:
             *(() if holds_path else ("parameters", "arrays", "size")),
             *FIELDS,
         ],
-        optional=["custom", "certificate", "checksum", *(() if holds_path else ("numbers", "raw_table"))],
+        optional=["custom", "certificate", "statistics", "checksum", *(() if holds_path else ("numbers", "raw_table"))],
     )
     fields["pauca_version"].string()
     if "checksum" in fields:

@@ -1,4 +1,4 @@
-"""What points are given for: every unit of a feature, or a value at or above a threshold; readable numbers for both."""
+"""What points are given for: every unit of a feature, or a value at or above a threshold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SheetRow:
     column : int
         The index of the feature.
     unit : float or None
-        Points are given for every so much of the feature; None where there is a threshold.
+        Points are given for every so much of the feature; None where there is a threshold, or the feature is 0 or 1.
     threshold : float or None
         Points are given if the feature is at least this.
     points : int
@@ -40,29 +40,13 @@ class SheetRow:
         """When the points are given, in words."""
         if self.threshold is not None:
             return f"at least {self.threshold:.6g}"
-        return "" if self.unit == 1.0 else f"for every {self.unit:.6g}"
+        return "if 1" if self.unit is None else f"for every {self.unit:.6g}"
 
     def values(self, column: np.ndarray) -> np.ndarray:
         """What the points are multiplied by."""
         if self.threshold is not None:
             return (column >= self.threshold).astype(np.float64)
         return np.asarray(column / (self.unit or 1.0), dtype=np.float64)
-
-
-def readable(value: float) -> float:
-    """The nearest of 1, 2 and 5 times a power of ten."""
-    power = 10.0 ** np.floor(np.log10(abs(value)))
-    best = min((1.0, 2.0, 5.0, 10.0), key=lambda factor: abs(np.log(factor * power / abs(value))))
-    return float(f"{best * power:.6g}")
-
-
-def unit_of(column: np.ndarray) -> float:
-    """One for columns of zeros and ones, and for small whole numbers; else a readable number near the spread."""
-    span, spread = float(np.ptp(column)), float(np.std(column))
-    whole = np.all(column == np.round(column))
-    if not spread or (whole and span <= 10):
-        return 1.0
-    return readable(spread)
 
 
 def cuts_of(column: np.ndarray) -> list[float]:
