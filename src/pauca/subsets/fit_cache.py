@@ -298,7 +298,7 @@ class FitCache:
         objective, solved = self.objective, self._solved(fit)
         if not (objective.smooth.joint and objective.units.single) or objective.bounds is not None or not units:
             return {}
-        self.check_time()
+        check_time()
         rows = self.pool.split(solved.rows, units)
         scores = solved.rows.onto(rows, solved.minimum.scores)
         columns = self.pool.gather(units, rows)[objective.free :]
