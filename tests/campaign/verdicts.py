@@ -246,13 +246,14 @@ def _judge_linear(case, model, verdict):
     # Where everything is in one row, a constant is a perfect fit, and shares of it are shares of nothing.
     null, doubt = model.path_[0].objective, 0.0
     if case.family == "SparseCox":
-        value = cox_objective(case, X, coef[0], ridge=ridge)
+        value, doubt = cox_objective(case, X, coef[0], ridge=ridge), _rounding_of_scores(X, coef)
     elif case.family == "SparseOrdinalClassifier":
         value = ordinal_objective(case, X, coef[0], model.thresholds_, classes, ridge=ridge)
+        doubt = _rounding_of_scores(X, coef)
     else:
         value, doubt = linear_objective(case, X, coef, model.intercept_, ridge=ridge, classes=classes)
     # Losses of classes have no units: below this they are rounding, whatever the weights leave of the empty model's.
-    allowed = doubt + ACCURACY * abs(null) + 1e-12 * abs(value) + (1e-12 if classes is not None else 0.0)
+    allowed = doubt + ACCURACY * abs(null) + 1e-12 * abs(value) + (0.0 if "Regressor" in case.family else 1e-12)
     if not abs(value - model.objective_) <= allowed:
         verdict.found("objective", f"objective_ is {model.objective_!r}, the model's {value!r} (empty {null!r})")
     if model.objective_ > null + 1e-9 * abs(null) + doubt + 1e-300 and not _is_forced(case):
@@ -262,6 +263,11 @@ def _judge_linear(case, model, verdict):
     if case.family.startswith("L1"):
         _judge_ball(case, model, X, verdict)
     _judge_proof(case, model, X, ridge, verdict)
+
+
+def _rounding_of_scores(X, coef):
+    """How far rounding may move a mean loss whose slope is at most one."""
+    return float(1e-13 * (np.abs(X) @ np.abs(coef[0])).max(initial=0.0))
 
 
 def _is_forced(case):
