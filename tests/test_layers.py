@@ -14,7 +14,7 @@ ROOT = Path(pauca.__file__).parent
 LAYERS = (
     ("tolerances", "wording", "checks", "derivative_check", "warnings", "version", "model", "threads"),
     ("design", "losses", "projections", "solvers"),
-    ("constraints", "theory"),
+    ("constraints", "tables", "theory"),
     ("objectives", "relaxations"),
     ("subsets",),
     ("search",),

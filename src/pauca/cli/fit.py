@@ -6,17 +6,15 @@ import json
 import os
 import time
 from argparse import Namespace
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from pauca.cli.console import INTERRUPTED, Console, DataError, ProgressBar
-from pauca.cli.fit_arguments import Problem, make_problem
+from pauca.cli.fit_arguments import Problem, make_problem, table_errors
 from pauca.cli.show import plain
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
-from pauca.export.model_file import RawTable
-from pauca.results.path import Path
+from pauca.wording import NAMES_SHOWN
 
 
 def fit(options: Namespace, console: Console) -> int:
@@ -28,12 +26,14 @@ def fit(options: Namespace, console: Console) -> int:
     progress = ProgressBar(visible=not (options.quiet or options.json), time_limit=options.time_limit)
     model.set_params(callback=progress)
     started = time.perf_counter()
-    with console.warnings_as_notes(), progress.handling_interrupts():
+    with console.warnings_as_notes(), progress.handling_interrupts(), table_errors(options.table):
         more = {} if problem.exposure is None else {"exposure": problem.exposure}
         model.fit(problem.X, problem.target.y, problem.sample_weight, groups=problem.row_groups, **more)
     seconds = {"reading": problem.read_seconds, "fitting": time.perf_counter() - started}
     model.set_params(callback=None)
-    model.raw_table_ = _raw_table_for(problem.raw_table, model.path_)
+    if problem.first_index is not None:
+        model.first_index_ = problem.first_index
+    _note_encoding(model, console)
     if progress.interrupted:
         console.note("interrupted; the models found so far are kept")
     elif options.report is not None and options.stability and model.k_:
@@ -93,12 +93,18 @@ def _estimator(options: Namespace, problem: Problem) -> SparseRegressor | Sparse
     return SparseRegressor(options.k, **parameters)
 
 
-def _raw_table_for(raw_table: RawTable, path: Path) -> RawTable:
-    """The encoding with only the medians of columns that some model uses."""
-    if raw_table.medians is None:
-        return raw_table
-    used = {name for size in path.sizes for name in path.names(size)}
-    return replace(raw_table, medians={name: value for name, value in raw_table.medians.items() if name in used})
+def _note_encoding(model: Any, console: Console) -> None:
+    """Note the baselines of categories, and what replaces missing values."""
+    encoder = getattr(model, "encoder_", None)
+    if encoder is None:
+        return
+    columns = encoder.encoding_.columns
+    listed = [
+        f"{one.name} ({str(one.baseline)!r})" for one in columns if one.levels is not None and len(one.levels) > 1
+    ]
+    if listed:
+        more = f" and {len(listed) - NAMES_SHOWN} more" if len(listed) > NAMES_SHOWN else ""
+        console.note(f"text columns are encoded as categories (baselines): {', '.join(listed[:NAMES_SHOWN])}{more}")
 
 
 def _write_files(options: Namespace, model: Any) -> tuple[list[str], Exception | None]:
@@ -143,7 +149,7 @@ def _record(problem: Problem, model: Any) -> dict[str, Any]:
         "objective": chosen.objective,
         "explained": path.explained(size),
         "cost": None if path.prices is None else path.cost(size),
-        "baselines": problem.raw_table.baselines,
+        "baselines": model.encoder_.baselines_ if hasattr(model, "encoder_") else {},
         "choice": None if path.choice is None else path.choice.message,
         "proof": None if path.certificate is None else path.certificate.message(size) or None,
         "stop": path.stop.value,

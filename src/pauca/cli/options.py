@@ -131,9 +131,9 @@ def _table_options(group: argparse._ArgumentGroup) -> None:
     add("--categories", action="append", metavar="A,B", help="columns of numbers that are codes of categories")
     add(
         "--missing",
-        choices=("drop-rows", "median"),
-        help="drop rows with missing values, or replace them by the median of the column (text: by the most frequent "
-        "value), in predictions too; by default missing values are an error",
+        choices=("drop-rows", "median", "category"),
+        help="drop rows with missing values; replace them by the median of the column (text: by the most frequent "
+        "value), in predictions too; or make them a category of their own; by default missing values are an error",
     )
     add("--sample-weight", metavar="COLUMN", help="the column with the weight of each row")
     add(
@@ -156,7 +156,11 @@ def _constraint_options(group: argparse._ArgumentGroup) -> None:
         "patterns such as 'acc_*,gyro=g?_*'; all other columns are single",
     )
     add("--max-per-group", type=_integer(1), metavar="M", help="instead, select at most M columns of each group")
-    add("--costs", metavar="FILE", help="the cost of every column: a CSV file with lines COLUMN,COST, or a JSON object")
+    add(
+        "--costs",
+        metavar="FILE",
+        help="what columns cost: a CSV file with lines COLUMN,COST, or a JSON object; others cost 1",
+    )
     add("--budget", type=_number(0), metavar="B", help="the largest total cost of a model")
     add(
         "--bounds",

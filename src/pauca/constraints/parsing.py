@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,38 @@ import numpy as np
 from pauca.constraints.units import Limits, Units
 from pauca.design import Design
 from pauca.tolerances import DEPENDENT_BELOW
-from pauca.wording import closest_name, plain, quoted_columns
+from pauca.wording import closest_name, column_names, plain, quoted_columns
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The columns of numbers that the columns of a raw table became."""
+
+    owner: np.ndarray
+    """The raw column of every column of numbers, ascending."""
+    names: Sequence[str]
+    """Names of the columns of numbers."""
+
+
+DEFAULT_COST = 1.0
+"""The price of what a dict of costs does not name; the key None sets another."""
 
 
 class Columns:
     """The columns of X, looked up by name or index; an unknown one raises an error that names the parameter.
 
-    Subclasses look up other things that can be chosen: coordinates of an objective, edges of a graph.
+    The columns of a raw table are looked up as they are called there; ``spread`` says what they became. Subclasses look
+    up other things that can be chosen: coordinates of an objective, edges of a graph.
     """
 
     noun = "column"
     table = "X"
     listing = "column names or indices"
 
-    def __init__(self, n_features: int, names: np.ndarray | None) -> None:
+    def __init__(self, n_features: int, names: Any, spread: Spread | None = None) -> None:
         self.n_features = n_features
         self.names = names
+        self.spread = spread
         self._index = {} if names is None else {str(name): j for j, name in enumerate(names)}
 
     def has(self, name: object) -> bool:
@@ -59,6 +76,14 @@ class Columns:
             found[j] = value
         return found
 
+    def numbers_of(self, column: Any, parameter: str) -> list[int]:
+        """The columns of numbers of a column of a raw table, or the one of a level; elsewhere the column itself."""
+        if self.spread is None:
+            return [self.index(column, parameter)]
+        if column in self.spread.names and not self.has(column):
+            return [list(self.spread.names).index(column)]
+        return np.flatnonzero(self.spread.owner == self.index(column, parameter)).tolist()
+
     def quoted(self, columns: Sequence[int] | np.ndarray) -> str:
         """Names of the first few of some columns."""
         return quoted_columns(self.names, columns)
@@ -66,6 +91,8 @@ class Columns:
     def _index_of_name(self, name: str, parameter: str) -> int:
         if name in self._index:
             return self._index[name]
+        if self.spread is not None and name in self.spread.names:
+            return int(self.spread.owner[list(self.spread.names).index(name)])
         named = f"{parameter!r} names the {self.noun} {name!r}"
         if self.names is None:
             raise ValueError(f"{named}, but {self.table} has no {self.noun} names; give its index.")
@@ -111,12 +138,16 @@ class ConstraintParser:
         if max_per_group is not None and self._labels is None:
             raise ValueError("'max_per_group' needs 'feature_groups', which says the group of every column.")
         if units is not None:
-            self.units = units
+            self._given = units
         elif self._labels is not None and max_per_group is None:
-            self.units = Units.groups(self._labels)
+            self._given = Units.groups(self._labels)
         else:
-            self.units = Units.columns(columns.n_features)
-        self.noun = noun or (f"{columns.noun}s".replace("column", "feature") if self.units.single else "groups")
+            self._given = Units.columns(columns.n_features)
+        self.units = self._given
+        """The units of choice, of columns of numbers where those of a raw table became such."""
+        if columns.spread is not None:
+            self.units = self._given.spread(columns.spread.owner, columns.names)
+        self.noun = noun or (f"{columns.noun}s".replace("column", "feature") if self._given.single else "groups")
         self._max_per_group = max_per_group
         self._always, self._never = always, never
         self._costs, self._budget, self._bounds = costs, budget, bounds
@@ -146,10 +177,16 @@ class ConstraintParser:
         bounds = self._bounds
         if bounds is None:
             return None
-        lower, upper = np.full(self._columns.n_features, -np.inf), np.full(self._columns.n_features, np.inf)
+        columns = self._columns
+        n_columns = columns.n_features if columns.spread is None else len(columns.spread.owner)
+        lower, upper = np.full(n_columns, -np.inf), np.full(n_columns, np.inf)
         if isinstance(bounds, Mapping):
-            for j, pair in self._columns.by_index(bounds, "bounds").items():
-                lower[j], upper[j] = _parse_bound(pair, f"bounds[{self._columns.quoted([j])}]")
+            if columns.spread is None:
+                columns.by_index(bounds, "bounds")
+            for column, pair in bounds.items():
+                every = columns.numbers_of(column, "bounds")
+                j = columns.index(column, "bounds")
+                lower[every], upper[every] = _parse_bound(pair, f"bounds[{columns.quoted([j])}]")
         else:
             lower[:], upper[:] = _parse_bound(bounds, "bounds")
         return None if np.all(np.isinf(lower) & np.isinf(upper)) else (lower, upper)
@@ -165,7 +202,7 @@ class ConstraintParser:
 
     def _unit(self, one: Any, parameter: str) -> int:
         """The unit of a group's label, or of a column's name or index."""
-        if self.units.labels is None:
+        if self._given.labels is None:
             column = self._columns.index(one, parameter)
             if self._free[column]:
                 raise ValueError(
@@ -178,7 +215,7 @@ class ConstraintParser:
         if group is not None:
             return group
         if self._columns.has(one) and not self._free[self._columns.index(one, parameter)]:
-            return int(self.units.owner[self._columns.index(one, parameter)])
+            return int(self._given.owner[self._columns.index(one, parameter)])
         raise ValueError(
             f"{parameter!r} names {plain(one)!r}, which is no group; give labels of groups or names of "
             f"{self._columns.noun}s."
@@ -186,10 +223,11 @@ class ConstraintParser:
 
     def _group(self, label: Any) -> int | None:
         """The group of a label, if there is one."""
-        labels = self.units.labels
+        labels = self._given.labels
         if labels is None or np.ndim(label) or isinstance(label, bool | np.bool_):
             return None
-        same = np.asarray(labels == label)
+        # Labels of columns that are in no group are text, and so is then what was a number in the others.
+        same = np.asarray(labels == (str(plain(label)) if labels.dtype.kind == "U" else label))
         return int(np.argmax(same)) if same.any() else None
 
     def _parse_costs(self) -> np.ndarray | None:
@@ -217,35 +255,30 @@ class ConstraintParser:
             raise ValueError(
                 f"'costs' must be finite and not negative; those of {columns.quoted(bad.tolist())} are not."
             )
-        return self.units.totals(price)
+        return self._given.totals(price)
 
     def _costs_by_column(self, costs: Mapping[Any, Any]) -> list[Any]:
-        found = self._columns.by_index(costs, "costs")
-        missing = [int(j) for j in np.flatnonzero(~self._free) if j not in found]
-        if missing:
-            noun = self._columns.noun
-            raise ValueError(f"'costs' must hold a price for every {noun}; missing: {self._columns.quoted(missing)}.")
-        return [found.get(j, 0.0) for j in range(self._columns.n_features)]
+        found = self._columns.by_index({one: price for one, price in costs.items() if one is not None}, "costs")
+        other = costs.get(None, DEFAULT_COST)
+        return [found.get(j, 0.0 if self._free[j] else other) for j in range(self._columns.n_features)]
 
     def _costs_by_group(self, costs: Mapping[Any, Any], groups: dict[int, Any]) -> np.ndarray:
-        """Prices from a dict with a key that is the label of a group: then all its keys must be."""
-        if len(groups) < len(costs):
-            other = next(one for one in costs if one not in groups.values())
+        """Prices from a dict with a key that is the label of a group: then all its keys must be, but None."""
+        if len(groups) < len(costs) - (None in costs):
+            other = next(one for one in costs if one is not None and one not in groups.values())
             raise ValueError(
                 f"'costs' names {plain(other)!r}, which is not the label of a group as the others are. "
                 f"To give the price of every {self._columns.noun}, write a list."
             )
-        missing = [unit for unit in range(len(self.units)) if unit not in groups]
-        if missing:
-            raise ValueError(f"'costs' must hold a price for all groups; missing: {self._quoted(missing)}.")
-        values = [costs[groups[unit]] for unit in range(len(self.units))]
+        other = costs.get(None, DEFAULT_COST)
+        values = [costs[groups[unit]] if unit in groups else other for unit in range(len(self.units))]
         bad = [unit for unit, value in enumerate(values) if not (is_number(value) and 0 <= float(value) < np.inf)]
         if bad:
             raise ValueError(f"'costs' must be finite and not negative; those of {self._quoted(bad)} are not.")
         price = np.array(values, dtype=np.float64)
         if self._columns.covered_by(costs):
             by_column = np.array(self._costs_by_column(costs), dtype=np.float64)
-            if not np.array_equal(price, self.units.totals(by_column)):
+            if not np.array_equal(price, self._given.totals(by_column)):
                 raise ValueError(
                     "'costs' can be read in two ways: its keys are labels of groups, and columns too. "
                     "Write a list with the price of every column, or give the groups other labels."
@@ -270,7 +303,7 @@ class ConstraintParser:
             raise ValueError(f"'always' alone costs {price[always].sum():g}, more than the budget of {budget:g}.")
         if len(open_to_choice) and not alone.allows([int(open_to_choice[np.argmin(price[open_to_choice])])]):
             cheapest = price[open_to_choice].min()
-            noun = f"{self._columns.noun}s" if self.units.single else "groups"
+            noun = f"{self._columns.noun}s" if self._given.single else "groups"
             raise ValueError(f"The budget of {budget:g} is below the cheapest of the {noun}, which costs {cheapest:g}.")
 
     def _parse_max_per_group(self, always: list[int]) -> tuple[np.ndarray | None, int | None]:
@@ -291,21 +324,18 @@ class ConstraintParser:
 
     def _quoted(self, units: Sequence[int]) -> str:
         """Names of the first few of some units."""
-        return self._columns.quoted(units) if self.units.single else quoted_columns(self.units.labels, units)
+        return self._columns.quoted(units) if self._given.single else quoted_columns(self._given.labels, units)
 
 
 def parse_groups(
     groups: Any, columns: Columns, parameter: str = "feature_groups", free: np.ndarray | None = None
 ) -> np.ndarray:
-    """The label of every column's group, from a list or a dict; those of ``free`` columns may be missing."""
+    """The label of every column's group, from a list or a dict; those of ``free`` columns may be missing.
+
+    A column that a dict does not name is a group of its own, with the name of the column.
+    """
     if isinstance(groups, Mapping):
-        found = columns.by_index(groups, parameter)
-        missing = [j for j in range(columns.n_features) if j not in found]
-        if missing:
-            raise ValueError(
-                f"{parameter!r} must name the group of every {columns.noun}; missing: {columns.quoted(missing)}."
-            )
-        groups = [found[j] for j in range(columns.n_features)]
+        groups = _labels_of_all(columns.by_index(groups, parameter), columns, parameter)
     if isinstance(groups, set | frozenset):
         raise TypeError(
             f"{parameter!r} must be a list of labels, one for each {columns.noun}, or a dict; got {groups!r}."
@@ -324,6 +354,19 @@ def parse_groups(
     if missing:
         raise ValueError(f"{parameter!r} holds no label for some {columns.noun}s: {columns.quoted(missing)}.")
     return labels if labels.dtype != object else np.array([str(label) for label in labels])
+
+
+def _labels_of_all(found: Mapping[int, Any], columns: Columns, parameter: str) -> list[Any]:
+    alone = [j for j in range(columns.n_features) if j not in found]
+    names = dict(zip(alone, column_names(columns.names, alone), strict=True))
+    labels = {str(label) for label in found.values()}
+    taken = [j for j, name in names.items() if name in labels]
+    if taken:
+        raise ValueError(
+            f"{parameter!r} has a group with the name of a {columns.noun} that is not in it: {columns.quoted(taken)}. "
+            "Rename the group."
+        )
+    return [found.get(j, names.get(j)) for j in range(columns.n_features)]
 
 
 def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | None) -> None:

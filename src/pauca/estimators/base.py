@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from inspect import signature
 from typing import Any, Self
@@ -16,14 +16,17 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
+from pauca.constraints.parsing import ConstraintParser, check_independent
 from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
+from pauca.estimators.fit_inputs import FitInputs, HeldOutRows, SearchResult
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.loss_parameters import estimate_parameters
+from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.settings import SearchSettings
+from pauca.estimators.table_encoder import TableEncoder
 from pauca.estimators.validation import check_moments, in_memory
 from pauca.losses import Loss
 from pauca.losses.checks import check_loss
@@ -32,7 +35,7 @@ from pauca.methods.exact import Exact
 from pauca.model_selection.chunked_search import Gathering
 from pauca.model_selection.chunked_selection import selection_for
 from pauca.model_selection.fold_losses import RowBlocks
-from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.folds import make_folds
 from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import Measure, refitted_run, searched_by
@@ -41,55 +44,11 @@ from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.search.driver import Goal
-from pauca.search.history import Move, Stop
+from pauca.search.history import Move
 from pauca.search.parallel import ParallelRuns
 from pauca.search.problem import LinearProblem, SearchRun, Target, design_for, has_closed_form
+from pauca.tables import TableEncoding
 from pauca.warnings import PaucaWarning
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutRows:
-    """What sizes and ridges are compared on."""
-
-    y: np.ndarray
-    folds: list[Fold]
-    blocks: RowBlocks
-
-
-@dataclass(frozen=True, eq=False)
-class FitInputs:
-    """Parameters and data of a fit, checked."""
-
-    settings: SearchSettings
-    problem: LinearProblem
-    design: Design
-    """All rows of the problem."""
-    weights: np.ndarray
-    grid: RidgeGrid
-    held_out: HeldOutRows | None
-
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """What a search has led to."""
-
-    run: SearchRun
-    """The path, fitted with ``ridge``."""
-    answer: int
-    choice: Choice | None
-    ridge: float
-    search_ridge: float
-    searches: Mapping[float, SearchRun]
-    """The searches on all rows, by their ridges."""
-    runs: Sequence[SearchRun]
-    """All searches, also those of folds."""
-    stop: Stop | None = None
-    """What has ended some search early."""
-
-    @property
-    def search(self) -> SearchRun:
-        """The search that has led to the path."""
-        return self.searches[self.search_ridge]
 
 
 class SparseModel(ProvingMixin, FittedModel):
@@ -231,13 +190,26 @@ class SparseModel(ProvingMixin, FittedModel):
         return self.stability_.plot(ax, most)
 
     def _search(
-        self, settings: SearchSettings, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, row_groups: Any
+        self,
+        settings: SearchSettings,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
+        target: Target,
+        row_groups: Any,
+        feature_names: Any = None,
     ) -> None:
-        """Run the method on checked data and set the fitted attributes; ``row_groups`` are kept together by folds."""
+        """Run the method on checked data and set the fitted attributes.
+
+        ``row_groups`` are kept together by folds; ``feature_names`` are for a table that has none.
+        """
         check_loss(target.loss, target.y, weights, target.n_outputs)
-        names = getattr(self, "feature_names_in_", None)
-        constraints = ConstraintParser(Columns(X.shape[1], names), **settings.constraints)
-        held_out = self._held_out(settings, y, weights, row_groups)
+        names = display_names(feature_names, X.shape[1], getattr(self, "feature_names_in_", None))
+        table = FitTable.of(X, weights, names, settings.missing)
+        self._set_encoder(table.encoding)
+        X, names = table.X, table.names
+        constraints = ConstraintParser(table.columns(), **settings.constraints)
+        held_out = self._held_out(settings, y, weights, row_groups, table)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             folds = [fold.weights for fold in held_out.folds] if held_out is not None else []
             closed_form = has_closed_form(target, constraints.units, constraints.bounds())
@@ -274,23 +246,31 @@ class SparseModel(ProvingMixin, FittedModel):
             )
             found = replace(found, run=run)
         self.path_ = self._make_path(found, problem, names)
-        self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
         self._set_size(found.answer)
         fitted = replace(problem, ridge=found.ridge)
         self._fit_data = FitData(fitted, weights, y, found.searches, found.search_ridge)
-        remarks = fit_warnings(self.path_, self.k_, settings, found.run, design.usable, constraints, self._divergence)
+        remarks = fit_warnings(
+            self.path_, self.k_, settings, found.run, design.usable, constraints, self._divergence, table.constant
+        )
         text = " ".join(remarks)
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 
+    def _set_encoder(self, encoding: TableEncoding | None) -> None:
+        for earlier in ("encoder_", "first_index_"):  # these describe the table of an earlier fit
+            self.__dict__.pop(earlier, None)
+        if encoding is not None:
+            given = getattr(self, "categorical_features", "from_dtype"), getattr(self, "missing", "error")
+            self.encoder_ = TableEncoder._of(encoding, *given)
+
     def _held_out(
-        self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any
+        self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any, table: FitTable
     ) -> HeldOutRows | None:
         if not settings.uses_folds:
             return None
         classes, row_groups = self._fold_classes(y), in_memory(row_groups)
         labels = y if classes is None else classes
-        folds = make_folds(settings.cv, labels, row_groups, weights, classifies=classes is not None)
+        folds = table.folds(make_folds(settings.cv, labels, row_groups, weights, classifies=classes is not None))
         return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
 
     def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
@@ -404,8 +384,15 @@ class SparseModel(ProvingMixin, FittedModel):
             *self._output_labels(),
             problem.limits.price,
             found.choice,
+            # Of a raw table k counts its columns, which are features whatever they became.
+            noun="feature" if hasattr(self, "encoder_") and not (units.single or self._has_groups) else None,
             certificate=certificate_of(found.search, models, names, (found.ridge, found.search_ridge)),
         )
+
+    @property
+    def _has_groups(self) -> bool:
+        """Whether groups are chosen as a whole."""
+        return getattr(self, "feature_groups", None) is not None and getattr(self, "max_per_group", None) is None
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""

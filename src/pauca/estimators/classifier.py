@@ -263,6 +263,14 @@ class SparseClassifier(ClassificationMixin, SparseModel):
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. Zero must be
         allowed. With two classes they are about the coefficients of the second.
+    categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
+        Which columns are categories: all levels of one are chosen together or not at all, and count as one feature.
+        "from_dtype": columns of a data frame of dtype category, text or object, unless they hold numbers only. A list
+        adds columns of numbers that are codes. None: none, and text is an error. See ``TableEncoder``.
+    missing : {"error", "median", "category"}, default="error"
+        What to do with missing values: "median" fills in the median of the column (in each fold that of its own rows),
+        and in categories counts them as the most frequent level; "category" also marks them by a column such as
+        ``age is missing``, chosen together with the column.
     time_limit : float or None, default=None
         Seconds after which the search stops and the best found so far is kept.
     callback : callable or None, default=None
@@ -292,6 +300,9 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         Why the search ended; ``stop_.message`` says it in words.
     path_ : Path
         The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
+    encoder_ : TableEncoder
+        How a table with categories or missing values became numbers; ``coef_`` and ``support_`` are about the columns
+        of numbers then, which ``path_.column_names`` names. Not set for plain tables of numbers.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only where X has column names.
@@ -344,6 +355,8 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
@@ -368,12 +381,16 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, feature_names: Any = None
+    ) -> SparseClassifier:
         """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
         Parameters
@@ -385,6 +402,9 @@ class SparseClassifier(ClassificationMixin, SparseModel):
             Row weights, at least one of them positive.
         groups : array-like of shape (n_samples,), default=None
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``k``.
+        feature_names : array-like of shape (n_features,), default=None
+            Names of the columns of an array or a sparse matrix, such as those of a vectoriser: for summaries, plots,
+            exports and constraints. ``feature_names_in_`` is not set by it.
 
         Returns
         -------
@@ -392,7 +412,7 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         """
         settings = self._settings()
         X, y, weights, target = self._validate(X, y, sample_weight)
-        self._search(settings, X, y, weights, target, groups)
+        self._search(settings, X, y, weights, target, groups, feature_names)
         return self
 
     def to_points(self, max_points: int = 5, *, cuts: Any = None, cv: Any = 5) -> ScoreSheet:

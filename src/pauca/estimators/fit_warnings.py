@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pauca.constraints.parsing import ConstraintParser
+from pauca.constraints.units import Units
+from pauca.design import ChunkedDesign, Design
 from pauca.estimators.settings import SearchSettings
 from pauca.results.path import Path
 from pauca.search.history import Stop
 from pauca.search.problem import SearchRun
-from pauca.wording import quoted_columns
+from pauca.tolerances import DEPENDENT_BELOW
+from pauca.wording import column_names, quoted, quoted_columns
 
 SEPARABLE = (
     "The data are separable, at least in part, so some coefficients diverge. Predictions can be used, but the sizes of "
@@ -33,19 +36,24 @@ def fit_warnings(
     usable: np.ndarray,
     constraints: ConstraintParser,
     divergence: Callable[[int], str],
+    empty: Sequence[str] = (),
 ) -> Iterator[str]:
     """Warnings about a fit, for the model of the chosen ``size``; as a rule none. ``usable`` columns vary.
+
+    ``empty`` are columns of a raw table that hold a single level, which became no column of numbers.
 
     ``divergence`` says what there is to say of coefficients that diverge.
     """
     history, units = run.history, constraints.units
     assert history is not None
-    constant = np.flatnonzero(~usable)
-    if len(constant):
-        yield f"Constant columns were left out: {quoted_columns(path.column_names, constant)}."
+    constant = [*empty, *column_names(path.column_names, np.flatnonzero(~usable))]
+    if constant:
+        yield f"Constant columns were left out: {quoted(constant)}."
     if history.dependent and history.stop is not Stop.PERFECT:
-        dependent = quoted_columns(path.column_names if units.single else units.labels, history.dependent)
-        yield f"Columns that are linear combinations of chosen ones were left out: {dependent}."
+        found = combinations_of_chosen(run.design, units, path[size].units, history.dependent)
+        if found:
+            names = quoted_columns(path.column_names if units.single else units.labels, found)
+            yield f"Columns that are linear combinations of those in the model were left out: {names}."
     if isinstance(settings.sizes, int) and size < settings.sizes:
         yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
@@ -55,6 +63,25 @@ def fit_warnings(
         yield NOT_CONVERGED
     if path[size].diverged:
         yield divergence(size)
+
+
+def combinations_of_chosen(design: Design, units: Units, chosen: np.ndarray, met: Sequence[int]) -> list[int]:
+    """Those of the units ``met`` whose columns are linear combinations of the chosen ones, to rounding.
+
+    A search meets them on its way to the largest size, where they depend on more than the chosen model has.
+    """
+    others = [unit for unit in met if unit not in set(chosen.tolist())]
+    if not (len(chosen) and others) or isinstance(design, ChunkedDesign):  # chunks are not read again for a warning
+        return []
+    scale = np.sqrt(design.weights)
+    basis = np.linalg.qr((design.columns(units.of(chosen)) * scale).T)[0]
+    found = []
+    for unit in others:
+        columns = design.columns(units.of([unit])) * scale
+        left = columns - (columns @ basis) @ basis.T
+        if np.all(np.einsum("ij,ij->i", left, left) < DEPENDENT_BELOW):
+            found.append(unit)
+    return found
 
 
 def unusual_end(path: Path, n_usable: int) -> Iterator[str]:

@@ -160,6 +160,14 @@ class SparseRegressor(RegressionMixin, SparseModel):
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. ``(0, None)``
         asks for coefficients that are not negative. Zero must be allowed.
+    categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
+        Which columns are categories: all levels of one are chosen together or not at all, and count as one feature.
+        "from_dtype": columns of a data frame of dtype category, text or object, unless they hold numbers only. A list
+        adds columns of numbers that are codes. None: none, and text is an error. See ``TableEncoder``.
+    missing : {"error", "median", "category"}, default="error"
+        What to do with missing values: "median" fills in the median of the column (in each fold that of its own rows),
+        and in categories counts them as the most frequent level; "category" also marks them by a column such as
+        ``age is missing``, chosen together with the column.
     time_limit : float or None, default=None
         Seconds after which the search stops and the best found so far is kept.
     callback : callable or None, default=None
@@ -195,6 +203,9 @@ class SparseRegressor(RegressionMixin, SparseModel):
         The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
     loss_ : Loss
         The loss with all its parameters, such as the dispersion of "negative_binomial"; it is not kept in files.
+    encoder_ : TableEncoder
+        How a table with categories or missing values became numbers; ``coef_`` and ``support_`` are about the columns
+        of numbers then, which ``path_.column_names`` names. Not set for plain tables of numbers.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only where X has column names.
@@ -264,6 +275,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
@@ -288,6 +301,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
@@ -301,6 +316,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
         groups: Any = None,
         offset: Any = None,
         exposure: Any = None,
+        feature_names: Any = None,
     ) -> SparseRegressor:
         """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
@@ -317,6 +333,9 @@ class SparseRegressor(RegressionMixin, SparseModel):
         exposure : array-like of shape (n_samples,), default=None
             What the mean of each row is proportional to, such as the time at risk: the same as
             ``offset=log(exposure)``. For losses whose score is the logarithm of the mean.
+        feature_names : array-like of shape (n_features,), default=None
+            Names of the columns of an array or a sparse matrix, such as those of a vectoriser: for summaries, plots,
+            exports and constraints. ``feature_names_in_`` is not set by it.
 
         Returns
         -------
@@ -334,7 +353,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
             check_loss(target.loss, target.y, weights, target.n_outputs)
             loss, pairs = with_offset(target.loss, target.y, known)
             target = Target(pairs, loss, target.n_outputs)
-        self._search(settings, X, y, weights, target, groups)
+        self._search(settings, X, y, weights, target, groups, feature_names)
         return self
 
     @lazy_on_dask

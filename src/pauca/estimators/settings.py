@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pauca.checks import ParameterChecks
+from pauca.estimators.raw_tables import check_table_parameters
 from pauca.methods import resolve
 from pauca.model_selection.grids import (
     Ridges,
@@ -42,6 +43,7 @@ class SearchSettings:
     selection_rule: Rule
     criterion: str | None
     n_jobs: int | None
+    missing: str
 
     @classmethod
     def parse(cls, owner: str, parameters: Mapping[str, Any]) -> SearchSettings:
@@ -53,6 +55,7 @@ class SearchSettings:
         ridge, search_ridge = (parse_ridges(check, name, given[name]) for name in ("ridge", "search_ridge"))
         check_ridges(ridge, search_ridge, sizes, given["criterion"])
         check.optional_callable("callback", given["callback"])
+        check_table_parameters(owner, given)
         return cls(
             sizes=sizes,
             method=resolve(given["method"]),
@@ -69,6 +72,7 @@ class SearchSettings:
             selection_rule=given["selection_rule"],
             criterion=given["criterion"],
             n_jobs=given["n_jobs"],
+            missing=given.get("missing", "error"),
         )
 
     @property

@@ -16,6 +16,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from pauca.design import Chunks, Design
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.design.chunks.kernels import not_finite
+from pauca.estimators.raw_tables import encoded_rows, raw_table_of, set_table_attributes
 from pauca.wording import column_names, quoted_columns
 
 
@@ -54,9 +55,8 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         y = y if multi_output else column_or_1d(y, warn=True)
         return _check_chunks(estimator, chunks, y), y
-    with _named_columns(X):
-        X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=multi_output, **AS_IT_IS, **how)
-        X = _as_numbers(X)
+    how = {"y_numeric": True, "multi_output": multi_output, **AS_IT_IS, **how}
+    X, y = _check_numbers_or_raw(estimator, X, y, how)
     if sparse.issparse(y):
         raise TypeError("y must be dense; call its toarray() first.")
     return X, np.asarray(y, dtype=np.float64)
@@ -73,9 +73,7 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
     chunks, y = as_chunks(X), in_memory(y)
     _check_no_missing_classes(y)
     if chunks is None:
-        with _named_columns(X):
-            X, y = validate_data(estimator, X, y, **AS_IT_IS, **how)
-            X = _as_numbers(X)
+        X, y = _check_numbers_or_raw(estimator, X, y, {**AS_IT_IS, **how})
     else:
         y = column_or_1d(y, warn=True)
         X = _check_chunks(estimator, chunks, y)
@@ -91,6 +89,19 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
         )
     check_classification_targets(y)
     return X, y
+
+
+def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any]) -> tuple[Any, Any]:
+    """X as numbers, or column by column where the estimator encodes it; ``how`` is for ``validate_data``."""
+    check_is_table(X)
+    raw = raw_table_of(estimator, X)
+    if raw is None:
+        with _named_columns(X):
+            X, y = validate_data(estimator, X, y, **how)
+            return _as_numbers(X), y
+    _, y = validate_data(estimator, np.zeros((raw.shape[0], 1)), y, **how)
+    set_table_attributes(estimator, X)
+    return raw, y
 
 
 def _check_chunks(estimator: Any, X: Chunks, y: np.ndarray) -> Chunks:
@@ -118,6 +129,9 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     scikit-learn requires numbers in all of them.
     """
     check_is_table(X)
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None:
+        return encoded_rows(estimator, encoder.encoding_, X, used)
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and _can_be_named(X, names, used):
         chosen = _by_name(estimator, X, names, used)

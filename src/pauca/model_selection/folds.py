@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
 DEFAULT_FOLDS = 5
+
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +22,12 @@ class Fold:
     """Row weights that sum to one; zero for all rows that the fit must not see."""
     test: np.ndarray
     """Indices of the rows held out."""
+    X: Any = None
+    """The table as this fold sees it, where what is filled in for missing values differs; None for that of all rows."""
+
+    def problem(self, problem: P) -> P:
+        """A problem on the table as this fold sees it."""
+        return problem if self.X is None else replace(problem, X=self.X)  # type: ignore[type-var]
 
 
 def make_folds(cv: Any, y: np.ndarray, groups: Any, weights: np.ndarray, *, classifies: bool) -> list[Fold]:

@@ -91,8 +91,10 @@ class Scorer:
     def scores(self, X: Any, y: np.ndarray, fold: Fold, models: Sequence[Model]) -> list[float]:
         """Scores of some models on the rows held out."""
         fitted = copy.copy(self.estimator)
-        # The rows of a fold are arrays, whatever the user's table was.
-        fitted.__dict__.pop("feature_names_in_", None)
+        # The rows of a fold are arrays of numbers, whatever the user's table was.
+        for attribute in ("feature_names_in_", "encoder_"):
+            fitted.__dict__.pop(attribute, None)
+        fitted.n_features_in_ = X.shape[1]
         rows, target = rows_for(X, fold.test, models), y[fold.test]
         found = []
         for model in models:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pauca.design import Design, designs_of_folds
+from pauca.design import Design, designs_of_folds, make_design
 from pauca.methods import Exchange, Forward
 from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold
@@ -61,10 +61,11 @@ class Measure:
 
     def of_fold(self, fold: Fold, number: int) -> FoldMeasure:
         """What scores the models of one fold."""
+        problem = fold.problem(self.problem)
         if self.scorer is None:
-            kind = CoupledFoldLosses if self.problem.measure.coupled else FoldLosses
-            return kind(self.problem, fold, self.blocks)
-        return FoldScores(self.scorer, self.problem, self.y, fold, number)
+            kind = CoupledFoldLosses if problem.measure.coupled else FoldLosses
+            return kind(problem, fold, self.blocks)
+        return FoldScores(self.scorer, problem, self.y, fold, number)
 
 
 CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
@@ -227,12 +228,16 @@ class SurfaceSelection(Selection):
         super().advance(size_range, design, runs)
 
     def _begin(self, number: int, design: Design | None) -> list[SearchRun]:
-        weights = self.folds[number - 1].weights if number else self.weights
-        if number and self._designs is not None:
+        fold = self.folds[number - 1] if number else None
+        weights = self.weights if fold is None else fold.weights
+        problem = self.problem if fold is None else fold.problem(self.problem)
+        if fold is not None and fold.X is not None:
+            design = make_design(fold.X, weights, center=problem.center)
+        elif number and self._designs is not None:
             design = self._designs[number - 1]
         runs: list[SearchRun] = []
         for ridge in self._in_units(self.grid.search, self.grid.search_in_units, weights, design):
-            run = compared_by(replace(self.problem, ridge=ridge).begin(weights, design))
+            run = compared_by(replace(problem, ridge=ridge).begin(weights, design))
             if runs:
                 share_products(run.subset, runs[0].subset)
             runs, design = [*runs, run], run.design

@@ -1,0 +1,62 @@
+"""What the steps of a fit hand on to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pauca.design import Design
+from pauca.estimators.settings import SearchSettings
+from pauca.model_selection.fold_losses import RowBlocks
+from pauca.model_selection.folds import Fold
+from pauca.model_selection.grids import RidgeGrid
+from pauca.results.choice import Choice
+from pauca.search.history import Stop
+from pauca.search.problem import LinearProblem, SearchRun
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutRows:
+    """What sizes and ridges are compared on."""
+
+    y: np.ndarray
+    folds: list[Fold]
+    blocks: RowBlocks
+
+
+@dataclass(frozen=True, eq=False)
+class FitInputs:
+    """Parameters and data of a fit, checked."""
+
+    settings: SearchSettings
+    problem: LinearProblem
+    design: Design
+    """All rows of the problem."""
+    weights: np.ndarray
+    grid: RidgeGrid
+    held_out: HeldOutRows | None
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """What a search has led to."""
+
+    run: SearchRun
+    """The path, fitted with ``ridge``."""
+    answer: int
+    choice: Choice | None
+    ridge: float
+    search_ridge: float
+    searches: Mapping[float, SearchRun]
+    """The searches on all rows, by their ridges."""
+    runs: Sequence[SearchRun]
+    """All searches, also those of folds."""
+    stop: Stop | None = None
+    """What has ended some search early."""
+
+    @property
+    def search(self) -> SearchRun:
+        """The search that has led to the path."""
+        return self.searches[self.search_ridge]
