@@ -10,7 +10,7 @@ from scipy import sparse
 
 from benchmarks.problems import Matrix, Problem
 from pauca import SparseClassifier, SparseRegressor
-from pauca.search.driver import Method
+from pauca.runs.run import Method
 
 Fit = Callable[[], np.ndarray]
 """Something that fits when it is called and returns the chosen support."""

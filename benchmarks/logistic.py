@@ -13,7 +13,7 @@ from benchmarks.rivals import abess_classes_fit
 from benchmarks.speed import NOT_ABOVE, times_faster
 from benchmarks.timing import Contender, race
 from pauca.methods import Exchange, FoBa, Forward
-from pauca.search.driver import Method
+from pauca.runs.run import Method
 
 SHAPES = (Shape(1000, 5000, 20), Shape(20_000, 500, 20))
 QUICK_SHAPES = (Shape(500, 1000, 10), Shape(4000, 200, 10))

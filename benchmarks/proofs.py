@@ -20,7 +20,7 @@ from benchmarks.real import tables
 from benchmarks.report import Figure
 from pauca import SparseClassifier, SparseRegressor
 from pauca.estimators import certify
-from pauca.relaxations.proof import SizeProof
+from pauca.relaxations.size_proof import SizeProof
 
 SECONDS = 10.0
 

@@ -12,7 +12,7 @@ from benchmarks.problems import Problem, Shape, autoregressive
 from benchmarks.report import Figure
 from benchmarks.rivals import abess_fit, omp_fit
 from pauca.methods import FoBa, Forward
-from pauca.search.driver import Method
+from pauca.runs.run import Method
 
 CORRELATED = (Shape(100, 500, 10), Shape(100, 1000, 20), Shape(200, 800, 15), Shape(300, 1000, 20))
 CORRELATED_RHOS = (0.9, 0.95)

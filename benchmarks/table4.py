@@ -12,7 +12,7 @@ from benchmarks.problems import Problem
 from benchmarks.report import Figure
 from pauca import Progress, SparseClassifier
 from pauca.methods import FoBa
-from pauca.search.driver import Method
+from pauca.runs.run import Method
 
 SIZES = (10, 20, 30, 40, 50, 60, 70)
 QUICK_SIZES = (10, 20)

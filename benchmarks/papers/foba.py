@@ -12,7 +12,7 @@ from benchmarks.papers.page import DEFAULT, Claim, Item, Panel, Result, Table
 from benchmarks.problems import Problem
 from pauca import SparseRegressor
 from pauca.methods import Backward, Exchange, FoBa, Forward
-from pauca.search.driver import Method
+from pauca.runs.run import Method
 
 FOBA, FORWARD, L1, BACKWARD, SAS = "FoBa", "forward", "L1 (LARS), refitted", "backward", "SAS"
 UNREFITTED = "backward of R's foba"

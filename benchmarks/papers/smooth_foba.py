@@ -27,7 +27,7 @@ from benchmarks.table4 import GDT, OBJ, SIZES, TABLE
 from benchmarks.timing import Contender, race
 from pauca import SparseClassifier
 from pauca.methods import Exchange, FoBa, Forward
-from pauca.search.driver import Method
+from pauca.runs.run import Method
 
 RIDGE = 0.01
 

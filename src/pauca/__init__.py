@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pauca.loading import load
     from pauca.ordinal import SparseOrdinalClassifier
     from pauca.results.path import Path
-    from pauca.search.driver import Progress
-    from pauca.search.history import Stop
+    from pauca.runs.run import Progress, Stop
     from pauca.sgd import StreamClassifier, StreamRegressor
     from pauca.sparsification import Sparsified, sparsify
     from pauca.survival import SparseCox
@@ -65,7 +64,7 @@ _HOMES = {
     "ModelFileError": "export",
     "Path": "results.path",
     "PaucaWarning": "warnings",
-    "Progress": "search.driver",
+    "Progress": "runs.run",
     "SparseClassifier": "estimators",
     "SparseCox": "survival",
     "SparseOrdinalClassifier": "ordinal",
@@ -73,7 +72,7 @@ _HOMES = {
     "SparseRegressor": "estimators",
     "SparseTagger": "crf",
     "Sparsified": "sparsification",
-    "Stop": "search.history",
+    "Stop": "runs.run",
     "StreamClassifier": "sgd",
     "StreamRegressor": "sgd",
     "TableEncoder": "estimators",
@@ -91,7 +90,7 @@ _PACKAGES = (
         "ordinal",
         "projections",
         "results",
-        "search",
+        "runs",
         "sgd",
         "solvers",
         "sparsification",

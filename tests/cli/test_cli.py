@@ -25,8 +25,8 @@ from pauca.estimators.base import SparseModel
 from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from pauca.methods import METHODS, STEPWISE
 from pauca.results.choice import CRITERIA, DEFAULT_RULE, FOLD_RULES
-from pauca.search import driver
-from pauca.search.driver import Progress
+from pauca.runs import run as driver
+from pauca.runs.run import Progress
 
 # The package under test, also where a test is in another folder.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pauca.__file__).parents[1])}
@@ -314,7 +314,7 @@ def test_report(table, capsys, monkeypatch):
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_once_writes_the_models_found(table, capsys, monkeypatch):
-    monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
+    monkeypatch.setattr("pauca.runs.run._interrupts", driver._Interrupts())
     moves = []
 
     def press(self, progress):
@@ -335,7 +335,7 @@ def test_ctrl_c_once_writes_the_models_found(table, capsys, monkeypatch):
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("rest", [[], ["--n-jobs", "2"]])
 def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
-    monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
+    monkeypatch.setattr("pauca.runs.run._interrupts", driver._Interrupts())
 
     def press(self, progress):
         if progress.fold == 2 and not self.interrupted:

@@ -11,13 +11,13 @@ from scipy.optimize import minimize, minimize_scalar
 
 import pauca
 from pauca import ModelFileError, Path, PaucaWarning, SparseClassifier, SparseRegressor, Stop, select
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.custom.objective import CustomProblem
 from pauca.custom.subset import CustomSubset
 from pauca.export.json_files import JsonReader
 from pauca.export.path_file import read_path, write_path
 from pauca.methods import Backward, Exchange, FoBa, Forward
-from pauca.search import driver
+from pauca.runs import run as driver
 from problems import METHODS, ar_problem
 
 mpl.use("Agg")

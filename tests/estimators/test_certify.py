@@ -9,8 +9,8 @@ from judges import SMOOTH, correlated, refit
 
 import pauca
 from pauca import SparseClassifier, SparseRegressor
-from pauca.methods import Exact, Exchange, proofs
-from pauca.relaxations import tree
+from pauca.methods import Exact, Exchange
+from pauca.relaxations import proofs, tree
 from problems import ar_problem, integers, objective
 
 
@@ -242,8 +242,7 @@ def test_the_command_line_certifies(tmp_path: Path, capsys):
 @pytest.mark.parametrize("always", [None, [7]])
 def test_wide_tables_are_bounded_over_all_columns(monkeypatch, always):
     """With a limit far below the number of columns, roots are bounded by a working set; the answers are the same."""
-    from pauca.methods import proofs
-    from pauca.relaxations import wide_tables
+    from pauca.relaxations import proofs, wide_tables
 
     X, y = ar_problem(50, 24, 4, rho=0.3, snr=5.0, seed=1)
     best = SparseRegressor(k=4, ridge=0.3, always=always).fit(X, y)

@@ -23,7 +23,7 @@ from pauca.custom.select import select
 from pauca.graphical import mle, newton
 from pauca.graphical.subset import GraphSubset
 from pauca.methods import FoBa, Forward
-from pauca.search.driver import Goal, run
+from pauca.runs.run import Goal, run
 
 NAMES = ["age", "bmi", "bp", "sugar", "salt", "sleep"]
 

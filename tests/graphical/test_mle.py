@@ -7,7 +7,7 @@ import pytest
 from graph_coordinates import GaussianGraph
 from scipy.optimize import minimize
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.graphical import mle, objective
 from pauca.graphical.blocks import blocks
 from pauca.graphical.covariance import NoMaximumError
@@ -16,8 +16,7 @@ from pauca.graphical.newton import FACTORED_UP_TO, HessianOperator, Pattern, hes
 from pauca.graphical.objective import least_cost
 from pauca.graphical.subset import INVERTED_UP_TO, GraphCache, GraphSubset
 from pauca.methods import Forward
-from pauca.search.driver import Goal, run
-from pauca.search.history import Stop
+from pauca.runs.run import Goal, Stop, run
 
 
 def covariance(p, n=40, seed=0):

@@ -21,7 +21,7 @@ from pauca.relaxations import tree
 from pauca.relaxations.backends import compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, rounding_slack
 from pauca.relaxations.perspective import Quadratic
-from pauca.relaxations.proof import SizeProof
+from pauca.relaxations.size_proof import SizeProof
 
 WAYS = ("enumerated", "grown", "compiled")
 WRONG = ("bound above the optimum", "false proof", "wrong always_in or never_in")

@@ -21,7 +21,7 @@ from pauca.l1.frank_wolfe import frank_wolfe_steps
 from pauca.l1.objective import BallObjective, Iterate, best_intercept_shifts
 from pauca.l1.quadratic_in_ball import minimise_in_ball
 from pauca.losses import AbsoluteError, SquaredError
-from pauca.search import driver
+from pauca.runs import run as driver
 from problems import DESIGNS, ar_problem, integers
 
 ALL = {**LOSSES, "squared_error": Kind(SquaredError(), "numbers"), "own": Kind(LogCosh(), "numbers")}
@@ -525,7 +525,7 @@ def test_a_callback_is_told_and_may_end_the_search():
 
 @pytest.mark.parametrize("radius", [8, "auto"])
 def test_ctrl_c_keeps_what_was_found(radius, monkeypatch):
-    monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
+    monkeypatch.setattr("pauca.runs.run._interrupts", driver._Interrupts())
     X, y = ar_problem(100, 50, 10)
 
     def interrupt(progress):

@@ -16,10 +16,10 @@ from pauca.losses import Hinge, Huber, LogLoss, Multinomial, Poisson, SquaredErr
 from pauca.model_selection.fold_losses import FoldLosses, RowBlocks
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.grids import SizeRange, size_range_for
+from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
-from pauca.search import driver
-from pauca.search.problem import Target
-from pauca.subsets.ridge_fits import RidgeFits
+from pauca.runs import run as driver
+from pauca.runs.problem import Target
 
 
 def table(n=120, d=12, k=3, seed=0, noise=1.0):
@@ -336,7 +336,7 @@ def test_folds_without_weight_are_refused():
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_all_folds(monkeypatch):
-    monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
+    monkeypatch.setattr("pauca.runs.run._interrupts", driver._Interrupts())
     X, y = table()
     told = []
 

@@ -13,7 +13,7 @@ from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.losses import Huber, LogLoss, SquaredError
 from pauca.model_selection.grids import fit_ridges
 from pauca.model_selection.rules import HeldOutLosses, choose
-from pauca.search import driver
+from pauca.runs import run as driver
 
 pytestmark = pytest.mark.filterwarnings("ignore:The largest size")
 
@@ -250,7 +250,7 @@ def test_within_a_time_limit_the_answer_is_that_without_one():
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_in_the_folds_is_told(monkeypatch):
-    monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
+    monkeypatch.setattr("pauca.runs.run._interrupts", driver._Interrupts())
     X, y = table()
 
     def press(progress):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from false_proofs import WAYS, check, columns, random_rows, values, wrong
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.relaxations import tree as tree_module
 from pauca.relaxations.backends import Backend, compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack

@@ -22,7 +22,7 @@ from judges import (
 from scipy.optimize import minimize, minimize_scalar
 
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor, Stop
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.design import make_design
 from pauca.losses import AbsoluteError, Huber, LogLoss, Poisson, SquaredError, SquaredHinge
 from pauca.methods import Backward, Exchange, FoBa, Forward

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pauca.wording import closest_name, quoted
 
 if TYPE_CHECKING:
-    from pauca.search.driver import Progress
+    from pauca.runs.run import Progress
 
 # Seconds before the progress bar appears, and between two updates of it.
 BAR_DELAY = 0.5

@@ -1,5 +1,6 @@
 """What is chosen, and what may be chosen together."""
 
-from pauca.constraints.units import Limits, Units
+from pauca.constraints.limits import Limits
+from pauca.constraints.units import Units
 
 __all__ = ["Limits", "Units"]

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pauca.constraints.units import Limits, Units
+from pauca.constraints.limits import Limits
+from pauca.constraints.units import Units
 from pauca.design import Design
 from pauca.tolerances import DEPENDENT_BELOW
 from pauca.wording import closest_name, column_names, plain, quoted_columns

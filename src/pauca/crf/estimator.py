@@ -26,7 +26,7 @@ from pauca.estimators.fitted import PathMixin
 from pauca.export import register_kind, save
 from pauca.methods import FoBa, Forward, resolve
 from pauca.model_selection.grids import check_cross_validation, parse_sizes
-from pauca.search.driver import Budget, Method, Progress
+from pauca.runs.run import Budget, Method, Progress
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 

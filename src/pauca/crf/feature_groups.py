@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pauca.constraints.limits import Limits
 from pauca.constraints.parsing import Columns
-from pauca.constraints.units import Limits, Units
+from pauca.constraints.units import Units
 from pauca.crf.observations import Observations
 from pauca.wording import column_names
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pauca.constraints.limits import Limits
 from pauca.constraints.parsing import Columns, ConstraintParser
-from pauca.constraints.units import Limits, Units
+from pauca.constraints.units import Units
 from pauca.crf.feature_groups import RedundantSensors, column_sensors, find_redundant
 from pauca.crf.inference import ChainInference, load_kernels
 from pauca.crf.input import Sequences
@@ -24,9 +25,8 @@ from pauca.model_selection.rules import choose_by_folds
 from pauca.model_selection.size_selection import ChoiceRule, Selection, choose_size
 from pauca.results.choice import ACCURACY, Choice, Rule
 from pauca.results.path import Path
-from pauca.search.driver import Budget, Goal, Method
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import SearchRun
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.run import Budget, Goal, Method, SearchRun
 from pauca.subsets.base import require_memory
 from pauca.wording import column_names
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pauca.checks import ParameterChecks
+from pauca.constraints.limits import Limits
 from pauca.constraints.parsing import Columns, ConstraintParser, is_number, parse_groups
-from pauca.constraints.units import Limits
 from pauca.custom.objective import HOOKS, CustomProblem, FunctionObjective, Objective, called
 from pauca.wording import NAMES_SHOWN
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.custom.gradient_check import check_objective
 from pauca.custom.objective import CustomProblem, Objective
 from pauca.custom.options import CHECK, ObjectiveOptions, as_objective, check_generator, check_size, parse_limits
@@ -18,8 +18,7 @@ from pauca.custom.subset import CustomSubset
 from pauca.export import register_kind, save
 from pauca.methods import resolve
 from pauca.results.path import Path
-from pauca.search.driver import Budget, Goal, Method, Progress, run
-from pauca.search.history import Move, Stop
+from pauca.runs.run import Budget, Goal, Method, Move, Progress, Stop, run
 from pauca.warnings import PaucaWarning
 
 # The empty models of two runs on one objective differ by no more than this share.

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.custom.fit_cache import TRIAL_WITHIN, FitCache, PartialFit, diverged
 from pauca.custom.local_quadratic import LocalQuadratic
 from pauca.custom.objective import CustomProblem
 from pauca.model import Model, Snapshot
-from pauca.search.driver import interrupted_once
+from pauca.runs.run import interrupted_once
 from pauca.solvers.quasi_newton import SolverState, minimise
 from pauca.subsets.base import digest
 from pauca.subsets.fit_cache import RecentTable

@@ -43,10 +43,9 @@ from pauca.model_selection.size_selection import Selection, by_criterion, choose
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.search.driver import Goal
-from pauca.search.history import Move
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun, Target, design_for, has_closed_form
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
+from pauca.runs.run import Goal, Move, SearchRun
 from pauca.tables import TableEncoding
 from pauca.warnings import PaucaWarning
 

@@ -11,16 +11,15 @@ import numpy as np
 
 from pauca.checks import ParameterChecks
 from pauca.methods import Exact, Exchange
-from pauca.methods.proofs import NoBoundError, Proofs, candidates
 from pauca.model import Model, Snapshot
-from pauca.relaxations.proof import SizeProof
+from pauca.relaxations.proofs import NoBoundError, Proofs
+from pauca.relaxations.size_proof import SizeProof
 from pauca.relaxations.tree import Wanted
 from pauca.results.certificate import Certificate
 from pauca.results.path import Path
 from pauca.results.pool import Pool
-from pauca.search.driver import Method, interrupted_once
-from pauca.search.history import History
-from pauca.search.problem import LinearProblem, SearchRun
+from pauca.runs.problem import LinearProblem
+from pauca.runs.run import History, Method, SearchRun, interrupted_once
 from pauca.subsets.base import Subset, is_lower
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
@@ -47,9 +46,10 @@ def prove_narrow(run: SearchRun, method: Method) -> None:
     assert history is not None
     if method != Exchange() or run.stopped_early or not isinstance(subset, LeastSquaresSubset):
         return
-    if subset.null_value <= subset.perfect_below or not 0 < len(candidates(subset)) <= NARROW:
+    n_columns = len(subset.limits.candidates(subset.objective.design.usable))
+    if subset.null_value <= subset.perfect_below or not 0 < n_columns <= NARROW:
         return
-    few = len(candidates(subset)) <= FEW
+    few = n_columns <= FEW
     prove(subset, history, most_nodes=NODES_PER_SIZE[0 if few else 1], compiled=False)
     history.no_proof = None  # nobody asked for one
 
@@ -115,15 +115,16 @@ def certificate_of(
     assert history is not None
     if not history.proofs and history.no_proof is None:
         return None
-    chosen = candidates(subset) if isinstance(subset, LeastSquaresSubset | SmoothSubset) else np.zeros(0)
-    limits = subset.limits
+    limits, n_columns = subset.limits, 0
+    if isinstance(subset, LeastSquaresSubset | SmoothSubset):
+        n_columns = len(limits.candidates(subset.objective.design.usable))
     limited = limits.budget is not None or limits.kind is not None
     proofs = dict(history.proofs)
     same = ridges[0] == ridges[1]
     if same:
         proofs = {size: _for_model(proof, models[size]) for size, proof in proofs.items()}
     other = None if same else ridges[1]
-    return Certificate(proofs, len(chosen), len(limits.always), limited, names, history.no_proof, other)
+    return Certificate(proofs, n_columns, len(limits.always), limited, names, history.no_proof, other)
 
 
 def certify(

@@ -22,9 +22,9 @@ from pauca.losses import Loss, resolve
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import read_columns
 from pauca.results.choice import DEFAULT_RULE
+from pauca.runs.problem import Target
+from pauca.runs.run import Method, Progress
 from pauca.scoresheets import ScoreSheet, check_cuts, make_sheet
-from pauca.search.driver import Method, Progress
-from pauca.search.problem import Target
 from pauca.warnings import PaucaWarning
 from pauca.wording import column_names, plain
 

@@ -11,9 +11,9 @@ from joblib import effective_n_jobs
 
 from pauca.results.path import Path
 from pauca.results.stability import Stability, count_choices, halves
-from pauca.search.driver import Budget, Goal
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import LinearProblem
+from pauca.runs.run import Budget, Goal, SearchRun
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import RidgeGrid
 from pauca.results.choice import Choice
-from pauca.search.history import Stop
-from pauca.search.problem import LinearProblem, SearchRun
+from pauca.runs.problem import LinearProblem
+from pauca.runs.run import SearchRun, Stop
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,7 @@ from pauca.constraints.units import Units
 from pauca.design import ChunkedDesign, Design
 from pauca.estimators.settings import SearchSettings
 from pauca.results.path import Path
-from pauca.search.history import Stop
-from pauca.search.problem import SearchRun
+from pauca.runs.run import SearchRun, Stop
 from pauca.tolerances import DEPENDENT_BELOW
 from pauca.wording import column_names, quoted, quoted_columns
 

@@ -23,7 +23,7 @@ from pauca.export.sql import to_sql
 from pauca.model import Model
 from pauca.results.path import Path
 from pauca.results.summary import summarize
-from pauca.search.history import Move, Stop
+from pauca.runs.run import Move, Stop
 
 
 class PathMixin:

@@ -8,8 +8,8 @@ import numpy as np
 
 from pauca.model_selection.scoring import read_columns
 from pauca.model_selection.size_and_ridge import refitted_run
-from pauca.search.driver import Budget, Goal
-from pauca.search.problem import LinearProblem, SearchRun
+from pauca.runs.problem import LinearProblem
+from pauca.runs.run import Budget, Goal, SearchRun
 
 # Parameters and coefficients are estimated in turn. They hardly depend on each other, and agree to ten digits after
 # three or four turns.

@@ -17,8 +17,8 @@ from pauca.losses import Loss, resolve
 from pauca.losses.checks import check_loss
 from pauca.losses.offset import with_offset
 from pauca.results.choice import DEFAULT_RULE
-from pauca.search.driver import Method, Progress
-from pauca.search.problem import Target
+from pauca.runs.problem import Target
+from pauca.runs.run import Method, Progress
 
 
 class RegressionMixin(RegressorMixin):

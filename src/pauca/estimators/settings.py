@@ -19,7 +19,7 @@ from pauca.model_selection.grids import (
     parse_sizes,
 )
 from pauca.results.choice import Rule
-from pauca.search.driver import Budget, Goal, Method
+from pauca.runs.run import Budget, Goal, Method
 
 CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds")
 

@@ -9,11 +9,11 @@ import numpy as np
 from pauca.export.json_files import JsonReader, encode_float
 from pauca.export.json_values import read_array, write_array
 from pauca.model import Model
-from pauca.relaxations.proof import SizeProof
+from pauca.relaxations.size_proof import SizeProof
 from pauca.results.certificate import Certificate
 from pauca.results.choice import CRITERIA, FOLD_RULES, Choice, Rule, Surface
 from pauca.results.path import Path
-from pauca.search.history import Move, Stop
+from pauca.runs.run import Move, Stop
 
 FIELDS = ("features", "output_names", "two_classes", "feature_groups", "costs", "choice", "stop", "moves", "models")
 

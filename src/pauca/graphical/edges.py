@@ -8,8 +8,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from pauca.constraints.limits import Limits
 from pauca.constraints.parsing import Columns, ConstraintParser
-from pauca.constraints.units import Limits
 from pauca.model_selection.grids import Sizes, largest_size
 from pauca.wording import column_names
 

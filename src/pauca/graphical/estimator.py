@@ -39,9 +39,8 @@ from pauca.model_selection.grids import Sizes, check_criterion, check_cross_vali
 from pauca.model_selection.size_selection import Selection, choose_size
 from pauca.results.choice import Choice
 from pauca.results.path import Path
-from pauca.search.driver import Budget, Goal, Method, Progress
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import SearchRun
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.run import Budget, Goal, Method, Progress, SearchRun
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.design import Design, make_design
 from pauca.graphical.covariance import covariance, moments_about, shrink_correlations
 from pauca.graphical.edges import Edges
@@ -22,9 +22,8 @@ from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
 from pauca.model_selection.scoring import Models, penalised
 from pauca.model_selection.size_selection import ChoiceRule, Selection
 from pauca.results.choice import Choice, Rule
-from pauca.search.driver import Method
-from pauca.search.history import Stop
-from pauca.search.problem import Problem, SearchRun
+from pauca.runs.problem import Problem
+from pauca.runs.run import Method, SearchRun, Stop
 from pauca.wording import quoted_columns
 
 # How folds are scored.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.graphical.blocks import components
 from pauca.graphical.covariance_update import ModelCovariance
 from pauca.graphical.mle import Optimum

@@ -26,10 +26,9 @@ from pauca.model_selection.grids import AUTO, check_cross_validation
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import Measure
 from pauca.results.choice import errors_text
-from pauca.search.driver import Budget, Progress
-from pauca.search.history import Stop
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import Target
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import Target
+from pauca.runs.run import Budget, Progress, Stop
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
 

@@ -12,8 +12,7 @@ from pauca.l1.corrective import InnerSolver, corrective_steps, make_solver
 from pauca.l1.frank_wolfe import frank_wolfe_steps
 from pauca.l1.objective import BallObjective, DualityGap, Iterate
 from pauca.losses import Loss
-from pauca.search.driver import Budget, Progress, interrupted_once
-from pauca.search.history import Move, Stop
+from pauca.runs.run import Budget, Move, Progress, Stop, interrupted_once
 
 SOLVERS = ("corrective", "pairwise", "away", "forward")
 STEP_RULES = ("line", "closed")

@@ -10,7 +10,7 @@ from pauca.estimators.regressor import RegressionMixin
 from pauca.export import register_kind
 from pauca.l1.base import ARRAYS, NUMBERS, L1Model
 from pauca.losses import Loss
-from pauca.search.driver import Progress
+from pauca.runs.run import Progress
 
 
 @register_kind("L1Regressor", arrays=ARRAYS, numbers=NUMBERS)

@@ -17,10 +17,9 @@ from pauca.model_selection.folds import Fold
 from pauca.model_selection.scoring import Models
 from pauca.model_selection.size_and_ridge import Measure, weigh_folds
 from pauca.results.choice import Choice, Rule
-from pauca.search.driver import Budget
-from pauca.search.history import Stop
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import Target
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import Target
+from pauca.runs.run import Budget, Stop
 
 # The first ball has this share of the length of the best step along a single coordinate, and each further one is so
 # much larger than the one before.

@@ -8,7 +8,7 @@ from pauca.methods.exchange import Exchange
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward
 from pauca.methods.replacement import Replacement
-from pauca.search.driver import Method
+from pauca.runs.run import Method
 
 __all__ = ["Backward", "Exact", "Exchange", "FoBa", "Forward", "Replacement", "resolve"]
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
 from pauca.methods.forward import check_shortlist
-from pauca.search.driver import Goal
-from pauca.search.history import History, Move, Stop
+from pauca.runs.run import Goal, History, Move, Stop
 from pauca.subsets.base import REMOVALS, SLACK, Subset
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pauca.checks import ParameterChecks
 from pauca.methods.exchange import Exchange
 from pauca.methods.forward import GrowingMethod
-from pauca.methods.proofs import NoBoundError, Proofs
-from pauca.search.driver import Goal
-from pauca.search.history import History, Move, Stop
+from pauca.relaxations.proofs import NoBoundError, Proofs
+from pauca.runs.run import Goal, History, Move, Stop
 from pauca.subsets.base import Subset, is_lower
 
 

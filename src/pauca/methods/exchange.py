@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pauca.checks import ParameterChecks
 from pauca.methods.foba import FoBa
 from pauca.methods.forward import Forward, GrowingMethod, next_addition
-from pauca.search.driver import Goal, Method
-from pauca.search.history import History, Move, Stop, apply
+from pauca.runs.run import Goal, History, Method, Move, Stop, apply
 from pauca.subsets.base import RULES, Subset, is_lower
 
 # Detours of losses without closed forms go at least to this size. It costs little, as these sizes are needed anyway.

@@ -9,8 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
-from pauca.search.driver import Goal
-from pauca.search.history import History, Move, Stop
+from pauca.runs.run import Goal, History, Move, Stop
 from pauca.subsets.base import RULES, SLACK, Subset
 
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from pauca.checks import ParameterChecks
 from pauca.methods.forward import GrowingMethod, check_shortlist, next_addition
-from pauca.search.driver import Goal
-from pauca.search.history import History, Move, Stop
+from pauca.runs.run import Goal, History, Move, Stop
 from pauca.subsets.base import RULES, SLACK, Subset
 
 

@@ -18,9 +18,8 @@ from pauca.design.chunks.base import ChunkError
 from pauca.design.chunks.kernels import Sums, converted
 from pauca.losses import Loss
 from pauca.methods import Backward, Exchange, Replacement
-from pauca.search.driver import Budget, Goal
-from pauca.search.history import Stop
-from pauca.search.problem import LinearProblem, SearchRun, Target
+from pauca.runs.problem import LinearProblem, Target
+from pauca.runs.run import Budget, Goal, SearchRun, Stop
 from pauca.subsets.base import SLACK
 from pauca.subsets.smooth import SmoothSubset
 from pauca.subsets.unseen_units import Standing, Unseen, centred_model, likely_additions, rivals

@@ -17,11 +17,11 @@ from pauca.losses import Loss
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import RidgeGrid, SizeRange
+from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.size_and_ridge import FoldMeasure, Measure, ScoredFold, SurfaceSelection
 from pauca.results.choice import Choice, Rule, standard_errors
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem
-from pauca.subsets.ridge_fits import RidgeFits
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import LinearProblem
 
 
 class FoldMoments:

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
+from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.scoring import Scorable, Scorer, read_columns
-from pauca.subsets.ridge_fits import RidgeFits
 
 # Rows in more blocks than this are pooled: the standard error of a thousand sums is known to 2 %.
 MOST_BLOCKS = 1000

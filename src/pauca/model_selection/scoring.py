@@ -16,7 +16,7 @@ from pauca.design import Chunks, GatheredColumns
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.search.problem import Target
+from pauca.runs.problem import Target
 
 
 def criterion_values(

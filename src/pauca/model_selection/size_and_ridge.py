@@ -15,15 +15,14 @@ from pauca.methods import Exchange, Forward
 from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import RidgeGrid, SizeRange
+from pauca.model_selection.ridge_fits import Refitter, RidgeFits, has_dependent, refit_path, refitter, share_products
 from pauca.model_selection.rules import Chosen, HeldOutLosses, choose
 from pauca.model_selection.scoring import Models, Scorable, Scorer
 from pauca.model_selection.size_selection import Selection
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
-from pauca.search.driver import Budget, Goal, Method
-from pauca.search.history import History, Stop
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, SearchRun
-from pauca.subsets.ridge_fits import Refitter, RidgeFits, has_dependent, refit_path, refitter, share_products
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import LinearProblem
+from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop
 
 
 class FoldBlocks(Protocol):

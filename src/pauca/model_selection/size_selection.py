@@ -14,10 +14,9 @@ from pauca.model_selection.grids import SizeRange
 from pauca.model_selection.rules import choose_by_criterion
 from pauca.model_selection.scoring import Models, criterion_values, mean_losses
 from pauca.results.choice import Choice
-from pauca.search.driver import Budget, Goal, interrupted_once
-from pauca.search.history import History, Stop
-from pauca.search.parallel import ParallelRuns
-from pauca.search.problem import LinearProblem, Problem, SearchRun
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import LinearProblem, Problem
+from pauca.runs.run import Budget, Goal, History, SearchRun, Stop, interrupted_once
 
 
 class Selection:

@@ -16,8 +16,8 @@ from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
 from pauca.ordinal.cumulative_logit import BoundCumulativeLogit, CumulativeLogit, class_probabilities
 from pauca.results.choice import DEFAULT_RULE
-from pauca.search.driver import Method, Progress
-from pauca.search.problem import Target
+from pauca.runs.problem import Target
+from pauca.runs.run import Method, Progress
 from pauca.wording import plain
 
 

@@ -1,1 +1,1 @@
-"""Lower bounds of the objective over all models of a size, and the trees that close the gap; functions of arrays."""
+"""Lower bounds of the objective over all models of a size, and the trees that close the gap."""

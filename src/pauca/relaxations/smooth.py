@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.losses import Loss
 from pauca.relaxations.backends import Backend
 from pauca.relaxations.perspective import IN, OUT, Quadratic

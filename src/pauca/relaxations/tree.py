@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.relaxations.backends import MOST_PAIRED, Backend
 from pauca.relaxations.diagonal import improve, rounding_slack
 from pauca.relaxations.leaps_and_bounds import Enumerated, enumerate_subsets

@@ -23,7 +23,7 @@ from pauca.report.model_data import MOST_OUTPUTS, ModelData, layout, table_rows
 from pauca.report.size_explorer import score_head, score_text
 from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
-from pauca.search.history import Stop
+from pauca.runs.run import Stop
 from pauca.version import __version__
 
 # Features in the table of stability, and names in a cell of the table of sizes.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.relaxations.proof import SizeProof
+from pauca.relaxations.size_proof import SizeProof
 from pauca.wording import column_names
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from pauca.model import Model
 from pauca.results.certificate import Certificate
 from pauca.results.choice import Choice
-from pauca.search.history import Move, Stop
+from pauca.runs.run import Move, Stop
 from pauca.wording import column_names
 
 if TYPE_CHECKING:

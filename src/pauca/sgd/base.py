@@ -21,8 +21,8 @@ from pauca.design.chunks.kernels import take
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_finite, check_raw_weights, in_memory
 from pauca.losses import Loss
-from pauca.search.history import Stop
-from pauca.search.problem import Target
+from pauca.runs.problem import Target
+from pauca.runs.run import Stop
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.stream import DRAWS, ORDER, Stream, StreamOptions, StreamProgress, learn_in_passes

@@ -14,7 +14,7 @@ from pauca.estimators.validation import check_class_weight, check_classes, check
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
 from pauca.losses.compiled_slopes import check_compiled
-from pauca.search.problem import Target
+from pauca.runs.problem import Target
 from pauca.sgd.base import StreamModel
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.stream import StreamProgress

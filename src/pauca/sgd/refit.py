@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pauca.constraints.units import Limits, Units
+from pauca.constraints.limits import Limits
+from pauca.constraints.units import Units
 from pauca.losses import Loss
 from pauca.methods import Forward
 from pauca.model import Model
-from pauca.search.problem import LinearProblem, Target
+from pauca.runs.problem import LinearProblem, Target
 from pauca.sgd.epoch_sgd import OneVsRestSGD
 from pauca.sgd.reservoir import Samples
 from pauca.sparsification.draws import draw

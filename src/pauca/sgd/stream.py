@@ -11,8 +11,7 @@ from functools import partial
 import numpy as np
 
 from pauca.losses import Loss
-from pauca.search.driver import interrupted_once
-from pauca.search.history import Stop
+from pauca.runs.run import Stop, interrupted_once
 from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Reservoir, Samples

@@ -15,7 +15,7 @@ from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_classes, check_data, check_table, check_target, check_weights
 from pauca.losses import CLASSIFICATION_LOSSES, Loss, SquaredError, resolve
 from pauca.losses.checks import check_loss
-from pauca.search.problem import Target
+from pauca.runs.problem import Target
 from pauca.wording import plain, quoted_columns
 
 # Losses of scikit-learn's classifiers that have the same name here; all others are taken to be logistic.

@@ -12,7 +12,7 @@ import numpy as np
 from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.losses import Loss
 from pauca.model import Model
-from pauca.search.history import Move, Stop
+from pauca.runs.run import Move, Stop
 from pauca.sparsification.sampling import Draw
 
 # At most so many features and outputs are shown.

@@ -16,8 +16,8 @@ from pauca.estimators.regressor import names_of_outputs
 from pauca.estimators.validation import check_moments
 from pauca.losses import Loss, SquaredError
 from pauca.model import Model
-from pauca.search.history import Stop
-from pauca.search.problem import Target
+from pauca.runs.problem import Target
+from pauca.runs.run import Stop
 from pauca.sparsification.draws import TRUNCATIONS
 from pauca.sparsification.inputs import DenseModel, make_estimator, read_data, read_model
 from pauca.sparsification.problem import Expectation, SparsificationProblem

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.tolerances import LEAST_SHARE, TIED_WITHIN
 

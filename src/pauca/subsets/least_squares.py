@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import GramRows, LeastSquares, RowStack
 from pauca.solvers.factorisation import InverseFactor
@@ -227,7 +227,7 @@ class LeastSquaresSubset:
         return removed
 
     def fill(self) -> None:
-        usable = np.flatnonzero(self.objective.design.usable & self.limits.startable(self.objective.design.n_features))
+        usable = self.limits.candidates(self.objective.design.usable)
         require_memory(FILLED_ARRAYS * 8 * len(usable) ** 2, f"Starting from all {len(usable)} columns")
         rows = self.gram.rows(usable)
         if self._fill_at_once(usable, rows):

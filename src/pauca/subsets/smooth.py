@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows

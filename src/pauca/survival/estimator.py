@@ -16,8 +16,8 @@ from pauca.export import register_kind
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
 from pauca.results.choice import DEFAULT_RULE
-from pauca.search.driver import Method, Progress
-from pauca.search.problem import Target
+from pauca.runs.problem import Target
+from pauca.runs.run import Method, Progress
 from pauca.survival.baseline import Baseline
 from pauca.survival.concordance import concordance_index
 from pauca.survival.curves import RiskGroups, plot_risk_groups, risk_groups

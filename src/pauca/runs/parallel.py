@@ -10,7 +10,7 @@ from threading import Lock
 
 import numpy as np
 
-from pauca.search.driver import Budget, Progress, interrupted_once
+from pauca.runs.run import Budget, Progress, interrupted_once
 from pauca.threads import blas_threads
 
 

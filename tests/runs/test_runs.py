@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from pauca import PaucaWarning, SparseRegressor, Stop
 from pauca.methods import Exchange, FoBa, Forward
-from pauca.search import driver
+from pauca.runs import run as driver
 from problems import METHODS, ar_problem
 
 RESUMABLE = [
@@ -135,7 +135,7 @@ def test_numpy_booleans_stop_a_run_too(hard):
 @pytest.fixture
 def quiet(monkeypatch):
     """No interrupt of another test is remembered."""
-    monkeypatch.setattr("pauca.search.driver._interrupts", driver._Interrupts())
+    monkeypatch.setattr("pauca.runs.run._interrupts", driver._Interrupts())
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -295,7 +295,7 @@ def test_exchange_goes_on_the_same_way_from_any_move(seed):
 def test_the_clock_is_read_while_rivals_are_tried(hard, monkeypatch):
     """Exchange hands over None in between; a run past its limit ends there, before the next move."""
     clock = itertools.count()
-    monkeypatch.setattr("pauca.search.driver.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("pauca.runs.run.time.monotonic", lambda: float(next(clock)))
     whole = SparseRegressor(k=8).fit(*hard)
     ticks = next(clock)
     limited = SparseRegressor(k=8, time_limit=ticks / 2).fit(*hard)

@@ -1,4 +1,4 @@
-"""From the subset of a search to lower bounds of every size."""
+"""Proofs of the models that a search has found: from its subset to lower bounds of every size."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from pauca.constraints.units import Limits
+from pauca.constraints.limits import Limits
 from pauca.design import ChunkedDesign, GatheredDesign
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
 from pauca.relaxations.backends import compiled_backend, loaded_backend
 from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_slack
 from pauca.relaxations.perspective import Quadratic
-from pauca.relaxations.proof import PROVED_WITHIN, SizeProof
+from pauca.relaxations.size_proof import PROVED_WITHIN, SizeProof
 from pauca.relaxations.smooth import SmoothForest, SmoothProblem
 from pauca.relaxations.tree import BETTER_BY, THE_BEST, Forest, Incumbent, Wanted
 from pauca.relaxations.wide_tables import root_bounds
@@ -92,7 +92,7 @@ class Proofs:
             raise NoBoundError(NOT_SUPPORTED)
         self._subset = subset
         self._n_rows = subset.objective.design.n_rows
-        self._columns = candidates(subset)
+        self._columns = subset.limits.candidates(subset.objective.design.usable)
         if not len(self._columns):
             raise NoBoundError(NO_RIDGE)
         if len(self._columns) <= MOST_DENSE:
@@ -243,7 +243,7 @@ class Proofs:
             raise NoBoundError(NOT_SMOOTH)
         if not objective.ridge:
             raise NoBoundError(LOSS_WITHOUT_RIDGE)
-        columns = candidates(subset)
+        columns = limits.candidates(objective.design.usable)
         design = objective.design
         if isinstance(design, GatheredDesign) or len(columns) * design.n_rows > MOST_GATHERED:
             raise NoBoundError(LOSS_TOO_LARGE)
@@ -314,12 +314,6 @@ def _wants_more(forest: Forest | SmoothForest, relative_gap: float, most_nodes: 
         tree.nodes < most_nodes and (tree.wanted.several or tree.lower_bound < tree.value * (1 - relative_gap))
         for tree in forest.open
     )
-
-
-def candidates(subset: LeastSquaresSubset | SmoothSubset) -> np.ndarray:
-    """The columns that may be chosen."""
-    usable = subset.objective.design.usable & subset.limits.startable(subset.objective.design.n_features)
-    return np.flatnonzero(usable)
 
 
 def _without_copies(hessian: np.ndarray, columns: np.ndarray, limits: Limits) -> np.ndarray:

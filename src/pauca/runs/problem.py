@@ -8,18 +8,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pauca.constraints.units import Limits, Units
+from pauca.constraints.limits import Limits
+from pauca.constraints.units import Units
 from pauca.design import Design, make_design
 from pauca.losses import Loss
-from pauca.model import Model
 from pauca.objectives import LeastSquares, SmoothObjective
 from pauca.objectives.least_squares import centred_target
-from pauca.search.driver import Budget, Goal, Method, run
-from pauca.search.history import History, Move, Stop
+from pauca.runs.run import Method, SearchRun
 from pauca.subsets.base import Subset
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
-from pauca.threads import blas_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,37 +123,3 @@ class LinearProblem:
                 "number that is not negative. Add a constant to it."
             )
         return SmoothSubset.start(objective, limits)
-
-
-@dataclass(eq=False)
-class SearchRun:
-    """A search on some rows, which may be taken up again to go further."""
-
-    method: Method
-    design: Any
-    """What the problem has made of the data; the search itself asks the subset only."""
-    subset: Subset
-    history: History | None = None
-
-    def advance(self, goal: Goal, budget: Budget, resume: Sequence[Move] = ()) -> History:
-        """Go on to ``goal`` from where the search stands, or from the moves of an earlier one."""
-        if self.history is not None:
-            resume, self.subset = self.history.moves, self.subset.restarted()
-        with blas_threads.single():
-            self.history = run(self.method, self.subset, goal, budget, resume)
-        return self.history
-
-    @property
-    def stopped_early(self) -> bool:
-        """Whether something other than the search itself ended it."""
-        assert self.history is not None
-        return self.history.stop in {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
-
-    def models(self, answer: int) -> dict[int, Model]:
-        """The best model of every size, in the user's units; that of size ``answer`` with exact importances."""
-        assert self.history is not None
-        best = self.history.best
-        sizes = sorted(best)
-        with blas_threads.single():
-            models = self.subset.finish([best[size] for size in sizes], sizes.index(answer))
-        return dict(zip(sizes, models, strict=True))

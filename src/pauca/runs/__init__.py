@@ -1,0 +1,1 @@
+"""Runs of a search method: what is searched, the loop and its record, and several runs at a time."""

@@ -1,0 +1,337 @@
+"""A run of a search method: what it aims for, the only loop, its record, and why it ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+
+from pauca.model import Model
+from pauca.relaxations.size_proof import SizeProof
+from pauca.subsets.base import OutOfTime, Subset
+from pauca.threads import blas_threads
+
+
+class Stop(StrEnum):
+    """The reason a run ended; ``message`` says it in words.
+
+    Examples
+    --------
+    >>> from pauca import Stop
+    >>> Stop.SIZE.message
+    'The size asked for was reached.'
+    >>> Stop.SIZE == "size"
+    True
+    """
+
+    SIZE = "size"
+    TOLERANCE = "tolerance"
+    CERTIFIED = "certified"
+    PERFECT = "perfect"
+    NO_GAIN = "no_gain"
+    EXHAUSTED = "exhausted"
+    LIMITS = "limits"
+    STEPS = "steps"
+    REPEATED = "repeated"
+    TIME = "time"
+    CALLBACK = "callback"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def message(self) -> str:
+        """The reason in words."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    Stop.SIZE: "The size asked for was reached.",
+    Stop.TOLERANCE: "Nothing further lowers the objective by the tolerance asked for.",
+    Stop.CERTIFIED: "The model is proven to be within the tolerance of the best one in the ball.",
+    Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
+    Stop.NO_GAIN: "Nothing that remains lowers the objective noticeably.",
+    Stop.EXHAUSTED: "Nothing is left to choose: the rest is constant, depends on what was chosen, or was left out.",
+    Stop.LIMITS: "Nothing further fits in the limits given: budget, max_per_group, never.",
+    Stop.STEPS: "The largest number of steps was reached.",
+    Stop.REPEATED: "Removals led back to a model that the search had left; it would go in circles.",
+    Stop.TIME: "The time limit was reached.",
+    Stop.CALLBACK: "The callback asked to stop.",
+    Stop.INTERRUPTED: "The run was interrupted from the keyboard.",
+}
+
+
+Move = tuple[str, int] | tuple[str, int, int] | tuple[str, tuple[int, ...], tuple[int, ...]]
+"""``("add", j)``, ``("drop", i)``, ``("swap", i, j)`` for j in i's place, or ``("swap", (i, ..), (j, ..))``."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a run aims for: ``k`` features (None: as many as help) and the least gain of an addition."""
+
+    k: int | None = None
+    tol: float = 0.0
+
+    def reached(self, size: int) -> bool:
+        """Whether ``size`` features are enough."""
+        return self.k is not None and size >= self.k
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback receives after every move.
+
+    Attributes
+    ----------
+    move : tuple
+        The move just made, such as ``("add", 3)``.
+    size : int
+        Number of features after it.
+    k : int or None
+        Number of features asked for.
+    objective : float
+        Value of the current model.
+    null_objective : float
+        Value of the empty model.
+    elapsed : float
+        Seconds since the run began.
+    fold : int or None
+        The fold this run is for, counted from 0; None for the run on all rows.
+    n_folds : int
+        Number of folds; 0 where ``k`` was given.
+    relative_gap : float or None
+        While ``Exact`` proves its models, and is called between moves too: the largest share by which a model of any
+        size can still be better.
+    """
+
+    move: Move
+    size: int
+    k: int | None
+    objective: float
+    null_objective: float
+    elapsed: float
+    fold: int | None = None
+    n_folds: int = 0
+    relative_gap: float | None = None
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a run may go on: seconds, and a callback that ends it by returning True."""
+
+    time_limit: float | None = None
+    callback: Callable[[Progress], bool | None] | None = None
+
+
+class History:
+    """The record of a run; whatever a method needs to know of its past is read off here.
+
+    A method's next move depends on the subset and the history alone. That is why a run that was cut short goes on
+    from its moves: replaying them rebuilds both.
+    """
+
+    def __init__(self, start: Subset, largest_kept: int | None) -> None:
+        self.moves: list[Move] = []
+        self.best = {0: start.null}
+        """The best model met at each size."""
+        self.stop: Stop | None = None
+        self.dependent: list[int] = []
+        """Columns found to be linear combinations of chosen ones, ascending."""
+        self.proofs: dict[int, SizeProof] = {}
+        """What is proved of the best model of a size, where a lower bound was computed."""
+        self.no_proof: str | None = None
+        """Why there is no lower bound, where one was asked for."""
+        self.size = start.size
+        self.smallest_gain = float("inf")
+        """The least gain of any addition so far."""
+        self.arrivals: dict[int, float] = {}
+        """For each size, the gain of the last addition that led up to it."""
+        self.lost = 0.0
+        """By how much the removals since the last addition have raised the value."""
+        self.undone = 0.0
+        """The gains of the additions that those removals stand against."""
+        self._largest_kept = largest_kept
+        self._value = start.value
+        self._keep(start)
+
+    def record(self, move: Move, subset: Subset) -> None:
+        """Write down a move that has just been made."""
+        change = self._value - subset.value
+        if move[0] == "add":
+            self.smallest_gain = min(self.smallest_gain, change)
+            self.arrivals[subset.size] = change
+            self.lost = self.undone = 0.0
+        elif move[0] == "drop":
+            self.lost -= change
+            self.undone += self.arrivals.get(self.size, 0.0)
+        self.moves.append(move)
+        self.size = subset.size
+        self._value = subset.value
+        self._keep(subset)
+
+    def keep_last(self, subset: Subset) -> None:
+        """Keep the model a run ended at even if it is larger than was asked for: it may be the only one."""
+        if subset.limits.allows(subset.support):
+            self.best.setdefault(subset.size, subset.snapshot())
+
+    def _keep(self, subset: Subset) -> None:
+        if self._largest_kept is not None and subset.size > self._largest_kept:
+            return
+        if not subset.limits.allows(subset.support):
+            return
+        known = self.best.get(subset.size)
+        if known is None or subset.value < known.value:
+            self.best[subset.size] = subset.snapshot()
+
+
+def apply(move: Move, subset: Subset) -> None:
+    """Make a move."""
+    action, *features = move
+    if action == "add":
+        subset.add(features[0])  # type: ignore[arg-type]
+    elif action == "drop":
+        subset.drop(features[0])  # type: ignore[arg-type]
+    else:
+        out, into = ((f,) if isinstance(f, int) else f for f in features)
+        for feature in out:
+            subset.drop(feature)
+        for feature in into:
+            subset.add(feature)
+
+
+class Method(Protocol):
+    """Options of one algorithm; frozen, so that one object serves any number of runs."""
+
+    def begin(self, subset: Subset) -> None:
+        """Put the subset where the method starts from."""
+        ...
+
+    def moves(self, subset: Subset, history: History, goal: Goal) -> Iterator[Move | None]:
+        """Yield one move at a time and return the ``Stop`` that ends the run.
+
+        The driver makes each move before it asks for the next. None stands for a moment to check the time.
+        """
+        ...
+
+    def answer(self, history: History, goal: Goal) -> int:
+        """The size of the model that answers ``goal``."""
+        ...
+
+
+def run(
+    method: Method, subset: Subset, goal: Goal, budget: Budget | None = None, resume: Sequence[Move] = ()
+) -> History:
+    """Run ``method`` from where ``resume`` (the moves of an earlier run) left off until it or the budget ends it."""
+    budget = budget or Budget()
+    subset.expect(goal.k)
+    method.begin(subset)
+    history = History(subset, goal.k)
+    history.dependent = subset.dependent().tolist()
+    for move in resume:
+        apply(move, subset)
+        history.record(move, subset)
+    began = time.monotonic()
+    moves = method.moves(subset, history, goal)
+    try:
+        history.stop = _drive(moves, subset, history, goal, budget, began)
+        history.keep_last(subset)
+        history.dependent = sorted({*history.dependent, *subset.dependent().tolist()})
+    except KeyboardInterrupt:
+        interrupted_once()
+        # The history is written after each move is complete, so it is whole whenever the interrupt came.
+        history.stop = Stop.INTERRUPTED
+    return history
+
+
+class _Interrupts:
+    """Ctrl-C once ends a run and keeps what it found; again within two seconds it does what it does everywhere.
+
+    Without the second half, a loop over many fits could not be left.
+    """
+
+    def __init__(self) -> None:
+        self._last = float("-inf")
+
+    def once_or_raise(self) -> None:
+        """To be called where an interrupt was caught; raises it again if it is not the first."""
+        before, self._last = self._last, time.monotonic()
+        if self._last - before < 2:
+            raise KeyboardInterrupt
+
+
+_interrupts = _Interrupts()
+
+
+def interrupted_once() -> None:
+    """To be called where an interrupt was caught; raises it again if there was one just before."""
+    _interrupts.once_or_raise()
+
+
+def _drive(
+    moves: Iterator[Move | None], subset: Subset, history: History, goal: Goal, budget: Budget, began: float
+) -> Stop:
+    # The first move is always made: runs that are taken up again and again get on.
+    moved = False
+    deadline = np.inf if budget.time_limit is None else began + budget.time_limit
+    while True:
+        subset.allow_until(deadline if moved else np.inf)
+        try:
+            move = next(moves)
+        except StopIteration as end:
+            return Stop(end.value)
+        except OutOfTime:
+            return Stop.TIME
+        finally:
+            subset.allow_until(np.inf)  # a move that was found is made
+        if move is not None:
+            apply(move, subset)
+            history.record(move, subset)
+            moved = True
+        elapsed = time.monotonic() - began
+        if budget.callback is not None and (move is not None or history.proofs):
+            last = history.moves[-1] if move is None else move
+            gap = max((proof.relative_gap for proof in history.proofs.values()), default=None)
+            progress = Progress(
+                last, subset.size, goal.k, float(subset.value), subset.null_value, elapsed, relative_gap=gap
+            )
+            answer = budget.callback(progress)
+            if isinstance(answer, bool | np.bool_) and answer:
+                return Stop.CALLBACK
+        if moved and budget.time_limit is not None and elapsed >= budget.time_limit:
+            return Stop.TIME
+
+
+@dataclass(eq=False)
+class SearchRun:
+    """A search on some rows, which may be taken up again to go further."""
+
+    method: Method
+    design: Any
+    """What the problem has made of the data; the search itself asks the subset only."""
+    subset: Subset
+    history: History | None = None
+
+    def advance(self, goal: Goal, budget: Budget, resume: Sequence[Move] = ()) -> History:
+        """Go on to ``goal`` from where the search stands, or from the moves of an earlier one."""
+        if self.history is not None:
+            resume, self.subset = self.history.moves, self.subset.restarted()
+        with blas_threads.single():
+            self.history = run(self.method, self.subset, goal, budget, resume)
+        return self.history
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether something other than the search itself ended it."""
+        assert self.history is not None
+        return self.history.stop in {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
+
+    def models(self, answer: int) -> dict[int, Model]:
+        """The best model of every size, in the user's units; that of size ``answer`` with exact importances."""
+        assert self.history is not None
+        best = self.history.best
+        sizes = sorted(best)
+        with blas_threads.single():
+            models = self.subset.finish([best[size] for size in sizes], sizes.index(answer))
+        return dict(zip(sizes, models, strict=True))
