@@ -52,7 +52,7 @@ def fit_warnings(
         found = combinations_of_chosen(run.design, units, path[size].units, history.dependent)
         if found:
             names = quoted_columns(path.column_names if units.single else units.labels, found)
-            yield f"Columns that are linear combinations of those in the model were left out: {names}."
+            yield f"Columns that are linear combinations of chosen ones were left out: {names}."
     if isinstance(settings.sizes, int) and size < settings.sizes:
         yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, Spread
@@ -108,8 +108,18 @@ def raw_table_of(estimator: Any, X: Any) -> RawTable | None:
         if hasattr(X, "tocsr"):
             _check_plain(categories, missing, "a sparse matrix")
         return None
-    table = read_table(X, categories, missing, type(estimator).__name__)
+    table = read_raw(estimator, X)
     return None if table.is_numbers and missing == "error" else table
+
+
+def read_raw(estimator: Any, X: Any) -> RawTable:
+    """X column by column; an array without categories must hold numbers, as scikit-learn has it."""
+    categories, missing = estimator.categorical_features, estimator.missing
+    if is_frame(X) or not (categories is None or isinstance(categories, str)):
+        return read_table(X, categories, missing, type(estimator).__name__)
+    finite: Any = "allow-nan" if missing != "error" else True
+    numbers = check_array(X, dtype=np.float64, ensure_all_finite=finite, estimator=estimator, input_name="X")
+    return RawTable.of_numbers(numbers, None)
 
 
 def _check_plain(categories: Any, missing: str, what: str) -> None:
@@ -128,6 +138,10 @@ def encoded_rows(estimator: Any, encoding: TableEncoding, X: Any, used: np.ndarr
     A frame is read by name where the fit had names, and need not hold more than the raw columns that are used.
     """
     needed = np.unique(encoding.owner[used])
+    if not is_frame(X):
+        dtype = None if encoding.has_categories else np.float64
+        table = np.asarray(X, dtype=object) if encoding.has_categories and isinstance(X, list) else X
+        X = validate_data(estimator, table, reset=False, dtype=dtype, ensure_all_finite="allow-nan")
     positions = _positions(estimator, encoding, X, [encoding.raw_names[j] for j in needed])
     try:
         rows, unknown = encoding.encode_rows(X, used, positions)
@@ -149,7 +163,8 @@ def _positions(estimator: Any, encoding: TableEncoding, X: Any, needed: list[str
     """Where the raw columns are that a prediction needs; None where X has all columns of the fit in order."""
     held = names_of(X) if encoding.has_names else None
     if held is None:
-        validate_data(estimator, X if is_frame(X) else np.asarray(X), reset=False, skip_check_array=True)
+        if is_frame(X):
+            validate_data(estimator, X, reset=False, skip_check_array=True)
         return np.flatnonzero(np.isin(encoding.raw_names, needed)).tolist()
     lacking = [name for name in needed if name not in held]
     if lacking:

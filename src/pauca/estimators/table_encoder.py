@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from pauca.estimators.raw_tables import check_table_parameters, encoded_rows, set_table_attributes
-from pauca.tables import RawTable, TableEncoding, needs_encoding, read_table
+from pauca.estimators.raw_tables import check_table_parameters, encoded_rows, read_raw, set_table_attributes
+from pauca.tables import RawTable, TableEncoding
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -105,8 +106,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_columns)
         """
         check_is_fitted(self)
-        if not self._is_raw(X) and self.encoding_.plain:
-            X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
         return encoded_rows(self, self.encoding_, X, np.arange(len(self.encoding_.terms)))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -137,17 +136,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         return tags
 
-    def _is_raw(self, X: Any) -> bool:
-        return needs_encoding(X, self.categorical_features, self.missing)
-
     def _read(self, X: Any) -> RawTable:
         check_table_parameters(type(self).__name__, self.get_params(deep=False))
-        if self._is_raw(X):
-            table = read_table(X, self.categorical_features, self.missing, type(self).__name__)
-            set_table_attributes(self, X)
-            return table
-        numbers = validate_data(self, X, dtype=np.float64)
-        return RawTable.of_numbers(numbers, getattr(self, "feature_names_in_", None))
+        if issparse(X):
+            raise TypeError("A sparse matrix has nothing to encode, and sparse input is not supported.")
+        table = read_raw(self, X)
+        set_table_attributes(self, X)
+        return table
 
     def _set(self, encoding: TableEncoding) -> None:
         self.encoding_ = encoding

@@ -193,9 +193,9 @@ class TableEncoding:
         return [column.name for column in self.columns]
 
     @property
-    def plain(self) -> bool:
-        """Whether all columns are numbers that stay as they are."""
-        return all(column.levels is None and column.fill is None for column in self.columns)
+    def has_categories(self) -> bool:
+        """Whether some column is not numbers."""
+        return any(column.levels is not None for column in self.columns)
 
     def renamed(self, names: Sequence[str]) -> TableEncoding:
         """The same encoding of columns with other names."""
