@@ -20,13 +20,12 @@ from sklearn.datasets import dump_svmlight_file
 
 import pauca
 from pauca.cli import main, options
-from pauca.cli.console import ProgressBar
+from pauca.cli.console import FitProgress
 from pauca.estimators.base import SparseModel
 from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from pauca.methods import METHODS, STEPWISE
 from pauca.results.choice import CRITERIA, DEFAULT_RULE, FOLD_RULES
 from pauca.runs import run as driver
-from pauca.runs.run import Progress
 
 # The package under test, also where a test is in another folder.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pauca.__file__).parents[1])}
@@ -323,7 +322,7 @@ def test_ctrl_c_once_writes_the_models_found(table, capsys, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return self.interrupted
 
-    monkeypatch.setattr(ProgressBar, "__call__", press)
+    monkeypatch.setattr(FitProgress, "__call__", press)
     code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "5", "--out", "m.json")
     assert code == 130
     assert "interrupted; the models found so far are kept" in err
@@ -345,7 +344,7 @@ def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
                 signal.raise_signal(signal.SIGINT)
         return self.interrupted
 
-    monkeypatch.setattr(ProgressBar, "__call__", press)
+    monkeypatch.setattr(FitProgress, "__call__", press)
     code, _, _ = run(capsys, "fit", "houses.csv", "--target", "price", "--out", "m.json", *rest)
     assert code == 130
     assert pauca.load("m.json").path_.sizes[0] == 0
@@ -359,34 +358,24 @@ def test_ctrl_c_twice_aborts(table, capsys, monkeypatch):
         except KeyboardInterrupt:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(ProgressBar, "__call__", press)
+    monkeypatch.setattr(FitProgress, "__call__", press)
     code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "5", "--out", "m.json")
     assert (code, out) == (130, "")
     assert err.endswith("pauca: interrupted\n")
     assert not Path("m.json").exists()
 
 
-def test_the_bar(monkeypatch):
-    screen = io.StringIO()
-    screen.isatty = lambda: True
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr("pauca.cli.console.BAR_DELAY", -1)
-    monkeypatch.setattr("pauca.cli.console.BAR_INTERVAL", -1)
-    bar = ProgressBar(visible=True)
-    with bar.handling_interrupts():
-        assert bar(Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, None, 1)) is False
-    assert "[######" in screen.getvalue()
-    assert "all rows, size 5" in screen.getvalue()
-    assert screen.getvalue().endswith("\r\x1b[K")
-    assert "about 30 s left" in bar.line(Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, None, 1), 10.0)
-    assert "about 5 s left" in ProgressBar(visible=False, time_limit=15.0).line(
-        Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, 0, 1), 10.0
-    )
-
-
-def test_no_bar_without_a_terminal(table, capsys, monkeypatch):
-    monkeypatch.setattr("pauca.cli.console.BAR_DELAY", -1)
-    assert "\r" not in run(capsys, "fit", "houses.csv", "--target", "price", "--k", "2")[2]
+def test_a_long_fit_shows_its_progress(table, capsys, monkeypatch):
+    """On a terminal a bar, which is removed at the end; lines elsewhere, and nothing for those who want none."""
+    monkeypatch.setattr("pauca.runs.progress.FIRST_LINE", 0.001)
+    argv = ["fit", "houses.csv", "--target", "price", "--method", "stepwise", "--k", "1-5"]
+    lines = run(capsys, *argv)[2]
+    assert "s so far" in lines
+    assert "\r" not in lines
+    for option in ("--quiet", "--json"):
+        assert "so far" not in run(capsys, *argv, option)[2]
+    monkeypatch.setattr("pauca.runs.progress.FIRST_LINE", 1e9)
+    assert "so far" not in run(capsys, *argv)[2]
 
 
 # Table formats
@@ -821,7 +810,7 @@ def test_unexpected_errors(table, capsys, monkeypatch):
 
 def test_without_polars(table, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
-    assert 'pip install "pauca[cli]"' in error_of(capsys, "fit", "houses.csv", "--target", "price")
+    assert "pip install polars" in error_of(capsys, "fit", "houses.csv", "--target", "price")
 
 
 def test_a_fit_that_fails_to_write_leaves_nothing(table, capsys, monkeypatch):

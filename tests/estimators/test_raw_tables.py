@@ -1,4 +1,4 @@
-"""Raw tables in estimators: folds that learn from their own rows, constraints by raw columns, round trips of exports."""
+"""Raw tables in estimators: folds learn from their own rows, constraints name raw columns, exports take raw rows."""
 
 import sqlite3
 
@@ -107,7 +107,9 @@ def test_folds_fill_in_medians_of_their_own_rows():
         others = np.delete(np.arange(X.shape[1]), column)
         np.testing.assert_array_equal(X[:, others], table.X[:, others])
     assert sum(fold.X is not None for fold in folds) > 1
-    complete = FitTable.of(read_table(people(gaps=False)[0], "from_dtype", "median", "the test"), weights, None, "median")
+    complete = FitTable.of(
+        read_table(people(gaps=False)[0], "from_dtype", "median", "the test"), weights, None, "median"
+    )
     assert all(fold.X is None for fold in complete.folds(make_folds(3, weights, None, weights, classifies=False)))
 
 
@@ -117,10 +119,11 @@ def test_scores_are_those_of_fits_on_the_rows_of_each_fold(scoring):
     frame, y = people()
     y[frame["age"].isna()] += 5
     folds = list(KFold(4).split(frame))
-    model = SparseRegressor(k=[2], ridge=0.0, method="forward", missing="median", cv=folds, scoring=scoring).fit(frame, y)
+    options = {"method": "forward", "missing": "median"}
+    model = SparseRegressor(k=[2], ridge=0.0, cv=folds, scoring=scoring, **options).fit(frame, y)
     scores = []
     for train, test in folds:
-        alone = SparseRegressor(k=2, method="forward", missing="median").fit(frame.iloc[train], y[train])
+        alone = SparseRegressor(k=2, **options).fit(frame.iloc[train], y[train])
         predicted = alone.predict(frame.iloc[test])
         if scoring is None:
             scores.append(np.mean((predicted - y[test]) ** 2))
@@ -210,7 +213,7 @@ def test_what_cannot_be_encoded_is_refused_by_name():
         SparseRegressor().fit(frame, y)
     with pytest.raises(ValueError, match="'missing' parameter of SparseRegressor must be one of"):
         SparseRegressor(missing="mean").fit(frame, y)
-    with pytest.raises(ValueError, match="could not convert|do not hold numbers"):
+    with pytest.raises(ValueError, match="do not hold numbers"):
         SparseRegressor(categorical_features=None).fit(frame.dropna(), y[frame.notna().all(axis=1)])
     constant = frame.assign(only="x", none=None)
     with pytest.warns(PaucaWarning, match="Constant columns were left out: 'only', 'none'"):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from argparse import Namespace
 from functools import partial
 from typing import Any
 
-from pauca.cli.console import INTERRUPTED, Console, DataError, ProgressBar
+from pauca.cli.console import INTERRUPTED, Console, DataError, FitProgress
 from pauca.cli.fit_arguments import Problem, make_problem, table_errors
-from pauca.cli.show import plain
+from pauca.cli.show import check_writable, plain
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
 from pauca.wording import NAMES_SHOWN
@@ -21,12 +20,14 @@ def fit(options: Namespace, console: Console) -> int:
     """Read, fit, write, and print the summary."""
     for path in (options.out, options.report):
         check_writable(path)
-    problem = make_problem(options, console)
+    progress = FitProgress(visible=not (options.quiet or options.json), time_limit=options.time_limit)
+    with progress.showing("reading the table"):
+        problem = make_problem(options, console)
     model = _estimator(options, problem)
-    progress = ProgressBar(visible=not (options.quiet or options.json), time_limit=options.time_limit)
     model.set_params(callback=progress)
     started = time.perf_counter()
-    with console.warnings_as_notes(), progress.handling_interrupts(), table_errors(options.table):
+    showing = progress.showing("fitting")
+    with console.warnings_as_notes(), progress.handling_interrupts(), table_errors(options.table), showing:
         more = {} if problem.exposure is None else {"exposure": problem.exposure}
         model.fit(problem.X, problem.target.y, problem.sample_weight, groups=problem.row_groups, **more)
     seconds = {"reading": problem.read_seconds, "fitting": time.perf_counter() - started}
@@ -37,9 +38,11 @@ def fit(options: Namespace, console: Console) -> int:
     if progress.interrupted:
         console.note("interrupted; the models found so far are kept")
     elif options.report is not None and options.stability and model.k_:
-        model.stability(n_resamples=options.stability, n_jobs=options.n_jobs)
+        with progress.showing("repeating the search on halves of the rows"):
+            model.stability(n_resamples=options.stability, n_jobs=options.n_jobs)
     if options.certify is not None and not progress.interrupted:
-        model.certify(time_limit=options.certify)
+        with progress.showing("proving the models to be best"):
+            model.certify(time_limit=options.certify)
     written, failure = _write_files(options, model)
     if options.json:
         status = {"interrupted": progress.interrupted, "written": written, "notes": console.notes}
@@ -52,19 +55,6 @@ def fit(options: Namespace, console: Console) -> int:
     for path in written:
         console.note(f"wrote {path}")
     return INTERRUPTED if progress.interrupted else 0
-
-
-def check_writable(path: str | None) -> None:
-    """Raise an error before any work if a file could not be written."""
-    if path is None:
-        return
-    folder = os.path.dirname(os.path.realpath(path))
-    if os.path.isdir(path):
-        raise DataError(f"{path} cannot be written: it is a folder")
-    if not os.path.isdir(folder):
-        raise DataError(f"{path} cannot be written: there is no folder {os.path.dirname(path) or folder}")
-    if not os.access(folder, os.W_OK):
-        raise DataError(f"{path} cannot be written: its folder is read-only")
 
 
 def _estimator(options: Namespace, problem: Problem) -> SparseRegressor | SparseClassifier:

@@ -72,7 +72,7 @@ def make_problem(options: Namespace, console: Console) -> Problem:
         raise UsageError("--criterion uses no cross-validation; remove --cv and --scoring, or --criterion")
     if options.n_jobs == 0:
         raise UsageError("--n-jobs must be a number of parallel folds, or -1 for one on each core")
-    table = inspect_table(options.table, options.delimiter)
+    table = inspect_table(options.table, options.delimiter, has_header=not options.no_header)
     return _from_libsvm(table, options, console) if table.format == "libsvm" else _from_frame(table, options, console)
 
 
@@ -99,6 +99,8 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
     table.require(options.target, "--target")
     if table.has_index:
         console.note("the first column has no name and is ignored")
+    if not table.has_header:
+        console.note(f"without a header, columns are called {table.columns[0]} to {table.columns[-1]}")
     given_by_row = ("sample_weight", "exposure", "row_groups")
     row_options = {name: getattr(options, name) for name in given_by_row if getattr(options, name)}
     features = _candidates(table, options, row_options)

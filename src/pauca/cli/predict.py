@@ -12,8 +12,7 @@ from scipy import sparse
 
 from pauca.cli.console import Console, DataError, count, did_you_mean
 from pauca.cli.constraints import split_names
-from pauca.cli.fit import check_writable
-from pauca.cli.show import load_model
+from pauca.cli.show import check_writable, load_model
 from pauca.cli.table_files import (
     TableFile,
     inspect_table,
@@ -40,7 +39,7 @@ def predict(options: Namespace, console: Console) -> int:
     model = load_model(options.model, options.size)
     if options.proba and not hasattr(model, "predict_proba"):
         raise DataError(f"--proba: {options.model} has no probabilities; they need a classifier with --loss log_loss")
-    table = inspect_table(options.table, options.delimiter)
+    table = inspect_table(options.table, options.delimiter, has_header=not options.no_header)
     if table.format == "libsvm":
         rows, kept = _libsvm_rows(model, table, options), polars().DataFrame()
         complete = np.ones(rows.shape[0], dtype=bool)

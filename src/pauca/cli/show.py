@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.cli.console import Console, DataError
+from pauca.cli.console import Console, DataError, require_file
 from pauca.export.formula import Formula, formula_of
 from pauca.loading import load
 from pauca.results.path import Path
@@ -52,14 +52,32 @@ def explain(options: Namespace, console: Console) -> int:
     return 0
 
 
+def report(options: Namespace, console: Console) -> int:
+    """Write a saved model as an HTML page."""
+    out = options.out or f"{os.path.splitext(options.model)[0]}.html"
+    check_writable(out)
+    load_model(options.model, options.size).report(out, title=options.title)
+    console.note(f"wrote {out}; what needs the data of the fit, such as stability, is on pages of pauca fit --report")
+    return 0
+
+
+def check_writable(path: str | None) -> None:
+    """Raise an error before any work if a file could not be written."""
+    if path is None:
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        raise DataError(f"{path} cannot be written: it is a folder")
+    if not os.path.isdir(folder):
+        raise DataError(f"{path} cannot be written: there is no folder {os.path.dirname(path) or folder}")
+    if not os.access(folder, os.W_OK):
+        raise DataError(f"{path} cannot be written: its folder is read-only")
+
+
 def load_model(path: str, size: int | None = None) -> Any:
     """A model from its file, at another size if one is given."""
-    if os.path.isdir(path):
-        raise DataError(f"{path} is a folder, not a model file")
-    try:
-        model = load(path)
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
+    require_file(path, "a model file")
+    model = load(path)
     if isinstance(model, Path):
         raise DataError(f"{path} holds a path of pauca.select, which has no columns; open it in Python with pauca.load")
     if size is None:

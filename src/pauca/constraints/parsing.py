@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pauca.constraints.heredity import Heredity, check_cycles, parents_from_names
 from pauca.constraints.limits import Limits
 from pauca.constraints.units import Units
 from pauca.design import Design
@@ -109,7 +110,7 @@ class ConstraintParser:
     ----------
     columns : Columns
         What can be chosen.
-    feature_groups, max_per_group, always, never, costs, budget, bounds
+    feature_groups, max_per_group, always, never, costs, budget, bounds, heredity
         As given to an estimator.
     noun : str or None
         What ``k`` counts, where that is neither features nor groups.
@@ -130,6 +131,7 @@ class ConstraintParser:
         costs: Any = None,
         budget: Any = None,
         bounds: Any = None,
+        heredity: Any = None,
         noun: str | None = None,
         units: Units | None = None,
         free: np.ndarray | None = None,
@@ -151,7 +153,7 @@ class ConstraintParser:
         self.noun = noun or (f"{columns.noun}s".replace("column", "feature") if self._given.single else "groups")
         self._max_per_group = max_per_group
         self._always, self._never = always, never
-        self._costs, self._budget, self._bounds = costs, budget, bounds
+        self._costs, self._budget, self._bounds, self._heredity = costs, budget, bounds, heredity
         self._free = np.zeros(columns.n_features, dtype=bool) if free is None else free
 
     def limits(self, k: int | None, usable: np.ndarray) -> Limits:
@@ -171,7 +173,7 @@ class ConstraintParser:
             open_to_choice = np.setdiff1d(np.flatnonzero(can_be_chosen), never)
             self._check_budget(price, budget, always, open_to_choice)
         kind, most = self._parse_max_per_group(always)
-        return Limits(tuple(always), tuple(never), price, budget, kind, most)
+        return Limits(tuple(always), tuple(never), price, budget, kind, most, self._parse_heredity(always))
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Lower and upper bounds of every coefficient, in the user's units."""
@@ -322,6 +324,54 @@ class ConstraintParser:
                 f"'always' holds {counts.max()} columns of the group {crowded!r}, max_per_group is {most}."
             )
         return kind, int(most)
+
+    def _parse_heredity(self, always: list[int]) -> Heredity | None:
+        """Which units need others: "strong" or "weak" by the names of columns, a dict of parents, or both in a pair."""
+        given, strong = self._heredity, True
+        if given is None:
+            return None
+        pair = list(given) if isinstance(given, tuple | list) else [given]
+        if isinstance(pair[0], str) and pair[0] in {"strong", "weak"} and len(pair) <= 2:
+            strong, pair = pair[0] == "strong", pair[1:] or [None]
+        if len(pair) != 1 or not (pair[0] is None or isinstance(pair[0], Mapping)):
+            raise ValueError(
+                "'heredity' must be 'strong' or 'weak', a dict of parents such as {'a:b': ('a', 'b')}, or a pair such "
+                f"as ('weak', {{'a:b': ('a', 'b')}}); got {plain(given)!r}."
+            )
+        parents = self._parents_by_name() if pair[0] is None else self._parents_given(pair[0])
+        circle = check_cycles(parents)
+        if circle:
+            raise ValueError(f"'heredity' goes round in a circle: {self._quoted(circle)}.")
+        found = Heredity(parents, strong)
+        orphans = sorted(found.orphans(always))
+        if orphans:
+            raise ValueError(f"'always' holds {self._quoted(orphans)} without what 'heredity' says it needs.")
+        return found
+
+    def _parents_by_name(self) -> dict[int, tuple[int, ...]]:
+        names, parents = self._columns.names, {}
+        if names is not None:
+            parents = parents_from_names([str(name) for name in names])
+        if not parents:
+            raise ValueError(
+                "'heredity' found no interaction among the names of columns, such as 'a b', 'a:b' or 'a^2' beside 'a' "
+                "and 'b' (scikit-learn's PolynomialFeatures names them so); give a dict of parents."
+            )
+        owner = self._given.owner
+        found: dict[int, set[int]] = {}
+        for child, of in parents.items():
+            found.setdefault(int(owner[child]), set()).update(int(owner[one]) for one in of)
+        return {child: tuple(sorted(of - {child})) for child, of in found.items() if of - {child}}
+
+    def _parents_given(self, given: Mapping[Any, Any]) -> dict[int, tuple[int, ...]]:
+        parents: dict[int, tuple[int, ...]] = {}
+        for child, of in given.items():
+            listed = [of] if isinstance(of, str | numbers.Integral) else of
+            units = tuple(self._units_named(listed, "heredity"))
+            if not units:
+                raise ValueError(f"'heredity' names no parents of {plain(child)!r}.")
+            parents[self._unit(child, "heredity")] = units
+        return parents
 
     def _quoted(self, units: Sequence[int]) -> str:
         """Names of the first few of some units."""

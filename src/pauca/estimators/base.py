@@ -351,7 +351,10 @@ class SparseModel(ProvingMixin, FittedModel):
         self.__dict__.pop("_resume_key", None)
         settings, held_out = inputs.settings, inputs.held_out
         assert held_out is not None
-        measure = Measure(problem, scorer_for(self, settings.scoring), held_out.y, held_out.blocks)
+        scorer = scorer_for(self, settings.scoring)
+        if scorer is not None:
+            scorer.check(problem.X, held_out.y, problem.target.n_outputs)
+        measure = Measure(problem, scorer, held_out.y, held_out.blocks)
         selection = selection_for(
             inputs.design,
             problem,

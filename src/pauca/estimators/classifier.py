@@ -263,6 +263,10 @@ class SparseClassifier(ClassificationMixin, SparseModel):
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. Zero must be
         allowed. With two classes they are about the coefficients of the second.
+    heredity : "strong", "weak", dict, pair or None, default=None
+        Interactions are chosen only together with their parents, which count towards ``k``: all of them ("strong") or
+        one ("weak"). Parents are read from names such as ``a b``, ``a:b`` and ``a^2``, or given by a dict:
+        ``{"a:b": ("a", "b")}``, or ``("weak", {...})``.
     categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
         Which columns are categories: all levels of one are chosen together or not at all, and count as one feature.
         "from_dtype": columns of a data frame of dtype category, text or object, unless they hold numbers only. A list
@@ -277,6 +281,9 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
     warm_start : bool, default=False
         Whether a further call to ``fit`` with the same data and method continues where the last one stopped.
+    verbose : int, default=0
+        0 prints nothing. 1 shows on stderr how a fit is doing that takes more than a moment, and how much is left: a
+        bar on a terminal, lines elsewhere.
 
     Attributes
     ----------
@@ -355,11 +362,13 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        heredity: Any = None,
         categorical_features: Any = "from_dtype",
         missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.loss = loss
@@ -381,11 +390,13 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.heredity = heredity
         self.categorical_features = categorical_features
         self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
+        self.verbose = verbose
         self.class_weight = class_weight
 
     def fit(
@@ -412,7 +423,8 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         """
         settings = self._settings()
         X, y, weights, target = self._validate(X, y, sample_weight)
-        self._search(settings, X, y, weights, target, groups, feature_names)
+        with settings.shown():
+            self._search(settings, X, y, weights, target, groups, feature_names)
         return self
 
     def to_points(self, max_points: int = 5, *, cuts: Any = None, cv: Any = 5) -> ScoreSheet:

@@ -160,6 +160,10 @@ class SparseRegressor(RegressionMixin, SparseModel):
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. ``(0, None)``
         asks for coefficients that are not negative. Zero must be allowed.
+    heredity : "strong", "weak", dict, pair or None, default=None
+        Interactions are chosen only together with their parents, which count towards ``k``: all of them ("strong") or
+        one ("weak"). Parents are read from names such as ``a b``, ``a:b`` and ``a^2``, or given by a dict:
+        ``{"a:b": ("a", "b")}``, or ``("weak", {...})``.
     categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
         Which columns are categories: all levels of one are chosen together or not at all, and count as one feature.
         "from_dtype": columns of a data frame of dtype category, text or object, unless they hold numbers only. A list
@@ -175,6 +179,9 @@ class SparseRegressor(RegressionMixin, SparseModel):
     warm_start : bool, default=False
         Whether a further call to ``fit`` with the same data and method continues where the last one stopped, for more
         features or after a time limit. With other data it starts afresh.
+    verbose : int, default=0
+        0 prints nothing. 1 shows on stderr how a fit is doing that takes more than a moment, and how much is left: a
+        bar on a terminal, lines elsewhere.
 
     Attributes
     ----------
@@ -275,11 +282,13 @@ class SparseRegressor(RegressionMixin, SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        heredity: Any = None,
         categorical_features: Any = "from_dtype",
         missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.loss = loss
@@ -301,11 +310,13 @@ class SparseRegressor(RegressionMixin, SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.heredity = heredity
         self.categorical_features = categorical_features
         self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
+        self.verbose = verbose
 
     def fit(
         self,
@@ -353,7 +364,8 @@ class SparseRegressor(RegressionMixin, SparseModel):
             check_loss(target.loss, target.y, weights, target.n_outputs)
             loss, pairs = with_offset(target.loss, target.y, known)
             target = Target(pairs, loss, target.n_outputs)
-        self._search(settings, X, y, weights, target, groups, feature_names)
+        with settings.shown():
+            self._search(settings, X, y, weights, target, groups, feature_names)
         return self
 
     @lazy_on_dask

@@ -50,7 +50,7 @@ def _skl2onnx() -> Any:
     try:
         import skl2onnx
     except ImportError as error:
-        raise ImportError('to_onnx needs skl2onnx; install it with: pip install "pauca[onnx]"') from error
+        raise ImportError("to_onnx needs skl2onnx; install it with: pip install skl2onnx onnxruntime") from error
     return skl2onnx
 
 

@@ -68,7 +68,7 @@ def plotly_script() -> str:
     try:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
-        raise ImportError('report needs plotly; install it with: pip install "pauca[report]"') from error
+        raise ImportError("report needs plotly; install it with: pip install plotly") from error
     return get_plotlyjs()
 
 

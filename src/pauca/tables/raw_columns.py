@@ -110,9 +110,9 @@ def read_column(column: Any, name: str, *, as_category: bool = False) -> RawColu
     codes, values = _factorised(column)
     levels = [_plain_level(value) for value in values]
     if kind != "category" and not as_category:
-        numbers = _numbers_in(levels)
-        if numbers is not None:
-            return RawColumn(name, np.append(numbers, np.nan)[codes])
+        parsed = _numbers_in(levels)
+        if parsed is not None:
+            return RawColumn(name, np.append(parsed, np.nan)[codes])
         if _hold_dates(levels):
             raise UnreadableColumn("date", levels[0])
     return _in_order(name, codes, levels, is_text=kind != "category" and not as_category)
