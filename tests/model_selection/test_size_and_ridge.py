@@ -12,7 +12,7 @@ import pauca
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.losses import Huber, LogLoss, SquaredError
 from pauca.model_selection.grids import fit_ridges
-from pauca.model_selection.rules import HeldOutLosses, choose
+from pauca.model_selection.rules import HeldOutLosses, choose, without_lucky_dips
 from pauca.runs import run as driver
 
 pytestmark = pytest.mark.filterwarnings("ignore:The largest size")
@@ -264,12 +264,24 @@ def test_an_interrupt_in_the_folds_is_told(monkeypatch):
     assert "No size was scored on rows held out before the interrupt" in model.summary()
 
 
-def test_a_heavier_search_ridge_has_to_be_better_by_a_standard_error():
-    """The second search is better on average by less than its standard error, then by more."""
-    rng = np.random.default_rng(0)
-    light = rng.uniform(0.5, 1.5, 400)
-    for gain, chosen in ((0.02, 0), (0.2, 1)):
-        heavy = light - gain + rng.standard_normal(400)
-        losses = HeldOutLosses(np.stack([light, heavy])[:, None, None] / 400, np.full(400, 1 / 400))
-        assert choose(losses, np.array([5]), "best", light_search=True).place[0] == chosen
-        assert choose(losses, np.array([5]), "best").place[0] == int(heavy.mean() < light.mean())
+def test_a_size_whose_successors_are_worse_is_no_better_than_they_are():
+    sizes = np.arange(8)
+    mean = np.array([1.0, 0.6, 0.3, 0.5, 0.5, 0.5, 0.4, 0.4])
+    found = without_lucky_dips(mean, sizes, 2)
+    np.testing.assert_allclose(found[2], (0.3 + 0.5 + 0.5) / 3)  # low by luck
+    np.testing.assert_allclose(found[[0, 1, 3, 4, 5, 6, 7]], mean[[0, 1, 3, 4, 5, 6, 7]])  # nothing worse follows
+    np.testing.assert_array_equal(without_lucky_dips(mean, sizes, 0), mean)
+    np.testing.assert_array_equal(without_lucky_dips(mean[[0, 2, 7]], sizes[[0, 2, 7]], 4), mean[[0, 2, 7]])
+    barred = without_lucky_dips(np.array([0.2, np.inf, 0.4]), np.array([1, 2, 3]), 4)
+    np.testing.assert_allclose(barred, [0.3, np.inf, 0.4])
+    rows = np.broadcast_to(mean[:, None] / 10, (1, 1, 8, 10)).copy()
+    losses = HeldOutLosses(rows, np.full(10, 0.1))
+    assert choose(losses, sizes, "best").place[2] == 2
+    assert choose(losses, sizes, "best", ahead=2).place[2] == 6
+
+
+def test_a_steep_curve_keeps_its_first_good_size():
+    """Two features explain everything: what one alone loses does not count against two."""
+    mean = np.array([1.0, 0.8, 0.1, 0.101, 0.102, 0.103, 0.104])
+    losses = HeldOutLosses(np.broadcast_to(mean[:, None] / 10, (1, 1, 7, 10)).copy(), np.full(10, 0.1))
+    assert choose(losses, np.arange(7), "best", ahead=4).place[2] == 2

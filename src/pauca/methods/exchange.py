@@ -187,8 +187,7 @@ class _Scout:
         if support == frozenset(self._subset.support):
             return self._subset.copy()
         model = self._subset.restarted()
-        for unit in sorted(support.difference(model.support)):
-            model.add(unit)
+        model.exchange((), sorted(support.difference(model.support)))
         return model
 
 
@@ -225,10 +224,8 @@ class _Detour:
     def model(self) -> Subset:
         """A separate subset on ``support``, filled up to the limits."""
         model = self._subset.copy()
-        for unit in sorted(self.support.difference(model.support)):
-            model.add(unit)
-        for unit in sorted(set(model.support).difference(self.support)):
-            model.drop(unit)
+        chosen = frozenset(model.support)
+        model.exchange(sorted(chosen - self.support), sorted(self.support - chosen))
         while self._size is None or model.size < self._size:
             step = next_addition(model, "refit", 0.0)
             if isinstance(step, Stop):

@@ -21,6 +21,11 @@ MOST_BLOCKS = 1000
 SCORED_NUMBERS = 1 << 21
 
 
+# How much of a row with a wrong label is added to the rows held out. With a whole row models are not sure enough of
+# themselves where classes are easily told apart; with none they are too sure in few rows (docs/choosing_k.md).
+WRONG_LABEL = 0.25
+
+
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
     """Which rows are independent of each other: every row is a block, or every group of rows."""
@@ -49,9 +54,9 @@ class RowBlocks:
 class FoldLosses:
     """Losses of models on the rows that one fold holds out.
 
-    Of classes there is a block without weight: what one row more would add, with a wrong label. Few rows held out may
-    all be predicted well by chance, and then the model that is surest of itself would be the best; with many rows it
-    makes no difference (docs/choosing_k.md).
+    Of classes there is a block without weight: what a part of one row more would add, with a wrong label. Few rows held
+    out may all be predicted well by chance, and then the model that is surest of itself would be the best; with many
+    rows it makes no difference.
     """
 
     def __init__(self, problem: Scorable, fold: Fold, blocks: RowBlocks) -> None:
@@ -78,7 +83,7 @@ class FoldLosses:
                 losses, mislabelled = self._losses(model, block[:, place], here)
                 np.add(total, (adding @ losses.T).T, out=total)
                 if mislabelled is not None:
-                    total[:, -1] += mislabelled @ self._share[here] / self._n_rows
+                    total[:, -1] += WRONG_LABEL * (mislabelled @ self._share[here]) / self._n_rows
         return found
 
     def _adding(self, here: slice) -> Any:

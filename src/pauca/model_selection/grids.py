@@ -185,8 +185,6 @@ class RidgeGrid:
     search_in_units: bool = False
     """Whether the ridges of the search are multiples of what the rows of a fit make the unit."""
     fit_in_units: bool = False
-    light_search: bool = False
-    """Whether the least ridge of the search is taken unless another is better by a standard error."""
 
     @property
     def single(self) -> bool:
@@ -238,7 +236,7 @@ def make_grid(
     if search_ridge is None and not tuned and not isinstance(ridge, tuple):
         return RidgeGrid(fit, fit)
     search, by_default = _values(search_ridge, AUTO, SEARCH_RIDGES[classifies])
-    return RidgeGrid(search, fit, by_default, tuned, light_search=by_default and classifies)
+    return RidgeGrid(search, fit, by_default, tuned)
 
 
 def _values(asked: Ridges, default: Ridges, auto: tuple[float, ...]) -> tuple[tuple[float, ...], bool]:

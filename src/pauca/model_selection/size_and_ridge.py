@@ -16,7 +16,7 @@ from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, Fol
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import RidgeGrid, SizeRange
 from pauca.model_selection.ridge_fits import Refitter, RidgeFits, has_dependent, refit_path, refitter, share_products
-from pauca.model_selection.rules import Chosen, HeldOutLosses, choose
+from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose
 from pauca.model_selection.scoring import Models, Scorable, Scorer
 from pauca.model_selection.size_selection import Selection
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
@@ -350,7 +350,8 @@ class SurfaceSelection(Selection):
             return nothing_scored(largest, self.rule, self.measure.scoring), largest
         comparison = Comparison(folds, sizes)
         self._bar_missing(comparison)
-        found = choose(comparison.losses, comparison.sizes, self.rule, light_search=self.grid.light_search)
+        ahead = SIZES_AHEAD[self.problem.target.loss.classifies]
+        found = choose(comparison.losses, comparison.sizes, self.rule, ahead=ahead)
         grid = self.grid_on_all_rows()
         shown = None if grid.single else grid
         return comparison.choice(found, self.rule, self.measure.scoring, shown), int(sizes[found.leading])

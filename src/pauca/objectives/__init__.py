@@ -1,12 +1,13 @@
 """Objectives: functions of the coefficients, made of data and a loss. They hold no iterate."""
 
-from pauca.objectives.addition_previews import previews_of_additions
+from pauca.objectives.addition_previews import Additions, previews_of_additions
 from pauca.objectives.least_squares import GramRows, LeastSquares, RowStack
 from pauca.objectives.merged_rows import Rows, split
 from pauca.objectives.restricted import Restricted, WarmStart, warm_start_near, weighted_gram
 from pauca.objectives.smooth import Bounds, SmoothObjective
 
 __all__ = [
+    "Additions",
     "Bounds",
     "GramRows",
     "LeastSquares",

@@ -123,8 +123,7 @@ class RowStack:
     def __init__(self, buffer: _Buffer, size: int, own_bytes: int) -> None:
         self._buffer = buffer
         self.array = buffer.memory[:size]
-        self.own_bytes = own_bytes
-        """Bytes that were taken for this stack and not for one before it."""
+        self._unclaimed = own_bytes
 
     @classmethod
     def empty(cls, width: int) -> RowStack:
@@ -136,9 +135,14 @@ class RowStack:
         """The rows of an array, which is shared."""
         return cls(_Buffer(rows, len(rows)), len(rows), rows.nbytes)
 
+    def claim(self) -> int:
+        """Bytes that were taken for this stack, or for those it came from, since they were last claimed."""
+        claimed, self._unclaimed = self._unclaimed, 0
+        return claimed
+
     def appended(self, row: np.ndarray) -> RowStack:
         """With a row more."""
-        size, own = len(self.array), 0
+        size, own = len(self.array), self._unclaimed
         buffer = self._buffer
         if buffer.used > size or size == len(buffer.memory):
             buffer = _Buffer(np.empty((2 * size + SPARE_ROWS, len(row))), size)
@@ -154,7 +158,7 @@ class RowStack:
             for later in range(position, size):
                 rows[later] = rows[later + 1]
             self._buffer.used = size
-            return RowStack(self._buffer, size, self.own_bytes)
+            return RowStack(self._buffer, size, self._unclaimed)
         memory = np.empty((size + SPARE_ROWS, rows.shape[1]))
         memory[:position], memory[position:size] = rows[:position], rows[position + 1 :]
         return RowStack(_Buffer(memory, size), size, memory.nbytes)

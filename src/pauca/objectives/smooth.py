@@ -14,6 +14,7 @@ from pauca.losses import Loss
 from pauca.model import Model, Snapshot
 from pauca.objectives.least_squares import ridge_penalty
 from pauca.objectives.merged_rows import Rows
+from pauca.objectives.one_output import OneOutput
 from pauca.objectives.piecewise_refit import exact_minimum
 from pauca.objectives.restricted import Restricted, WarmStart
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, joined, minimise
@@ -155,6 +156,9 @@ class SmoothObjective:
         self, rows: Rows, columns: np.ndarray, features: np.ndarray, start: WarmStart, accuracy: Accuracy
     ) -> Minimum:
         """The minimum of the smooth loss."""
+        found = self._one_output(rows, columns, features, start, accuracy) if self.n_outputs == 1 else None
+        if found is not None:
+            return found
         null_start = self._null_start(len(features))
         if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
             null_start = replace(null_start, value=float(np.sum(self._null_start_values)))
@@ -165,6 +169,29 @@ class SmoothObjective:
             without = replace(null_start.of_output(output), value=value)
             minima.append(self._minimise(problem, self.smooth, start.of_output(output), without, accuracy))
         return joined(minima)
+
+    def _one_output(
+        self, rows: Rows, columns: np.ndarray, features: np.ndarray, start: WarmStart, accuracy: Accuracy
+    ) -> Minimum | None:
+        """The minimum by steps of few calls; None where there are none, or where they lead nowhere."""
+        if self.user_bounds is not None or self.smooth.flat or self.smooth.joint:
+            return None
+        problem = OneOutput(self.smooth, rows.y[0], rows.weights, columns, self.full_penalty(features))
+        coef, scores, value = start.coef[0], None if start.scores is None else start.scores[0], start.value
+        if value is None:
+            scores = coef @ columns
+            value = problem.value(coef, scores)
+            # Coefficients of another model may be far off for this one.
+            if not value <= self._null_start_values[0]:
+                coef, scores, value = self._null_start(len(features)).coef[0], None, float(self._null_start_values[0])
+                start = WarmStart(start.coef)
+        hessian = None
+        if not problem.cheap and start.hessian is not None:
+            assert start.positions is not None
+            assert start.hessian_scores is not None
+            known = self.restricted(rows, columns, features)
+            hessian = known.bordered(start.hessian_scores, start.hessian, start.positions)[0]
+        return problem.minimise(coef, scores, hessian, value, accuracy)
 
     def _minimise(
         self, problem: Restricted, loss: Loss, start: WarmStart, null_start: WarmStart, accuracy: Accuracy

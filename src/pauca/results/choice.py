@@ -78,8 +78,8 @@ class Surface:
     def reference(self) -> tuple[float, float, int]:
         """Search ridge, ridge and size of the candidate that all others were compared with.
 
-        That is the best, but for a caution against models that are too sure of themselves, and against a heavy ridge in
-        the search: the one that does not differ from itself.
+        That is the best, but for a caution against models that are too sure of themselves, and against sizes that are
+        good by luck: the one that does not differ from itself.
         """
         itself = np.where(self.standard_error == 0, self.mean, -np.inf)
         return self._at(np.unravel_index(int(np.argmax(itself)), itself.shape))
@@ -252,6 +252,8 @@ class Choice:
         found = f"{self.chosen}{self._ridge_text}"
         if self.chosen == self.best and (self.surface is None or self._is_best_cell):
             return f"{found} is best by {folds}: {self._scored(self.chosen)}."
+        if self.surface is not None and self._best_score <= self.mean[self.sizes == self.chosen].max():
+            return f"{found} is the choice of {folds}: {self._scored(self.chosen)}."
         return (
             f"{found} is the smallest size whose difference to the best is within {errors_text(self.rule)} by {folds}: "
             f"{self._scored(self.chosen)}; the best, {self.best}{self._best_ridge_text}, has {self._best_number}."
@@ -295,9 +297,7 @@ class Choice:
     def _best_ridge_text(self) -> str:
         if self.surface is None:
             return ""
-        search, ridge, _ = self.surface.reference
-        searched = "" if search == self.surface.best[0] else f" of those searched with ridge {search:.3g}"
-        return f"{searched} with ridge {ridge:.3g}"
+        return f" with ridge {self.surface.reference[1]:.3g}"
 
     @property
     def _is_best_cell(self) -> bool:
@@ -306,11 +306,15 @@ class Choice:
 
     @property
     def _best_number(self) -> str:
-        if self.surface is None:
-            return self._number(self.best)
+        return self._number(self.best) if self.surface is None else self._plain(self._best_score)
+
+    @property
+    def _best_score(self) -> float:
+        """The score of the candidate that all others were compared with."""
+        assert self.surface is not None
         search, ridge, size = self.surface.reference
         place = (self.surface.search_ridges == search, self.surface.ridges == ridge, self.surface.sizes == size)
-        return self._plain(float(self.surface.mean[np.ix_(*place)].max()))
+        return float(self.surface.mean[np.ix_(*place)].max())
 
     def _scored(self, size: int) -> str:
         number = self._number(size)

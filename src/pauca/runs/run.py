@@ -195,10 +195,7 @@ def apply(move: Move, subset: Subset) -> None:
         subset.drop(features[0])  # type: ignore[arg-type]
     else:
         out, into = ((f,) if isinstance(f, int) else f for f in features)
-        for feature in out:
-            subset.drop(feature)
-        for feature in into:
-            subset.add(feature)
+        subset.exchange(out, into)
 
 
 class Method(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
@@ -127,6 +127,10 @@ class Subset(Protocol):
 
     def drop(self, unit: int) -> None:
         """Remove a unit and refit."""
+        ...
+
+    def exchange(self, out: Sequence[int], into: Sequence[int]) -> None:
+        """Remove some units, add others, and refit."""
         ...
 
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from pauca.design import Design
-from pauca.losses import Slopes
+from pauca.losses import Loss, Slopes
 from pauca.objectives import Rows, SmoothObjective
 from pauca.tolerances import TIED_WITHIN
 
 # Candidates are taken in blocks of about this many numbers, which stay in the cache.
 BLOCK_NUMBERS = 1 << 17
+
+# The first block has about so many numbers, and at least so many candidates.
+FIRST_NUMBERS = 1 << 11
 FIRST_BLOCK = 4
 
 MOST_STEPS = 40
 
-# A gain is known when what is left of it is below this share.
+# A gain is known when what is left of it is below this share: one that is compared with others, and a rough one.
 KNOWN_WITHIN = 1e-10
+ROUGHLY = 1e-4
 
 # Newton steps are trusted as long as they leave no more than this share of the slope.
 TRUSTED_BELOW = 0.3
@@ -39,53 +43,70 @@ KEPT_BYTES = 1 << 26
 
 
 class Entries(NamedTuple):
-    """One column: its rows with weight that differ from its base value, or all of them."""
+    """A column most of whose rows have one value, its base: the rows with weight that have others."""
 
     rows: np.ndarray
     values: np.ndarray
     base: float
-    """The value of all rows that are not listed; zero where all are."""
-    based: bool
-    """Whether only some rows are listed."""
 
 
 class ColumnEntries:
-    """Standardised columns as lists of entries; those that are looked at again and again are kept."""
+    """Which columns have mostly one value, and their entries; those that are looked at again and again are kept."""
 
     def __init__(self, design: Design) -> None:
         self._design = design
+        self._whole = np.zeros(design.n_features, dtype=bool)
+        """Columns that are known to have many values."""
         self._kept: dict[int, Entries] = {}
         self._left = KEPT_BYTES
 
-    def of(self, features: np.ndarray) -> list[Entries]:
-        """The entries of some columns."""
-        wanted = features.tolist()
-        missing = [j for j in wanted if j not in self._kept]
+    def columns(self, features: np.ndarray) -> np.ndarray:
+        """Whole standardised columns, shape (b, n)."""
+        return self._design.columns(features)
+
+    def parts(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, list[Entries]]:
+        """Mask of the columns with many values, these columns if they are at hand, and the entries of the others."""
+        whole = self._whole[features]
+        if whole.all():
+            return whole, None, []
+        others = features[~whole].tolist()
+        missing = [j for j in others if j not in self._kept]
         if not missing:
-            return [self._kept[j] for j in wanted]
-        new = dict(zip(missing, self._read(missing), strict=True))
-        found = [new[j] if j in new else self._kept[j] for j in wanted]
+            return whole, None, [self._kept[j] for j in others]
+        if len(missing) == len(features):
+            z, based, entries = self._read(missing)
+            self._keep(dict(zip(np.array(missing)[based].tolist(), entries, strict=True)))
+            self._whole[features] = ~based
+            return ~based, z[~based], entries
+        _, based, entries = self._read(missing)
+        self._whole[missing] = ~based
+        new = dict(zip(np.array(missing)[based].tolist(), entries, strict=True))
+        found = [new[j] if j in new else self._kept[j] for j in others if j in new or j in self._kept]
+        self._keep(new)
+        return self._whole[features], None, found
+
+    def _keep(self, new: dict[int, Entries]) -> None:
         needed = sum(16 * len(column.rows) for column in new.values())
         if needed > self._left:
             self._kept, self._left = {}, KEPT_BYTES
         if needed <= self._left:
             self._kept |= new
             self._left -= needed
-        return found
 
-    def _read(self, features: list[int]) -> list[Entries]:
+    def _read(self, features: list[int]) -> tuple[np.ndarray, np.ndarray, list[Entries]]:
+        """Columns, a mask of those with mostly one value, and the entries of these."""
         z, weighted = self._design.columns(features), self._design.weights > 0
         n_rows = z.shape[1]
         sample = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(np.intp))
         base = np.sort(z[:, sample], axis=1)[:, len(sample) // 2]
         differs = z != base[:, None]
         based = differs.sum(axis=1) <= MOSTLY * n_rows
-        differs[~based] = True
+        few, base = np.flatnonzero(based), base[based]
         # Rows without weight may hold anything.
-        column, row = np.nonzero(differs & weighted)
-        ends = np.cumsum(np.bincount(column, minlength=len(features)))[:-1]
-        parts = zip(np.split(row, ends), np.split(z[column, row], ends), base.tolist(), based.tolist(), strict=True)
-        return [Entries(rows, values, value if few else 0.0, few) for rows, values, value, few in parts]
+        column, row = np.nonzero(differs[few] & weighted)
+        ends = np.cumsum(np.bincount(column, minlength=len(few)))[:-1]
+        parts = zip(np.split(row, ends), np.split(z[few[column], row], ends), base.tolist(), strict=True)
+        return z, based, [Entries(*part) for part in parts] if len(few) else []
 
 
 class CoordinateSearch:
@@ -128,7 +149,7 @@ class CoordinateSearch:
         order = order[most[order] > 0]
         gains = np.zeros(len(slope))
         best = 0.0
-        start, width = 0, FIRST_BLOCK
+        start, width = 0, max(FIRST_BLOCK, FIRST_NUMBERS // len(self._scores))
         while start < len(order) and most[order[start]] >= best * (1 - TIED_WITHIN):
             some = order[start : start + width]
             gains[some] = self.gains(some, slope[some], curvature[some])
@@ -145,41 +166,73 @@ class CoordinateSearch:
         ridge alone keeps it to ``slope^2 / (2 ridge)``.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            quadratic = np.where(slope == 0, 0.0, 0.5 * slope * slope / curvature)
-            if self._loss.self_concordance is None:
-                return np.minimum(CAUTION * quadratic, self._ridge_ceiling(slope, features))
-            if self._loss.self_concordance == 0:
-                return quadratic
-            rate = self._loss.self_concordance * self._objective.design.extent()[features]
+            return self._ceiling(slope, curvature, self._rate(features), self._objective.penalty[features])
+
+    def _rate(self, features: np.ndarray) -> np.ndarray | None:
+        """How fast curvatures along some columns may change; None where there is no bound."""
+        concordance = self._loss.self_concordance
+        return None if concordance is None else concordance * self._objective.design.extent()[features]
+
+    def _ceiling(
+        self, slope: np.ndarray, curvature: np.ndarray, rate: np.ndarray | None, penalty: np.ndarray
+    ) -> np.ndarray:
+        half = 0.5 * slope * slope
+        quadratic, by_ridge = half / curvature, half / penalty
+        if rate is None:
+            found = np.minimum(CAUTION * quadratic, by_ridge)
+        elif self._loss.self_concordance == 0:
+            found = quadratic
+        else:
             x = np.abs(slope) * rate / curvature
             # The series x^2 (1/2 + x/6 + ...) where the logarithm would lose its digits.
             exact = np.where(x < 1e-4, x * x * (0.5 + x / 5), x + (1 - x) * np.log1p(-x))
-            bound = curvature / (rate * rate) * exact
-        by_ridge = self._ridge_ceiling(slope, features)
-        return np.where(slope == 0, 0.0, np.where(x < 1, np.minimum(bound, by_ridge), by_ridge))
+            found = np.where(x < 1, np.minimum(curvature / (rate * rate) * exact, by_ridge), by_ridge)
+        return np.where(slope == 0, 0.0, found)
 
     def _ridge_ceiling(self, slope: np.ndarray, features: np.ndarray) -> np.ndarray:
         """An upper bound of what is left to gain, whatever the curvature of the loss."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.where(slope == 0, 0.0, 0.5 * slope * slope / self._objective.penalty[features])
 
-    def all_gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """Gains of many features, in blocks; ``slope`` and ``curvature`` are theirs."""
+    def rough_gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """About the gains of many features, in blocks; ``slope`` and ``curvature`` are theirs."""
         width = max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores))
         parts = [slice(start, start + width) for start in range(0, len(features), width)]
-        return np.concatenate([np.zeros(0), *(self.gains(features[p], slope[p], curvature[p]) for p in parts)])
+        found = [self.gains(features[part], slope[part], curvature[part], ROUGHLY) for part in parts]
+        return np.concatenate([np.zeros(0), *found])
 
-    def gains(self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """Gains of some features by safeguarded Newton steps."""
+    def gains(
+        self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = KNOWN_WITHIN
+    ) -> np.ndarray:
+        """Gains of some features: those with mostly one value by their entries, the others by whole columns."""
+        whole, z, entries = self._columns.parts(features)
+        found = np.empty(len(features))
+        if whole.any():
+            some = features[whole]
+            block = self._whole_columns(self._columns.columns(some) if z is None else z)
+            found[whole] = self._line_gains(block, some, slope[whole], curvature[whole], within)
+        if not whole.all():
+            few = ~whole
+            found[few] = self._line_gains(self._listed(entries), features[few], slope[few], curvature[few], within)
+        return found
+
+    def _line_gains(
+        self,
+        columns: _Listed | _WholeColumns,
+        features: np.ndarray,
+        slope: np.ndarray,
+        curvature: np.ndarray,
+        within: float,
+    ) -> np.ndarray:
+        """Gains along some columns by safeguarded Newton steps."""
         objective = self._objective
-        entries = self._entries(features)
-        penalty = objective.penalty[features]
+        penalty, rate = objective.penalty[features], self._rate(features)
         bracket = _Bracket(len(features))
         if objective.bounds is not None:
             bracket.low, bracket.high = (bound[features].copy() for bound in objective.bounds)
         limits = bracket.low.copy(), bracket.high.copy()
         t = np.zeros(len(features))
-        active, left_in = np.arange(len(features)), entries
+        active, left_in = np.arange(len(features)), columns
         shrunk, promised = np.ones(len(features), dtype=bool), np.zeros(len(features))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for iteration in range(MOST_STEPS):
@@ -192,124 +245,150 @@ class CoordinateSearch:
                     proposed = np.where(shrunk, t[active] + slope / curvature, np.nan)
                     t[active] = bracket.inside(active, proposed, iteration)
                 slope_before = slope
-                slope, curvature = self._slopes(left_in, t[active], penalty[active])
+                slope, curvature = left_in.slopes(t[active], penalty[active])
                 shrunk = np.abs(slope) <= TRUSTED_BELOW * np.abs(slope_before)
                 # By convexity no more is left than the slope over the rest of the bracket.
+                there = None if rate is None else rate[active]
                 left = np.fmin(
-                    self.ceiling(slope, curvature, features[active]), bracket.most_gain(active, t[active], slope)
+                    self._ceiling(slope, curvature, there, penalty[active]),
+                    bracket.most_gain(active, t[active], slope),
                 )
                 # Where numbers have overflowed, the search goes on.
-                open_ = ~(np.isfinite(slope) & (left <= KNOWN_WITHIN * promised[active]))
+                open_ = ~(np.isfinite(slope) & (left <= within * promised[active]))
                 if not open_.any():
                     break
                 if not open_.all():
                     left_in = left_in.only(open_)
                     active, slope, curvature, shrunk = active[open_], slope[open_], curvature[open_], shrunk[open_]
-            gains = self._before - self._values(entries, t) - 0.5 * penalty * t * t
+            gains = self._before - columns.values(t) - 0.5 * penalty * t * t
         return np.where(gains > 0, gains, 0.0)
 
-    def _entries(self, features: np.ndarray) -> _Entries:
-        columns = self._columns.of(features)
+    def _whole_columns(self, z: np.ndarray) -> _WholeColumns:
+        weighted = self._weights > 0
+        if self._loss.coupled or weighted.all():
+            return _WholeColumns(self._loss, self._y, self._weights, self._scores, z)
+        # Rows without weight may hold anything.
+        rows = np.flatnonzero(weighted)
+        return _WholeColumns(self._loss, self._y[rows], self._weights[rows], self._scores[rows], z[:, rows])
+
+    def _listed(self, columns: list[Entries]) -> _Listed:
         row = np.concatenate([column.rows for column in columns])
-        return _Entries(
+        return _Listed(
+            self._loss,
+            self._rows,
+            self._of_rows,
             np.repeat(np.arange(len(columns)), [len(column.rows) for column in columns]),
             np.concatenate([column.values for column in columns]),
             self._scores[row],
             self._y[row],
             self._weights[row],
             np.array([column.base for column in columns]),
-            np.array([column.based for column in columns]),
         )
-
-    def _values(self, entries: _Entries, t: np.ndarray) -> np.ndarray:
-        """Mean losses at steps t, shape (b,)."""
-        loss, own = self._loss, entries
-        there = loss.value(own.y, own.scores + t[own.column] * own.z)
-        instead = np.where(own.based[own.column], loss.value(own.y, own.scores + (t * own.base)[own.column]), 0.0)
-        sums = own.sums(own.weights * (there - instead))
-        moved, y = self._shifted(t * own.base)
-        return sums + np.where(own.based, loss.value(y, moved) @ self._rows.weights, 0.0)
-
-    def _slopes(self, entries: _Entries, t: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Slope and curvature at steps t, shape (b,) each."""
-        own, base = entries, entries.base
-        there = self._loss.slopes(own.y, own.scores + t[own.column] * own.z)
-        derivative, curvature = there.derivative * own.z, there.curvature * own.z**2
-        if own.based.any():
-            z0 = base[own.column]
-            instead = self._loss.slopes(own.y, own.scores + (t * base)[own.column])
-            derivative = derivative - instead.derivative * z0
-            curvature = curvature - instead.curvature * z0**2
-        slope, bent = own.sums(own.weights * derivative), own.sums(own.weights * curvature)
-        if own.based.any():
-            moved, y = self._shifted(t * base)
-            whole = Slopes(*(part @ self._rows.weights for part in self._loss.slopes(y, moved)))
-            slope, bent = slope + base * whole.derivative, bent + base**2 * whole.curvature
-        return -slope - penalty * t, np.maximum(bent, 0.0) + penalty
-
-    def _shifted(self, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and targets of the merged rows, all scores shifted: shape (b, G) each."""
-        moved = self._of_rows + shift[:, None]
-        return moved, np.broadcast_to(self._rows.y[0], moved.shape)
 
 
 @dataclass(frozen=True, eq=False)
-class _Entries:
-    """Columns as lists of entries: those that differ from the column's base value, or all.
+class _Listed:
+    """Columns with mostly one value each, as lists of the other entries.
 
-    The first five arrays have one item for each entry, in the order of the columns; the last two one for each column.
+    The five arrays from ``column`` on have one item for each entry, in the order of the columns, and ``base`` one for
+    each column. All rows that are not listed share one shift of their scores: for them the merged rows are looked at.
     """
 
+    loss: Loss
+    merged: Rows
+    of_merged: np.ndarray
+    """Scores of the merged rows."""
     column: np.ndarray
     z: np.ndarray
     scores: np.ndarray
     y: np.ndarray
     weights: np.ndarray
     base: np.ndarray
-    """The value of all rows that are not listed; zero where all are."""
-    based: np.ndarray
-    """Whether only some rows are listed."""
 
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the entries of each column, shape (b,)."""
-        return np.bincount(self.column, weights=values, minlength=len(self.base))
-
-    def only(self, mask: np.ndarray) -> _Entries:
-        """The entries of some columns."""
+    def only(self, mask: np.ndarray) -> _Listed:
+        """Some of the columns."""
         kept = mask[self.column]
         place = np.cumsum(mask) - 1
         z, scores, y, weights = (part[kept] for part in (self.z, self.scores, self.y, self.weights))
-        return _Entries(place[self.column[kept]], z, scores, y, weights, self.base[mask], self.based[mask])
+        return replace(
+            self, column=place[self.column[kept]], z=z, scores=scores, y=y, weights=weights, base=self.base[mask]
+        )
+
+    def values(self, t: np.ndarray) -> np.ndarray:
+        """Mean losses at steps t, shape (b,)."""
+        there = self.loss.value(self.y, self.scores + t[self.column] * self.z)
+        instead = self.loss.value(self.y, self.scores + (t * self.base)[self.column])
+        moved, y = self._shifted(t * self.base)
+        return self._sums(self.weights * (there - instead)) + self.loss.value(y, moved) @ self.merged.weights
+
+    def slopes(self, t: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Slope and curvature at steps t, shape (b,) each."""
+        z0 = self.base[self.column]
+        there = self.loss.slopes(self.y, self.scores + t[self.column] * self.z)
+        instead = self.loss.slopes(self.y, self.scores + (t * self.base)[self.column])
+        slope = self._sums(self.weights * (there.derivative * self.z - instead.derivative * z0))
+        bent = self._sums(self.weights * (there.curvature * self.z**2 - instead.curvature * z0**2))
+        moved, y = self._shifted(t * self.base)
+        whole = Slopes(*(part @ self.merged.weights for part in self.loss.slopes(y, moved)))
+        slope, bent = slope + self.base * whole.derivative, bent + self.base**2 * whole.curvature
+        return -slope - penalty * t, np.maximum(bent, 0.0) + penalty
+
+    def _sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the entries of each column, shape (b,)."""
+        return np.bincount(self.column, weights=values, minlength=len(self.base))
+
+    def _shifted(self, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and targets of the merged rows, all scores shifted: shape (b, G) each."""
+        moved = self.of_merged + shift[:, None]
+        return moved, np.broadcast_to(self.merged.y[0], moved.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _WholeColumns:
+    """Columns with many values, shape (b, n)."""
+
+    loss: Loss
+    y: np.ndarray
+    weights: np.ndarray
+    scores: np.ndarray
+    z: np.ndarray
+
+    def only(self, mask: np.ndarray) -> _WholeColumns:
+        """Some of the columns."""
+        return replace(self, z=self.z[mask])
+
+    def values(self, t: np.ndarray) -> np.ndarray:
+        """Mean losses at steps t, shape (b,)."""
+        a = self._moved(t)
+        return np.asarray(self.loss.value(np.broadcast_to(self.y, a.shape), a) @ self.weights)
+
+    def slopes(self, t: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Slope and curvature at steps t, shape (b,) each."""
+        a = self._moved(t)
+        derivative, curvature = self.loss.slopes(np.broadcast_to(self.y, a.shape), a)
+        weighted = self.z * self.weights
+        slope = np.einsum("bn,bn->b", derivative, weighted)
+        bent = np.einsum("bn,bn->b", curvature, np.multiply(weighted, self.z, out=weighted))
+        shared = self.loss.row_coupling(a, self.z)
+        if shared is not None:
+            bent -= np.einsum("bt,bt->b", shared, shared)
+        return -slope - penalty * t, np.maximum(bent, 0.0) + penalty
+
+    def _moved(self, t: np.ndarray) -> np.ndarray:
+        moved = t[:, None] * self.z
+        moved += self.scores
+        return moved
 
 
 class WholeColumnSearch(CoordinateSearch):
     """The same for a loss that couples rows, so that all of them are looked at for every column."""
 
-    def _entries(self, features: np.ndarray) -> Any:
-        return _WholeColumns(self._objective.design.columns(features))
-
-    def _values(self, entries: Any, t: np.ndarray) -> np.ndarray:
-        return self._loss.value(self._y, self._scores + t[:, None] * entries.z) @ self._weights
-
-    def _slopes(self, entries: Any, t: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        z, a = entries.z, self._scores + t[:, None] * entries.z
-        derivative, curvature = self._loss.slopes(self._y, a)
-        slope = np.einsum("bn,bn,n->b", derivative, z, self._weights)
-        bent = np.einsum("bn,bn,bn,n->b", curvature, z, z, self._weights, optimize=True)
-        shared = self._loss.row_coupling(a, z)
-        assert shared is not None
-        bent -= np.einsum("bt,bt->b", shared, shared)
-        return -slope - penalty * t, np.maximum(bent, 0.0) + penalty
-
-
-@dataclass(frozen=True, eq=False)
-class _WholeColumns:
-    z: np.ndarray
-    """Shape (b, n)."""
-
-    def only(self, mask: np.ndarray) -> _WholeColumns:
-        """Some of the columns."""
-        return _WholeColumns(self.z[mask])
+    def gains(
+        self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = KNOWN_WITHIN
+    ) -> np.ndarray:
+        """Gains of some features."""
+        columns = self._whole_columns(self._columns.columns(features))
+        return self._line_gains(columns, features, slope, curvature, within)
 
 
 class _Bracket:

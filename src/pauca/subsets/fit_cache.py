@@ -11,7 +11,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from pauca.objectives import Restricted, Rows, SmoothObjective, WarmStart, previews_of_additions, warm_start_near
+from pauca.objectives import (
+    Additions,
+    Restricted,
+    Rows,
+    SmoothObjective,
+    WarmStart,
+    previews_of_additions,
+    warm_start_near,
+)
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
 from pauca.subsets.base import OutOfTime
 from pauca.subsets.column_cache import ColumnCache
@@ -89,6 +97,56 @@ class Solution:
         return self.minimum.value - self.minimum.promised
 
 
+class AdditionPreview:
+    """A preview of one unit more, made together with those of others."""
+
+    __slots__ = ("_place", "_together", "removal_costs", "value")
+
+    def __init__(self, together: PreviewsTogether, place: int, value: float, removal_costs: np.ndarray) -> None:
+        self._together, self._place = together, place
+        self.value = value
+        """The value, less what the next step promised."""
+        self.removal_costs = removal_costs
+        """By how much the value would rise without each unit of the fit, to second order, in their order."""
+
+    def solution(self) -> Solution:
+        """What the steps have reached, as a start for others."""
+        return self._together.solution(self._place)
+
+
+@dataclass(frozen=True, eq=False)
+class PreviewsTogether:
+    """Previews of a fit with each of some units added."""
+
+    origin: Solution
+    units: Sequence[int]
+    rows: Rows
+    additions: Additions
+    free: int
+
+    def each(self) -> list[AdditionPreview]:
+        """The previews one by one, in the order of the units."""
+        found = self.additions
+        costs, values = found.removal_costs()[:, self.free :], (found.value - found.promised).tolist()
+        return [AdditionPreview(self, place, value, costs[place]) for place, value in enumerate(values)]
+
+    def solution(self, place: int) -> Solution:
+        """One of the previews, with the coefficients in the order of its columns."""
+        found, before = self.additions, self.origin
+        units = [*before.units, self.units[place]]
+        order = np.concatenate([np.arange(self.free), self.free + np.argsort(units)])
+        hessian = _inverse(found.inverse[place])[order[:, None], order]
+        minimum = Minimum(
+            found.coef[place, order][None],
+            found.scores[place][None],
+            float(found.value[place]),
+            hessian[None],
+            False,
+            float(found.promised[place]),
+        )
+        return Solution(tuple(sorted(units)), self.rows, before.split_by | frozenset(self.units), minimum, before)
+
+
 class FitCache:
     """Minimisers by support. A fit depends on where it starts only by rounding, so it may be remembered."""
 
@@ -98,7 +156,8 @@ class FitCache:
         null = objective.null
         self._known = {frozenset[int](): Fit((), null.coef, null.value)}
         self._minima = RecentTable[Solution]({frozenset(): Solution((), objective.rows, frozenset(), null)})
-        self._previews = RecentTable[dict[frozenset[int], Solution]]()
+        self._previews = RecentTable[dict[frozenset[int], AdditionPreview | Solution]]()
+        self._inverses = RecentTable[np.ndarray]()
         self._exact: set[frozenset[int]] = set()
         """Supports whose Hessian has been computed to rounding."""
         self.deadline = math.inf
@@ -110,7 +169,7 @@ class FitCache:
         """The model without units."""
         return self._known[frozenset()]
 
-    def of(self, support: frozenset[int], near: Fit | Solution) -> Fit:
+    def of(self, support: frozenset[int], near: Fit | AdditionPreview | Solution) -> Fit:
         """The minimiser on ``support``, starting from that on a similar set."""
         found = self._known.get(support)
         if found is None:
@@ -120,7 +179,7 @@ class FitCache:
             found = self._known[support] = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
         return found
 
-    def preview(self, fit: Fit, support: frozenset[int]) -> Solution:
+    def preview(self, fit: Fit, support: frozenset[int]) -> AdditionPreview | Solution:
         """About the minimum on ``support``: a few steps from a fit on a similar set, with its Hessian.
 
         It is the same whatever was fitted before.
@@ -131,40 +190,39 @@ class FitCache:
             known[support] = self._search(tuple(sorted(support)), fit, ROUGH)
         return known[support]
 
-    def preview_additions(self, fit: Fit, units: Sequence[int]) -> list[Solution]:
+    def preview_additions(self, fit: Fit, units: Sequence[int]) -> list[AdditionPreview | Solution]:
         """Previews of a fit with each of some units added: many at once where that is possible."""
         objective, known = self.objective, self._previews_from(fit)
         supports = [frozenset([*fit.units, unit]) for unit in units]
         simple = objective.units.single and objective.n_outputs == 1 and objective.bounds is None
-        if simple and not objective.smooth.flat:
-            unknown = [unit for unit, key in zip(units, supports, strict=True) if key not in known]
-            if unknown:
-                self._preview_together(fit, unknown)
-        return [self.preview(fit, support) for support in supports]
+        if not simple or objective.smooth.flat:
+            return [self.preview(fit, support) for support in supports]
+        unknown = [unit for unit, key in zip(units, supports, strict=True) if key not in known]
+        if unknown:
+            for unit, preview in zip(unknown, self._preview_together(fit, unknown), strict=True):
+                known[frozenset([*fit.units, unit])] = preview
+        return [known[support] for support in supports]
 
-    def _preview_together(self, fit: Fit, units: Sequence[int]) -> None:
+    def _preview_together(self, fit: Fit, units: Sequence[int]) -> list[AdditionPreview]:
         self.check_time()
-        hessian, solved, objective = self.exact_hessian(fit), self._solved(fit), self.objective
+        solved, objective = self._solved(fit), self.objective
         rows = self.pool.split(solved.rows, units)
-        split_by = solved.split_by | frozenset(units)
-        minima = previews_of_additions(
+        additions = previews_of_additions(
             objective.smooth,
             rows,
             self.pool.gather(fit.units, rows),
             objective.full_penalty(objective.units.of(fit.units)),
-            replace(solved.minimum, hessian=hessian, scores=solved.rows.onto(rows, solved.minimum.scores)),
+            solved.minimum.coef[0],
+            solved.rows.onto(rows, solved.minimum.scores)[0],
+            solved.minimum.value,
+            self.inverse_hessian(fit)[0],
             self.pool.gather(units, rows)[objective.free :],
             objective.penalty[objective.units.of(units)],
             ROUGH,
         )
-        for unit, found in zip(units, minima, strict=True):
-            key = tuple(sorted([*fit.units, unit]))
-            # The coefficients of a model are in the order of its columns.
-            order = np.concatenate([np.arange(objective.free), objective.free + np.argsort([*fit.units, unit])])
-            minimum = replace(found, coef=found.coef[:, order], hessian=found.hessian[:, order[:, None], order])
-            self._previews_from(fit)[frozenset(key)] = Solution(key, rows, split_by, minimum, solved)
+        return PreviewsTogether(solved, units, rows, additions, objective.free).each()
 
-    def _previews_from(self, fit: Fit) -> dict[frozenset[int], Solution]:
+    def _previews_from(self, fit: Fit) -> dict[frozenset[int], AdditionPreview | Solution]:
         key = frozenset(fit.units)
         found = self._previews.get(key, {})
         self._previews.keep(key, found, KEPT_PREVIEWS)
@@ -192,6 +250,15 @@ class FitCache:
             self._minima[key] = replace(solved, minimum=minimum)
             self._exact.add(key)
         return self._minima[key].minimum.hessian
+
+    def inverse_hessian(self, fit: Fit) -> np.ndarray:
+        """The inverse of ``exact_hessian``, by blocks."""
+        key = frozenset(fit.units)
+        found = self._inverses.get(key)
+        if found is None:
+            found = _inverse(self.exact_hessian(fit))
+            self._inverses.keep(key, found, LEAST_KEPT)
+        return found
 
     def reported(self, fit: Fit) -> float:
         """The objective of a fit in the user's terms."""
@@ -223,23 +290,36 @@ class FitCache:
         start = np.zeros((objective.n_outputs, len(features)))
         return problem.value(start, np.zeros_like(scores)) - minimise(problem, start).value
 
-    def removal_costs(self, model: Fit | Solution) -> np.ndarray:
-        """By how much the value would rise without each unit, to second order, in the order of the model's units."""
-        solved = self._solved(model)
+    def removal_costs(self, fit: Fit) -> np.ndarray:
+        """By how much the value would rise without each unit, to second order, in the order of the fit's units."""
+        solved = self._solved(fit)
         if self.objective.smooth.flat:
-            hessian = self._restricted(solved).hessian(solved.minimum.scores, np.inf)
+            inverse = _inverse(self._restricted(solved).hessian(solved.minimum.scores, np.inf))
         else:
-            hessian = solved.minimum.hessian if isinstance(model, Solution) else self.exact_hessian(model)
-        return quadratic_removal_costs(self.objective, solved, hessian)
+            inverse = self.inverse_hessian(fit)
+        return quadratic_removal_costs(self.objective, solved, inverse)
+
+    def costs_beside(self, fit: Fit, preview: AdditionPreview | Solution) -> np.ndarray:
+        """The same for the units of a fit once another was added."""
+        if isinstance(preview, AdditionPreview):
+            return preview.removal_costs
+        if self.objective.smooth.flat:
+            hessian = self._restricted(preview).hessian(preview.minimum.scores, np.inf)
+        else:
+            hessian = preview.minimum.hessian
+        costs = quadratic_removal_costs(self.objective, preview, _inverse(hessian))
+        return costs[[place for place, unit in enumerate(preview.units) if unit in fit.units]]
 
     def _restricted(self, solved: Solution) -> Restricted:
         columns = self.pool.gather(solved.units, solved.rows)
         return self.objective.restricted(solved.rows, columns, self.objective.units.of(solved.units))
 
-    def _solved(self, near: Fit | Solution) -> Solution:
+    def _solved(self, near: Fit | AdditionPreview | Solution) -> Solution:
         """The minimum that belongs to a fit: solved for again if it is no longer kept."""
         if isinstance(near, Solution):
             return near
+        if isinstance(near, AdditionPreview):
+            return near.solution()
         key = frozenset(near.units)
         if key not in self._minima:
             rows = self.pool.split(self.objective.rows, near.units)
@@ -255,7 +335,7 @@ class FitCache:
         if time.monotonic() > self.deadline:
             raise OutOfTime
 
-    def _search(self, units: tuple[int, ...], near: Fit | Solution, accuracy: Accuracy) -> Solution:
+    def _search(self, units: tuple[int, ...], near: Fit | AdditionPreview | Solution, accuracy: Accuracy) -> Solution:
         self.check_time()
         if isinstance(near, Fit):
             near = self._previews.get(frozenset(near.units), {}).get(frozenset(units), near)
@@ -282,15 +362,18 @@ class FitCache:
         return self.objective.minimise(rows, self.pool.gather(units, rows), features, start, accuracy)
 
 
-def quadratic_removal_costs(objective: SmoothObjective, solved: Solution, hessian: np.ndarray) -> np.ndarray:
+def _inverse(hessian: np.ndarray) -> np.ndarray:
+    try:
+        return np.linalg.inv(hessian)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(hessian, hermitian=True)
+
+
+def quadratic_removal_costs(objective: SmoothObjective, solved: Solution, inverse: np.ndarray) -> np.ndarray:
     """By how much the value would rise without each unit of a model, to second order, in the order of its units.
 
-    That is ``w_u' (A_uu)^-1 w_u / 2`` with A the inverse Hessian on the model.
+    That is ``w_u' (A_uu)^-1 w_u / 2`` with A the inverse Hessian on the model, given by blocks.
     """
-    try:
-        inverse = np.linalg.inv(hessian)
-    except np.linalg.LinAlgError:
-        inverse = np.linalg.pinv(hessian, hermitian=True)
     coef, free = solved.minimum.coef, objective.free
     if objective.units.single and len(inverse) == objective.n_outputs:
         variance = np.einsum("cii->ci", inverse)[:, free:]

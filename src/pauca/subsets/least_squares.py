@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any
@@ -37,7 +37,7 @@ CHANGES_BEFORE_REFINING = 8
 FILLED_ARRAYS = 4
 
 # Models are kept for the searches that come to them again: as many as take so many bytes.
-KEPT_BYTES = 1 << 26
+KEPT_BYTES = 1 << 24
 
 CHANGING = ("support", "coef", "value", "_factor", "_rows", "_candidates", "_unrefined", "_answers", "_shared")
 """What differs between models of one objective: replaced by every change, never written to."""
@@ -210,6 +210,12 @@ class LeastSquaresSubset:
         self._answers, self._shared = {}, False
         self._limit_rounding()
 
+    def exchange(self, out: Sequence[int], into: Sequence[int]) -> None:
+        for feature in out:
+            self.drop(feature)
+        for feature in into:
+            self.add(feature)
+
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
         coef, inverse = self.coef.copy(), self._factor.inverse()
         support, places = list(self.support), list(range(self.size))
@@ -295,7 +301,7 @@ class LeastSquaresSubset:
 
     def _keep(self) -> None:
         self._shared = True
-        n_bytes = self._candidates.slope.nbytes + self._candidates.residual.nbytes + self._rows.own_bytes
+        n_bytes = self._candidates.slope.nbytes + self._candidates.residual.nbytes + self._rows.claim()
         self._kept.keep(tuple(self.support), self._model(), n_bytes)
 
     def _append(self, feature: int) -> None:

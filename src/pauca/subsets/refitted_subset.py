@@ -246,6 +246,10 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def drop(self, unit: int) -> None:
         self._move_to([other for other in self.support if other != unit])
 
+    def exchange(self, out: Sequence[int], into: Sequence[int]) -> None:
+        # In one step: the models between would be refitted for nothing.
+        self._move_to([unit for unit in self.support if unit not in out] + list(into))
+
     def cheapest_removals(self, size: int | None, limits: Limits) -> list[int]:
         rest = self.copy()
         rest.limits = limits

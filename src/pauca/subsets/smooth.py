@@ -14,7 +14,7 @@ from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
 from pauca.subsets.base import SLACK, Swap, digest, is_lower
 from pauca.subsets.coordinate_search import ColumnEntries, CoordinateSearch, WholeColumnSearch
-from pauca.subsets.fit_cache import Fit, FitCache, RecentTable, Solution, diverged
+from pauca.subsets.fit_cache import AdditionPreview, Fit, FitCache, RecentTable, Solution, diverged
 from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
 from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
 from pauca.subsets.swap_search import SwapSearch
@@ -88,7 +88,7 @@ class SmoothCache(SubsetCache):
         features = np.flatnonzero(self.blocks.usable & (slope != 0))
         ceiling = search.ceiling(slope[features], curvature[features], features)
         features = features[~(ceiling <= SLACK * 0.5 * slope[features] ** 2 / curvature[features])]
-        gains = search.all_gains(features, slope[features], curvature[features])
+        gains = search.rough_gains(features, slope[features], curvature[features])
         ratio[features] = np.clip(gains * curvature[features] / (0.5 * slope[features] ** 2), *CALIBRATION_RANGE)
         return ratio
 
@@ -245,7 +245,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def _previews(
         self, fit: Fit, addable: np.ndarray, slack: float = SLACK, at_least: float = np.inf
-    ) -> dict[int, Solution]:
+    ) -> dict[int, AdditionPreview | Solution]:
         """Previews of a fit with each of the units that are likely to gain most per price.
 
         They are taken in the order of the estimates until ``slack`` times the next one is below the best gain, and
@@ -253,7 +253,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         """
         fits, per_price = self._cache.fits, self.limits.per_price
         likely = self._likely_gains(fit, addable)
-        units, found = list(likely), dict[int, Solution]()
+        units, found = list(likely), dict[int, AdditionPreview | Solution]()
         best, at_once = 0.0, max(LEAST_PREVIEWS, PREVIEWED_NUMBERS // self.objective.design.n_rows)
         while len(found) < len(units):
             some = units[len(found) : len(found) + at_once]
@@ -304,12 +304,18 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         mask = self.usable & self.limits.startable(len(self.usable))
         mask[self.support] = False
         search.previews = self._previews(self._fit, mask, at_least=search.cheapest)
-        allowed = {out: self._may_replace(out) for out in self.support}
-        for out, into in search.likely(lambda out, into: bool(allowed[out][into])):
+        for out, into in search.likely(self._allowed_swaps):
             decrease = self.value - self._cache.fits.of(search.swapped(out, into), search.previews[into]).value
             if is_lower(self.value - decrease, self.value, self.negligible) and not self._is_redundant(into, out):
                 return Swap(out, into, decrease)
         return None
+
+    def _allowed_swaps(self, units: list[int]) -> np.ndarray:
+        """Mask of the swaps that the limits allow: a line for each of ``units``, the units of the fit across."""
+        if self.limits.trivial:
+            return np.ones((len(units), self.size), dtype=bool)
+        allowed = [self._may_replace(out)[units] for out in self._fit.units]
+        return np.column_stack(allowed)
 
     def replacements(self, count: int) -> dict[int, list[Swap]]:
         found: dict[int, list[Swap]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pauca.subsets.fit_cache import Fit, FitCache, Solution
+from pauca.subsets.fit_cache import AdditionPreview, Fit, FitCache, Solution
 
 # Swaps that are refitted before none is taken to help.
 MOST_REFITTED = 4
@@ -29,21 +29,24 @@ class SwapSearch:
         self._factor = np.ones(len(fit.units))
         self.cheapest = float(self._costs.min())
         """What dropping a unit costs at least, to second order."""
-        self.previews: dict[int, Solution] = {}
+        self.previews: dict[int, AdditionPreview | Solution] = {}
         """Previews of the fit with one more unit, by that unit."""
 
     def swapped(self, out: int, into: int) -> frozenset[int]:
         """The support after a swap."""
         return frozenset(self._fit.units) - {out} | {into}
 
-    def likely(self, allowed: Callable[[int, int], bool]) -> list[tuple[int, int]]:
-        """The swaps (out, into) that are likely to lower the value, the likeliest first, to be refitted."""
+    def likely(self, allowed: Callable[[list[int]], np.ndarray]) -> list[tuple[int, int]]:
+        """The swaps (out, into) that are likely to lower the value, the likeliest first, to be refitted.
+
+        ``allowed`` takes units that come in to a mask with a line for each, and the units of the fit across.
+        """
         units, value = self._fit.units, self._fit.value
         added = {into: preview.value for into, preview in self.previews.items() if preview.value < value}
-        mask = np.array([[allowed(out, into) for out in units] for into in added]).reshape(len(added), len(units))
+        mask = allowed(list(added))
         if not mask.any():
             return []
-        costs = np.array([self._costs_beside(into) for into in added])
+        costs = np.array([self._fits.costs_beside(self._fit, self.previews[into]) for into in added])
         gains = np.array([value - there for there in added.values()])
         known: set[int] = set()
         while True:
@@ -57,12 +60,6 @@ class SwapSearch:
                 return [(units[out], names[into]) for into, out in pairs]
             known.add(unknown[0])
             self._calibrate(unknown[0])
-
-    def _costs_beside(self, into: int) -> np.ndarray:
-        """What dropping each unit of the fit costs to second order once another was added."""
-        preview = self.previews[into]
-        costs = self._fits.removal_costs(preview)
-        return costs[[place for place, unit in enumerate(preview.units) if unit != into]]
 
     def _calibrate(self, position: int) -> None:
         """Compare the estimate of a removal with a preview of the model without the unit."""

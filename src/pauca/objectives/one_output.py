@@ -1,0 +1,155 @@
+"""Newton's method for models of one output without bounds, in few calls: small refits take as long as their calls."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pauca.losses import Loss
+from pauca.objectives.restricted import weighted_gram
+from pauca.solvers.line_search import SlopeBracket
+from pauca.solvers.newton import CORRECTED_BELOW, MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE, Accuracy, Minimum
+from pauca.tolerances import LINE_SEARCH_SLACK
+
+# Hessians of no more multiplications than this take no longer than the further steps that an old one would need.
+CHEAP_HESSIAN = 1 << 19
+
+# Where so many steps do not suffice, the general solver takes over, which has further means.
+MOST_STEPS = 60
+
+
+class _Point(NamedTuple):
+    """Where a step has led, and the derivatives there."""
+
+    length: float
+    coef: np.ndarray
+    scores: np.ndarray
+    gradient: np.ndarray
+    curvature: np.ndarray
+    """Of the loss of every row, shape (G,)."""
+
+
+class OneOutput:
+    """``sum_i v_i L(y_i, coef z_i) + sum penalty coef^2 / 2`` over coefficients of shape (q,).
+
+    Conventions
+    -----------
+    y, weights, scores : (G,); columns : (q, G), an intercept is a column of ones; penalty : (q,)
+    """
+
+    def __init__(
+        self, loss: Loss, y: np.ndarray, weights: np.ndarray, columns: np.ndarray, penalty: np.ndarray
+    ) -> None:
+        self._loss, self._y, self._weights, self._columns, self._penalty = loss, y, weights, columns, penalty
+        self.cheap = columns.size * len(columns) <= CHEAP_HESSIAN
+        """Whether Hessians are computed at every step."""
+
+    def minimise(
+        self, start: np.ndarray, scores: np.ndarray | None, hessian: np.ndarray | None, about: float, accuracy: Accuracy
+    ) -> Minimum | None:
+        """The minimum from a start, as in ``pauca.solvers.newton``; None where the steps lead nowhere.
+
+        ``scores`` are those of the start, and ``hessian`` is one of a point nearby, where they are known; ``about`` is
+        a value that is hardly above that of the minimum.
+        """
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            try:
+                return self._minimise(start, scores, None if self.cheap else hessian, about, accuracy)
+            except np.linalg.LinAlgError:
+                return None
+
+    def _minimise(
+        self, start: np.ndarray, scores: np.ndarray | None, hessian: np.ndarray | None, about: float, accuracy: Accuracy
+    ) -> Minimum | None:
+        at = self._point(1.0, start, start @ self._columns if scores is None else scores)
+        before, most = np.inf, min(accuracy.most_steps, MOST_STEPS)
+        for taken in range(most + 1):
+            exact = hessian is None
+            if hessian is not None:
+                step, promised = _direction(hessian, at.gradient)
+                exact = not 0 <= promised <= (CORRECTED_BELOW * before if accuracy.renewed else np.inf)
+            if hessian is None or exact:
+                hessian = self._hessian(at)
+                step, promised = _direction(hessian, at.gradient)
+            if not 0 <= promised < np.inf:
+                return None
+            if taken == most:
+                break
+            nothing_left = promised <= LINE_SEARCH_SLACK * about
+            found = at if nothing_left else self._search(at, step, promised)
+            enough = max(accuracy.within if exact else CORRECTED_BELOW * accuracy.within, LINE_SEARCH_SLACK)
+            if (nothing_left or found.length == 1.0) and promised <= enough * about:
+                ended = self._ended(found.coef, hessian)
+                # The value may be far below what was known of it.
+                if promised <= enough * ended.value:
+                    return ended
+                about = ended.value
+            if nothing_left or not found.length:
+                return None
+            keep = not self.cheap and (found.length == 1.0 or not accuracy.renewed)
+            change = found.coef - at.coef, found.gradient - at.gradient
+            hessian, at, before = _corrected(hessian, *change) if keep else None, found, promised
+        assert hessian is not None
+        return self._ended(at.coef, hessian, promised) if most == accuracy.most_steps else None
+
+    def value(self, coef: np.ndarray, scores: np.ndarray) -> float:
+        """Weighted mean loss and penalty; not a number where the loss overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._value(coef, scores)
+
+    def _value(self, coef: np.ndarray, scores: np.ndarray) -> float:
+        return float(self._weights @ self._loss.value(self._y, scores)) + 0.5 * float(self._penalty @ (coef * coef))
+
+    def _point(self, length: float, coef: np.ndarray, scores: np.ndarray) -> _Point:
+        derivative, curvature = self._loss.slopes(self._y, scores)
+        gradient = self._columns @ (self._weights * derivative)
+        gradient += self._penalty * coef
+        return _Point(length, coef, scores, gradient, curvature)
+
+    def _hessian(self, at: _Point) -> np.ndarray:
+        hessian = weighted_gram(self._columns, self._weights * at.curvature)
+        hessian.flat[:: len(hessian) + 1] += self._penalty
+        shared = self._loss.row_coupling(at.scores, self._columns)
+        if shared is not None:
+            hessian -= shared @ shared.T
+        return hessian
+
+    def _search(self, at: _Point, step: np.ndarray, promised: float) -> _Point:
+        """All the way along the step if the slope there is small enough, else to where it is."""
+        change = step @ self._columns
+        length, bracket = 1.0, None
+        for _ in range(MOST_TRIALS):
+            there = self._point(length, at.coef + length * step, at.scores + length * change)
+            slope = float(there.gradient @ step)
+            if -SMOOTH_SLOPE * 2 * promised <= slope <= SMOOTH_RISE * 2 * promised:
+                return there
+            bracket = bracket or SlopeBracket(-2 * promised)
+            if slope < 0:
+                bracket.falls_at(length, slope)
+            else:
+                bracket.rises_at(length, slope)
+            length = bracket.next_length(length)
+        return at._replace(length=0.0)
+
+    def _ended(self, coef: np.ndarray, hessian: np.ndarray, promised: float | None = None) -> Minimum:
+        """The minimum at some coefficients, its scores computed afresh: those of the steps have drifted."""
+        scores = coef @ self._columns
+        value = self._value(coef, scores)
+        left = 0.0 if promised is None else min(promised, 0.5 * value)
+        return Minimum(coef[None], scores[None], value, hessian[None], promised is None, left)
+
+
+def _direction(hessian: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:
+    """The Newton step, and by how much it promises to lower the value."""
+    step = np.linalg.solve(hessian, -gradient)
+    return step, -0.5 * float(gradient @ step)
+
+
+def _corrected(hessian: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The Hessian corrected by how the gradient has changed along a step (Broyden, Fletcher, Goldfarb, Shanno)."""
+    image = hessian @ s
+    measured, assumed = float(s @ y), float(s @ image)
+    if not (measured > 0 and assumed > 0):
+        return hessian
+    return hessian + np.outer(y, y / measured) - np.outer(image, image / assumed)
