@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -874,3 +875,86 @@ def test_tabs_are_tabs_in_tsv(table, capsys):
         fitted(capsys, "t.tsv", "--target", "y", "--k", "1", "--task", "regression", "--drop", "b,c,d,e")["columns"]
         == 1
     )
+
+
+# Streams, tables without a header, reports of saved models, mistakes
+
+
+def test_standard_input_and_pipes(table, capsys, monkeypatch):
+    content = Path("houses.csv").read_bytes()
+    expected = fitted(capsys, "houses.csv", "--target", "price", "--k", "2", "--out", "m.json")
+    rows = run(capsys, "predict", "m.json", "houses.csv")[1]
+    for sent in (content, gzip.compress(content)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent)))
+        found = fitted(capsys, "-", "--target", "price", "--k", "2")
+        assert (found["features"], found["objective"]) == (expected["features"], expected["objective"])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent)))
+        assert run(capsys, "predict", "m.json", "-")[1] == rows
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=Path("pipe").write_bytes, args=(content,))
+    writer.start()
+    assert run(capsys, "predict", "m.json", "pipe")[1] == rows
+    writer.join()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert "standard input has no column 'prize'; did you mean 'price'?" in error_of(
+        capsys, "fit", "-", "--target", "prize"
+    )
+
+
+def test_tables_without_a_header(table, capsys):
+    text = Path("houses.csv").read_text()
+    Path("bare.csv").write_text(text.partition("\n")[2])
+    named = fitted(capsys, "houses.csv", "--target", "price", "--k", "2")
+    found = fitted(capsys, "bare.csv", "--no-header", "--target", "column6", "--k", "2", "--out", "m.json")
+    assert found["objective"] == named["objective"]
+    assert found["rows"] == named["rows"]
+    assert found["feature_groups"] == ["column1", "column4"]
+    assert len(predictions(run(capsys, "predict", "m.json", "bare.csv", "--no-header")[1])) == found["rows"]
+
+
+def test_report_of_a_saved_model(model, capsys):
+    assert run(capsys, "report", model, "--out", "page.html", "--title", "Houses of 2024")[0] == 0
+    assert "Houses of 2024" in Path("page.html").read_text()
+    assert "there is no folder" in error_of(capsys, "report", model, "--out", "no/page.html")
+
+
+def test_groups_and_costs_of_some_columns(table, capsys):
+    Path("groups.csv").write_text("area,house\ngarden,house\n")
+    Path("costs.csv").write_text("city,3\n")
+    found = fitted(
+        capsys, "houses.csv", "--target", "price", "--feature-groups", "groups.csv", "--costs", "costs.csv", "--k", "2"
+    )
+    assert found["feature_groups"] == ["city", "house"]
+    assert found["cost"] == 5
+    assert fitted(capsys, "houses.csv", "--target", "price", "--costs", "costs.csv", "--k", "5")["cost"] == 7
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["fit", "t.csv", "--tagret", "y"], "did you mean --target?"),
+        (["fit", "t.csv", "--k", "many"], "argument --k: 'many' is invalid"),
+        (["fitt"], "invalid choice"),
+        ([], "required"),
+    ],
+)
+def test_wrong_options_are_one_line(argv, message, table, capsys):
+    code, out, err = run(capsys, *argv)
+    assert (code, out) == (2, "")
+    assert err.startswith("pauca: error: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_a_missing_file_is_told_before_anything_is_imported(tmp_path):
+    """Reading the command line imports neither scikit-learn nor polars, which take a second."""
+    program = (
+        "import sys; from pauca.cli import main; code = main(['fit', 'house.csv', '--target', 'y']); "
+        "print(code, [name for name in ('numpy', 'sklearn', 'polars') if name in sys.modules])"
+    )
+    (tmp_path / "houses.csv").write_text("a\n1\n")
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 []\n"
+    assert done.stderr == "pauca: error: there is no file house.csv; did you mean 'houses.csv'?\n"

@@ -28,7 +28,7 @@ def test_scorers_that_cannot_score_are_refused_before_any_search():
     classes = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
     moves = []
     model = SparseClassifier(k=[1, 2], scoring="f1", callback=lambda one: moves.append(one) and False)
-    with pytest.raises(ValueError, match="scoring='f1' cannot score this target.*f1_macro"):
+    with pytest.raises(ValueError, match=r"scoring='f1' cannot score this target.*f1_macro"):
         model.fit(X, classes)
     assert not moves
     assert model.set_params(scoring="f1_macro").fit(X, classes).k_ >= 1

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.constraints.parsing import ConstraintParser, check_independent
+from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
@@ -46,7 +46,7 @@ from pauca.results.stability import Stability
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
 from pauca.runs.run import Goal, Move, SearchRun
-from pauca.tables import TableEncoding
+from pauca.tables import RawTable, TableEncoding
 from pauca.warnings import PaucaWarning
 
 
@@ -203,11 +203,13 @@ class SparseModel(ProvingMixin, FittedModel):
         ``row_groups`` are kept together by folds; ``feature_names`` are for a table that has none.
         """
         check_loss(target.loss, target.y, weights, target.n_outputs)
-        names = display_names(feature_names, X.shape[1], getattr(self, "feature_names_in_", None))
-        table = FitTable.of(X, weights, names, settings.missing)
-        self._set_encoder(table.encoding)
-        X, names = table.X, table.names
-        constraints = ConstraintParser(table.columns(), **settings.constraints)
+        names, table = getattr(self, "feature_names_in_", None), None
+        if isinstance(X, RawTable) or feature_names is not None:
+            table = FitTable.of(X, weights, display_names(feature_names, X.shape[1], names), settings.missing)
+            X, names = table.X, table.names
+        self._set_encoder(None if table is None else table.encoding)
+        columns = Columns(X.shape[1], names) if table is None else table.columns()
+        constraints = ConstraintParser(columns, **settings.constraints)
         held_out = self._held_out(settings, y, weights, row_groups, table)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             folds = [fold.weights for fold in held_out.folds] if held_out is not None else []
@@ -228,9 +230,9 @@ class SparseModel(ProvingMixin, FittedModel):
         self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
         limit = settings.run_budget.time_limit
         left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
-        prove_fit(settings.method, found.search, left, size_was_chosen=found.choice is not None)
-        if found.run is not found.search:
-            follow_search(found.run, found.search)
+        prove_fit(settings.method, found.searches[found.search_ridge], left, size_was_chosen=found.choice is not None)
+        if found.run is not found.searches[found.search_ridge]:
+            follow_search(found.run, found.searches[found.search_ridge])
         if target.loss.has_estimated:
             assert found.run.history is not None
             problem, run = estimate_parameters(
@@ -249,7 +251,14 @@ class SparseModel(ProvingMixin, FittedModel):
         fitted = replace(problem, ridge=found.ridge)
         self._fit_data = FitData(fitted, weights, y, found.searches, found.search_ridge)
         remarks = fit_warnings(
-            self.path_, self.k_, settings, found.run, design.usable, constraints, self._divergence, table.constant
+            self.path_,
+            self.k_,
+            settings,
+            found.run,
+            design.usable,
+            constraints,
+            self._divergence,
+            () if table is None else table.constant,
         )
         text = " ".join(remarks)
         if text:
@@ -263,13 +272,14 @@ class SparseModel(ProvingMixin, FittedModel):
             self.encoder_ = TableEncoder._of(encoding, *given)
 
     def _held_out(
-        self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any, table: FitTable
+        self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any, table: FitTable | None
     ) -> HeldOutRows | None:
         if not settings.uses_folds:
             return None
         classes, row_groups = self._fold_classes(y), in_memory(row_groups)
         labels = y if classes is None else classes
-        folds = table.folds(make_folds(settings.cv, labels, row_groups, weights, classifies=classes is not None))
+        folds = make_folds(settings.cv, labels, row_groups, weights, classifies=classes is not None)
+        folds = folds if table is None else table.folds(folds)
         return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
 
     def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
@@ -388,7 +398,9 @@ class SparseModel(ProvingMixin, FittedModel):
             found.choice,
             # Of a raw table k counts its columns, which are features whatever they became.
             noun="feature" if hasattr(self, "encoder_") and not (units.single or self._has_groups) else None,
-            certificate=certificate_of(found.search, models, names, (found.ridge, found.search_ridge)),
+            certificate=certificate_of(
+                found.searches[found.search_ridge], models, names, (found.ridge, found.search_ridge)
+            ),
         )
 
     @property

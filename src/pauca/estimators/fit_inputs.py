@@ -50,13 +50,8 @@ class SearchResult:
     ridge: float
     search_ridge: float
     searches: Mapping[float, SearchRun]
-    """The searches on all rows, by their ridges."""
+    """The searches on all rows, by their ridges; that of ``search_ridge`` has led to the path."""
     runs: Sequence[SearchRun]
     """All searches, also those of folds."""
     stop: Stop | None = None
     """What has ended some search early."""
-
-    @property
-    def search(self) -> SearchRun:
-        """The search that has led to the path."""
-        return self.searches[self.search_ridge]

@@ -242,6 +242,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = getattr(self, "missing", "error") != "error"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

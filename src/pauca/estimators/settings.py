@@ -25,6 +25,8 @@ from pauca.runs.run import Budget, Goal, Method
 
 CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds", "heredity")
 
+PLAIN_TABLE = ("error", "from_dtype")
+
 
 @dataclass(frozen=True, eq=False)
 class SearchSettings:
@@ -58,10 +60,12 @@ class SearchSettings:
         ridge, search_ridge = (parse_ridges(check, name, given[name]) for name in ("ridge", "search_ridge"))
         check_ridges(ridge, search_ridge, sizes, given["criterion"])
         check.optional_callable("callback", given["callback"])
-        check_table_parameters(owner, given)
-        time_limit = check.time_limit(given["time_limit"])
-        verbose = check.count("verbose", int(given.get("verbose", 0)), least=0)
-        progress = ProgressReport(time_limit=time_limit) if verbose else None
+        if (given.get("missing", "error"), str(given.get("categorical_features"))) != PLAIN_TABLE:
+            check_table_parameters(owner, given)
+        time_limit, callback, progress = check.time_limit(given["time_limit"]), given["callback"], None
+        if check.count("verbose", int(given.get("verbose", 0)), least=0):
+            progress = ProgressReport(time_limit=time_limit)
+            callback = with_progress(progress, callback)
         return cls(
             sizes=sizes,
             method=resolve(given["method"]),
@@ -71,7 +75,7 @@ class SearchSettings:
             standardize=check.flag("standardize", given["standardize"]),
             fit_intercept=check.flag("fit_intercept", given["fit_intercept"]),
             warm_start=check.flag("warm_start", given["warm_start"]),
-            run_budget=Budget(time_limit, with_progress(progress, given["callback"])),
+            run_budget=Budget(time_limit, callback),
             constraints={name: given.get(name) for name in CONSTRAINTS},
             cv=given["cv"],
             scoring=given["scoring"],

@@ -91,10 +91,18 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
     return X, y
 
 
+def _may_be_raw(estimator: Any, X: Any) -> bool:
+    """Whether X may hold more than numbers for an estimator that encodes tables; an array may if it is told so."""
+    if not hasattr(estimator, "categorical_features"):
+        return False
+    asked = estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None)
+    return asked or not (isinstance(X, np.ndarray) or sparse.issparse(X))
+
+
 def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any]) -> tuple[Any, Any]:
     """X as numbers, or column by column where the estimator encodes it; ``how`` is for ``validate_data``."""
     check_is_table(X)
-    raw = raw_table_of(estimator, X)
+    raw = raw_table_of(estimator, X) if _may_be_raw(estimator, X) else None
     if raw is None:
         with _named_columns(X):
             X, y = validate_data(estimator, X, y, **how)
@@ -273,9 +281,10 @@ def _raise_for_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray
     values = columns.data if sparse.issparse(columns) else columns
     found = f"Found in: {quoted_columns(names, bad)}."
     if np.isnan(values).any():
+        fill = "missing='median'" if hasattr(estimator, "missing") else "sklearn.impute.SimpleImputer"
         raise ValueError(
             f"Input X contains NaN.\n{type(estimator).__name__} does not accept missing values encoded as NaN "
-            f"natively. {found} Leave out those rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
+            f"natively. {found} Leave out those rows or columns, or fill them in ({fill})."
         )
     if np.isinf(values).any():
         raise ValueError(

@@ -42,7 +42,7 @@ def to_onnx(estimator: Any) -> Any:
     from skl2onnx.common.data_types import DoubleTensorType
 
     options = {id(estimator): {"zipmap": False}} if hasattr(estimator, "classes_") else None
-    types = [("X", DoubleTensorType([None, estimator.n_features_in_]))]
+    types = [("X", DoubleTensorType([None, estimator.path_.n_features]))]
     return skl2onnx.convert_sklearn(estimator, initial_types=types, options=options)
 
 

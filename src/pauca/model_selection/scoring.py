@@ -20,7 +20,6 @@ from pauca.model import Model
 from pauca.model_selection.folds import Fold
 from pauca.runs.problem import Target
 
-
 FEW_ROWS = 50
 """Rows on which a scorer is tried before any search, beside one of each class."""
 
