@@ -11,7 +11,6 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +19,7 @@ from pauca.constraints.parsing import Columns, ConstraintParser, check_independe
 from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
-from pauca.estimators.fit_inputs import FitInputs, HeldOutRows, SearchResult
+from pauca.estimators.fit_inputs import FitInputs, HeldOutRows, SearchResult, compared_sizes
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.loss_parameters import estimate_parameters
@@ -36,14 +35,13 @@ from pauca.model_selection.chunked_search import Gathering
 from pauca.model_selection.chunked_selection import selection_for
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import make_folds
-from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
+from pauca.model_selection.grids import RidgeGrid, largest_size, make_grid
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import Measure, refitted_run, searched_by
 from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
 from pauca.runs.run import Goal, Move, SearchRun
 from pauca.tables import RawTable, TableEncoding
@@ -54,6 +52,8 @@ class SparseModel(ProvingMixin, FittedModel):
     """A search for a linear model with few features: all that does not depend on what the target is."""
 
     _fit_data: FitData | None
+    categorical_features: Any
+    missing: Any
     ridge_: float
     search_ridge_: float
 
@@ -248,8 +248,7 @@ class SparseModel(ProvingMixin, FittedModel):
             found = replace(found, run=run)
         self.path_ = self._make_path(found, problem, names)
         self._set_size(found.answer)
-        fitted = replace(problem, ridge=found.ridge)
-        self._fit_data = FitData(fitted, weights, y, found.searches, found.search_ridge)
+        self._fit_data = FitData(replace(problem, ridge=found.ridge), weights, y, found.searches, found.search_ridge)
         remarks = fit_warnings(
             self.path_,
             self.k_,
@@ -265,11 +264,10 @@ class SparseModel(ProvingMixin, FittedModel):
             warnings.warn(text, PaucaWarning, stacklevel=3)
 
     def _set_encoder(self, encoding: TableEncoding | None) -> None:
-        for earlier in ("encoder_", "first_index_"):  # these describe the table of an earlier fit
+        for earlier in ("encoder_", "first_index_"):  # of an earlier fit
             self.__dict__.pop(earlier, None)
         if encoding is not None:
-            given = getattr(self, "categorical_features", "from_dtype"), getattr(self, "missing", "error")
-            self.encoder_ = TableEncoder._of(encoding, *given)
+            self.encoder_ = TableEncoder._of(encoding, self.categorical_features, self.missing)
 
     def _held_out(
         self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any, table: FitTable | None
@@ -353,7 +351,7 @@ class SparseModel(ProvingMixin, FittedModel):
         """A path on all rows, and the size with the lowest information criterion."""
         self.__dict__.pop("_resume_key", None)
         selection = Selection(problem, inputs.weights, [], inputs.settings.tol)
-        choice = choose_size(selection, *_compared_sizes(inputs), by_criterion(criterion))
+        choice = choose_size(selection, *compared_sizes(inputs), by_criterion(criterion))
         return selection.whole, choice
 
     def _run_and_choose(self, inputs: FitInputs, problem: LinearProblem) -> SearchResult:
@@ -375,7 +373,7 @@ class SparseModel(ProvingMixin, FittedModel):
             measure,
             settings.selection_rule,
         )
-        size_range, runs, design = _compared_sizes(inputs)
+        size_range, runs, design = compared_sizes(inputs)
         run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
         searches, stop = selection.searches(), selection.stopped_early
         return SearchResult(run, choice.chosen, choice, *ridges, searches, selection.all_runs(), stop)
@@ -447,6 +445,8 @@ class SparseModel(ProvingMixin, FittedModel):
             self.certificate_ = self.path_.certificate
         if self.path_.group_labels is not None:
             self.feature_groups_ = self.path_.group_labels[self.path_[size].units]
+        elif hasattr(self, "encoder_"):
+            self.feature_groups_ = np.array([self.encoder_.feature_groups_[column] for column in self.support_])
         if self.path_.prices is not None:
             self.cost_ = self.path_.cost(size)
 
@@ -458,16 +458,6 @@ class SparseModel(ProvingMixin, FittedModel):
         grew = any(move[0] == "add" for move in self.path_.moves)
         went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
         return () if went_too_far else self.path_.moves
-
-
-def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]:
-    """The sizes to compare, how runs share the cores, and the rows of the first one."""
-    settings, design = inputs.settings, inputs.design
-    sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
-    assert sizes is not None
-    n_units = int(np.count_nonzero(inputs.problem.units.any(design.usable)))
-    size_range = size_range_for(sizes, n_units, int(np.count_nonzero(inputs.weights)))
-    return size_range, ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs)), design
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
@@ -294,7 +295,7 @@ class SparseClassifier(ClassificationMixin, SparseModel):
     support_ : ndarray
         Indices of the chosen features, ascending.
     feature_groups_ : ndarray
-        Labels of the chosen groups, where there are groups to choose.
+        Labels of the chosen groups, where there are groups to choose; of a raw table the chosen raw columns.
     cost_ : float
         What the chosen features, or groups, cost in all, where there are ``costs``.
     k_ : int
@@ -469,7 +470,7 @@ class SparseClassifier(ClassificationMixin, SparseModel):
         names = column_names(self.path_.column_names, self.support_)
         check_cuts(cuts, names)
         found = [] if cv is None else make_folds(cv, data.y, None, data.weights, classifies=True)
-        return make_sheet(
+        sheet = make_sheet(
             read_columns(problem.X, self.support_, np.arange(len(data.weights))),
             problem.target.y[0],
             data.weights,
@@ -479,3 +480,5 @@ class SparseClassifier(ClassificationMixin, SparseModel):
             outcome=str(self.classes_[1]),
             folds=[(np.flatnonzero(fold.weights > 0), fold.test) for fold in found],
         )
+        encoder = getattr(self, "encoder_", None)
+        return sheet if encoder is None else replace(sheet, encoding=encoder.encoding_)

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from pauca.design import Design
 from pauca.estimators.settings import SearchSettings
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.grids import RidgeGrid
+from pauca.model_selection.grids import RidgeGrid, SizeRange, size_range_for
 from pauca.results.choice import Choice
+from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.run import SearchRun, Stop
 
@@ -55,3 +57,13 @@ class SearchResult:
     """All searches, also those of folds."""
     stop: Stop | None = None
     """What has ended some search early."""
+
+
+def compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]:
+    """The sizes to compare, how runs share the cores, and the rows of the first one."""
+    settings, design = inputs.settings, inputs.design
+    sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
+    assert sizes is not None
+    n_units = int(np.count_nonzero(inputs.problem.units.any(design.usable)))
+    size_range = size_range_for(sizes, n_units, int(np.count_nonzero(inputs.weights)))
+    return size_range, ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs)), design

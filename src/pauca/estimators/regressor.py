@@ -191,7 +191,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
     support_ : ndarray
         Indices of the chosen features, ascending.
     feature_groups_ : ndarray
-        Labels of the chosen groups, where there are groups to choose.
+        Labels of the chosen groups, where there are groups to choose; of a raw table the chosen raw columns.
     cost_ : float
         What the chosen features, or groups, cost in all, where there are ``costs``.
     k_ : int

@@ -51,6 +51,7 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
     """
     chunks, y = as_chunks(X), in_memory(y)
     _check_not_text(estimator, y)
+    _check_no_missing_target(y)
     if chunks is not None:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         y = y if multi_output else column_or_1d(y, warn=True)
@@ -253,6 +254,17 @@ def _check_no_missing_classes(y: Any) -> None:
     column = None if y is None or sparse.issparse(y) else _as_column(y)
     if column is not None and column.dtype == object and any(value is None for value in column.ravel().tolist()):
         raise ValueError("Input y contains None, which is no class. Leave out those rows, or give them a class.")
+
+
+def _check_no_missing_target(y: Any) -> None:
+    """Raise an error for targets that are NaN, with how many there are."""
+    column = None if y is None or sparse.issparse(y) else _as_column(y)
+    if column is not None and column.dtype.kind == "f" and np.isnan(column).any():
+        missing = int(np.count_nonzero(np.isnan(column).reshape(len(column), -1).any(axis=1)))
+        raise ValueError(
+            f"Input y contains NaN: {missing:,} of {len(column):,} rows have no target. Leave them out, such as by "
+            "known = ~np.isnan(y) and fit(X[known], y[known])."
+        )
 
 
 def _check_not_text(estimator: Any, y: Any) -> None:

@@ -263,7 +263,7 @@ def _read_table(estimator: Any, fields: dict[str, JsonReader]) -> None:
     path = estimator.path_
     estimator.n_features_in_ = path.n_features
     if "table" in fields:
-        if not hasattr(estimator, "_set_encoder"):
+        if not hasattr(estimator, "categorical_features"):
             fields["table"].fail("this kind of model has no raw table")
         encoding = read_encoding(fields["table"])
         if encoding.names != column_names(path.column_names, range(path.n_features)):
