@@ -50,12 +50,13 @@ class OneOutput:
     ) -> Minimum | None:
         """The minimum from a start, as in ``pauca.solvers.newton``; None where the steps lead nowhere.
 
-        ``scores`` are those of the start, and ``hessian`` is one of a point nearby, where they are known; ``about`` is
-        a value that is hardly above that of the minimum.
+        Start and ``scores`` have one row. What is not known may be None: ``scores`` are those of the start, ``hessian``
+        is one of a point nearby. ``about`` is a value that is hardly above that of the minimum.
         """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             try:
-                return self._minimise(start, scores, None if self.cheap else hessian, about, accuracy)
+                here = None if scores is None else scores[0]
+                return self._minimise(start[0], here, None if self.cheap else hessian, about, accuracy)
             except np.linalg.LinAlgError:
                 return None
 
@@ -94,9 +95,9 @@ class OneOutput:
         return self._ended(at.coef, hessian, promised) if most == accuracy.most_steps else None
 
     def value(self, coef: np.ndarray, scores: np.ndarray) -> float:
-        """Weighted mean loss and penalty; not a number where the loss overflows."""
+        """Weighted mean loss and penalty, for coefficients of shape (1, q); not a number where the loss overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._value(coef, scores)
+            return self._value(coef[0], scores[0])
 
     def _value(self, coef: np.ndarray, scores: np.ndarray) -> float:
         return float(self._weights @ self._loss.value(self._y, scores)) + 0.5 * float(self._penalty @ (coef * coef))

@@ -58,6 +58,8 @@ def warm_start_near(
     coef[:, positions] = minimum.coef[:, old]
     if not curved:
         return WarmStart(coef, basis=minimum.basis)
+    if minimum.hessian is None:
+        return WarmStart(coef) if len(removed) else WarmStart(coef, minimum.scores, minimum.value)
     hessian = _part(minimum.hessian, old, old, minimum.coef.shape)
     if len(removed):
         change = _change_after_removal(

@@ -109,8 +109,8 @@ class Minimum:
     scores: np.ndarray
     """Shape (C, n)."""
     value: float
-    hessian: np.ndarray
-    """About the Hessian there: exact of quadratics, else as far as the steps have needed it."""
+    hessian: np.ndarray | None
+    """About the Hessian there: exact of quadratics, else as far as the steps have needed it; None if they have not."""
     converged: bool = True
     """Whether the steps ended for want of anything to gain."""
     promised: float = 0.0
@@ -122,11 +122,12 @@ class Minimum:
 def joined(minima: list[Minimum]) -> Minimum:
     """The minimum of a sum of objectives, each of other coefficients."""
     bases = [one.basis for one in minima if one.basis is not None]
+    hessians = [one.hessian for one in minima if one.hessian is not None]
     return Minimum(
         np.concatenate([one.coef for one in minima]),
         np.concatenate([one.scores for one in minima]),
         sum(one.value for one in minima),
-        np.concatenate([one.hessian for one in minima]),
+        np.concatenate(hessians) if len(hessians) == len(minima) else None,
         all(one.converged for one in minima),
         sum(one.promised for one in minima),
         np.concatenate(bases) if len(bases) == len(minima) else None,

@@ -123,7 +123,10 @@ class SparsificationProblem:
             return replace(drawn, importance_is_exact=objective.loss.quadratic)
         coef = found.coef[:, free:] / design.spread[support]
         constant = found.coef[:, :free].sum(axis=1)
-        intercept, importance = constant - coef @ design.mean[support], _importance(found.hessian, found.coef, free)
+        hessian = found.hessian
+        if hessian is None:
+            hessian = objective.restricted(rows, columns, support).hessian(found.scores, 0.0)
+        intercept, importance = constant - coef @ design.mean[support], _importance(hessian, found.coef, free)
         return Model.of_columns(support, coef, intercept, value, importance, exact=objective.loss.quadratic)
 
     def expected_excess(self, sampling: UnbiasedSampling) -> Expectation:

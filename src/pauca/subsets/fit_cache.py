@@ -28,8 +28,10 @@ from pauca.subsets.column_cache import ColumnCache
 KEPT_BYTES = 1 << 26
 LEAST_KEPT = 8
 
-# The last step towards a value that is only reported promises no more than this share of it.
+# The last step towards a value that is only reported promises no more than this share of it; where outputs share a
+# loss, each step costs far more.
 REPORTED = Accuracy(within=1e-7)
+REPORTED_JOINTLY = Accuracy(within=1e-5)
 
 # A preview takes so many steps with the Hessian of the model before; what the next one promises is counted as gained.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
@@ -232,7 +234,8 @@ class FitCache:
         """The least value on the units of a fit but one, as accurate as a report needs it."""
         rest = tuple(other for other in fit.units if other != unit)
         known = self._known.get(frozenset(rest))
-        return self._search(rest, fit, REPORTED).minimum.value if known is None else known.value
+        accuracy = REPORTED_JOINTLY if self.objective.smooth.joint else REPORTED
+        return self._search(rest, fit, accuracy).minimum.value if known is None else known.value
 
     def scores(self, fit: Fit) -> np.ndarray:
         """Linear scores of a fit for all rows of the data, shape (C, n)."""
@@ -249,7 +252,9 @@ class FitCache:
             minimum = replace(solved.minimum, hessian=self._restricted(solved).hessian(solved.minimum.scores, 0.0))
             self._minima[key] = replace(solved, minimum=minimum)
             self._exact.add(key)
-        return self._minima[key].minimum.hessian
+        hessian = self._minima[key].minimum.hessian
+        assert hessian is not None
+        return hessian
 
     def inverse_hessian(self, fit: Fit) -> np.ndarray:
         """The inverse of ``exact_hessian``, by blocks."""
@@ -304,11 +309,29 @@ class FitCache:
         if isinstance(preview, AdditionPreview):
             return preview.removal_costs
         if self.objective.smooth.flat:
-            hessian = self._restricted(preview).hessian(preview.minimum.scores, np.inf)
+            inverse = _inverse(self._restricted(preview).hessian(preview.minimum.scores, np.inf))
+        elif preview.minimum.hessian is not None:
+            inverse = _inverse(preview.minimum.hessian)
         else:
-            hessian = preview.minimum.hessian
-        costs = quadratic_removal_costs(self.objective, preview, _inverse(hessian))
+            inverse = self._bordered_inverse(fit, preview)
+        costs = quadratic_removal_costs(self.objective, preview, inverse)
         return costs[[place for place, unit in enumerate(preview.units) if unit in fit.units]]
+
+    def _bordered_inverse(self, fit: Fit, preview: Solution) -> np.ndarray:
+        """The inverse Hessian at a fit bordered by the columns that a preview has in addition: outputs share a loss."""
+        solved, objective = self._solved(fit), self.objective
+        start = warm_start_near(
+            replace(solved.minimum, hessian=self.exact_hessian(fit)),
+            objective.units.of(fit.units),
+            objective.units.of(preview.units),
+            free=objective.free,
+            curved=True,
+        )
+        assert start.positions is not None
+        assert start.hessian is not None
+        scores = solved.rows.onto(preview.rows, solved.minimum.scores)
+        whole = self._restricted(preview).bordered(scores, start.hessian, start.positions)
+        return bordered_inverse(whole[0], self.inverse_hessian(fit)[0], start.positions, objective.n_outputs)[None]
 
     def _restricted(self, solved: Solution) -> Restricted:
         columns = self.pool.gather(solved.units, solved.rows)
@@ -340,6 +363,9 @@ class FitCache:
         if isinstance(near, Fit):
             near = self._previews.get(frozenset(near.units), {}).get(frozenset(units), near)
         before, objective = self._solved(near), self.objective
+        if isinstance(near, Fit) and before.minimum.hessian is None and not frozenset(before.units) <= set(units):
+            self.exact_hessian(near)
+            before = self._solved(near)
         rows, split_by = self._rows_near(frozenset(units), before)
         start = warm_start_near(
             replace(before.minimum, scores=before.rows.onto(rows, before.minimum.scores)),
@@ -367,6 +393,22 @@ def _inverse(hessian: np.ndarray) -> np.ndarray:
         return np.linalg.inv(hessian)
     except np.linalg.LinAlgError:
         return np.linalg.pinv(hessian, hermitian=True)
+
+
+def bordered_inverse(whole: np.ndarray, inverse: np.ndarray, positions: np.ndarray, outputs: int) -> np.ndarray:
+    """The inverse of a matrix, given that of its part at ``positions`` of every output."""
+    size = len(whole) // outputs
+    others = np.delete(np.arange(size), positions)
+    old, new = ((np.arange(outputs)[:, None] * size + places).ravel() for places in (positions, others))
+    across = whole[old[:, None], new]
+    regressed = inverse @ across
+    left = _inverse(whole[new[:, None], new] - across.T @ regressed)
+    found = np.empty_like(whole)
+    found[old[:, None], old] = inverse + regressed @ left @ regressed.T
+    found[old[:, None], new] = -regressed @ left
+    found[new[:, None], old] = found[old[:, None], new].T
+    found[new[:, None], new] = left
+    return found
 
 
 def quadratic_removal_costs(objective: SmoothObjective, solved: Solution, inverse: np.ndarray) -> np.ndarray:

@@ -1,0 +1,189 @@
+"""Newton's method for outputs that share a loss, without their Hessian: its products with steps are all it takes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pauca.losses import Loss
+from pauca.objectives.merged_rows import Rows
+from pauca.solvers.line_search import SlopeBracket
+from pauca.solvers.newton import MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE, Accuracy, Minimum
+from pauca.tolerances import LINE_SEARCH_SLACK
+
+# Conjugate gradients end when they leave no more than this share of the gradient, in the measure of the blocks: of
+# steps that promise more than the share ROUGH_ABOVE of the value, and of the last ones, which have to be exact.
+LEFT_BY_ROUGH, LEFT_BY_LAST = 0.1, 0.01
+ROUGH_ABOVE = 1e-4
+
+# Blocks cost as much as about this many products, so they are kept as long as fewer suffice.
+WORTH_OF_BLOCKS = 12
+
+# Where so many products or steps do not suffice, the solver with Hessians takes over.
+MOST_PRODUCTS = 200
+MOST_STEPS = 60
+
+# Keeps blocks of dependent columns invertible.
+DAMPING = 1e-10
+
+
+class _Point(NamedTuple):
+    """Where a step has led, and the derivatives there."""
+
+    length: float
+    coef: np.ndarray
+    scores: np.ndarray
+    gradient: np.ndarray
+    curvature: np.ndarray
+    """The diagonal of the Hessian of every row's loss, shape (C, G)."""
+
+
+class JointOutputs:
+    """``sum_i v_i L(y_i, coef z_i) + sum penalty coef^2 / 2`` over coefficients of shape (C, q).
+
+    The Hessian of a row is ``diag(h) - u u'``, so that its product with a step costs as much as a gradient, where the
+    Hessian itself costs C q times as much.
+
+    Conventions
+    -----------
+    scores, curvature : (C, G); columns : (q, G); penalty : (q,), the same for all outputs
+    """
+
+    def __init__(self, loss: Loss, rows: Rows, columns: np.ndarray, penalty: np.ndarray) -> None:
+        self._loss, self._y, self._weights, self._columns, self._penalty = loss, rows.y, rows.weights, columns, penalty
+        self._blocks: np.ndarray | None = None
+        self._products = 0
+
+    def minimise(
+        self, start: np.ndarray, scores: np.ndarray | None, about: float, accuracy: Accuracy
+    ) -> Minimum | None:
+        """The minimum from a start, as in ``pauca.solvers.newton``; None where the steps lead nowhere.
+
+        ``scores`` are those of the start, if they are known; ``about`` is a value that is hardly above that of the
+        minimum.
+        """
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            try:
+                return self._minimise(start, scores, about, accuracy)
+            except np.linalg.LinAlgError:
+                return None
+
+    def value(self, coef: np.ndarray, scores: np.ndarray) -> float:
+        """Weighted mean loss and penalty."""
+        loss = float(np.sum(self._loss.value(self._y, scores) @ self._weights))
+        return loss + 0.5 * float(np.sum(self._penalty * coef * coef))
+
+    def _minimise(
+        self, start: np.ndarray, scores: np.ndarray | None, about: float, accuracy: Accuracy
+    ) -> Minimum | None:
+        at = self._point(1.0, start, start @ self._columns if scores is None else scores)
+        most = min(accuracy.most_steps, MOST_STEPS)
+        promised = 0.0
+        for taken in range(most + 1):
+            direction = self._direction(at, about)
+            if direction is None:
+                return None
+            step, promised = direction
+            if taken == most:
+                break
+            nothing_left = promised <= LINE_SEARCH_SLACK * about
+            found = at if nothing_left else self._search(at, step, promised)
+            enough = max(accuracy.within, LINE_SEARCH_SLACK)
+            if (nothing_left or found.length == 1.0) and promised <= enough * about:
+                ended = self._ended(found.coef)
+                # The value may be far below what was known of it.
+                if promised <= enough * ended.value:
+                    return ended
+                about = ended.value
+            if nothing_left or not found.length:
+                return None
+            at = found
+        return self._ended(at.coef, promised) if most == accuracy.most_steps else None
+
+    def _point(self, length: float, coef: np.ndarray, scores: np.ndarray) -> _Point:
+        derivative, curvature = self._loss.slopes(self._y, scores)
+        gradient = (derivative * self._weights) @ self._columns.T
+        gradient += self._penalty * coef
+        return _Point(length, coef, scores, gradient, curvature)
+
+    def _direction(self, at: _Point, about: float) -> tuple[np.ndarray, float] | None:
+        """About the Newton step, by conjugate gradients (Hestenes and Stiefel 1952), and what it promises."""
+        coupling = self._loss.coupling(at.curvature)
+        assert coupling is not None
+        if self._blocks is None or self._products > WORTH_OF_BLOCKS:
+            self._blocks = self._inverse_blocks(at.curvature, coupling)
+        step, left = np.zeros_like(at.coef), -at.gradient
+        towards = self._solved_by_blocks(left)
+        length = first = float(np.vdot(left, towards))
+        if not 0 <= first < np.inf:
+            return None
+        share = LEFT_BY_ROUGH if 0.5 * first > ROUGH_ABOVE * about else LEFT_BY_LAST
+        along = towards
+        for self._products in range(1, MOST_PRODUCTS):
+            product = self._product(along, at.curvature, coupling)
+            bent = float(np.vdot(along, product))
+            if not bent > 0:
+                break
+            step += (length / bent) * along
+            left = left - (length / bent) * product
+            towards = self._solved_by_blocks(left)
+            length, before = float(np.vdot(left, towards)), length
+            if not length > share * share * first:
+                break
+            along = towards + (length / before) * along
+        else:
+            return None
+        # What all outputs share changes no loss of a row.
+        step -= step.mean(axis=0)
+        promised = -0.5 * float(np.vdot(at.gradient, step))
+        return (step, promised) if 0 <= promised < np.inf else None
+
+    def _product(self, step: np.ndarray, curvature: np.ndarray, coupling: np.ndarray) -> np.ndarray:
+        """The Hessian times a step of the coefficients."""
+        change = step @ self._columns
+        across = np.einsum("cn,cn->n", coupling, change)
+        change *= curvature
+        change -= coupling * across
+        change *= self._weights
+        product = change @ self._columns.T
+        product += self._penalty * step
+        return np.asarray(product)
+
+    def _inverse_blocks(self, curvature: np.ndarray, coupling: np.ndarray) -> np.ndarray:
+        """Inverses of the Hessian's blocks of every output, shape (C, q, q)."""
+        own = (curvature - coupling * coupling) * self._weights
+        blocks = np.stack([(self._columns * row) @ self._columns.T for row in own])
+        diagonal = np.einsum("cii->ci", blocks)
+        diagonal += self._penalty
+        # Outputs whose rows are all certain have no curvature; any positive one will do for a start.
+        diagonal += DAMPING * diagonal.max(axis=1, keepdims=True) + np.finfo(float).tiny
+        return np.linalg.inv(blocks)
+
+    def _solved_by_blocks(self, right: np.ndarray) -> np.ndarray:
+        assert self._blocks is not None
+        return np.matmul(self._blocks, right[:, :, None])[:, :, 0]
+
+    def _search(self, at: _Point, step: np.ndarray, promised: float) -> _Point:
+        """All the way along the step if the slope there is small enough, else to where it is."""
+        change = step @ self._columns
+        length, bracket = 1.0, None
+        for _ in range(MOST_TRIALS):
+            there = self._point(length, at.coef + length * step, at.scores + length * change)
+            slope = float(np.vdot(there.gradient, step))
+            if -SMOOTH_SLOPE * 2 * promised <= slope <= SMOOTH_RISE * 2 * promised:
+                return there
+            bracket = bracket or SlopeBracket(-2 * promised)
+            if slope < 0:
+                bracket.falls_at(length, slope)
+            else:
+                bracket.rises_at(length, slope)
+            length = bracket.next_length(length)
+        return at._replace(length=0.0)
+
+    def _ended(self, coef: np.ndarray, promised: float | None = None) -> Minimum:
+        """The minimum at some coefficients, its scores computed afresh: those of the steps have drifted."""
+        scores = coef @ self._columns
+        value = self.value(coef, scores)
+        left = 0.0 if promised is None else min(promised, 0.5 * value)
+        return Minimum(coef, scores, value, None, promised is None, left)

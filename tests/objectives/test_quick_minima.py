@@ -1,0 +1,129 @@
+"""Minima in few calls and without Hessians are those of the general solver; previews lie between start and minimum."""
+
+import numpy as np
+import pytest
+
+from pauca.design import make_design
+from pauca.losses import LogLoss, Multinomial, Poisson, SquaredError
+from pauca.objectives import Restricted, Rows, SmoothObjective, previews_of_additions
+from pauca.objectives import one_output as one_output_module
+from pauca.objectives.joint_outputs import JointOutputs
+from pauca.objectives.one_output import OneOutput
+from pauca.solvers.newton import EXACT, Accuracy, minimise
+from pauca.subsets.smooth import SmoothSubset
+
+N, Q = 90, 5
+ONE_SCORE = {"logistic": LogLoss(), "poisson": Poisson(), "squares": SquaredError()}
+TARGETS = {
+    "logistic": lambda rng, a: np.where(a + rng.logistic(size=N) > 0, 1.0, -1.0),
+    "poisson": lambda rng, a: rng.poisson(np.exp(0.5 * a)).astype(float),
+    "squares": lambda rng, a: a + rng.normal(size=N),
+}
+
+
+def columns_and_weights(rng, scale=1.0):
+    columns = np.concatenate([np.ones((1, N)), scale * rng.normal(size=(Q, N))])
+    weights = rng.integers(1, 4, N).astype(float)
+    return columns, weights / weights.sum()
+
+
+@pytest.fixture(params=[0, 1 << 30], ids=["corrected", "renewed"])
+def cheap(request, monkeypatch):
+    """Hessians that are corrected from step to step, or computed at every step."""
+    monkeypatch.setattr(one_output_module, "CHEAP_HESSIAN", request.param)
+
+
+@pytest.mark.usefixtures("cheap")
+@pytest.mark.parametrize("name", ONE_SCORE)
+@pytest.mark.parametrize("ridge", [1e-6, 0.1])
+def test_one_output_is_minimised_as_by_the_general_solver(name, ridge):
+    rng = np.random.default_rng(3)
+    columns, weights = columns_and_weights(rng)
+    y = TARGETS[name](rng, columns[1:].sum(axis=0))
+    penalty = np.concatenate([[0.0], np.full(Q, ridge)])
+    rows, start = Rows(y[None], weights), np.zeros((1, Q + 1))
+    problem = OneOutput(ONE_SCORE[name], y, weights, columns, penalty)
+    general = Restricted(ONE_SCORE[name], rows, columns, penalty)
+    value = general.value(start, start @ columns)
+    near = general.hessian(start @ columns, 0.0)[0]
+    for hessian in (None, near):
+        found = problem.minimise(start, None, hessian, value, EXACT)
+        expected = minimise(general, start)
+        np.testing.assert_allclose(found.value, expected.value, rtol=1e-10)
+        np.testing.assert_allclose(found.coef, expected.coef, atol=1e-4)
+        np.testing.assert_allclose(general.gradient(found.coef, found.scores), 0.0, atol=1e-5)
+
+
+def test_one_output_that_ends_early_says_what_is_left():
+    rng = np.random.default_rng(4)
+    columns, weights = columns_and_weights(rng, 3.0)
+    y = TARGETS["logistic"](rng, 3.0 * columns[1])
+    problem = OneOutput(LogLoss(), y, weights, columns, np.full(Q + 1, 1e-6))
+    start = np.zeros((1, Q + 1))
+    rough = problem.minimise(start, None, None, np.log(2.0), Accuracy(within=1e-12, most_steps=2))
+    exact = problem.minimise(start, None, None, np.log(2.0), EXACT)
+    assert not rough.converged
+    assert exact.value < rough.value < np.log(2.0)
+    assert 0 < rough.promised < 2 * (rough.value - exact.value)
+
+
+@pytest.mark.parametrize("ridge", [1e-7, 0.05])
+@pytest.mark.parametrize("spread", [0.5, 4.0], ids=["mixed", "nearly separable"])
+def test_joint_outputs_are_minimised_as_by_the_general_solver(ridge, spread):
+    rng = np.random.default_rng(5)
+    columns, weights = columns_and_weights(rng)
+    centres = spread * rng.normal(size=(4, Q + 1))
+    y = (centres @ columns + rng.gumbel(size=(4, N))).argmax(axis=0)
+    penalty = np.concatenate([[0.0], np.full(Q, ridge)])
+    rows, start = Rows(y, weights), np.zeros((4, Q + 1))
+    general = Restricted(Multinomial(), rows, columns, penalty)
+    found = JointOutputs(Multinomial(), rows, columns, penalty).minimise(start, None, np.log(4.0), EXACT)
+    expected = minimise(general, start)
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-9)
+    np.testing.assert_allclose(found.coef.sum(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-3 * np.abs(expected.scores).max())
+    np.testing.assert_allclose(general.gradient(found.coef, found.scores), 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ONE_SCORE)
+def test_previews_of_additions_are_near_the_minimum(name):
+    rng = np.random.default_rng(6)
+    columns, weights = columns_and_weights(rng)
+    new = rng.normal(size=(3, N))
+    loss, y = ONE_SCORE[name], TARGETS[name](rng, columns[1:].sum(axis=0) + new[0])
+    penalty, rows = np.full(Q + 1, 1e-4), Rows(y[None], weights)
+    problem = OneOutput(loss, y, weights, columns, penalty)
+    start = np.zeros((1, Q + 1))
+    fit = problem.minimise(start, None, None, problem.value(start, start @ columns), EXACT)
+    inverse = np.linalg.inv(fit.hessian[0])
+    at = (fit.coef[0], fit.scores[0], fit.value, inverse)
+    accuracy = Accuracy(1e-9 if name == "squares" else 1e-3, 6, renewed=False)
+    found = previews_of_additions(loss, rows, columns, penalty, *at, new, np.full(3, 1e-4), accuracy)
+    for place, column in enumerate(new):
+        wider = OneOutput(loss, y, weights, np.vstack([columns, column]), np.full(Q + 2, 1e-4))
+        exact = wider.minimise(np.append(fit.coef, 0.0)[None], None, None, fit.value, EXACT)
+        assert exact.value - 1e-12 <= found.value[place] <= fit.value + 1e-12
+        assert abs(found.value[place] - found.promised[place] - exact.value) <= 2e-3 * fit.value
+        if name == "squares":  # the quadratic is exact, and so is what removals cost to second order
+            np.testing.assert_allclose(found.inverse[place], np.linalg.inv(exact.hessian[0]), rtol=1e-6, atol=1e-9)
+            without = np.delete(np.vstack([columns, column]), 2, axis=0)
+            rest = OneOutput(loss, y, weights, without, np.full(Q + 1, 1e-4))
+            cost = rest.minimise(start, None, None, fit.value, EXACT).value - exact.value
+            np.testing.assert_allclose(found.removal_costs()[place, 2], cost, rtol=1e-6)
+
+
+def test_an_exchange_is_the_same_as_removals_and_additions():
+    rng = np.random.default_rng(7)
+    X, weights = rng.normal(size=(N, 8)), np.full(N, 1.0 / N)
+    y = TARGETS["logistic"](rng, X[:, 0] - X[:, 5])[None]
+    objective = SmoothObjective.of(make_design(X, weights, center=True), y, LogLoss())
+    first, second = (SmoothSubset.start(objective) for _ in range(2))
+    for subset in (first, second):
+        subset.exchange((), (0, 1, 2))
+    first.exchange((1, 2), (5, 6))
+    for unit in (1, 2):
+        second.drop(unit)
+    for unit in (5, 6):
+        second.add(unit)
+    assert first.support == second.support == [0, 5, 6]
+    np.testing.assert_allclose(first.value, second.value, rtol=1e-12)
