@@ -228,3 +228,59 @@ def test_transform_hands_on_the_chosen_columns():
     assert names == ["city=Lyon", "city=Nice", "age"]
     np.testing.assert_array_equal(model.transform(frame), expected[names])
     assert list(model.set_output(transform="pandas").transform(frame).columns) == names
+
+
+def test_sheets_of_points_take_raw_rows():
+    frame, y = people(gaps=False)
+    model = SparseClassifier(k=2).fit(frame, y > 8)
+    sheet = model.to_points(cv=None)
+    encoded = TableEncoder().set_output(transform="pandas").fit_transform(frame)
+    plain = SparseClassifier(k=2, feature_groups=model.encoder_.feature_groups_).fit(encoded, y > 8).to_points(cv=None)
+    np.testing.assert_allclose(sheet.predict_risk(frame), plain.predict_risk(encoded))
+    np.testing.assert_allclose(sheet.predict_risk(frame[["age", "city"]]), plain.predict_risk(encoded))
+    with pytest.raises(ValueError, match="'city=Lyon', 'city=Nice' is not a number of the raw table"):
+        sheet.to_python()
+
+
+def test_row_numbers_and_missing_targets_are_told():
+    frame, y = people(gaps=False)
+    frame["id"] = np.random.default_rng(0).permutation(len(frame)) + 1000
+    with pytest.warns(PaucaWarning, match="'id' numbers the rows, and is in the model"):
+        SparseRegressor(k=1, always=["id"]).fit(frame, y)
+    SparseRegressor(k=1, never=["id"]).fit(frame, y)
+    y[:7] = np.nan
+    with pytest.raises(ValueError, match="Input y contains NaN: 7 of 160 rows have no target"):
+        SparseRegressor().fit(frame, y)
+
+
+def test_warnings_are_about_the_chosen_model():
+    """A column that depends on all others is no combination of the one that is chosen, unless it is a copy."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd"))
+    X["sum"], X["copy"] = X["a"] + X["b"], X["c"]
+    y = 3 * X["c"] + X["a"] + X["b"] + 0.1 * rng.normal(size=80)
+    with pytest.warns(PaucaWarning) as caught:
+        model = SparseRegressor(k=range(1, 7), ridge=0.0, selection_rule=1e9).fit(X, y)
+    assert model.k_ == 1
+    text = str(caught[0].message)
+    assert "linear combinations of chosen ones were left out: 'copy'." in text
+    for name in ("'sum'", "'a'", "'b'"):
+        assert name not in text
+
+
+def test_summaries_show_every_class():
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    model = SparseClassifier(k=2, method="forward", ridge=0.1).fit(X[:300], y[:300])
+    text = model.summary()
+    heads = " ".join(line for line in text.splitlines() if line.startswith("feature"))
+    assert heads.split() == [
+        "feature",
+        *map(str, range(6)),
+        "importance",
+        "feature",
+        *map(str, range(6, 10)),
+        "importance",
+    ]
+    assert text.count("(intercept)") == 2

@@ -31,9 +31,6 @@ from pauca.wording import NAMES_SHOWN
 if TYPE_CHECKING:
     import polars as pl
 
-# In tables of at least so many rows, a column of consecutive integers is noted as row numbers.
-LEAST_ROWS_TO_NUMBER = 20
-
 # A target of at most so many different integers, each in a few rows, is taken for classes.
 MOST_CLASSES = 10
 ROWS_PER_CLASS = 5
@@ -287,18 +284,8 @@ def table_errors(path: str) -> Iterator[None]:
 
 def _note_row_numbers(frame: pl.DataFrame, console: Console) -> None:
     for column in frame.get_columns():
-        if (
-            column.dtype.is_integer()
-            and column.len() >= LEAST_ROWS_TO_NUMBER
-            and _as_float(column.max()) - _as_float(column.min()) == column.len() - 1
-            and column.n_unique() == column.len()
-        ):
+        if column.dtype.is_integer() and read_column(with_safe_name(column), column.name).numbers_rows:
             console.note(f"column {column.name!r} looks like row numbers; --drop {column.name} ignores it")
-
-
-def _as_float(value: Any) -> float:
-    """A statistic of a column, which polars types as any value that a column may hold."""
-    return float(value)
 
 
 def _row_numbers(given: pl.DataFrame, column: str | None, option: str) -> np.ndarray | None:

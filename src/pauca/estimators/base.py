@@ -259,7 +259,7 @@ class SparseModel(ProvingMixin, FittedModel):
             self._divergence,
             () if table is None else table.constant,
         )
-        text = " ".join(remarks)
+        text = " ".join([*remarks, *(() if table is None else table.warnings(self.support_))])
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,6 +72,15 @@ class FitTable:
         """Raw columns that became no column of numbers: they have one level."""
         return [] if self.encoding is None else [one.name for one in self.encoding.columns if not one.terms]
 
+    def warnings(self, chosen: Sequence[int]) -> Iterator[str]:
+        """What to know of the raw columns behind the ``chosen`` columns of numbers."""
+        if self.encoding is None or self.raw is None:
+            return
+        for raw in np.unique(self.encoding.owner[chosen]).tolist():
+            if self.raw.columns[raw].numbers_rows:
+                name = self.encoding.raw_names[raw]
+                yield f"The column {name!r} numbers the rows, and is in the model: leave it out if it is an identifier."
+
 
 def display_names(feature_names: Any, n_columns: int, own: np.ndarray | None) -> np.ndarray | None:
     """Names of columns for results: those of the table, or those that a user gives for one that has none."""
@@ -132,16 +141,21 @@ def set_table_attributes(estimator: Any, X: Any) -> None:
     validate_data(estimator, X if is_frame(X) else np.asarray(X), skip_check_array=True)
 
 
-def encoded_rows(estimator: Any, encoding: TableEncoding, X: Any, used: np.ndarray) -> np.ndarray:
+def encoded_rows(
+    estimator: Any, encoding: TableEncoding, X: Any, used: np.ndarray, *, in_order: bool = False
+) -> np.ndarray:
     """Some columns of numbers of the rows of a raw table, for predictions.
 
-    A frame is read by name where the fit had names, and need not hold more than the raw columns that are used.
+    A frame is read by name where the fit had names, and need not hold more than the raw columns that are used,
+    in any order; with ``in_order`` that of the fit is required, as by scikit-learn's own transformers.
     """
     needed = np.unique(encoding.owner[used])
     if not is_frame(X):
         dtype = None if encoding.has_categories else np.float64
         table = np.asarray(X, dtype=object) if encoding.has_categories and isinstance(X, list) else X
         X = validate_data(estimator, table, reset=False, dtype=dtype, ensure_all_finite="allow-nan")
+    if in_order and is_frame(X):
+        validate_data(estimator, X, reset=False, skip_check_array=True)
     positions = _positions(estimator, encoding, X, [encoding.raw_names[j] for j in needed])
     try:
         rows, unknown = encoding.encode_rows(X, used, positions)
@@ -169,8 +183,6 @@ def _positions(estimator: Any, encoding: TableEncoding, X: Any, needed: list[str
     lacking = [name for name in needed if name not in held]
     if lacking:
         raise ValueError(f"The model needs columns that X does not have: {quoted(lacking)}.")
-    if set(held) == set(encoding.raw_names):  # scikit-learn wants these in the order of the fit
-        validate_data(estimator, X, reset=False, skip_check_array=True)
     twice = [name for name in needed if held.count(name) > 1]
     if twice:
         raise ValueError(f"X has several columns of one name: {quoted(twice)}.")

@@ -106,7 +106,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_columns)
         """
         check_is_fitted(self)
-        return encoded_rows(self, self.encoding_, X, np.arange(len(self.encoding_.terms)))
+        return encoded_rows(self, self.encoding_, X, np.arange(len(self.encoding_.terms)), in_order=True)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of numbers.

@@ -94,7 +94,7 @@ class Problems:
         sentences, columns = self.sentences(), self.columns
         told = list(sentences)
         if self.missing:
-            self.described |= {name: f"{count:,} rows" for name, count in self.missing.items()}
+            self.described |= {name: f"{n:,} row{'' if n == 1 else 's'}" for name, n in self.missing.items()}
             told.append(
                 f"missing values in {self._listed(list(self.missing))}: set missing='median' to fill them in, "
                 "missing='category' to make them a category of their own, or leave out those rows"

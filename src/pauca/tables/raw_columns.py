@@ -33,6 +33,10 @@ DATE = re.compile(
 LEVELS_CHECKED_FOR_DATES = 20
 
 
+# In tables of at least so many rows, a column of consecutive integers is taken for row numbers.
+LEAST_ROWS_TO_NUMBER = 20
+
+
 class UnreadableColumn(Exception):
     """A column that is neither numbers nor levels, or not what it should be: of ``kind`` "date", "text" or "other"."""
 
@@ -73,6 +77,13 @@ class RawColumn:
     def missing(self) -> np.ndarray:
         """Mask of the missing values."""
         return np.isnan(self._values) if self.codes is None else self.codes < 0
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether the column holds consecutive integers, each once, as identifiers do."""
+        if self.numbers is None or len(self) < LEAST_ROWS_TO_NUMBER or self.missing.any():
+            return False
+        return bool(np.ptp(self.numbers) == len(self) - 1 and np.all(np.diff(np.sort(self.numbers)) == 1))
 
     @property
     def _values(self) -> np.ndarray:
