@@ -299,10 +299,14 @@ def test_rows_without_weight_and_few_rows():
     check_loss(as_the_users(SquaredError()), y[:, :1], np.ones(1), 1)
 
 
-def test_built_in_losses_are_not_checked():
-    class Silent(SquaredError):
-        def value(self, y, a):
-            raise AssertionError
+def test_only_losses_that_users_wrote_are_checked(monkeypatch):
+    def fail(*_):
+        raise AssertionError("checked")
 
-    Silent.__module__ = "pauca.losses.regression"
-    check_loss(Silent(), np.zeros((1, 3)), np.full(3, 1 / 3), 1)
+    for kind in ("regressor", "classifier"):
+        monkeypatch.setattr(f"pauca.estimators.{kind}.check_loss", fail)
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    SparseRegressor(k=1).fit(X, X[:, 0])
+    SparseClassifier(k=1, ridge=0.1).fit(X, X[:, 0] > 0)
+    with pytest.raises(AssertionError, match="checked"):
+        SparseRegressor(k=1, loss=as_the_users(SquaredError())).fit(X, X[:, 0])

@@ -156,6 +156,11 @@ class ConstraintParser:
         self._costs, self._budget, self._bounds, self._heredity = costs, budget, bounds, heredity
         self._free = np.zeros(columns.n_features, dtype=bool) if free is None else free
 
+    @property
+    def counts_columns(self) -> bool:
+        """Whether a size counts columns as they were given, each of which became several."""
+        return self._given.single and not self.units.single
+
     def limits(self, k: int | None, usable: np.ndarray) -> Limits:
         """Limits on the choice of units; ``usable`` marks the columns that are not constant."""
         always, never = self._units_named(self._always, "always"), self._units_named(self._never, "never")

@@ -21,7 +21,7 @@ from pauca.crf.input import FittedColumns, Sequences, read_sequences
 from pauca.crf.labels import encode_labels, label_report, label_table, read_labels
 from pauca.crf.observations import Observations, check_magnitudes
 from pauca.crf.problem import SENSOR, WEIGHT, TaggerSettings, fit_tagger
-from pauca.estimators.fit_warnings import too_few, unusual_end
+from pauca.estimators.fit import too_few, unusual_end
 from pauca.estimators.fitted import PathMixin
 from pauca.export import register_kind, save
 from pauca.methods import FoBa, Forward, resolve

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from inspect import signature
@@ -15,35 +14,20 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
-from pauca.design import ChunkedDesign, Design, make_design
-from pauca.estimators.certify import ProvingMixin, certificate_of, follow_search, prove_fit
+from pauca.estimators.certify import ProvingMixin, certificate_of
+from pauca.estimators.fit import SEPARABLE, CheckedData, ResumePoint, fit_path, fit_warnings
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
-from pauca.estimators.fit_inputs import FitInputs, HeldOutRows, SearchResult, compared_sizes
-from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted import FittedModel
-from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.table_encoder import TableEncoder
-from pauca.estimators.validation import check_moments, in_memory
 from pauca.losses import Loss
-from pauca.losses.checks import check_loss
 from pauca.losses.offset import without_offset
-from pauca.methods.exact import Exact
-from pauca.model_selection.chunked_search import Gathering
-from pauca.model_selection.chunked_selection import selection_for
-from pauca.model_selection.fold_losses import RowBlocks
-from pauca.model_selection.folds import make_folds
-from pauca.model_selection.grids import RidgeGrid, largest_size, make_grid
 from pauca.model_selection.scoring import scorer_for
-from pauca.model_selection.size_and_ridge import Measure, refitted_run, searched_by
-from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
-from pauca.results.choice import Choice
+from pauca.model_selection.size_and_ridge import refitted_run, searched_by
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
-from pauca.runs.run import Goal, Move, SearchRun
+from pauca.runs.problem import LinearProblem, Target
 from pauca.tables import RawTable, TableEncoding
 from pauca.warnings import PaucaWarning
 
@@ -56,6 +40,7 @@ class SparseModel(ProvingMixin, FittedModel):
     missing: Any
     ridge_: float
     search_ridge_: float
+    _resume: ResumePoint | None
 
     @property
     def loss_(self) -> Loss:
@@ -202,64 +187,23 @@ class SparseModel(ProvingMixin, FittedModel):
 
         ``row_groups`` are kept together by folds; ``feature_names`` are for a table that has none.
         """
-        check_loss(target.loss, target.y, weights, target.n_outputs)
         names, table = getattr(self, "feature_names_in_", None), None
         if isinstance(X, RawTable) or feature_names is not None:
             table = FitTable.of(X, weights, display_names(feature_names, X.shape[1], names), settings.missing)
             X, names = table.X, table.names
         self._set_encoder(None if table is None else table.encoding)
-        columns = Columns(X.shape[1], names) if table is None else table.columns()
-        constraints = ConstraintParser(columns, **settings.constraints)
-        held_out = self._held_out(settings, y, weights, row_groups, table)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
-            folds = [fold.weights for fold in held_out.folds] if held_out is not None else []
-            closed_form = has_closed_form(target, constraints.units, constraints.bounds())
-            center = settings.fit_intercept
-            design = design_for(X, target, weights, center=center, closed_form=closed_form, folds=folds)
-        check_moments(self, design, X, names)
-        problem = _make_problem(settings, X, target, weights, constraints, design)
-        grid = self._grid(settings, problem, weights, design)
-        if problem.units.single and 0.0 in grid.search:
-            check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
-        started = time.monotonic()
-        inputs = FitInputs(settings, problem, design, weights, grid, held_out)
-        if isinstance(design, ChunkedDesign) and not closed_form:
-            problem, found = self._run_on_gathered(inputs, design)
-        else:
-            found = self._run(inputs)
+        classes = self._fold_classes(y) if settings.uses_folds else None
+        data = CheckedData(X, y, weights, target, names, row_groups, classes, table)
+        scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
+        resume = getattr(self, "_resume", None) if settings.warm_start else None
+        fitted = fit_path(settings, data, scorer, resume, self._output_labels())
+        found = fitted.found
+        self.path_ = self._finished_path(fitted.path, fitted.problem)
         self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
-        limit = settings.run_budget.time_limit
-        left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
-        prove_fit(settings.method, found.searches[found.search_ridge], left, size_was_chosen=found.choice is not None)
-        if found.run is not found.searches[found.search_ridge]:
-            follow_search(found.run, found.searches[found.search_ridge])
-        if target.loss.has_estimated:
-            assert found.run.history is not None
-            problem, run = estimate_parameters(
-                problem,
-                found.run,
-                found.answer,
-                ridge=found.ridge,
-                search_ridge=found.search_ridge,
-                weights=weights,
-                goal=settings.goal(max(found.run.history.best)),
-                budget=settings.run_budget,
-            )
-            found = replace(found, run=run)
-        self.path_ = self._make_path(found, problem, names)
         self._set_size(found.answer)
-        self._fit_data = FitData(replace(problem, ridge=found.ridge), weights, y, found.searches, found.search_ridge)
-        remarks = fit_warnings(
-            self.path_,
-            self.k_,
-            settings,
-            found.run,
-            design.usable,
-            constraints,
-            self._divergence,
-            () if table is None else table.constant,
-        )
-        text = " ".join([*remarks, *(() if table is None else table.warnings(self.support_))])
+        self._fit_data = FitData(fitted.problem, weights, y, found.searches, found.search_ridge)
+        self._resume = fitted.resume
+        text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence))
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 
@@ -269,142 +213,17 @@ class SparseModel(ProvingMixin, FittedModel):
         if encoding is not None:
             self.encoder_ = TableEncoder._of(encoding, self.categorical_features, self.missing)
 
-    def _held_out(
-        self, settings: SearchSettings, y: np.ndarray, weights: np.ndarray, row_groups: Any, table: FitTable | None
-    ) -> HeldOutRows | None:
-        if not settings.uses_folds:
-            return None
-        classes, row_groups = self._fold_classes(y), in_memory(row_groups)
-        labels = y if classes is None else classes
-        folds = make_folds(settings.cv, labels, row_groups, weights, classifies=classes is not None)
-        folds = folds if table is None else table.folds(folds)
-        return HeldOutRows(y, folds, RowBlocks.of(weights, row_groups, folds))
-
     def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
         """Classes whose shares folds and samples of rows keep; None where there are none."""
         return y if is_classifier(self) else None
 
+    def _finished_path(self, path: Path, problem: LinearProblem) -> Path:
+        """The path with what its models need beside coefficients and intercept."""
+        return path
+
     def _divergence(self, size: int) -> str:
         """What to say of coefficients that diverge."""
         return SEPARABLE
-
-    def _grid(self, settings: SearchSettings, problem: LinearProblem, weights: np.ndarray, design: Design) -> RidgeGrid:
-        return make_grid(
-            settings.ridge,
-            settings.search_ridge,
-            chooses_size=settings.chooses_size,
-            loss=problem.target.loss,
-            n_rows=int(np.count_nonzero(weights)),
-            n_units=int(np.count_nonzero(problem.units.any(design.usable))),
-        )
-
-    def _run(self, inputs: FitInputs) -> SearchResult:
-        """A path at the ridges that were given or chosen."""
-        settings, problem, grid = inputs.settings, inputs.problem, inputs.grid
-        compares = settings.chooses_size or not grid.single
-        if isinstance(problem.method, Exact) and (compares or settings.criterion):
-            problem = replace(problem, method=problem.method.search)  # only the models on all rows are proved
-        if compares:
-            return self._run_and_choose(inputs, problem)
-        (search_ridge,), (ridge,), choice = grid.search, grid.fit, None
-        search = replace(problem, ridge=search_ridge)
-        if settings.criterion is None:
-            run, answer = self._run_to_size(inputs, search)
-        else:
-            run, choice = self._run_and_weigh(inputs, search, settings.criterion)
-            answer = choice.chosen
-        fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
-        return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run])
-
-    def _run_on_gathered(self, inputs: FitInputs, design: ChunkedDesign) -> tuple[LinearProblem, SearchResult]:
-        """A path on gathered columns of a table in chunks, and the problem on them: more until none is missing."""
-        started, limit = time.monotonic(), inputs.settings.run_budget.time_limit
-        gathering = Gathering(inputs.problem, inputs.weights, design, largest_size(inputs.settings.sizes))
-        while True:
-            problem = gathering.problem()
-            on_all_rows = make_design(problem.X, inputs.weights, center=problem.center)
-            found = self._run(replace(inputs, problem=problem, design=on_all_rows))
-            ended = any(run.stopped_early for run in found.runs)
-            late = limit is not None and time.monotonic() - started >= limit
-            if ended or late or not gathering.widened(found.runs):
-                return problem, found
-
-    def _run_to_size(self, inputs: FitInputs, problem: LinearProblem) -> tuple[SearchRun, int]:
-        """Models up to a given size; with ``warm_start`` the search continues where the last fit ended."""
-        settings = inputs.settings
-        assert not isinstance(settings.sizes, tuple | str)
-        goal, run = settings.goal(settings.sizes), problem.begin(inputs.weights, inputs.design)
-        key = (
-            problem.method,
-            problem.target.loss,
-            problem.standardize,
-            run.subset.data_key(),
-            problem.units.key(),
-            problem.limits.key(),
-        )
-        resume = self._moves_to_resume(key, goal) if settings.warm_start else ()
-        history = run.advance(goal, settings.run_budget, resume)
-        self._resume_key, self._resume_tol = key, goal.tol
-        return run, problem.method.answer(history, goal)
-
-    def _run_and_weigh(self, inputs: FitInputs, problem: LinearProblem, criterion: str) -> tuple[SearchRun, Choice]:
-        """A path on all rows, and the size with the lowest information criterion."""
-        self.__dict__.pop("_resume_key", None)
-        selection = Selection(problem, inputs.weights, [], inputs.settings.tol)
-        choice = choose_size(selection, *compared_sizes(inputs), by_criterion(criterion))
-        return selection.whole, choice
-
-    def _run_and_choose(self, inputs: FitInputs, problem: LinearProblem) -> SearchResult:
-        """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
-        self.__dict__.pop("_resume_key", None)
-        settings, held_out = inputs.settings, inputs.held_out
-        assert held_out is not None
-        scorer = scorer_for(self, settings.scoring)
-        if scorer is not None:
-            scorer.check(problem.X, held_out.y, problem.target.n_outputs)
-        measure = Measure(problem, scorer, held_out.y, held_out.blocks)
-        selection = selection_for(
-            inputs.design,
-            problem,
-            inputs.weights,
-            held_out.folds,
-            settings.tol,
-            inputs.grid,
-            measure,
-            settings.selection_rule,
-        )
-        size_range, runs, design = compared_sizes(inputs)
-        run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
-        searches, stop = selection.searches(), selection.stopped_early
-        return SearchResult(run, choice.chosen, choice, *ridges, searches, selection.all_runs(), stop)
-
-    def _make_path(self, found: SearchResult, problem: LinearProblem, names: np.ndarray | None) -> Path:
-        run, history, units = found.run, found.run.history, problem.units
-        assert history is not None
-        assert history.stop is not None
-        models = run.models(found.answer)
-        return Path(
-            models,
-            history.moves,
-            found.stop or history.stop,
-            run.design.n_features,
-            names,
-            units.labels,
-            None if units.single else units.owner,
-            *self._output_labels(),
-            problem.limits.price,
-            found.choice,
-            # Of a raw table k counts its columns, which are features whatever they became.
-            noun="feature" if hasattr(self, "encoder_") and not (units.single or self._has_groups) else None,
-            certificate=certificate_of(
-                found.searches[found.search_ridge], models, names, (found.ridge, found.search_ridge)
-            ),
-        )
-
-    @property
-    def _has_groups(self) -> bool:
-        """Whether groups are chosen as a whole."""
-        return getattr(self, "feature_groups", None) is not None and getattr(self, "max_per_group", None) is None
 
     def _settings(self) -> SearchSettings:
         """The parameters, checked before any data are looked at."""
@@ -450,40 +269,8 @@ class SparseModel(ProvingMixin, FittedModel):
         if self.path_.prices is not None:
             self.cost_ = self.path_.cost(size)
 
-    def _moves_to_resume(self, key: tuple[Any, ...], goal: Goal) -> Sequence[Move]:
-        """The moves of the last fit if this one may go on from them: same data and method, and no lesser goal."""
-        if getattr(self, "_resume_key", None) != key:
-            return ()
-        # A growing run that is beyond the size now wanted has passed it; a shrinking one has not reached it yet.
-        grew = any(move[0] == "add" for move in self.path_.moves)
-        went_too_far = goal.tol > self._resume_tol or (grew and goal.reached(self.path_.sizes[-1] - 1))
-        return () if went_too_far else self.path_.moves
-
 
 @cache
 def _parameter_names(estimator: Callable[..., Any]) -> list[str]:
     """The names of an estimator's parameters, read from its signature once: ``get_params`` does so each time."""
     return list(signature(estimator).parameters)
-
-
-def _make_problem(
-    settings: SearchSettings,
-    X: Any,
-    target: Target,
-    weights: np.ndarray,
-    constraints: ConstraintParser,
-    design: Design,
-) -> LinearProblem:
-    outputs = target.y if target.y.ndim == 2 else target.y[None]
-    return LinearProblem(
-        X,
-        target,
-        settings.method,
-        constraints.units,
-        constraints.limits(largest_size(settings.sizes), design.usable),
-        constraints.bounds(),
-        0.0,
-        settings.fit_intercept,
-        target.loss.tuned(outputs, weights),
-        settings.standardize,
-    )

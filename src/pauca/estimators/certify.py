@@ -36,7 +36,7 @@ FEW = 30
 NODES_PER_SIZE = (600, 200)
 
 
-def prove_narrow(run: SearchRun, method: Method) -> None:
+def prove_narrow(run: SearchRun, method: Method, n_columns: int) -> None:
     """After a fit on few columns with the default method: prove its models, and put better ones in their place.
 
     The number of nodes is fixed, and no clock is read: the same data give the same answer, and each size is searched by
@@ -46,7 +46,6 @@ def prove_narrow(run: SearchRun, method: Method) -> None:
     assert history is not None
     if method != Exchange() or run.stopped_early or not isinstance(subset, LeastSquaresSubset):
         return
-    n_columns = len(subset.limits.candidates(subset.objective.design.usable))
     if subset.null_value <= subset.perfect_below or not 0 < n_columns <= NARROW:
         return
     few = n_columns <= FEW
@@ -173,12 +172,14 @@ def _for_model(proof: SizeProof, model: Model) -> SizeProof:
     return replace(proof, objective=model.objective, lower_bound=min(proof.lower_bound, model.objective))
 
 
-def prove_fit(method: Method, search: SearchRun, seconds: float | None, *, size_was_chosen: bool) -> None:
+def prove_fit(
+    method: Method, search: SearchRun, seconds: float | None, *, n_columns: int, size_was_chosen: bool
+) -> None:
     """Prove the models of a search where the method or the shape of the table asks for it.
 
-    Where the size was given, ``Exact`` has done so itself.
+    ``n_columns`` may be chosen. Where the size was given, ``Exact`` has proved its models itself.
     """
-    prove_narrow(search, method)
+    prove_narrow(search, method, n_columns)
     if isinstance(method, Exact) and size_was_chosen and not search.stopped_early:
         assert search.history is not None
         prove(search.subset, search.history, relative_gap=method.relative_gap, time_limit=seconds)

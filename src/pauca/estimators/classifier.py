@@ -19,7 +19,8 @@ from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.validation import check_class_weight, check_classes, check_weights
 from pauca.export import register_kind
-from pauca.losses import Loss, resolve
+from pauca.losses import Loss, is_custom, resolve
+from pauca.losses.checks import check_loss
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import read_columns
 from pauca.results.choice import DEFAULT_RULE
@@ -96,8 +97,11 @@ class ClassificationMixin(ClassifierMixin):
         n_classes = len(self.classes_)
         loss = loss.for_classes(n_classes)
         target = encode_classes(codes, n_classes, joint=loss.joint)
+        n_outputs = 1 if n_classes == 2 else n_classes
         loss.check_target(target)
-        return X, y, weights, Target(target, loss, 1 if n_classes == 2 else n_classes)
+        if is_custom(loss):
+            check_loss(loss, target, weights, n_outputs)
+        return X, y, weights, Target(target, loss, n_outputs)
 
     @lazy_on_dask
     def decision_function(self, X: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
 from pauca.checks import ParameterChecks
-from pauca.constraints.parsing import Columns, Spread
+from pauca.constraints.parsing import Columns, ConstraintParser, Spread
 from pauca.design.chunks import as_chunks
 from pauca.model_selection.folds import Fold
 from pauca.tables import RawTable, TableEncoding, needs_encoding, read_table
@@ -71,6 +71,10 @@ class FitTable:
     def constant(self) -> list[str]:
         """Raw columns that became no column of numbers: they have one level."""
         return [] if self.encoding is None else [one.name for one in self.encoding.columns if not one.terms]
+
+    def noun(self, constraints: ConstraintParser) -> str | None:
+        """What a size counts: of a raw table its columns, which are features whatever they became."""
+        return "feature" if self.encoding is not None and constraints.counts_columns else None
 
     def warnings(self, chosen: Sequence[int]) -> Iterator[str]:
         """What to know of the raw columns behind the ``chosen`` columns of numbers."""

@@ -13,7 +13,7 @@ from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_kind
-from pauca.losses import Loss, resolve
+from pauca.losses import Loss, is_custom, resolve
 from pauca.losses.checks import check_loss
 from pauca.losses.offset import with_offset
 from pauca.results.choice import DEFAULT_RULE
@@ -42,6 +42,8 @@ class RegressionMixin(RegressorMixin):
         self._several_outputs = y.ndim == 2
         outputs = np.ascontiguousarray(y.T) if y.ndim == 2 else y[None]
         loss.check_target(outputs[:, weights > 0])
+        if is_custom(loss):
+            check_loss(loss, outputs, weights, len(outputs))
         self._output_names = names or [f"y{c}" for c in range(len(outputs))]
         return X, y, weights, Target(outputs, loss, len(outputs))
 
@@ -361,7 +363,6 @@ class SparseRegressor(RegressionMixin, SparseModel):
                     "'scoring' cannot be combined with offset or exposure: scorers of scikit-learn do not know them. "
                     "Leave it out to compare models by their loss."
                 )
-            check_loss(target.loss, target.y, weights, target.n_outputs)
             loss, pairs = with_offset(target.loss, target.y, known)
             target = Target(pairs, loss, target.n_outputs)
         with settings.shown():
@@ -409,5 +410,7 @@ class SparseRegressor(RegressionMixin, SparseModel):
         return float(r2_score(y, predicted, sample_weight=sample_weight))
 
     def _known_scores(self, offset: Any, exposure: Any, n_rows: int) -> np.ndarray | None:
+        if offset is None and exposure is None:
+            return None
         log_link = resolve(self.loss, classes=False).link_of("prediction") == "exp"
         return check_offset(offset, exposure, n_rows, log_link=log_link)

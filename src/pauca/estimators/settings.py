@@ -32,6 +32,8 @@ PLAIN_TABLE = ("error", "from_dtype")
 class SearchSettings:
     """Parameters that do not depend on the data. Constraints are read against the columns later, and kept as given."""
 
+    owner: str
+    """The estimator, for messages."""
     sizes: Sizes
     method: Method
     tol: float
@@ -67,6 +69,7 @@ class SearchSettings:
             progress = ProgressReport(time_limit=time_limit)
             callback = with_progress(progress, callback)
         return cls(
+            owner=owner,
             sizes=sizes,
             method=resolve(given["method"]),
             tol=check.number("tol", given["tol"]),

@@ -38,6 +38,8 @@ def check_is_table(X: Any) -> None:
 
 LARGEST_TARGET = 1e150
 
+ENCODING_ESTIMATORS = {"SparseRegressor", "SparseClassifier"}
+
 
 # Sparse and dense data of any numeric dtype go through as they are; whether they are finite is checked here.
 AS_IT_IS: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
@@ -149,18 +151,18 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     else:
         with _named_columns(X), _fewer_columns(X, used):
             X = _as_numbers(_all_columns(estimator, X))
-        check_finite(estimator, X, names)
+        check_finite(type(estimator).__name__, X, names)
         return X[:, used]
-    check_finite(estimator, rows, np.array(column_names(names, used), dtype=object))
+    check_finite(type(estimator).__name__, rows, np.array(column_names(names, used), dtype=object))
     return rows
 
 
-def check_finite(estimator: Any, rows: Any, names: np.ndarray | None) -> None:
+def check_finite(owner: str, rows: Any, names: np.ndarray | None) -> None:
     """Raise an error that names the columns with values that are not finite."""
     bad = ~np.isfinite(rows.data if sparse.issparse(rows) else rows)
     if bad.any():
         places = np.unique(rows.tocoo().col[bad] if sparse.issparse(rows) else np.nonzero(bad)[1])
-        _raise_for_values(estimator, rows, places, names)
+        _raise_for_values(owner, rows, places, names)
 
 
 def check_target(y: np.ndarray) -> None:
@@ -240,13 +242,13 @@ def check_class_weight(class_weight: Any) -> None:
             )
 
 
-def check_moments(estimator: Any, design: Design, X: Any, names: np.ndarray | None) -> None:
+def check_moments(owner: str, design: Design, X: Any, names: np.ndarray | None) -> None:
     """Raise an error that names the columns with values that are not finite, or too large to be squared."""
     bad = np.flatnonzero(~(np.isfinite(design.mean) & np.isfinite(design.spread)))
     if len(bad) and isinstance(X, Chunks):
-        _raise_for_chunk(estimator, X, bad, names)
+        _raise_for_chunk(owner, X, bad, names)
     if len(bad):
-        _raise_for_values(estimator, X, bad, names)
+        _raise_for_values(owner, X, bad, names)
 
 
 def _check_no_missing_classes(y: Any) -> None:
@@ -288,14 +290,15 @@ def _as_column(y: Any) -> np.ndarray | None:
         return None
 
 
-def _raise_for_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
+def _raise_for_values(owner: str, X: Any, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
     columns = X[:, bad]
     values = columns.data if sparse.issparse(columns) else columns
     found = f"Found in: {quoted_columns(names, bad)}."
     if np.isnan(values).any():
-        fill = "missing='median'" if hasattr(estimator, "missing") else "sklearn.impute.SimpleImputer"
+        # Estimators that cannot fill in missing values have no such parameter; scikit-learn can, in a step before them.
+        fill = "missing='median'" if owner in ENCODING_ESTIMATORS else "sklearn.impute.SimpleImputer"
         raise ValueError(
-            f"Input X contains NaN.\n{type(estimator).__name__} does not accept missing values encoded as NaN "
+            f"Input X contains NaN.\n{owner} does not accept missing values encoded as NaN "
             f"natively. {found} Leave out those rows or columns, or fill them in ({fill})."
         )
     if np.isinf(values).any():
@@ -305,7 +308,7 @@ def _raise_for_values(estimator: Any, X: Any, bad: np.ndarray, names: np.ndarray
     raise ValueError(f"Input X contains values too large to be squared (beyond about 1e150). {found} Rescale them.")
 
 
-def _raise_for_chunk(estimator: Any, X: Chunks, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
+def _raise_for_chunk(owner: str, X: Chunks, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
     """Raise an error that names the first chunk and row with a value that is not finite, if there is one."""
     for number, (rows, found) in enumerate(X.map(not_finite, bad)):
         if len(found):
@@ -313,7 +316,7 @@ def _raise_for_chunk(estimator: Any, X: Chunks, bad: np.ndarray, names: np.ndarr
             what = "NaN" if is_nan else f"infinity or a value too large for {X.dtype!r}"
             raise ValueError(
                 f"Input X contains {what}: in chunk {number}, row {rows.start + row} of the table, column "
-                f"{quoted_columns(names, [column])}.\n{type(estimator).__name__} does not accept missing values. Leave "
+                f"{quoted_columns(names, [column])}.\n{owner} does not accept missing values. Leave "
                 "out those rows or columns, or fill them in."
             )
     raise ValueError(

@@ -191,7 +191,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         problem = GraphProblem(X, names, resolve(self.method), limits, float(self.shrinkage), not self.assume_centered)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             design = problem.design(weights)
-        check_moments(self, design, X, names)
+        check_moments(type(self).__name__, design, X, names)
         check_spreads(design, names)
         try:
             self._keep(*self._search(problem, weights, design), names)
@@ -245,7 +245,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         rows = self._rows(X_test)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             design = make_design(rows, np.full(len(rows), 1.0 / len(rows)), center=True)
-        check_moments(self, design, rows, getattr(self, "feature_names_in_", None))
+        check_moments(type(self).__name__, design, rows, getattr(self, "feature_names_in_", None))
         return float(log_likelihood(moments_about(design, self.location_), self.precision_))
 
     def mahalanobis(self, X: Any) -> np.ndarray:

@@ -19,7 +19,6 @@ from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, Ba
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
-from pauca.losses.checks import check_loss
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.grids import AUTO, check_cross_validation
@@ -118,12 +117,11 @@ class L1Model(FittedModel):
 
     def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:
         """Search the ball on checked data and set the fitted attributes; ``rows`` are the groups of rows for folds."""
-        check_loss(target.loss, target.y, weights, target.n_outputs)
         self._check_step_rule(target.loss)
         names = getattr(self, "feature_names_in_", None)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
             design = make_design(X, weights, center=self.fit_intercept)
-        check_moments(self, design, X, names)
+        check_moments(type(self).__name__, design, X, names)
         outputs = target.y if target.y.ndim == 2 else target.y[None]
         problem = BallProblem(
             X,

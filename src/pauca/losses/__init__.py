@@ -28,6 +28,7 @@ __all__ = [
     "SquaredError",
     "SquaredHinge",
     "Tweedie",
+    "is_custom",
     "resolve",
 ]
 
@@ -68,3 +69,8 @@ def resolve(loss: Any, *, classes: bool) -> Loss:
         raise ValueError(f"loss must be an object, not a class: write {loss.__name__}().")
     names = ", ".join(repr(name) for name in sorted(allowed))
     raise ValueError(f"loss must be one of {names} or an object with the methods of pauca.losses.Loss; got {loss!r}.")
+
+
+def is_custom(loss: Loss) -> bool:
+    """Whether a user wrote the loss: its derivatives are to be checked before they are relied on."""
+    return type(loss).__module__.partition(".")[0] != "pauca"

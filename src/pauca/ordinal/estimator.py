@@ -16,7 +16,8 @@ from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
 from pauca.ordinal.cumulative_logit import BoundCumulativeLogit, CumulativeLogit, class_probabilities
 from pauca.results.choice import DEFAULT_RULE
-from pauca.runs.problem import Target
+from pauca.results.path import Path
+from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Method, Progress
 from pauca.wording import plain
 
@@ -206,8 +207,7 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         super()._set_model(replace(model, intercept=0.0))
         self.thresholds_ = np.zeros(0) if model.free is None else model.free
 
-    def _make_path(self, found: Any, problem: Any, names: Any) -> Any:
-        path = super()._make_path(found, problem, names)
+    def _finished_path(self, path: Path, problem: LinearProblem) -> Path:
         bound, rows = problem.measure, np.arange(problem.target.y.shape[-1])
         assert isinstance(bound, BoundCumulativeLogit)
         models = {}

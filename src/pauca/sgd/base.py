@@ -329,5 +329,5 @@ class StreamModel(FittedModel):
 
     def _finite_rows(self, X: Any) -> Any:
         """X as dense rows or CSR, with finite values."""
-        check_finite(self, X, getattr(self, "feature_names_in_", None))
+        check_finite(type(self).__name__, X, getattr(self, "feature_names_in_", None))
         return X.tocsr() if sparse.issparse(X) else X

@@ -13,7 +13,7 @@ from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.estimators.classifier import encode_classes
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.validation import check_classes, check_data, check_table, check_target, check_weights
-from pauca.losses import CLASSIFICATION_LOSSES, Loss, SquaredError, resolve
+from pauca.losses import CLASSIFICATION_LOSSES, Loss, SquaredError, is_custom, resolve
 from pauca.losses.checks import check_loss
 from pauca.runs.problem import Target
 from pauca.wording import plain, quoted_columns
@@ -145,7 +145,8 @@ def read_data(
         target, classes = _class_target(dense, y, weights, loss)
     else:
         target, classes = _number_target(dense, y, weights, loss), None
-    check_loss(target.loss, target.y, weights, target.n_outputs)
+    if is_custom(target.loss):
+        check_loss(target.loss, target.y, weights, target.n_outputs)
     return X, weights, target, classes
 
 

@@ -198,7 +198,7 @@ def _problem(
     """The dense model on the data; without a target that is the scores of the model, in squared loss."""
     with np.errstate(over="ignore", invalid="ignore"):  # the check below names columns that are not finite
         design = make_design(X, weights, center=dense.fit_intercept)
-    check_moments(estimator, design, X, getattr(estimator, "feature_names_in_", None))
+    check_moments(type(estimator).__name__, design, X, getattr(estimator, "feature_names_in_", None))
     if target is None:
         scores = np.concatenate([block for _, block in design.scores(dense.coef.T)]).T
         constants = (dense.intercept + dense.coef @ design.mean)[:, None]

@@ -16,7 +16,8 @@ from pauca.export import register_kind
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
 from pauca.results.choice import DEFAULT_RULE
-from pauca.runs.problem import Target
+from pauca.results.path import Path
+from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Method, Progress
 from pauca.survival.baseline import Baseline
 from pauca.survival.concordance import concordance_index
@@ -368,8 +369,7 @@ class SparseCox(SparseModel):
         # A constant in all scores changes nothing, so there is no intercept.
         super()._set_model(replace(model, intercept=0.0))
 
-    def _make_path(self, found: Any, problem: Any, names: Any) -> Any:
-        path = super()._make_path(found, problem, names)
+    def _finished_path(self, path: Path, problem: LinearProblem) -> Path:
         nothing = np.zeros(0)
         models = {size: replace(model, intercept=0.0, free=nothing) for size, model in path.models.items()}
         return replace(path, models=models)

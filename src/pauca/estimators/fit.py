@@ -1,0 +1,446 @@
+"""One fit of a sparse linear model: from checked data to the models of every size, and what to warn of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
+from pauca.constraints.units import Units
+from pauca.design import ChunkedDesign, Design, make_design
+from pauca.estimators.certify import NARROW, certificate_of, follow_search, prove_fit
+from pauca.estimators.loss_parameters import estimate_parameters
+from pauca.estimators.raw_tables import FitTable
+from pauca.estimators.settings import SearchSettings
+from pauca.estimators.validation import check_moments, in_memory
+from pauca.methods.exact import Exact
+from pauca.model_selection.chunked_search import Gathering
+from pauca.model_selection.chunked_selection import selection_for
+from pauca.model_selection.fold_losses import RowBlocks
+from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
+from pauca.model_selection.scoring import Scorer
+from pauca.model_selection.size_and_ridge import Measure, refitted_run
+from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
+from pauca.results.choice import Choice
+from pauca.results.path import Path
+from pauca.runs.parallel import ParallelRuns
+from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
+from pauca.runs.run import Goal, Move, SearchRun, Stop
+from pauca.tolerances import DEPENDENT_BELOW
+from pauca.wording import column_names, quoted, quoted_columns
+
+SEPARABLE = (
+    "The data are separable, at least in part, so some coefficients diverge. Predictions can be used, but the sizes of "
+    "coefficients, and probabilities near 0 or 1, mean little. For coefficients that can be read set a ridge, such as "
+    "ridge=1e-3 on standardised columns."
+)
+NOT_CONVERGED = (
+    "The solver did not converge: the coefficients may be inaccurate. Standardise the columns, leave out nearly "
+    "equal ones, or set a ridge."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedData:
+    """The data of a fit, checked."""
+
+    X: Any
+    y: np.ndarray
+    """As users and scorers know it."""
+    weights: np.ndarray
+    target: Target
+    """As the loss wants it."""
+    names: np.ndarray | None
+    row_groups: Any
+    """Kept together by folds; None for none."""
+    classes: np.ndarray | None
+    """Whose shares folds keep; None for none."""
+    table: FitTable | None = None
+    """What X was made from, where that was a raw table."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResumePoint:
+    """Where a search to a given size ended, and of what problem it was."""
+
+    key: tuple[Any, ...]
+    tol: float
+    moves: Sequence[Move]
+    size: int
+
+    def moves_to(self, goal: Goal, key: tuple[Any, ...]) -> Sequence[Move]:
+        """The moves from which a search may go on: of the same data and method, and with no lesser goal."""
+        if self.key != key:
+            return ()
+        # A growing run that is beyond the size now wanted has passed it; a shrinking one has not reached it yet.
+        grew = any(move[0] == "add" for move in self.moves)
+        went_too_far = goal.tol > self.tol or (grew and goal.reached(self.size - 1))
+        return () if went_too_far else self.moves
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutRows:
+    """What sizes and ridges are compared on."""
+
+    y: np.ndarray
+    folds: list[Fold]
+    blocks: RowBlocks
+    scorer: Scorer | None
+
+
+@dataclass(frozen=True, eq=False)
+class FitInputs:
+    """All that the search of a fit depends on."""
+
+    settings: SearchSettings
+    problem: LinearProblem
+    design: Design
+    """All rows of the problem."""
+    weights: np.ndarray
+    grid: RidgeGrid
+    held_out: HeldOutRows | None
+    resume: ResumePoint | None
+
+    @property
+    def n_units(self) -> int:
+        """Number of units that vary."""
+        return int(np.count_nonzero(self.problem.units.any(self.design.usable)))
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """What the search of a fit has led to."""
+
+    run: SearchRun
+    """The path, fitted with ``ridge``."""
+    answer: int
+    choice: Choice | None
+    ridge: float
+    search_ridge: float
+    searches: Mapping[float, SearchRun]
+    """The searches on all rows, by their ridges."""
+    runs: Sequence[SearchRun]
+    """All searches, also those of folds."""
+    stop: Stop | None = None
+    """What has ended some search early."""
+    key: tuple[Any, ...] | None = None
+    """What tells the problem from others, where the search may be resumed."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPath:
+    """A path, and what it was made from."""
+
+    path: Path
+    found: SearchResult
+    problem: LinearProblem
+    """With the ridge of the path."""
+    constraints: ConstraintParser
+    usable: np.ndarray
+    """Columns that vary."""
+    resume: ResumePoint | None
+    table: FitTable | None
+
+
+def fit_path(
+    settings: SearchSettings,
+    data: CheckedData,
+    scorer: Scorer | None,
+    resume: ResumePoint | None,
+    output_labels: tuple[list[str] | None, list[str] | None],
+) -> FittedPath:
+    """Run the method on checked data: the models of every size, and which of them answers.
+
+    ``output_labels`` are names of several outputs, or of the two classes of a single one. Without a ``scorer`` models
+    are compared by their loss.
+    """
+    weights, names = data.weights, data.names
+    columns = Columns(data.X.shape[1], names) if data.table is None else data.table.columns()
+    constraints = ConstraintParser(columns, **settings.constraints)
+    held_out = _hold_out(settings, data, scorer) if settings.uses_folds else None
+    design = _make_design(settings, data, constraints, held_out)
+    check_moments(settings.owner, design, data.X, names)
+    inputs = _make_inputs(settings, data, constraints, design, held_out, resume)
+    problem = inputs.problem
+    if problem.limits.always and problem.units.single and 0.0 in inputs.grid.search:
+        check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
+    started, limit = time.monotonic(), settings.run_budget.time_limit
+    if isinstance(design, ChunkedDesign) and not problem.closed_form:
+        problem, found = _search_gathered(inputs, design)
+    else:
+        found = _search(inputs)
+    search = found.searches[found.search_ridge]
+    n_candidates = len(problem.limits.candidates(problem.units.any(design.usable)))
+    proves = isinstance(settings.method, Exact) or n_candidates <= NARROW
+    if proves:
+        left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
+        prove_fit(settings.method, search, left, n_columns=n_candidates, size_was_chosen=found.choice is not None)
+        if found.run is not search:
+            follow_search(found.run, search)
+    if data.target.loss.has_estimated:
+        problem, found = _estimate_loss(settings, problem, found, weights)
+    history, models = found.run.history, found.run.models(found.answer)
+    assert history is not None
+    assert history.stop is not None
+    path = Path(
+        models,
+        history.moves,
+        found.stop or history.stop,
+        found.run.design.n_features,
+        names,
+        problem.units.labels,
+        None if problem.units.single else problem.units.owner,
+        *output_labels,
+        problem.limits.price,
+        found.choice,
+        noun=None if data.table is None else data.table.noun(constraints),
+        certificate=certificate_of(search, models, names, (found.ridge, found.search_ridge)) if proves else None,
+    )
+    again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
+    return FittedPath(path, found, replace(problem, ridge=found.ridge), constraints, design.usable, again, data.table)
+
+
+def _hold_out(settings: SearchSettings, data: CheckedData, scorer: Scorer | None) -> HeldOutRows:
+    row_groups = in_memory(data.row_groups)
+    labels = data.y if data.classes is None else data.classes
+    folds = make_folds(settings.cv, labels, row_groups, data.weights, classifies=data.classes is not None)
+    folds = folds if data.table is None else data.table.folds(folds)
+    return HeldOutRows(data.y, folds, RowBlocks.of(data.weights, row_groups, folds), scorer)
+
+
+def _make_design(
+    settings: SearchSettings, data: CheckedData, constraints: ConstraintParser, held_out: HeldOutRows | None
+) -> Design:
+    folds = [fold.weights for fold in held_out.folds] if held_out is not None else []
+    closed_form = has_closed_form(data.target, constraints.units, constraints.bounds())
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named by check_moments
+        return design_for(
+            data.X, data.target, data.weights, center=settings.fit_intercept, closed_form=closed_form, folds=folds
+        )
+
+
+def _make_inputs(
+    settings: SearchSettings,
+    data: CheckedData,
+    constraints: ConstraintParser,
+    design: Design,
+    held_out: HeldOutRows | None,
+    resume: ResumePoint | None,
+) -> FitInputs:
+    target, weights = data.target, data.weights
+    outputs = target.y if target.y.ndim == 2 else target.y[None]
+    problem = LinearProblem(
+        data.X,
+        target,
+        settings.method,
+        constraints.units,
+        constraints.limits(largest_size(settings.sizes), design.usable),
+        constraints.bounds(),
+        0.0,
+        settings.fit_intercept,
+        target.loss.tuned(outputs, weights),
+        settings.standardize,
+    )
+    grid = make_grid(
+        settings.ridge,
+        settings.search_ridge,
+        chooses_size=settings.chooses_size,
+        loss=target.loss,
+        n_rows=int(np.count_nonzero(weights)),
+        n_units=int(np.count_nonzero(problem.units.any(design.usable))),
+    )
+    return FitInputs(settings, problem, design, weights, grid, held_out, resume)
+
+
+def _search(inputs: FitInputs) -> SearchResult:
+    """A path at the ridges that were given or chosen."""
+    settings, problem, grid = inputs.settings, inputs.problem, inputs.grid
+    compares = settings.chooses_size or not grid.single
+    if isinstance(problem.method, Exact) and (compares or settings.criterion):
+        problem = replace(problem, method=problem.method.search)  # only the models on all rows are proved
+    if compares:
+        return _search_and_choose(inputs, problem)
+    (search_ridge,), (ridge,), choice, key = grid.search, grid.fit, None, None
+    searched = replace(problem, ridge=search_ridge)
+    if settings.criterion is None:
+        run, answer, key = _search_to_size(inputs, searched)
+    else:
+        run, choice = _search_and_weigh(inputs, searched, settings.criterion)
+        answer = choice.chosen
+    fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
+    return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run], key=key)
+
+
+def _search_gathered(inputs: FitInputs, design: ChunkedDesign) -> tuple[LinearProblem, SearchResult]:
+    """A path on gathered columns of a table in chunks, and the problem on them: more until none is missing."""
+    started, limit = time.monotonic(), inputs.settings.run_budget.time_limit
+    gathering = Gathering(inputs.problem, inputs.weights, design, largest_size(inputs.settings.sizes))
+    while True:
+        problem = gathering.problem()
+        on_all_rows = make_design(problem.X, inputs.weights, center=problem.center)
+        found = _search(replace(inputs, problem=problem, design=on_all_rows))
+        ended = any(run.stopped_early for run in found.runs)
+        late = limit is not None and time.monotonic() - started >= limit
+        if ended or late or not gathering.widened(found.runs):
+            return problem, found
+
+
+def _search_to_size(inputs: FitInputs, problem: LinearProblem) -> tuple[SearchRun, int, tuple[Any, ...]]:
+    """Models up to a given size, which of them answers, and what tells the problem from others."""
+    settings = inputs.settings
+    assert not isinstance(settings.sizes, tuple | str)
+    goal, run = settings.goal(settings.sizes), problem.begin(inputs.weights, inputs.design)
+    key = (
+        problem.method,
+        problem.target.loss,
+        problem.standardize,
+        run.subset.data_key(),
+        problem.units.key(),
+        problem.limits.key(),
+    )
+    resume = () if inputs.resume is None else inputs.resume.moves_to(goal, key)
+    history = run.advance(goal, settings.run_budget, resume)
+    return run, problem.method.answer(history, goal), key
+
+
+def _search_and_weigh(inputs: FitInputs, problem: LinearProblem, criterion: str) -> tuple[SearchRun, Choice]:
+    """A path on all rows, and the size with the lowest information criterion."""
+    selection = Selection(problem, inputs.weights, [], inputs.settings.tol)
+    choice = choose_size(selection, *_compared_sizes(inputs), by_criterion(criterion))
+    return selection.whole, choice
+
+
+def _search_and_choose(inputs: FitInputs, problem: LinearProblem) -> SearchResult:
+    """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
+    settings, held_out = inputs.settings, inputs.held_out
+    assert held_out is not None
+    if held_out.scorer is not None:
+        held_out.scorer.check(problem.X, held_out.y, problem.target.n_outputs)
+    measure = Measure(problem, held_out.scorer, held_out.y, held_out.blocks)
+    selection = selection_for(
+        inputs.design,
+        problem,
+        inputs.weights,
+        held_out.folds,
+        settings.tol,
+        inputs.grid,
+        measure,
+        settings.selection_rule,
+    )
+    size_range, runs, design = _compared_sizes(inputs)
+    run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
+    searches, stop = selection.searches(), selection.stopped_early
+    return SearchResult(run, choice.chosen, choice, *ridges, searches, selection.all_runs(), stop)
+
+
+def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]:
+    """The sizes to compare, how runs share the cores, and the rows of the first one."""
+    settings = inputs.settings
+    sizes = (settings.sizes,) if isinstance(settings.sizes, int) else settings.sizes
+    assert sizes is not None
+    size_range = size_range_for(sizes, inputs.n_units, int(np.count_nonzero(inputs.weights)))
+    return size_range, ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs)), inputs.design
+
+
+def _estimate_loss(
+    settings: SearchSettings, problem: LinearProblem, found: SearchResult, weights: np.ndarray
+) -> tuple[LinearProblem, SearchResult]:
+    """The problem and its path with the parameters of the loss that are estimated together with the model."""
+    assert found.run.history is not None
+    problem, run = estimate_parameters(
+        problem,
+        found.run,
+        found.answer,
+        ridge=found.ridge,
+        search_ridge=found.search_ridge,
+        weights=weights,
+        goal=settings.goal(max(found.run.history.best)),
+        budget=settings.run_budget,
+    )
+    return problem, replace(found, run=run)
+
+
+def fit_warnings(
+    settings: SearchSettings, fitted: FittedPath, path: Path, divergence: Callable[[int], str]
+) -> Iterator[str]:
+    """Warnings about a fit, for the model that was chosen on its finished ``path``; as a rule none.
+
+    ``divergence`` says what there is to say of coefficients that diverge.
+    """
+    size, constraints, history = fitted.found.answer, fitted.constraints, fitted.found.run.history
+    units = constraints.units
+    assert history is not None
+    constant = column_names(path.column_names, np.flatnonzero(~fitted.usable))
+    if fitted.table is not None:
+        constant = [*fitted.table.constant, *constant]
+        yield from fitted.table.warnings(path[size].support)
+    if constant:
+        yield f"Constant columns were left out: {quoted(constant)}."
+    if history.dependent and history.stop is not Stop.PERFECT:
+        found = combinations_of_chosen(fitted.found.run.design, units, path[size].units, history.dependent)
+        if found:
+            names = quoted_columns(path.column_names if units.single else units.labels, found)
+            yield f"Columns that are linear combinations of chosen ones were left out: {names}."
+    if isinstance(settings.sizes, int) and size < settings.sizes:
+        yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
+    if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
+        yield path.choice.message
+    yield from unusual_end(path, int(units.any(fitted.usable).sum()))
+    if not path[size].converged:
+        yield NOT_CONVERGED
+    if path[size].diverged:
+        yield divergence(size)
+
+
+def combinations_of_chosen(design: Design, units: Units, chosen: np.ndarray, met: Sequence[int]) -> list[int]:
+    """Those of the units ``met`` whose columns are linear combinations of the chosen ones, to rounding.
+
+    A search meets them on its way to the largest size, where they depend on more than the chosen model has.
+    """
+    others = [unit for unit in met if unit not in set(chosen.tolist())]
+    if not (len(chosen) and others) or isinstance(design, ChunkedDesign):  # chunks are not read again for a warning
+        return []
+    scale = np.sqrt(design.weights)
+    basis = np.linalg.qr((design.columns(units.of(chosen)) * scale).T)[0]
+    found = []
+    for unit in others:
+        columns = design.columns(units.of([unit])) * scale
+        left = columns - (columns @ basis) @ basis.T
+        if np.all(np.einsum("ij,ij->i", left, left) < DEPENDENT_BELOW):
+            found.append(unit)
+    return found
+
+
+def unusual_end(path: Path, n_usable: int) -> Iterator[str]:
+    """Warnings about where a search ended that could have gone on to ``n_usable``."""
+    if path.choice is not None and path.stop is Stop.SIZE:
+        chosen, largest = path.choice.chosen, int(path.choice.sizes.max())
+        if 0 < chosen == largest < n_usable and len(path.choice.sizes) > 1:
+            yield f"The largest size that was compared, {largest}, was chosen; a range of larger ones may score better."
+    if path.stop is Stop.INTERRUPTED:
+        yield f"The search was interrupted; the models up to size {max(path.sizes)} were kept."
+
+
+def too_few(k: int, found: int, stop: Stop, noun: str, n_units: int, constraints: Mapping[str, Any]) -> Iterator[str]:
+    """Why a model has fewer units than ``k``; nothing where the user has asked for that too."""
+    asked_for = f"k={k} {noun} were asked for, but"
+    limits = [
+        f"{name}={constraints[name]}" for name in ("budget", "max_per_group") if constraints.get(name) is not None
+    ]
+    if stop is Stop.LIMITS and limits:
+        yield (
+            f"{asked_for} the search ended at {found}: no other fits in {' and '.join(limits)}. "
+            "Allow more or ask for fewer."
+        )
+    elif stop in {Stop.LIMITS, Stop.EXHAUSTED}:
+        left_out = "" if constraints.get("never") is None else " 'never' leaves out the others."
+        yield f"{asked_for} only {found} of {n_units} can be used together.{left_out}"
+    elif stop is Stop.NO_GAIN:
+        hint = "Ask for fewer" if constraints.get("bounds") is None else "Loosen the bounds or ask for fewer"
+        yield f"{asked_for} the search ended at {found}: no other lowers the objective. {hint}."
