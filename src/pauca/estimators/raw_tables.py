@@ -76,7 +76,7 @@ class FitTable:
         """What a size counts: of a raw table its columns, which are features whatever they became."""
         return "feature" if self.encoding is not None and constraints.counts_columns else None
 
-    def warnings(self, chosen: Sequence[int]) -> Iterator[str]:
+    def warnings(self, chosen: np.ndarray) -> Iterator[str]:
         """What to know of the raw columns behind the ``chosen`` columns of numbers."""
         if self.encoding is None or self.raw is None:
             return
