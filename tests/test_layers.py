@@ -14,7 +14,7 @@ ROOT = Path(pauca.__file__).parent
 LAYERS = (
     ("tolerances", "wording", "checks", "derivative_check", "warnings", "version", "model", "threads"),
     ("design", "losses", "projections", "solvers"),
-    ("constraints", "tables", "theory"),
+    ("constraints", "tables", "theory", "inference"),
     ("objectives",),
     ("subsets",),
     ("relaxations",),
@@ -37,7 +37,6 @@ FACES = {"estimators", "model_selection", "l1", "graphical", "sparsification", "
 OPTIONAL = {
     "design": {"polars", "zarr", "dask", "distributed", "pandas"},
     "results": {"matplotlib", "pandas"},
-    "report": {"plotly"},
     "export": {"onnx", "skl2onnx"},
     "threads": {"threadpoolctl"},
     "sgd": {"numba"},

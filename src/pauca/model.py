@@ -54,6 +54,8 @@ class Model:
         there was next to nothing left to gain.
     converged : bool
         Whether the solver converged.
+    shrinkage : float
+        What the ridge term adds to the objective; ``loss`` is the objective without it.
     free : ndarray or None
         Parameters that are always in and never counted, of an objective that is no linear model; ``path.parameters``
         puts them together with the others.
@@ -69,6 +71,7 @@ class Model:
     importance_is_exact: bool = True
     converged: bool = True
     free: np.ndarray | None = None
+    shrinkage: float = 0.0
 
     @classmethod
     def of_columns(
@@ -85,6 +88,11 @@ class Model:
         single = len(coef) == 1
         coef, constant = (coef[0], float(intercept[0])) if single else (coef, intercept)
         return cls(support, coef, constant, objective, importance, support, importance_is_exact=exact)
+
+    @property
+    def loss(self) -> float:
+        """The weighted mean loss: the objective without the ridge term."""
+        return self.objective - self.shrinkage
 
     @property
     def size(self) -> int:

@@ -9,6 +9,7 @@ from judges import SMOOTH, correlated, refit
 
 import pauca
 from pauca import SparseClassifier, SparseRegressor
+from pauca.estimators.certify import fitted
 from pauca.methods import Exact, Exchange
 from pauca.relaxations import proofs, tree
 from problems import ar_problem, integers, objective
@@ -120,6 +121,29 @@ def test_time_ends_a_proof_with_a_bound():
     assert "No model of 12 features is better by more than" in model.summary()
 
 
+def test_exact_says_that_it_was_stopped_before_the_proof():
+    X, y = ar_problem(80, 15, 6, rho=0.95, snr=1.0, seed=5)
+    model = SparseRegressor(k=6, method=Exact(), callback=lambda progress: progress.size >= 3).fit(X, y)
+    assert "stopped before" in model.summary()
+    assert set(model.certificate_.lower_bound.values()) == {-np.inf}
+
+
+def test_a_part_that_is_not_reached_is_not_proved(monkeypatch):
+    """On wide tables each size has a tree over its own columns, and the time may end between two of them."""
+    monkeypatch.setattr(proofs, "MOST_DENSE", 20)
+    X, y = ar_problem(60, 40, 12, rho=0.9, snr=1.0, seed=3)
+    data = SparseRegressor(k=4, ridge=0.01).fit(X, y)._fit_data
+    subset = data.problem.begin(data.weights).subset
+    best = SparseRegressor(k=4, ridge=0.01, method=Exact()).fit(X, y)
+    poor = {k: fitted(subset, tuple(range(20, 20 + k))) for k in (2, 3, 4)}
+    under_way = proofs.Proofs(subset, poor)
+    for _ in under_way.grow(0.0):
+        assert all(under_way.proof(k).lower_bound <= best.path_[k].objective * (1 + 1e-9) for k in under_way.sizes)
+    for k in poor:
+        assert under_way.proof(k).proved
+        assert under_way.proof(k).objective == pytest.approx(best.path_[k].objective, rel=1e-8)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -134,12 +158,17 @@ def test_time_ends_a_proof_with_a_bound():
         (lambda X, y: SparseClassifier(k=2, ridge=0.1).fit(X, np.digitize(y, [-10, 10])), "two classes"),
     ],
 )
-def test_where_there_is_no_bound_it_says_why(make, words):
+def test_where_there_is_no_bound_it_says_why(make, words, tmp_path):
     model = make(*integers())
     certificate = model.certify()
     assert words in certificate.reason
-    assert not certificate.proofs
+    assert certificate.lower_bound == {1: -np.inf, 2: -np.inf}
+    assert certificate.relative_gap[2] == np.inf
+    assert not any(certificate.proved.values())
     assert words in model.summary()
+    assert words in certificate.message(2)
+    model.save(tmp_path / "model.json")
+    assert pauca.load(tmp_path / "model.json").certificate_ == certificate
     with pytest.raises(ValueError, match=r"Nothing to draw"):
         certificate.plot()
 

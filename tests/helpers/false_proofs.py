@@ -2,9 +2,9 @@
 
     python tests/helpers/false_proofs.py --seeds 0 10000
 
-Each seed is a table with 3 to 10 columns (copies, near copies, mixtures, rounded, badly scaled, autoregressive, with
-an offset), a ridge from 0 to 0.1, poor incumbents, and every size from 1 to d - 1: each size is a problem. A third
-of the seeds is proved by enumeration, a third by trees, a third by compiled trees.
+Each seed is a table with 3 to 10 columns, or more if asked for (copies, near copies, mixtures, rounded, badly scaled,
+autoregressive, with an offset), a ridge from 0 to 0.1, poor incumbents, and every size from 1 to d - 1: each size is a
+problem. A third of the seeds is proved by enumeration, a third by trees, a third by compiled trees.
 """
 
 from __future__ import annotations
@@ -53,10 +53,13 @@ def columns(rng: np.random.Generator, n: int, d: int, kind: str) -> np.ndarray:
     return X
 
 
-def random_rows(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, np.random.Generator]:
-    """Standardised rows with those of the ridge below them, their targets, the penalty and the number of rows."""
+def random_rows(seed: int, most: int = 10) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, np.random.Generator]:
+    """Standardised rows with those of the ridge below them, their targets, the penalty and the number of rows.
+
+    There are at most so many columns.
+    """
     rng = np.random.default_rng(seed)
-    d, n = int(rng.integers(3, 11)), int(rng.choice([8, 15, 40]))
+    d, n = int(rng.integers(3, most + 1)), int(rng.choice([8, 15, 40]))
     kind = KINDS[seed % len(KINDS)]
     X = columns(rng, n, d, kind)
     y = X[:, : min(3, d)] @ rng.standard_normal(min(3, d))
@@ -78,9 +81,9 @@ def values(rows: np.ndarray, y: np.ndarray, supports: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 * np.einsum("bi,bi->b", rest, rest))
 
 
-def check(seed: int, way: str) -> Counter[str]:
+def check(seed: int, way: str, most: int = 10) -> Counter[str]:
     """The sizes of one table, and what was wrong with them; ``way`` is one of WAYS."""
-    rows, y, penalty, n, rng = random_rows(seed)
+    rows, y, penalty, n, rng = random_rows(seed, most)
     problem = Quadratic(rows.T @ rows, rows.T @ y, 0.5 * float(y @ y))
     diagonal, counts = base_diagonal(problem.hessian, penalty), Counter({"tables": 1})
     if diagonal is None or rounding_slack(problem, diagonal, n) > MOST_SLACK * problem.constant:
@@ -120,11 +123,13 @@ def main() -> None:
     """Count what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 2000), metavar=("FIRST", "END"))
+    parser.add_argument("--most-columns", type=int, default=10)
+    parser.add_argument("--way", choices=WAYS, help="one of the three for all seeds")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many")
     options = parser.parse_args()
     total, start = Counter[str](), time.monotonic()
     for seed in range(*options.seeds):
-        found = check(seed, WAYS[seed % 3])
+        found = check(seed, options.way or WAYS[seed % 3], options.most_columns)
         total += found
         if wrong(found):
             print(f"seed {seed}: {wrong(found)}", flush=True)

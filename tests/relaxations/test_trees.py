@@ -8,6 +8,7 @@ import pytest
 from false_proofs import WAYS, check, columns, random_rows, values, wrong
 
 from pauca.constraints.limits import Limits
+from pauca.relaxations import leaps_and_bounds
 from pauca.relaxations import tree as tree_module
 from pauca.relaxations.backends import Backend, compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
@@ -31,10 +32,14 @@ def optimum(rows, y, k, allowed=lambda S: True):
 
 def grown(problem, diagonal, incumbents, n, **options):
     forest = Forest(problem, diagonal, incumbents, n_rows=n, **options)
+    grow(forest)
+    return forest
+
+
+def grow(forest):
     forest.plant()
     while forest.open:
         forest.advance()
-    return forest
 
 
 @pytest.fixture(params=["grown", "enumerated"])
@@ -123,6 +128,61 @@ def test_each_size_has_a_tree_of_its_own():
         other = together[one.size]
         assert (alone.nodes, alone.support) == (other.nodes, other.support)
         assert alone.lower_bound == pytest.approx(other.lower_bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("always", [(), (2, 5)])
+@pytest.mark.parametrize("kind", ["plain", "ar", "mixed"])
+def test_all_models_up_to_a_value_are_enumerated(kind, always, monkeypatch):
+    """Of every size, near the best and further off, whether few columns are in or few are out."""
+    monkeypatch.setattr(leaps_and_bounds, "BATCH_NUMBERS", 500)  # several batches
+    rng = np.random.default_rng(len(kind))
+    rows = columns(rng, 30, 11, kind)
+    y = rows[:, :6] @ rng.standard_normal(6) + 2 * rng.standard_normal(30)
+    problem = quadratic(rows, y)
+    diagonal = base_diagonal(problem.hessian, np.zeros(11))
+    every = {k: {S: value(rows, y, S) for S in models_with(always, 11, k)} for k in range(max(1, len(always)), 12)}
+    sought = {k: float(np.quantile(list(models.values()), 0.2)) * (1 + 1e-6) for k, models in every.items()}
+    found = enumerate_subsets(problem, diagonal, sought, always=always, most_nodes=10**6)
+    assert sum(enumerated.nodes for enumerated in found.values()) > 10
+    for k, models in every.items():
+        assert found[k].supports == sorted(set(found[k].supports), key=lambda S: sum(1 << j for j in S))
+        assert set(found[k].supports) == {S for S, one in models.items() if one <= sought[k]}
+
+
+def models_with(always, d, k):
+    return [S for S in itertools.combinations(range(d), k) if set(always) <= set(S)]
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2, 4, 8, 16])
+def test_a_tree_that_is_interrupted_claims_nothing_false(calls, monkeypatch):
+    """Ctrl-C may come at any time: before the tree is planted, and while nodes are looked at."""
+    monkeypatch.setattr(tree_module, "MOST_ENUMERATED", 0)
+    rng = np.random.default_rng(3)
+    rows = columns(rng, 25, 12, "ar")
+    y = rows @ rng.standard_normal(12) + 3 * rng.standard_normal(25)
+    problem = quadratic(rows, y)
+    forest = Forest(
+        problem, base_diagonal(problem.hessian, np.zeros(12)), incumbents(problem, rng, [4, 5, 6]), n_rows=25
+    )
+    forest.backend = Interrupted(calls)
+    with pytest.raises(KeyboardInterrupt):
+        grow(forest)
+    assert any(tree.open for tree in forest.trees.values())
+    for k, tree in forest.trees.items():
+        assert tree.lower_bound <= optimum(rows, y, k)[0] * (1 + 1e-9)
+
+
+class Interrupted(Backend):
+    """Ends with Ctrl-C after some batches of nodes."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def relax(self, *args):
+        if not self.calls:
+            raise KeyboardInterrupt
+        self.calls -= 1
+        return super().relax(*args)
 
 
 def test_enumeration_gives_up_a_size_with_too_many_nodes_and_no_other():

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(find_browser() is None, reason="no Chromium here
 
 TABLE = "document.querySelector('#current-table').innerText"
 NOW = "document.querySelector('#size-now').textContent"
-MARK = "document.querySelector('#chart-accuracy').layout.shapes[0].x0"
+MARK = "document.querySelector('#chart-explained .wide text.now').textContent"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_it_opens_without_errors_or_requests(browser, report, record_property):
     assert browser.errors == []
     assert browser.requests == [report.resolve().as_uri()]
     assert browser.run("document.title") == "Diabetes"
-    assert browser.run("document.querySelectorAll('.chart .main-svg').length") >= 2
+    assert browser.run("document.querySelectorAll('.chart svg').length") >= 4
     assert browser.run("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -66,7 +66,7 @@ def test_the_keyboard_moves_the_slider_and_the_table_follows(browser, report):
     assert "s1" in browser.run(TABLE)
     assert "fewer than chosen" in browser.run("document.querySelector('#current-compared').textContent")
     assert browser.run("document.querySelector('#size').getAttribute('aria-valuetext')") == "4 features"
-    assert browser.run(MARK) == 4
+    assert browser.run(MARK) == "shown: 4"
     browser.press("Home", 36)
     assert browser.run(NOW) == "no features"
     browser.press("End", 35)

@@ -4,7 +4,6 @@ import dataclasses
 import html.parser
 import json
 import re
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +16,6 @@ from sklearn.exceptions import NotFittedError
 import pauca
 from pauca import SparseClassifier, SparseRegressor
 from pauca.report import size_explorer
-from pauca.report.figures import plotly_script
 from pauca.report.formatting import count, enumerate_names, number, percent
 from pauca.report.model_data import model_data_of
 from pauca.report.page import page
@@ -76,8 +74,8 @@ class Reader(html.parser.HTMLParser):
 
 
 def read(model, title=None):
-    """The report without plotly's own script, which is the same in all."""
-    return Reader(page(model_data_of(model), title, ""))
+    """The report as text, without what ``report`` finds with the data of the fit."""
+    return Reader(page(model_data_of(model), title))
 
 
 @pytest.fixture(scope="module")
@@ -200,17 +198,15 @@ def test_names_are_never_parsed_as_html(kind):
         model = SparseRegressor(scoring=scorer).fit(X, y)
     else:
         model = SparseRegressor(k=6).fit(X, y)
-    text = page(model_data_of(model), STRANGE[1] if kind == "title" else None, "")
+    text = page(model_data_of(model), STRANGE[1] if kind == "title" else None)
     found = Reader(text)
-    assert text.count("</script") == 4
+    assert text.count("</script") == 3
     assert "<!--" not in text
     assert not {"img", "b"} & {tag for tag, _ in found.elements}
     assert not any(key.startswith("on") for _, attributes in found.elements for key in attributes)
     if kind == "columns":
         assert all(" ".join(name.split()) in found.text for name in STRANGE)
         assert {name for cells in found.data["sizes"][-1]["rows"] for name in cells[:1]} >= set(STRANGE)
-    drawn = json.dumps(found.data["figures"])
-    assert not re.search(r"<(?!/?(br|sup)\b)", drawn)
 
 
 def test_a_name_that_utf8_cannot_hold(tmp_path):
@@ -225,23 +221,22 @@ def test_the_file_is_complete_small_and_self_contained(chosen, tmp_path):
     file.write_text("old")
     chosen.report(file)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-    assert file.stat().st_size < 6e6
+    assert file.stat().st_size < 3e5
     text = file.read_text(encoding="utf-8")
-    assert plotly_script() in text
-    assert text.count("<script>") == 3
+    assert text.count("<script>") == 2
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text).group(1)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe-eval" not in policy
     assert "script-src 'unsafe-inline'" not in policy
     assert text.index("charset") < 1024
-    assert not re.search(r"<(link|iframe|img)\b|<script[^>]* src=|@import|url\(", text.replace(plotly_script(), ""))
+    assert not re.search(r"<(link|iframe|img)\b|<script[^>]* src=|@import|url\(", text)
 
 
 def test_a_loaded_model_has_the_same_report(chosen, tmp_path):
     chosen.save(tmp_path / "model.json")
     again = pauca.load(tmp_path / "model.json")
     before = dataclasses.replace(model_data_of(chosen), alternatives=None)  # they need the rows, which no file holds
-    assert page(model_data_of(again), None, "") == page(before, None, "")
+    assert page(model_data_of(again)) == page(before)
 
 
 def test_sizes_with_gaps(chosen):
@@ -285,7 +280,7 @@ def test_a_page_of_many_sizes_and_long_names_stays_small():
     )
     model = SparseRegressor(k=200, method="foba").fit(X, X @ rng.standard_normal(200) + rng.standard_normal(250))
     assert model.path_.sizes[-1] == 200
-    assert len(page(model_data_of(model), None, "")) < 1e6
+    assert len(page(model_data_of(model))) < 1e6
 
 
 def test_stability_and_alternatives_are_shown_if_there_are_any(chosen):
@@ -324,13 +319,6 @@ def test_prices_and_groups_have_columns():
     assert found.data["heads"] == ["Group", "Feature", "Coefficient", "Importance", "Cost"]
     assert "total cost" in found.text
     assert len(found.data["sizes"][1]["rows"]) == len(model.path_[1].support) + 1
-
-
-def test_a_missing_plotly_is_named_and_nothing_is_written(chosen, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    with pytest.raises(ImportError, match=r"\[report\]"):
-        chosen.report(tmp_path / "report.html")
-    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_not_fitted_has_no_report(tmp_path):

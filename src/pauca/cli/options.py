@@ -127,7 +127,7 @@ def _fit(fit: argparse.ArgumentParser) -> None:
     add("--no-intercept", action="store_true", help="fit no intercept")
     add("--balanced", action="store_true", help="give all classes the same total weight")
     add("--out", metavar="MODEL.json", help="write the model to this file, for pauca predict and pauca.load")
-    add("--report", metavar="REPORT.html", help="write an HTML report to this file; needs pip install plotly")
+    add("--report", metavar="REPORT.html", help="write an HTML report to this file")
     add(
         "--stability",
         type=_integer(0),

@@ -148,6 +148,8 @@ def read_frame(table: TableFile, columns: Sequence[str] | None = None, texts: Se
             frame = pl.read_parquet(_path_or_content(table.location), columns=indices)
         else:
             frame = _read_csv(table, indices, [raw_name[name] for name in texts])
+            if not table.has_header:
+                frame.columns = [table.header[index] for index in indices]
     frame = select_columns(frame, raw_names).rename(dict(zip(raw_names, wanted, strict=True)))
     if frame.height == 0:
         raise DataError(f"{table.path} has a header but no rows")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from inspect import signature
@@ -15,14 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.certify import ProvingMixin, certificate_of
-from pauca.estimators.fit import SEPARABLE, CheckedData, ResumePoint, fit_path, fit_warnings
+from pauca.estimators.fit import SEPARABLE, CheckedData, ResumePoint, fit_path, fit_warnings, path_statistics
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.table_encoder import TableEncoder
+from pauca.estimators.validation import in_memory
 from pauca.losses import Loss
 from pauca.losses.offset import without_offset
+from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import refitted_run, searched_by
 from pauca.results.path import Path
@@ -90,8 +92,9 @@ class SparseModel(ProvingMixin, FittedModel):
         models = refitted_run(problem, search, data.weights).models(size)
         other.ridge_, other.search_ridge_ = best, search_ridge
         certificate = certificate_of(search, models, self.path_.column_names, (best, search_ridge))
-        other.path_ = replace(self.path_, models=models, certificate=certificate)
-        other._fit_data = replace(data, problem=problem, search_ridge=search_ridge)
+        statistics = path_statistics(models, problem, data.weights, search, best)
+        other.path_ = replace(self.path_, models=models, certificate=certificate, statistics=statistics)
+        other._fit_data = replace(data, problem=problem, search_ridge=search_ridge, held_out=())
         other.k = size
         other._set_size(size)
         return other
@@ -198,10 +201,17 @@ class SparseModel(ProvingMixin, FittedModel):
         resume = getattr(self, "_resume", None) if settings.warm_start else None
         fitted = fit_path(settings, data, scorer, resume, self._output_labels())
         found = fitted.found
-        self.path_ = self._finished_path(fitted.path, fitted.problem)
+        path = self._finished_path(fitted.path, fitted.problem)
+        if found.held_out and path.choice is not None:
+            figures = self._held_out_figures(fitted.problem, y, weights, found.held_out)
+            path = replace(path, choice=replace(path.choice, held_out=figures))
+        self.path_ = path
         self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
         self._set_size(found.answer)
-        self._fit_data = FitData(fitted.problem, weights, y, found.searches, found.search_ridge)
+        groups, searches = in_memory(row_groups), found.searches
+        self._fit_data = FitData(
+            fitted.problem, weights, y, searches, found.search_ridge, fitted.folds, groups, found.held_out
+        )
         self._resume = fitted.resume
         text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence))
         if text:
@@ -212,6 +222,12 @@ class SparseModel(ProvingMixin, FittedModel):
             self.__dict__.pop(earlier, None)
         if encoding is not None:
             self.encoder_ = TableEncoder._of(encoding, self.categorical_features, self.missing)
+
+    def _held_out_figures(
+        self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]
+    ) -> dict[str, float]:
+        """Figures of the chosen model on rows held out, besides the score that chose it."""
+        return {}
 
     def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
         """Classes whose shares folds and samples of rows keep; None where there are none."""

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.validation import check_class_weight, check_classes, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, is_custom, resolve
@@ -149,9 +149,11 @@ class ClassificationMixin(ClassifierMixin):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        loss = resolve(self.loss, classes=True).for_classes(len(self.classes_))
-        scores = self._scores(X).T
+        return self._probabilities(self._scores(X))
+
+    def _probabilities(self, rows: np.ndarray) -> np.ndarray:
+        """Probabilities of rows from their scores, shapes (n, classes) and (n, C)."""
+        loss, scores = resolve(self.loss, classes=True).for_classes(len(self.classes_)), rows.T
         if loss.joint or len(scores) == 1:
             return loss.probabilities(scores).T  # type: ignore[attr-defined]
         # Each class against all others: what they claim is brought to a sum of one.
@@ -200,7 +202,7 @@ def encode_classes(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndar
 
 
 @register_kind("SparseClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
-class SparseClassifier(ClassificationMixin, SparseModel):
+class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
     """The best linear classifier with few features.
 
     Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) sum_j (s_j w_j)^2`` over models of at most ``k``

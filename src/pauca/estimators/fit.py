@@ -19,15 +19,18 @@ from pauca.estimators.raw_tables import FitTable
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments, in_memory
 from pauca.methods.exact import Exact
+from pauca.model import Model
 from pauca.model_selection.chunked_search import Gathering
 from pauca.model_selection.chunked_selection import selection_for
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
+from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import Scorer
 from pauca.model_selection.size_and_ridge import Measure, refitted_run
 from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
 from pauca.results.choice import Choice
+from pauca.results.fit_statistics import SampleSize, Statistics, fit_statistics
 from pauca.results.path import Path
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
@@ -131,6 +134,8 @@ class SearchResult:
     """What has ended some search early."""
     key: tuple[Any, ...] | None = None
     """What tells the problem from others, where the search may be resumed."""
+    held_out: Sequence[HeldOutModel] = ()
+    """The chosen model as it was fitted for every fold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +151,8 @@ class FittedPath:
     """Columns that vary."""
     resume: ResumePoint | None
     table: FitTable | None
+    folds: list[Fold]
+    """Those that size or ridge were chosen by."""
 
 
 def fit_path(
@@ -201,9 +208,22 @@ def fit_path(
         found.choice,
         noun=None if data.table is None else data.table.noun(constraints),
         certificate=certificate_of(search, models, names, (found.ridge, found.search_ridge)) if proves else None,
+        statistics=path_statistics(models, problem, weights, found.run, found.ridge),
     )
     again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
-    return FittedPath(path, found, replace(problem, ridge=found.ridge), constraints, design.usable, again, data.table)
+    folds = [] if held_out is None else held_out.folds
+    return FittedPath(
+        path, found, replace(problem, ridge=found.ridge), constraints, design.usable, again, data.table, folds
+    )
+
+
+def path_statistics(
+    models: Mapping[int, Model], problem: LinearProblem, weights: np.ndarray, run: SearchRun, ridge: float
+) -> Statistics:
+    """Figures of textbooks for the models of a path."""
+    n_rows, n_columns = int(np.count_nonzero(weights)), int(np.count_nonzero(run.design.usable))
+    sample = SampleSize(n_rows, n_columns, problem.target.n_outputs, problem.center)
+    return fit_statistics(models, problem.measure, sample, ridge=ridge)
 
 
 def _hold_out(settings: SearchSettings, data: CheckedData, scorer: Scorer | None) -> HeldOutRows:
@@ -336,7 +356,9 @@ def _search_and_choose(inputs: FitInputs, problem: LinearProblem) -> SearchResul
     size_range, runs, design = _compared_sizes(inputs)
     run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
     searches, stop = selection.searches(), selection.stopped_early
-    return SearchResult(run, choice.chosen, choice, *ridges, searches, selection.all_runs(), stop)
+    held_out_models = selection.held_out_models(choice)
+    runs_of_all = selection.all_runs()
+    return SearchResult(run, choice.chosen, choice, *ridges, searches, runs_of_all, stop, held_out=held_out_models)
 
 
 def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]:

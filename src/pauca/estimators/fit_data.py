@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from pauca.design import Chunks, GatheredColumns
+from pauca.model_selection.folds import Fold
+from pauca.model_selection.held_out import HeldOutModel
 from pauca.results.path import Path
 from pauca.results.stability import Stability, count_choices, halves
 from pauca.runs.parallel import ParallelRuns
@@ -27,6 +30,16 @@ class FitData:
     searches: Mapping[float, SearchRun]
     """The searches on all rows, by their ridges."""
     search_ridge: float
+    folds: list[Fold] = field(default_factory=list)
+    """The folds that size or ridge were chosen by."""
+    row_groups: np.ndarray | None = None
+    held_out: Sequence[HeldOutModel] = ()
+    """The chosen model as it was fitted for every fold."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether rows can be read as often as one likes."""
+        return not isinstance(self.problem.X, Chunks | GatheredColumns)
 
 
 def find_alternatives(data: FitData, path: Path, size: int, count: int) -> list[dict[str, Any]]:

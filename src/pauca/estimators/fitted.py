@@ -210,7 +210,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         return to_onnx(self)
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
-        """Write the fitted model as one HTML page, to be opened in any browser; needs the extra [report].
+        """Write the fitted model as one HTML page, to be opened in any browser.
 
         The page holds the chosen features with their importances, a slider over all sizes of the path with what every
         size gains and costs, curves, and the settings. It is a single file that asks nothing of the network and can be

@@ -198,7 +198,10 @@ def read_document(document: Any) -> Any:
             *(() if holds_path else ("parameters", "arrays", "size")),
             *FIELDS,
         ],
-        optional=["custom", "certificate", "checksum", *(() if holds_path else ("numbers", *TABLE_FIELDS))],
+        optional=[
+            *("custom", "certificate", "statistics", "checksum"),
+            *(() if holds_path else ("numbers", *TABLE_FIELDS)),
+        ],
     )
     fields["pauca_version"].string()
     if "checksum" in fields:

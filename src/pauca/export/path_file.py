@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pauca.model import Model
 from pauca.relaxations.size_proof import SizeProof
 from pauca.results.certificate import Certificate
 from pauca.results.choice import CRITERIA, FOLD_RULES, Choice, Rule, Surface
+from pauca.results.fit_statistics import Statistics
 from pauca.results.path import Path
 from pauca.runs.run import Move, Stop
 
@@ -49,6 +51,10 @@ def write_path(path: Path) -> dict[str, Any]:
     if path.free is not None or (None, path.floor, path.noun) != LINEAR:
         free = None if path.free is None else path.free.tolist()
         document["custom"] = {"free": free, "floor": path.floor, "noun": path.noun}
+    if path.statistics:
+        document["statistics"] = {
+            str(size): _write_figures(figures) for size, figures in sorted(path.statistics.items())
+        }
     if path.certificate is not None:
         document["certificate"] = _write_certificate(path.certificate)
     return document
@@ -100,7 +106,17 @@ def read_path(fields: dict[str, JsonReader]) -> Path:
         floor,
         noun,
         certificate,
+        _read_statistics(fields["statistics"], models) if "statistics" in fields else {},
     )
+
+
+def _read_statistics(reader: JsonReader, models: dict[int, Model]) -> Statistics:
+    sizes, found = {str(size): size for size in models}, {}
+    for key, item in reader.entries().items():
+        if key not in sizes:
+            item.fail("there is no model of this size")
+        found[sizes[key]] = {name: value.number() for name, value in item.entries().items()}
+    return found
 
 
 def _write_certificate(certificate: Certificate) -> dict[str, Any]:
@@ -114,7 +130,7 @@ def _write_certificate(certificate: Certificate) -> dict[str, Any]:
             {
                 "size": size,
                 "objective": proof.objective,
-                "lower_bound": proof.lower_bound,
+                "lower_bound": proof.lower_bound if proof.lower_bound > -np.inf else None,
                 "nodes": proof.nodes,
                 "always_in": list(proof.always_in),
                 "never_in": list(proof.never_in),
@@ -136,7 +152,8 @@ def _read_certificate(
         if size not in models or size in proofs:
             item.fail("a proof must be of a size that there is one model of")
         always_in, never_in = (parts[key].increasing_integers(n_features - 1) for key in ("always_in", "never_in"))
-        bound, objective = parts["lower_bound"].finite(), parts["objective"].finite()
+        bound, objective = parts["lower_bound"].optional(JsonReader.finite), parts["objective"].finite()
+        bound = -np.inf if bound is None else bound
         if search_ridge is None and objective != models[size].objective:
             item.fail("a proof must be of the objective of the model")
         if bound > objective:
@@ -196,6 +213,7 @@ def _write_model(model: Model) -> dict[str, Any]:
         "importance_is_exact": bool(model.importance_is_exact),
         "diverged": bool(model.diverged),
         "converged": bool(model.converged),
+        **({"shrinkage": float(model.shrinkage)} if model.shrinkage else {}),
         **({} if model.free is None else {"free": model.free.tolist()}),
     }
 
@@ -205,7 +223,7 @@ def _read_model(
 ) -> Model:
     names = ["units", "support", "coef", "intercept", "objective", "importance", "importance_is_exact", "diverged"]
     # The transitions of a tagger and the diagonal of a graph are free too, though no path has coordinates for them.
-    fields = reader.fields([*names, "converged", *([] if n_free is None else ["free"])], optional=["free"])
+    fields = reader.fields([*names, "converged", *([] if n_free is None else ["free"])], optional=["free", "shrinkage"])
     units = fields["units"].increasing_integers(n_units - 1)
     support = fields["support"].increasing_integers(n_coords - 1)
     if not set(support if owner is None else owner[support].tolist()) <= set(units):
@@ -225,6 +243,7 @@ def _read_model(
         importance_is_exact=fields["importance_is_exact"].flag(),
         converged=fields["converged"].flag(),
         free=np.array(fields["free"].finite_list(n_free), dtype=np.float64) if "free" in fields else None,
+        shrinkage=fields["shrinkage"].finite() if "shrinkage" in fields else 0.0,
     )
 
 
@@ -254,7 +273,12 @@ def _write_choice(choice: Choice) -> dict[str, Any]:
         "n_folds": choice.n_folds,
         "difference_error": None if choice.difference_error is None else _write_numbers(choice.difference_error),
         "surface": None if choice.surface is None else _write_surface(choice.surface),
+        **({"held_out": _write_figures(choice.held_out)} if choice.held_out else {}),
     }
+
+
+def _write_figures(figures: Mapping[str, float]) -> dict[str, Any]:
+    return {name: encode_float(value) for name, value in figures.items()}
 
 
 def _write_surface(surface: Surface) -> dict[str, Any]:
@@ -270,7 +294,8 @@ def _write_surface(surface: Surface) -> dict[str, Any]:
 
 def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
     names = ["rule", "scoring", "sizes", "mean", "standard_error", "fold_scores", "chosen"]
-    fields = reader.fields([*names, "best", "ended", "falling", "n_folds", "difference_error", "surface"])
+    names += ["best", "ended", "falling", "n_folds", "difference_error", "surface"]
+    fields = reader.fields(names, optional=["held_out"])
     sizes = fields["sizes"].increasing_integers(max(models))
     if not sizes or not set(sizes) <= set(models):
         fields["sizes"].fail("there must be at least one size, and a model of each")
@@ -295,6 +320,7 @@ def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
         fields["falling"].flag(),
         fields["n_folds"].integer(0, MOST_FOLDS),
         fields["difference_error"].optional(lambda errors: _read_numbers(errors, len(sizes))),
+        {name: item.number() for name, item in fields["held_out"].entries().items()} if "held_out" in fields else {},
     )
 
 

@@ -79,6 +79,9 @@ class Loss(ABC):
     """Whether this is squared loss, for which there are closed forms."""
     has_estimated: bool = False
     """Whether parameters are unset that ``tuned_at`` estimates together with the model."""
+    free_dispersion: ClassVar[bool | None] = None
+    """For likelihoods of exponential families, whose curvature is linear in the target: whether the variance has a
+    factor that is estimated. None for all others, which have no standard errors in closed form."""
     link: ClassVar[str | None] = "identity"
     """The inverse link that ``prediction`` or ``probabilities`` applies to scores, for exports to other languages:
     "identity", "exp", "inverse", "log_loss" or "softmax". It must be set in the same class as that method."""

@@ -33,6 +33,7 @@ def of_wrong_labels(loss: Loss, y: np.ndarray, a: np.ndarray) -> np.ndarray:
 class LogLoss(Loss):
     """``log(1 + e^(-y a))``: minus the log-likelihood of two classes with log-odds a."""
 
+    free_dispersion = False
     classifies = True
     smoothness = 0.25
     lipschitz = 1.0

@@ -54,6 +54,7 @@ def _check_positive(y: np.ndarray, name: str) -> None:
 class Poisson(LogLink):
     """Counts with mean ``e^a``: ``e^a - y a`` plus the constant ``y log y - y``, which makes a perfect fit zero."""
 
+    free_dispersion = False
     self_concordance = 1.0
     may_diverge = True
 
@@ -91,6 +92,7 @@ class Gamma(LogLink):
     ``y e^-a + a`` plus the constant ``-1 - log y``, which makes a perfect fit zero.
     """
 
+    free_dispersion = True
     self_concordance = 1.0
 
     def check_target(self, y: np.ndarray) -> None:
@@ -125,6 +127,7 @@ class GammaInverseLink(Loss):
     ``y a - log a`` plus a constant, for scores ``a > 0``; infinite for others.
     """
 
+    free_dispersion = True
     link = "inverse"
 
     def check_target(self, y: np.ndarray) -> None:
@@ -186,6 +189,7 @@ class Tweedie(LogLink):
         Between 1 (Poisson) and 2 (gamma), both excluded; the larger, the less large amounts count.
     """
 
+    free_dispersion = True
     may_diverge = True
 
     def __init__(self, power: float = 1.5) -> None:
@@ -254,6 +258,7 @@ class NegativeBinomial(LogLink):
         None: estimated by maximum likelihood, together with the model of the chosen size.
     """
 
+    free_dispersion = False
     self_concordance = 1.0
     may_diverge = True
 

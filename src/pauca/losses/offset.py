@@ -39,6 +39,13 @@ def without_offset(loss: Loss) -> Loss:
     return loss.loss if isinstance(loss, WithOffset) else loss
 
 
+def parts_of(loss: Loss, y: np.ndarray) -> tuple[Loss, np.ndarray, np.ndarray | float]:
+    """The loss of whole scores, its targets, and the offset: zero where there is none."""
+    if isinstance(loss, WithOffset):
+        return loss.loss, y["target"], y["offset"]
+    return loss, y, 0.0
+
+
 class WithOffset(Loss):
     """``L(y, a + offset)`` for targets that are pairs of y and an offset; all else is as for the loss L.
 
@@ -53,6 +60,7 @@ class WithOffset(Loss):
     self_concordance = property(lambda self: self.loss.self_concordance)
     may_diverge = property(lambda self: self.loss.may_diverge)
     flat = property(lambda self: self.loss.flat)
+    free_dispersion = property(lambda self: self.loss.free_dispersion)
     has_estimated = property(lambda self: self.loss.has_estimated)
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:

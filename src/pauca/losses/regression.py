@@ -17,6 +17,7 @@ NORMAL_DEVIATION = 0.6744897501960817
 class SquaredError(Loss):
     """``(a - y)^2 / 2``."""
 
+    free_dispersion = True
     smoothness = 1.0
     self_concordance = 0.0
     quadratic = True
@@ -38,8 +39,9 @@ class SquaredError(Loss):
         return float(weights @ y)
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
-        # Normal noise with the maximum likelihood variance of each output.
-        return n_rows * float(np.sum(np.log(np.maximum(losses, np.finfo(float).tiny))))
+        # Normal noise with the maximum likelihood variance of each output, which is twice the loss.
+        variances = 2.0 * np.maximum(losses, np.finfo(float).tiny)
+        return n_rows * float(np.sum(np.log(2.0 * np.pi * variances) + 1.0))
 
 
 class Huber(Loss):

@@ -12,6 +12,8 @@ from pauca.relaxations.proofs import NoBoundError, Proofs
 from pauca.runs.run import Goal, History, Move, Stop
 from pauca.subsets.base import Subset, is_lower
 
+STOPPED_BEFORE = "no lower bound was computed: the search was stopped before"
+
 
 @dataclass(frozen=True)
 class Exact(GrowingMethod):
@@ -63,6 +65,7 @@ class Exact(GrowingMethod):
 
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """The moves of the search, then those that lead to a better model where the trees have found one."""
+        history.no_proof = STOPPED_BEFORE
         stop = yield from self.search.moves(subset, history, goal)
         try:
             proofs = Proofs(subset, history.best)
@@ -70,6 +73,7 @@ class Exact(GrowingMethod):
             history.no_proof = str(error)
             return stop
         for _ in proofs.grow(self.relative_gap):
+            history.no_proof = None
             yield from _better_models(subset, history, proofs)
             yield None
         yield from _move_to(subset, history.best[max(history.best)].support)

@@ -17,6 +17,7 @@ from pauca.losses import Loss
 from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import RidgeGrid, SizeRange
+from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.size_and_ridge import FoldMeasure, Measure, ScoredFold, SurfaceSelection
 from pauca.results.choice import Choice, Rule, standard_errors
@@ -110,6 +111,10 @@ class StreamedSelection(SurfaceSelection):
             if further.largest > self._searched:
                 return choice, further
             size_range = further
+
+    def held_out_models(self, choice: Choice) -> list[HeldOutModel]:
+        """None: rows are not read once more for what they would say."""
+        return []
 
     def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
         """Continue all runs to the largest size in the range."""

@@ -35,14 +35,25 @@ def make_folds(cv: Any, y: np.ndarray, groups: Any, weights: np.ndarray, *, clas
     n_rows = len(y)
     if groups is not None and len(groups) != n_rows:
         raise ValueError(f"groups must name the group of every row: there are {n_rows} rows and {len(groups)} groups.")
+    # A row without weight is as if it were not there, except to splits that someone else has made.
+    rows = np.flatnonzero(weights > 0) if makes_splits(cv) else np.arange(n_rows)
+    y, groups = y[rows], None if groups is None else np.asarray(groups)[rows]
     if cv is None or isinstance(cv, numbers.Integral):
         splitter = _default(int(cv or DEFAULT_FOLDS), y, groups, classifies)
     else:
         splitter = check_cv(cv, y, classifier=classifies)
-    folds = [_fold(train, test, weights) for train, test in splitter.split(np.zeros((n_rows, 1)), y, groups)]
+    splits = [
+        [_indices(side, len(rows)) for side in split] for split in splitter.split(np.zeros((len(rows), 1)), y, groups)
+    ]
+    folds = [_fold(rows[train], rows[test], weights) for train, test in splits]
     if not folds:
         raise ValueError(f"cv={cv!r} makes no folds.")
     return folds
+
+
+def makes_splits(cv: Any) -> bool:
+    """Whether splits are made for the rows at hand: by a number of folds or a splitter, not a list of splits."""
+    return cv is None or isinstance(cv, numbers.Integral) or hasattr(cv, "split")
 
 
 def _default(count: int, y: np.ndarray, groups: Any, classifies: bool) -> Any:
@@ -65,13 +76,12 @@ def _enough(count: int, what: str) -> int:
     return count
 
 
-def _fold(train: Any, test: Any, weights: np.ndarray) -> Fold:
-    train, test = (_indices(side, len(weights)) for side in (train, test))
+def _fold(train: np.ndarray, test: np.ndarray, weights: np.ndarray) -> Fold:
     # Splitters that draw with replacement name a row several times.
     fit = weights * np.bincount(train, minlength=len(weights))
     if fit.sum() <= 0 or weights[test].sum() <= 0:
         raise ValueError("cv makes a fold in which no row to fit, or no row to score, has weight.")
-    return Fold(fit / fit.sum(), test)
+    return Fold(fit / fit.sum(), test[weights[test] > 0])
 
 
 def _indices(side: Any, n_rows: int) -> np.ndarray:

@@ -20,9 +20,10 @@ LEAST_GROWTH = 10
 BEST_WITHIN = 0.7
 MOST_SIZES = 200
 
-# Beyond this many sizes only every second is compared, beyond twice as many every third, and so on: neighbours differ
-# less and less, and cost more and more.
+# Beyond this many sizes they are compared in steps of a twentieth, every second from 40 on, every fifth from 100 on:
+# neighbours differ less and less, and cost more and more.
 EVERY_SIZE_TO = 40
+STEPS = 20
 
 # Sizes do not exceed this share of the rows either: with as many features as rows every model fits, and folds tell
 # little.
@@ -75,7 +76,7 @@ class SizeRange:
         if size > self.largest:
             return False
         if self.sizes is None:
-            return size == self.largest or size % (1 + max(0, size - 1) // EVERY_SIZE_TO) == 0
+            return size == self.largest or size <= EVERY_SIZE_TO or size % (size // STEPS) == 0
         return size in self.sizes
 
 

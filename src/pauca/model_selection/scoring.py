@@ -15,6 +15,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from pauca.design import Chunks, GatheredColumns
+from pauca.inference.criteria import akaike, schwarz
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
@@ -61,8 +62,8 @@ def penalised(
     """The criterion of models whose ``-2 log L`` is known."""
     q, k = np.asarray(coefficients, dtype=float), np.asarray(sizes, dtype=float)
     if criterion == "aic":
-        return fits + 2.0 * q
-    values = fits + np.log(n_rows) * q
+        return akaike(fits, q)
+    values = schwarz(fits, q, n_rows)
     if criterion == "ebic":
         values = values + 2.0 * (gammaln(n_units + 1) - gammaln(k + 1) - gammaln(n_units - k + 1))
     return values

@@ -15,6 +15,7 @@ from pauca.methods import Exchange, Forward
 from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import RidgeGrid, SizeRange
+from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.ridge_fits import Refitter, RidgeFits, has_dependent, refit_path, refitter, share_products
 from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose
 from pauca.model_selection.scoring import Models, Scorable, Scorer
@@ -131,7 +132,9 @@ class Comparison:
             mean = (null - self.losses.observed) / null
             error = self.losses.error(self.constant.sums) / null
         # Nothing is explained by a model that is the constant itself, whatever rounding says.
-        return np.where(np.isfinite(mean), np.where(error > 0, mean, np.where(mean > 1e-12, mean, 0.0)), lowest), error
+        mean = np.where(np.isfinite(mean), np.where(error > 0, mean, np.where(mean > 1e-12, mean, 0.0)), lowest)
+        mean[..., self.sizes == 0] = 0.0
+        return mean, error
 
     def fold_scores(self, scoring: str, search: int, ridge: int) -> np.ndarray:
         """Scores of every fold at one pair of ridges, shape (folds, sizes)."""
@@ -143,7 +146,9 @@ class Comparison:
             return np.zeros(losses.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = (np.stack([part[0, 0, 0] for part in self._by_fold])[:, None] - losses) / null
-        return np.where(np.isfinite(scores), scores, -np.finfo(float).max / 2 / len(scores))
+        scores = np.where(np.isfinite(scores), scores, -np.finfo(float).max / 2 / len(scores))
+        scores[:, self.sizes == 0] = 0.0
+        return scores
 
     def choice(self, found: Chosen, rule: Rule, scoring: str, grid: RidgeGrid | None = None) -> Choice:
         """The choice as a user sees it; ``grid`` has the ridges, where there were several."""
@@ -379,6 +384,20 @@ class SurfaceSelection(Selection):
     def searches(self) -> dict[float, SearchRun]:
         """The runs on all rows, by their ridges."""
         return dict(zip(self.grid_on_all_rows().search, self._runs[0], strict=True))
+
+    def held_out_models(self, choice: Choice) -> list[HeldOutModel]:
+        """The chosen candidate as it was fitted for every fold that was scored."""
+        grid, surface, search, ridge = self.grid_on_all_rows(), choice.surface, 0, 0
+        if surface is not None:
+            search, ridge = grid.search.index(surface.search_ridge), grid.fit.index(surface.ridge)
+        found = []
+        for number in self._finished():
+            history, fold = self._runs[number][search].history, self.folds[number - 1]
+            assert history is not None
+            units = at_most(history.best, choice.chosen).support
+            fits = self._refitters[number](units)
+            found.append(HeldOutModel(fold.test, units, fits.columns, fits.coef[ridge], fits.intercept[ridge], fold.X))
+        return found
 
     def fitted(self, choice: Choice, runs: ParallelRuns) -> tuple[SearchRun, Choice, tuple[float, float]]:
         """The path on all rows at the chosen ridges, the choice among its sizes, and the ridges of fit and search."""

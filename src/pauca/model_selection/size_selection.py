@@ -149,7 +149,7 @@ def by_criterion(criterion: str) -> ChoiceRule:
             criterion,
             problem.target.loss,
             losses=losses,
-            coefficients=[np.size(models[size].coef) for size in sizes],
+            coefficients=[np.size(models[size].coef) + problem.n_intercepts for size in sizes],
             sizes=sizes,
             n_rows=len(rows),
             n_units=len(problem.units),

@@ -276,6 +276,7 @@ class LeastSquares:
             objective=float(snapshot.value),
             importance=(0.5 * snapshot.coef**2 / snapshot.variance)[order],
             units=support,
+            shrinkage=0.5 * float(np.sum(self.penalty[support] * snapshot.coef[order] ** 2)) if self.ridge else 0.0,
         )
 
     def _refined(self, snapshots: list[Snapshot], gram: GramRows) -> list[Snapshot]:

@@ -342,7 +342,11 @@ class SmoothObjective:
             return minimum.value
         coef = minimum.coef[:, self.free :]
         loss = float(np.sum(self.loss.value(rows.y, minimum.scores) @ rows.weights))
-        return loss + (0.5 * float(np.sum(self.penalty[features] * coef * coef)) if self.ridge else 0.0)
+        return loss + self._shrinkage(features, coef)
+
+    def _shrinkage(self, features: np.ndarray, coef: np.ndarray) -> float:
+        """What the user's ridge adds to Q, for coefficients of shape (C, q) in the search's coordinates."""
+        return 0.5 * float(np.sum(self.penalty[features] * coef * coef)) if self.ridge else 0.0
 
     def finish(self, snapshots: Sequence[Snapshot]) -> list[Model]:
         """Models in the user's units."""
@@ -372,4 +376,5 @@ class SmoothObjective:
             diverged=snapshot.diverged,
             importance_is_exact=False,
             converged=snapshot.converged,
+            shrinkage=self._shrinkage(features, snapshot.coef[:, order]),
         )

@@ -1,23 +1,31 @@
 """All best subsets of few columns: leaps and bounds (Furnival and Wilson 1974), many nodes and every size at a time.
 
-A node has some columns in, some out, and ``m`` that are not settled. It knows the model of all columns that are not
-out: its value F, the coefficients u of the columns not settled, and their block P of the inverse of H. A column that
-goes in changes none of these; one that goes out costs ``u_j^2 / (2 P_jj)``, and u and P follow by ranks one. So half of
-all nodes cost nothing.
+A node has some columns in, some out, and ``m`` that are not settled. It knows two models of the unsettled columns: that
+of all columns that are not out, where dropping unsettled ones costs something, and that of the columns that are in,
+where adding unsettled ones gains something. Each has its value, a vector v and a block B, and both have one formula:
+the columns T cost or gain ``v_T' B_TT^-1 v_T / 2``. For the costs v are the coefficients and B is a block of the
+inverse of H; for the gains v are the slopes and B is what the columns that are in leave of H. A column that goes out
+changes the first model and a column that goes in the second, by ranks one, and the other model stays.
 
-A model with ``t`` of the m columns out is worse than F by at least the t-th smallest ``u_j^2 / (2 P_jj)``, because
-dropping several columns costs at least what dropping any one of them does, and by at least the sum of the t smallest
-``D_j u_j^2 / 2``: the bound of ``perspective`` at the point u. Nodes whose bounds exceed what is sought at every size
-are closed. Every node branches on the column that would be missed most.
+A model with ``t`` of the m columns out is worse than that of all by at least the t-th smallest ``v_j^2 / (2 B_jj)``,
+because dropping several columns costs at least what dropping any one of them does, and by at least the sum of the t
+smallest ``D_j v_j^2 / 2``: the bound of ``perspective`` at the point v. Nodes whose bounds exceed what is sought at
+every size are closed. Every node branches on the column that would be missed most.
 
-There is no relaxation to solve: up to some thirty columns this is several times cheaper than the trees of ``tree``,
+Nine of ten nodes of such a tree have at most two columns left to choose. There are none of these in here: when a column
+goes in, all pairs that complete it are tried at once by the formula above, and when one goes out all pairs that can
+still go.
+
+There is no relaxation to solve: up to some forty columns this is several times cheaper than the trees of ``tree``,
 which have stronger bounds and take over where a size has too many nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, product
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -27,8 +35,12 @@ from pauca.relaxations.perspective import Quadratic
 # Supports are the bits of one number.
 MOST_COLUMNS = 62
 
-# Nodes of a batch, which then fit into the cache.
-BATCH = 1024
+# Numbers in the blocks of a batch of nodes.
+BATCH_NUMBERS = 1 << 18
+
+# The two models of a node: without the columns that go out, and with those that go in.
+OUT, IN = 0, 1
+HALVES = np.array([0.5, -0.5])
 
 
 @dataclass(eq=False)
@@ -37,20 +49,18 @@ class Nodes:
 
     inside: np.ndarray
     """The columns that are in, as bits."""
-    most: np.ndarray
-    """How many columns are not out."""
-    value: np.ndarray
-    """The value of the model of all columns that are not out."""
+    size: np.ndarray
+    """How many these are."""
     columns: np.ndarray
     """The columns that are not settled."""
-    coef: np.ndarray
-    """Their coefficients in that model."""
-    own: np.ndarray
-    """The diagonal of ``inverse``."""
-    inverse: np.ndarray
-    """Their block of the inverse of H over the columns that are not out."""
     live: np.ndarray
-    """Whether ``most`` less t columns are of interest, for t = 0 to m."""
+    """Whether models with so many of these are of interest, for 0 to m."""
+    value: np.ndarray
+    """The values of both models, shape (b, 2)."""
+    vector: np.ndarray
+    """Coefficients in the first and slopes beside the second, shape (b, 2, m)."""
+    block: np.ndarray
+    """The matrices of costs and of gains, shape (b, 2, m, m)."""
 
     def take(self, rows: np.ndarray | slice) -> Nodes:
         """Some of the nodes."""
@@ -76,19 +86,26 @@ def enumerate_subsets(
     sought = np.full(n_columns + 1, -np.inf)
     sought[list(up_to)] = list(up_to.values())
     counts = np.zeros(n_columns + 1, dtype=np.intp)
-    found: dict[int, list[tuple[int, ...]]] = {size: [] for size in up_to}
-    stack = [_root(problem, always, sought)]
+    root = _root(problem, always, sought)
+    found = {
+        bits
+        for side, count in product((OUT, IN), range(3))
+        for bits in _close(root, np.array([side]), count, sought, lambda rows, sides: root.block[rows, sides])
+    }
+    stack = [root] if root.live.any() else []
     while stack:
-        nodes = stack.pop()
-        if not nodes.columns.shape[1]:
-            for inside, size in zip(nodes.inside.tolist(), nodes.most.tolist(), strict=True):
-                found[size].append(tuple(j for j in range(n_columns) if inside >> j & 1))
-            continue
-        nodes = _children(nodes, diagonal, sought)
-        counts += np.bincount(_sizes(nodes)[nodes.live], minlength=n_columns + 1)
+        family = _Family(stack.pop(), diagonal, sought)
+        counts += np.bincount(_sizes(family.children)[family.children.live], minlength=n_columns + 1)
         sought[counts > most_nodes] = -np.inf
-        stack += [nodes.take(slice(start, start + BATCH)) for start in range(0, len(nodes.value), BATCH)]
-    return {size: Enumerated(found[size], int(counts[size])) for size in up_to if counts[size] <= most_nodes}
+        found.update(_close(family.children, family.sides, 2, sought, family.blocks))
+        nodes = family.grown_up()
+        step = max(1, BATCH_NUMBERS // nodes.columns.shape[1] ** 2)
+        stack += [nodes.take(slice(start, start + step)) for start in range(0, len(nodes.size), step)]
+    supports: dict[int, list[tuple[int, ...]]] = {size: [] for size in up_to}
+    for bits in sorted(found):
+        columns = tuple(j for j in range(n_columns) if bits >> j & 1)
+        supports[len(columns)].append(columns)
+    return {size: Enumerated(supports[size], int(counts[size])) for size in up_to if counts[size] <= most_nodes}
 
 
 def _root(problem: Quadratic, always: Sequence[int], sought: np.ndarray) -> Nodes:
@@ -96,86 +113,160 @@ def _root(problem: Quadratic, always: Sequence[int], sought: np.ndarray) -> Node
     # With those of a general inverse, differences of large entries went wrong where columns were nearly dependent.
     half = solve_triangular(np.linalg.cholesky(problem.hessian), np.eye(len(problem.slope)), lower=True)
     fitted = half @ problem.slope
+    rest = np.setdiff1d(np.arange(len(fitted)), always)
     inverse, coef = half.T @ half, half.T @ fitted
-    rest = np.setdiff1d(np.arange(len(coef)), always)
-    block = inverse[np.ix_(rest, rest)][None]
+    value, slope, left = problem.constant, problem.slope, problem.hessian
+    for j in always:
+        value, slope, left = (
+            value - 0.5 * slope[j] ** 2 / left[j, j],
+            slope - left[j] * (slope[j] / left[j, j]),
+            left - np.outer(left[j], left[j] / left[j, j]),
+        )
     return Nodes(
         inside=np.array([sum(1 << j for j in always)], dtype=np.int64),
-        most=np.array([len(coef)]),
-        value=np.array([problem.constant - 0.5 * float(fitted @ fitted)]),
+        size=np.array([len(always)]),
         columns=rest[None],
-        coef=coef[rest][None],
-        own=np.diag(block[0])[None],
-        inverse=block,
-        live=(sought > -np.inf)[None, len(always) :][:, ::-1],
+        live=(sought > -np.inf)[None, len(always) :].copy(),
+        value=np.array([[problem.constant - 0.5 * float(fitted @ fitted), value]]),
+        vector=np.stack([coef[rest], slope[rest]])[None],
+        block=np.stack([inverse[np.ix_(rest, rest)], left[np.ix_(rest, rest)]])[None],
     )
 
 
 def _sizes(nodes: Nodes) -> np.ndarray:
     """The sizes that the columns of ``live`` stand for."""
-    return np.asarray(nodes.most[:, None] - np.arange(nodes.live.shape[1]))
+    return np.asarray(nodes.size[:, None] + np.arange(nodes.live.shape[1]))
 
 
-def _children(nodes: Nodes, diagonal: np.ndarray, sought: np.ndarray) -> Nodes:
-    """The children of interest: of each node the column goes in, or out, that would be missed most."""
-    each = np.arange(len(nodes.value))
-    branch = np.argmax(nodes.coef**2 / nodes.own, axis=1)
-    column, coef, own = nodes.columns[each, branch], nodes.coef[each, branch], nodes.own[each, branch]
-    line = nodes.inverse[each, branch]
-    share = line / own[:, None]
+class _Family:
+    """Some nodes and their children: in one the column goes out that would be missed most, in the other it goes in.
 
-    def settled(part: np.ndarray) -> np.ndarray:
-        """Without the column: the last one takes its place."""
-        part[each, branch] = part[:, -1]
-        return part[:, :-1]
+    The blocks of the children are computed where they are needed: of most of them one is, for the last pairs.
+    """
 
-    into = Nodes(
-        nodes.inside | (1 << column),
-        nodes.most,
-        nodes.value,
-        settled(nodes.columns.copy()),
-        settled(nodes.coef.copy()),
-        settled(nodes.own.copy()),
-        nodes.inverse,
-        nodes.live[:, :-1],
-    )
-    out = Nodes(
-        nodes.inside,
-        nodes.most - 1,
-        nodes.value + 0.5 * coef**2 / own,
-        into.columns,
-        settled(nodes.coef - share * coef[:, None]),
-        settled(nodes.own - line * share),
-        nodes.inverse,
-        nodes.live[:, 1:],
-    )
-    for side in (into, out):
-        side.live = side.live & (_bounds(side, diagonal) <= sought[_sizes(side)])
-    kept_in, kept_out = (np.flatnonzero(side.live.any(axis=1)) for side in (into, out))
-    blocks = [
-        _without(nodes.inverse[kept_in], branch[kept_in]),
-        _without(nodes.inverse[kept_out] - line[kept_out][:, :, None] * share[kept_out][:, None, :], branch[kept_out]),
-    ]
-    parts = [[part[rows] for part in vars(side).values()] for side, rows in ((into, kept_in), (out, kept_out))]
-    joined = Nodes(*(np.concatenate(pair) for pair in zip(*parts, strict=True)))
-    joined.inverse = np.concatenate(blocks)
-    return joined
+    def __init__(self, nodes: Nodes, diagonal: np.ndarray, sought: np.ndarray) -> None:
+        count = len(nodes.size)
+        own = np.diagonal(nodes.block, axis1=-2, axis2=-1)
+        branch = np.argmax(nodes.vector[:, OUT] ** 2 / own[:, OUT], axis=1)
+        self._block, self._parent, self._branch = nodes.block, np.tile(np.arange(count), 2), np.tile(branch, 2)
+        self.sides = sides = np.repeat([OUT, IN], count)
+        each, parent = np.arange(2 * count), self._parent
+        self._line = line = nodes.block[parent, sides, self._branch]
+        pivot, settled = line[each, self._branch], nodes.vector[parent, sides, self._branch]
+        self._share = share = line / pivot[:, None]
+        vector, value, inside = nodes.vector[parent], nodes.value[parent], nodes.inside[parent]
+        vector[each, sides] -= share * settled[:, None]
+        value[each, sides] += HALVES[sides] * settled**2 / pivot
+        inside[count:] |= 1 << nodes.columns[parent[:count], branch]
+        self.children = Nodes(
+            inside,
+            nodes.size[parent] + sides,
+            _without(nodes.columns[parent], self._branch),
+            np.concatenate([nodes.live[:, :-1], nodes.live[:, 1:]]),
+            value,
+            _without(vector, self._branch),
+            parent,  # in the place of the blocks
+        )
+        costs = own[parent, OUT]
+        costs[:count] -= line[:count] * share[:count]
+        bounds = _bounds(self.children, _without(costs, self._branch), diagonal)
+        self.children.live &= bounds <= sought[_sizes(self.children)]
+
+    def blocks(self, rows: np.ndarray, sides: np.ndarray | int) -> np.ndarray:
+        """The block of each of some children on one of its sides."""
+        blocks = self._block[self._parent[rows], sides]
+        changed = np.flatnonzero(self.sides[rows] == sides)
+        lines = rows[changed]
+        change = self._line[lines][:, :, None] * self._share[lines][:, None, :]
+        if len(changed) < len(rows):
+            blocks[changed] -= change
+        else:
+            blocks -= change
+        branch = self._branch[rows]
+        return _without(_without(blocks, branch).swapaxes(-1, -2), branch)
+
+    def grown_up(self) -> Nodes:
+        """The children that are to be branched on."""
+        rows = np.flatnonzero(self.children.live.any(axis=1))
+        nodes = self.children.take(rows)
+        width = nodes.columns.shape[1]
+        nodes.block = np.empty((len(rows), 2, width, width))
+        for side in (OUT, IN):
+            nodes.block[:, side] = self.blocks(rows, side)
+        return nodes
 
 
-def _without(blocks: np.ndarray, branch: np.ndarray) -> np.ndarray:
-    """Blocks without the line and column ``branch``: the last ones take their place."""
-    each = np.arange(len(blocks))
-    blocks[each, branch] = blocks[:, -1]
-    blocks[each, :, branch] = blocks[:, :, -1]
-    return blocks[:, :-1, :-1]
+def _without(array: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Without one place of the last axis in each line, which the last one takes; overwrites the array."""
+    array[np.arange(len(array)), ..., places] = array[..., -1]
+    return array[..., :-1]
 
 
-def _bounds(nodes: Nodes, diagonal: np.ndarray) -> np.ndarray:
-    """No model with t of the columns out is below the t-th entry."""
-    half = 0.5 * nodes.coef**2
-    single = np.sort(half / nodes.own, axis=1)
+def _bounds(nodes: Nodes, own: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+    """No model with so many of the columns that are not settled is below this; ``own`` is the diagonal of costs."""
+    half = 0.5 * nodes.vector[:, OUT] ** 2
+    single = np.sort(half / own, axis=1)
     together = np.cumsum(np.sort(half * diagonal[nodes.columns], axis=1), axis=1)
     bounds = np.zeros(nodes.live.shape)
     np.maximum(single, together, out=bounds[:, 1:])
-    bounds += nodes.value[:, None]
-    return bounds
+    bounds += nodes.value[:, OUT, None]
+    return bounds[:, ::-1]
+
+
+def _close(
+    nodes: Nodes,
+    sides: np.ndarray,
+    count: int,
+    sought: np.ndarray,
+    blocks: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> Iterator[int]:
+    """The models sought with all but ``count`` of the unsettled columns, or with ``count`` of them, as bits.
+
+    They are no longer live then. ``blocks`` has those of some nodes on some sides.
+    """
+    width = nodes.columns.shape[1]
+    if count > width:
+        return
+    places = np.where(sides == OUT, width - count, count)
+    rows = np.flatnonzero(nodes.live[np.arange(len(places)), places])
+    if not len(rows):
+        return
+    sides, places = sides[rows], places[rows]
+    nodes.live[rows, places] = False
+    sets = _few_of(width, count)
+    value = _changes(nodes.vector[rows, sides], blocks(rows, sides), sets)
+    value *= HALVES[sides, None]
+    limit = sought[nodes.size[rows] + places] - nodes.value[rows, sides]
+    for line, which in np.argwhere(value <= limit[:, None]).tolist():
+        columns = nodes.columns[rows[line]]
+        chosen = _bits(columns[sets[:, which]])
+        yield int(nodes.inside[rows[line]]) | (_bits(columns) ^ chosen if sides[line] == OUT else chosen)
+
+
+@cache
+def _few_of(width: int, count: int) -> np.ndarray:
+    """All sets of none, one or two places, one to a column."""
+    sets = list(combinations(range(width), count))
+    return np.array(sets, dtype=np.intp).reshape(len(sets), count).T
+
+
+def _bits(columns: np.ndarray) -> int:
+    return sum(1 << j for j in columns.tolist())
+
+
+def _changes(vector: np.ndarray, block: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    """``v_T' B_TT^-1 v_T`` of some sets T of places."""
+    if not len(sets):
+        return np.zeros((len(vector), 1))
+    scale = 1 / np.sqrt(np.diagonal(block, axis1=-2, axis2=-1))
+    vector = vector * scale
+    if len(sets) == 1:
+        return np.asarray(vector**2)
+    first, second = sets
+    block = block[:, first, second] * scale[:, first]
+    block *= scale[:, second]
+    one, other = vector[:, first], vector[:, second]
+    other = other - block * one
+    block *= block
+    np.subtract(1.0, block, out=block)
+    return np.asarray(one**2 + other**2 / block)

@@ -11,7 +11,7 @@ PROVED_WITHIN = 1e-6
 
 @dataclass(frozen=True)
 class SizeProof:
-    """A model's objective, and a bound that no model of its size is below."""
+    """A model's objective, and a bound that no model of its size is below; minus infinity where there is none."""
 
     objective: float
     lower_bound: float
@@ -30,7 +30,9 @@ class SizeProof:
     @property
     def relative_gap(self) -> float:
         """The gap as a share of the objective."""
-        return self.gap / self.objective if self.objective > 0 else 0.0
+        if self.objective > 0:
+            return self.gap / self.objective
+        return float("inf") if self.gap > 0 else 0.0
 
     @property
     def proved(self) -> bool:

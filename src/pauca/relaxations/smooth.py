@@ -12,7 +12,6 @@ is solved by Newton's method: its quadratic model at a point is a problem of ``p
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -230,7 +229,7 @@ class SmoothForest:
         for tree in self.open:
             if tree.nodes >= most_nodes:
                 continue
-            _, _, bound, payload, branch = heapq.heappop(tree.heap)
+            bound, payload, branch = tree.pop()
             codes, point = payload
             used = np.flatnonzero(codes != OUT)
             gram = np.zeros((len(codes), len(codes)))

@@ -41,10 +41,10 @@ PAIRED_AT_ONCE = 30
 # Improving a diagonal of more columns than this costs more than it saves.
 MOST_IMPROVED = 400
 
-# Of few columns all subsets are enumerated first, with at most so many nodes for a size. On nine tables with 10 to 30
-# columns no size took more than 21,000 (breast cancer, size 7); with 40 columns trees are cheaper from about 2000.
+# Of few columns all subsets are enumerated first, with at most so many nodes for a size. On 27 tables with 10 to 40
+# columns no size took more than 1400 with up to 30 columns. With 40, trees in NumPy are slower from about 5000.
 FEW_COLUMNS, MANY_NODES = 30, 40_000
-MOST_ENUMERATED, SOME_NODES = 40, 2000
+MOST_ENUMERATED, SOME_NODES = 40, 5000
 
 # More models than this are not collected.
 MOST_COLLECTED = 100_000
@@ -96,6 +96,9 @@ class Tree:
     always_in: tuple[int, ...] = ()
     never_in: tuple[int, ...] = ()
     """Columns that every, or no, model of this size as good as the best one has, as far as the root proves it."""
+    settled: bool = False
+    """Whether all open nodes are on the heap: not before the tree is planted, nor while some are looked at. Whoever is
+    interrupted there must not find the tree closed."""
     collected: dict[tuple[int, ...], float] = field(default_factory=dict)
 
     @property
@@ -121,7 +124,7 @@ class Tree:
     @property
     def open(self) -> bool:
         """Whether some node could hold a better model."""
-        return bool(self.heap)
+        return bool(self.heap) or not self.settled
 
     @property
     def lower_bound(self) -> float:
@@ -146,15 +149,21 @@ class Tree:
     def take(self) -> list[tuple[float, np.ndarray, int]]:
         """The nodes to look at next: those with the lowest bounds."""
         count = min(MOST_AT_ONCE, 1 + len(self.heap) // 3)
-        taken = [heapq.heappop(self.heap)[2:] for _ in range(min(count, len(self.heap)))]
+        taken = [self.pop() for _ in range(min(count, len(self.heap)))]
         return [node for node in taken if node[0] < self.cut]
 
+    def pop(self) -> tuple[float, np.ndarray, int]:
+        """Bound, codes and branch of the node with the lowest bound, which is then to be looked at."""
+        self.settled = False
+        return heapq.heappop(self.heap)[2:]
+
     def settle(self) -> None:
-        """Discard nodes that a better incumbent has closed, and update the bound."""
+        """Discard nodes that a better incumbent has closed, and update the bound: all that is open is on the heap."""
         while self.heap and self.heap[0][2] >= self.cut:
             heapq.heappop(self.heap)
         if self.heap:
             self.bound = max(self.bound, min(self.heap[0][2], self.cut))
+        self.settled = True
 
 
 class Forest:
@@ -215,6 +224,11 @@ class Forest:
 
     def plant(self) -> None:
         """Relax the roots, screen columns, improve the diagonals, and open the trees that are not proved by that."""
+        self._plant()
+        for tree in self.trees.values():
+            tree.settle()
+
+    def _plant(self) -> None:
         trees = self._without_enumerated()
         if not trees:
             return
@@ -223,13 +237,13 @@ class Forest:
             nodes = self._bound(self._without_leaves(nodes), ROOT_STEPS)
             if not nodes.owners:
                 return
+            for tree, bound in zip(nodes.owners, nodes.inherited.tolist(), strict=True):
+                tree.bound = bound
             removed = self._compress(nodes)
             improved = len(self.columns) <= MOST_IMPROVED and self._improve(nodes)
             if number == ROOT_ROUNDS - 1 or not (improved or removed):
                 break
         self._open(nodes)
-        for tree in nodes.owners:
-            tree.settle()
 
     def advance(self, most_nodes: float = np.inf) -> None:
         """Branch on the best nodes of every tree that has seen fewer than ``most_nodes``."""

@@ -1,5 +1,6 @@
 """A fitted model as one HTML page, for readers without Python."""
 
+from pauca.report.model_data import Findings, Sample
 from pauca.report.page import write_report
 
-__all__ = ["write_report"]
+__all__ = ["Findings", "Sample", "write_report"]

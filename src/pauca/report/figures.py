@@ -1,18 +1,16 @@
-"""The charts as figures of plotly, in plain dicts, and plotly's own script.
-
-Plotly parses some HTML in every text it draws, so names from the data are escaped here.
-"""
+"""The charts of the page over the sizes of a path, each drawn for a wide and for a narrow screen."""
 
 from __future__ import annotations
 
-import html
-from typing import Any
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from pauca.report.formatting import count, number, percent, points
+from pauca.report.drawing import Drawing, Margins, ticks
+from pauca.report.formatting import Markup, count, joined, number, percent, points
 from pauca.report.model_data import ModelData
-from pauca.report.size_explorer import score_head, shown_sizes
+from pauca.report.size_explorer import shown_sizes
 from pauca.results.choice import EXPLAINED, Choice, Surface
 from pauca.results.plots import (
     BLUE,
@@ -30,215 +28,195 @@ from pauca.results.plots import (
 )
 from pauca.wording import column_names
 
-Figure = dict[str, Any]
-
 CURRENT, CHOSEN = "#1d1d1f", COLOURS[1]
-BAND = "rgba(31, 90, 153, 0.16)"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+BAND = "#dbe5ef"
 
-LAYOUT = {
-    "font": {"family": FONT, "size": 13, "color": INK},
-    "height": 360,
-    "paper_bgcolor": "white",
-    "plot_bgcolor": "white",
-    "dragmode": False,
-    "hovermode": "closest",
-    "showlegend": False,
-}
-X_AXIS = {
-    "fixedrange": True,
-    "showline": True,
-    "linecolor": INK,
-    "ticks": "outside",
-    "zeroline": False,
-    "showgrid": False,
-    "tickformat": "d",
-    "nticks": 12,
-}
-Y_AXIS = {"fixedrange": True, "gridcolor": "#e6e8eb", "zeroline": False, "automargin": True}
-
-LONGEST_NAME = 15
-# More lines than this cannot be distinguished and make the page slow.
-MOST_LINES = 60
+# More lines than this cannot be distinguished and make the page slow; more sizes than this have no marks or cells.
+MOST_LINES = 30
 MOST_MARKERS = 30
+MOST_CELLS = 60
+LINE_HEIGHT = 16
 
 
-def plotly_script() -> str:
-    """Plotly's script, to be embedded in the page."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise ImportError("report needs plotly; install it with: pip install plotly") from error
-    return get_plotlyjs()
+@dataclass(frozen=True)
+class Screen:
+    """How large a chart is drawn, and how long the names in it may be."""
+
+    css_class: str
+    width: float
+    height: float
+    names: float
+    longest_name: int
 
 
-def figures(data: ModelData) -> dict[str, Figure]:
-    """Figures by the name of their chart, in the form of plotly's script."""
-    drawn = {"accuracy": _accuracy(data)}
+SCREENS = (Screen("wide", 560, 340, 138, 16), Screen("narrow", 343, 310, 106, 12))
+
+
+def figures(data: ModelData) -> dict[str, Markup]:
+    """Drawings by the name of their chart."""
+    drawn = {"explained": _explained}
     choice = data.path.choice
     if choice is not None and choice.scoring != EXPLAINED:
-        drawn["score"] = _score(data, choice)
+        drawn["score"] = _score
     if data.path.sizes[-1] > 0:
-        drawn["coefficients"] = _coefficients(data)
+        drawn["coefficients"] = _coefficients
     if choice is not None and choice.surface is not None and len(choice.surface.ridges) > 1:
-        drawn["ridges"] = _ridges(data, choice, choice.surface)
-    return drawn
+        drawn["ridges"] = _ridges
+    return {
+        name: joined(_finished(data, draw(data, screen), screen) for screen in SCREENS) for name, draw in drawn.items()
+    }
 
 
-def _ridges(data: ModelData, choice: Choice, surface: Surface) -> Figure:
-    """Scores of all sizes and ridges for the search of the chosen model; dots mark what is as good as the best."""
-    figure = _figure(data, "ridge")
-    search = int(np.flatnonzero(surface.search_ridges == surface.search_ridge)[0])
-    percents, (low, high) = choice.scoring == EXPLAINED, surface_range(surface)
-    mean, sizes = surface.mean[search], surface.sizes.tolist()
-    labels = [f"{ridge:.3g}" for ridge in surface.ridges]
-    texts = [
-        [
-            f"{count(size, data.noun)}, ridge {label}: {percent(value) if percents else number(value, 4)}"
-            for size, value in zip(sizes, row, strict=True)
-        ]
-        for label, row in zip(labels, mean.tolist(), strict=True)
-    ]
-    figure["data"].append(
-        {
-            "type": "heatmap",
-            "x": sizes,
-            "y": labels,
-            "z": np.maximum(mean, low).tolist(),
-            "zmin": low,
-            "zmax": high,
-            "text": texts,
-            "hoverinfo": "text",
-            "showscale": False,
-            "colorscale": [[0, "white"], [1, BLUE]],
-        }
+def _finished(data: ModelData, drawing: Drawing, screen: Screen) -> Markup:
+    """A drawing with marks at the chosen size and at the one that is shown, which the page's script moves."""
+    drawing.rule_at(data.size, CURRENT, "", css_class="now", low=True)
+    drawing.rule_at(data.size, CHOSEN, f"chosen: {data.size}", dash="5 4")
+    first, last = shown_sizes(data)[0], shown_sizes(data)[-1]
+    numbers = {"first": first, "last": last, "left": drawing.x(first), "right": drawing.x(last)}
+    return drawing.svg(f"sizes-chart {screen.css_class}", **numbers)
+
+
+def _panel(
+    data: ModelData, screen: Screen, y_range: tuple[float, float], right: float = 14, left: float = 46
+) -> Drawing:
+    """An empty panel over the sizes."""
+    first, last = shown_sizes(data)[0], shown_sizes(data)[-1]
+    margin = 0.03 * (last - first or 1)
+    margins = Margins(left=left, right=right)
+    return Drawing(screen.width, screen.height, (first - margin, last + margin), y_range, margins)
+
+
+def _axes(data: ModelData, drawing: Drawing, y_title: str) -> None:
+    """Axes of the sizes and of what is drawn over them."""
+    first, last = shown_sizes(data)[0], shown_sizes(data)[-1]
+    drawing.axes(
+        f"number of {data.noun}s",
+        y_title,
+        x_ticks=ticks(first, last, drawing.n_x_ticks, whole=True),
+        y_ticks=ticks(*drawing.y_range),
+        y_text="{:g}".format,
     )
-    rows, columns = np.nonzero(as_good(choice)[search])
-    marks = {"size": 5, "color": "white", "line": {"color": INK, "width": 1}}
-    good = _line([sizes[k] for k in columns], [labels[r] for r in rows], "as good as the best", marker=marks)
-    chosen = {"size": 15, "symbol": "square-open", "color": CHOSEN, "line": {"width": 2.5}}
-    taken = _line([choice.chosen], [f"{surface.ridge:.3g}"], "chosen", marker=chosen)
-    figure["data"] += [{**one, "mode": "markers", "hoverinfo": "skip"} for one in (good, taken)]
-    figure["layout"]["yaxis"] |= {"type": "category", "showgrid": False}
-    return figure
 
 
-def _accuracy(data: ModelData) -> Figure:
+def _marked(drawing: Drawing, xy: list[tuple[float, float]], texts: list[str]) -> None:
+    """A line, with dots that tell their numbers unless there are many."""
+    drawing.line(xy, BLUE)
+    if len(xy) <= MOST_MARKERS:
+        drawing.dots(xy, BLUE, texts)
+
+
+def _explained(data: ModelData, screen: Screen) -> Drawing:
     """Share explained on the training data, and on held-out rows if that is the score."""
     path, choice, sizes = data.path, data.path.choice, shown_sizes(data)
     training = [100 * path.explained(size) for size in sizes]
-    figure = _figure(data, "explained (%)")
     bottom, top = min(0.0, *training), max(0.0, *training)
-    line, symbol = {"color": BLUE, "dash": "solid", "width": 2}, "circle"
-    if choice is not None and choice.scoring == EXPLAINED:
+    held_out = choice is not None and choice.scoring == EXPLAINED
+    if choice is not None and held_out:
         low, high = score_range(choice)
         bottom, top = min(bottom, 100 * low), max(top, 100 * high)
-        figure["data"] += _scores(data, choice, 100.0)
-        line, symbol = {"color": INK, "dash": "dot", "width": 2}, "square"
+    drawing = _panel(data, screen, (bottom, top + 0.05 * (top - bottom or 1)))
+    _axes(data, drawing, "explained (%)")
     labels = [f"{count(size, data.noun)}: {percent(share / 100)}" for size, share in zip(sizes, training, strict=True)]
-    marker = {"size": 5, "symbol": symbol}
-    figure["data"].append(_line(sizes, training, "training data", line=line, marker=marker, text=labels))
-    figure["layout"]["yaxis"]["range"] = [bottom - 0.02 * (top - bottom), top + 0.06 * (top - bottom or 1)]
-    return figure
+    if choice is not None and held_out:
+        _draw_scores(data, drawing, choice, 100.0)
+        drawing.line(list(zip(sizes, training, strict=True)), INK, dash="2 4")
+    else:
+        _marked(drawing, list(zip(sizes, training, strict=True)), labels)
+    return drawing
 
 
-def _score(data: ModelData, choice: Choice) -> Figure:
-    figure = _figure(data, _escape(short(choice.criterion_name, 30)))
-    figure["data"] += _scores(data, choice, 1.0)
-    figure["layout"]["yaxis"]["range"] = list(score_range(choice))
-    return figure
+def _score(data: ModelData, screen: Screen) -> Drawing:
+    choice = data.path.choice
+    assert choice is not None
+    drawing = _panel(data, screen, score_range(choice))
+    _axes(data, drawing, short(choice.criterion_name, 30))
+    _draw_scores(data, drawing, choice, 1.0)
+    return drawing
 
 
-def _scores(data: ModelData, choice: Choice, unit: float) -> list[dict[str, Any]]:
+def _draw_scores(data: ModelData, drawing: Drawing, choice: Choice, unit: float) -> None:
     """The line of the scores, and a band of one standard error."""
-    lines = []
     sizes, mean = choice.sizes.tolist(), (unit * choice.mean).tolist()
     labels = [percent(float(value)) if unit == 100 else number(float(value), 4) for value in choice.mean]
     if choice.standard_error is not None:
         error = (unit * choice.standard_error).tolist()
-        upper = [value + e for value, e in zip(mean, error, strict=True)]
-        lower = [value - e for value, e in zip(mean, error, strict=True)]
-        outline = _line([*sizes, *reversed(sizes)], [*upper, *reversed(lower)], "± one standard error")
-        band = {"fill": "toself", "fillcolor": BAND, "line": {"width": 0}, "mode": "lines", "hoverinfo": "skip"}
-        lines.append({**outline, **band})
+        upper = [(size, value + e) for size, value, e in zip(sizes, mean, error, strict=True)]
+        lower = [(size, value - e) for size, value, e in zip(sizes, mean, error, strict=True)]
+        drawing.area([*upper, *reversed(lower)], BAND)
         errors = [points(float(e)) if unit == 100 else number(float(e), 2) for e in choice.standard_error]
         labels = [f"{value} (± {e})" for value, e in zip(labels, errors, strict=True)]
     labels = [f"{count(size, data.noun)}: {label}" for size, label in zip(sizes, labels, strict=True)]
-    name = "held-out rows" if choice.by_folds else _escape(short(score_head(choice), 40))
-    style = {"line": {"color": BLUE, "width": 2.5}, "marker": {"size": 6}}
-    return [*lines, _line(sizes, mean, name, text=labels, **style)]
+    _marked(drawing, list(zip(sizes, mean, strict=True)), labels)
 
 
-def _coefficients(data: ModelData) -> Figure:
+def _coefficients(data: ModelData, screen: Screen) -> Drawing:
     curves = coefficient_curves(data.path, data.size)
     shown = set(shown_sizes(data))
     keep = [index for index, size in enumerate(curves.sizes) if size in shown]
-    sizes = [curves.sizes[index] for index in keep]
-    figure = _figure(data, "coefficient / its maximum" if curves.signed else "norm over outputs / its maximum")
+    bottom = -1.1 if np.nanmin(curves.relative, initial=0) < 0 else -0.06
+    drawing = _panel(data, screen, (bottom, 1.1), screen.names)
+    _axes(data, drawing, "coefficient / its largest" if curves.signed else "norm over outputs / its largest")
+    drawing.line([(drawing.x_range[0], 0.0), (drawing.x_range[1], 0.0)], INK, width=1)
     names = column_names(data.path.column_names, curves.columns[:MOST_LINES])
-    short_forms = short_names(names[:NAMED_LINES], LONGEST_NAME)
+    short_forms = short_names(names[:NAMED_LINES], screen.longest_name)
     ends = []
     for row in reversed(range(len(names))):
         values = curves.relative[row, keep]
-        if not np.isfinite(values).any():
-            continue
-        y = [None if np.isnan(value) else round(value, 4) for value in values.tolist()]
-        text = _escape(short(names[row], 60))
-        if row >= NAMED_LINES:
-            grey = {"color": GREY, "width": 1, "dash": "dash"}
-            figure["data"].append({**_line(sizes, y, text, line=grey), "mode": "lines", "hoverinfo": "skip"})
-            continue
-        style = {"color": COLOURS[row % len(COLOURS)], "width": 2, "dash": "solid" if row < len(COLOURS) else "dash"}
-        figure["data"].append(_line(sizes, y, text, line=style, marker={"size": 5}, text=text))
-        if np.isfinite(values[-1]):
-            ends.append((float(values[-1]), _escape(short_forms[names[row]]), style["color"]))
-    bottom = -1.12 if np.nanmin(curves.relative, initial=0) < 0 else -0.06
+        named = row < NAMED_LINES
+        colour = COLOURS[row % len(COLOURS)] if named else GREY
+        dash = "" if row < len(COLOURS) or not named else "5 3"
+        for run in _runs([curves.sizes[index] for index in keep], values):
+            drawing.line(run, colour, width=2 if named else 1, dash=dash)
+            if named and (len(run) == 1 or len(keep) <= MOST_MARKERS):
+                drawing.dots(run, colour, [names[row]] * len(run), radius=2.5)
+        if named and len(values) and np.isfinite(values[-1]):
+            ends.append((float(values[-1]), short_forms[names[row]], colour))
     ends.sort()
-    heights = spread_out([end for end, *_ in ends], 0.075 * (1.12 - bottom), bottom, 1.12)
+    gap = LINE_HEIGHT / (drawing.y(bottom) - drawing.y(1.1)) * (1.1 - bottom)
+    heights = spread_out([end for end, *_ in ends], gap, bottom, 1.1)
     for (_, name, colour), height in zip(ends, heights, strict=True):
-        label = {"x": 1.01, "xref": "paper", "xanchor": "left", "y": height, "text": name, "showarrow": False}
-        figure["layout"]["annotations"].append({**label, "font": {"color": colour, "size": 12}})
-    figure["layout"]["yaxis"] |= {"range": [bottom, 1.12], "zeroline": True, "zerolinecolor": INK}
-    figure["layout"]["margin"]["r"] = 128 if ends else 16
-    return figure
+        drawing.text(screen.width - screen.names + 6, drawing.y(height), name, "start", colour)
+    return drawing
 
 
-def _line(x: list[Any], y: list[Any], name: str, **style: Any) -> dict[str, Any]:
-    """A line with markers, unless there are many sizes; a line of a single point is invisible without one."""
-    markers = len(x) <= MOST_MARKERS or sum(value is not None for value in y) < 2
-    mode = "lines+markers" if markers else "lines"
-    return {"type": "scatter", "x": x, "y": y, "name": name, "mode": mode, "hoverinfo": "text", **style}
+def _runs(sizes: list[int], values: np.ndarray) -> list[list[tuple[float, float]]]:
+    """The parts of a curve between the sizes at which it is missing."""
+    found = np.flatnonzero(np.isfinite(values))
+    breaks = [0, *(place + 1 for place, (a, b) in enumerate(pairwise(found.tolist())) if b > a + 1), len(found)]
+    parts = [found[a:b].tolist() for a, b in pairwise(breaks)]
+    return [[(sizes[place], float(values[place])) for place in part] for part in parts if part]
 
 
-def _figure(data: ModelData, y_title: str) -> Figure:
-    """An empty figure over the sizes. The first shape and annotation mark the current size, the second the chosen."""
-    first, last = shown_sizes(data)[0], shown_sizes(data)[-1]
-    margin = 0.04 * (last - first or 1)
-    line = {"type": "line", "x0": data.size, "x1": data.size, "y0": 0, "yref": "paper"}
-    text = {"x": data.size, "yref": "paper", "showarrow": False, "yanchor": "bottom"}
-    side = "right" if data.size > (first + last) / 2 else "left"
-    layout = {
-        **LAYOUT,
-        "margin": {"l": 58, "r": 16, "t": 46, "b": 52},
-        "shapes": [
-            {**line, "y1": 1.0, "line": {"color": CURRENT, "width": 1.5}},
-            {**line, "y1": 1.07, "line": {"color": CHOSEN, "width": 1.5, "dash": "dash"}},
-        ],
-        "annotations": [
-            {**text, "y": 0.995, "text": "", "font": {"color": CURRENT}, "xanchor": "left"},
-            {**text, "y": 1.06, "text": f"chosen: {data.size}", "font": {"color": CHOSEN}, "xanchor": side},
-        ],
-        "xaxis": {
-            **X_AXIS,
-            "title": {"text": f"number of {data.noun}s", "standoff": 8},
-            "range": [first - margin, last + margin],
-            **({"dtick": 1} if last <= 12 else {}),
-        },
-        "yaxis": {**Y_AXIS, "title": {"text": y_title, "standoff": 6}},
-    }
-    return {"data": [], "layout": layout}
+def _ridges(data: ModelData, screen: Screen) -> Drawing:
+    """Scores of all sizes and ridges for the search of the chosen model; dots mark what is as good as the best."""
+    choice = data.path.choice
+    assert choice is not None
+    assert choice.surface is not None
+    surface: Surface = choice.surface
+    search = int(np.flatnonzero(surface.search_ridges == surface.search_ridge)[0])
+    low, high = surface_range(surface)
+    shares = np.clip((surface.mean[search] - low) / (high - low), 0.0, 1.0)
+    good, every = as_good(choice)[search], surface.sizes.tolist()
+    step = -(-len(every) // MOST_CELLS)
+    drawing = _panel(data, screen, (-0.5, len(surface.ridges) - 0.5), left=56)
+    drawing.x_range = (drawing.x_range[0] - 0.5, drawing.x_range[1] + 0.5)
+    drawing.axes(
+        f"number of {data.noun}s",
+        "ridge",
+        x_ticks=ticks(every[0], every[-1], drawing.n_x_ticks, whole=True),
+        y_ticks=range(len(surface.ridges)),
+        y_text=lambda tick: f"{surface.ridges[int(tick)]:.2g}",
+    )
+    for place in range(0, len(every), step):
+        for row in range(len(surface.ridges)):
+            drawing.cell(every[place], row, _blend(float(shares[row, place])), (step / 2, 0.5))
+            if good[row, place]:
+                drawing.dots([(every[place], row)], INK, radius=2)
+    drawing.box(choice.chosen, int(np.flatnonzero(surface.ridges == surface.ridge)[0]), CHOSEN)
+    return drawing
 
 
-def _escape(text: str) -> str:
-    """Text without anything that plotly would parse as HTML."""
-    return html.escape(text, quote=False)
+def _blend(share: float) -> str:
+    """A colour between white and blue."""
+    ends = zip((255, 255, 255), (int(BLUE[place : place + 2], 16) for place in (1, 3, 5)), strict=True)
+    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in ends)

@@ -92,18 +92,21 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], n_n
         tag("th", text if isinstance(text, Markup) else name_tag(text), scope="col", class_=_cell_class(index, n_names))
         for index, text in enumerate(heads)
     )
-    body = joined(tag("tr", *_cells(row, n_names)) for row in rows)
+    labels = [" ".join(text.split()) for text in heads]
+    body = joined(tag("tr", *_cells(row, n_names, labels)) for row in rows)
     inside = tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", body))
     return tag("div", inside, class_="scroll", role="region", tabindex="0", aria_label=caption)
 
 
-def _cells(row: Sequence[str], n_names: int) -> Iterable[Markup]:
+def _cells(row: Sequence[str], n_names: int, labels: Sequence[str]) -> Iterable[Markup]:
+    """Cells with the heads of their columns, which stand before them where the screen is too narrow for columns."""
     for index, text in enumerate(row):
         kind = _cell_class(index, n_names)
         if index == n_names - 1:
             yield tag("th", name_tag(text), scope="row", class_=kind)
         else:
-            yield tag("td", name_tag(text) if text and kind == "name" else text, class_=kind)
+            content = name_tag(text) if text and kind == "name" else text
+            yield tag("td", content, class_=kind, data_label=labels[index])
 
 
 def _cell_class(index: int, n_names: int) -> str:

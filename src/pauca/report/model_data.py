@@ -5,14 +5,18 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
+from pauca.export.formula import Formula, formula_of
 from pauca.losses import resolve
 from pauca.report.formatting import count, enumerate_names, number, percent, short_number
 from pauca.report.survival_curves import SurvivalCurves
+from pauca.results.columns import UsedColumn
+from pauca.results.evaluation import Evaluation
+from pauca.results.inference import Inference
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 
@@ -26,6 +30,24 @@ class FittedEstimator(Protocol):
     path_: Path
     k_: int
     get_params: Callable[..., dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows of a fit."""
+
+    n_rows: int
+    class_counts: list[int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What was found with the data of the fit or with test rows; None for what was not."""
+
+    evaluation: Evaluation | None = None
+    inference: Inference | None = None
+    columns: list[UsedColumn] | None = None
+    sample: Sample | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +64,24 @@ class ModelData:
     survival: SurvivalCurves | None = None
     predicts_scores: bool = False
     """Whether a linear score is the prediction itself."""
+    formula: Formula | None = None
+    """None where the prediction has none that can be written down."""
+    findings: Findings = field(default_factory=Findings)
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """How good the predictions are."""
+        return self.findings.evaluation
+
+    @property
+    def inference(self) -> Inference | None:
+        """How sure the coefficients are."""
+        return self.findings.inference
+
+    @property
+    def columns(self) -> list[UsedColumn] | None:
+        """What is known of the columns in use."""
+        return self.findings.columns
 
     @property
     def noun(self) -> str:
@@ -71,7 +111,7 @@ class ModelData:
         return path.names(size) if path.group_labels is None else [str(label) for label in path.groups(size)]
 
 
-def model_data_of(model: FittedEstimator) -> ModelData:
+def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> ModelData:
     """The data of a fitted estimator."""
     classes = getattr(model, "classes_", None)
     signature = inspect.signature(type(model).__init__).parameters
@@ -85,7 +125,18 @@ def model_data_of(model: FittedEstimator) -> ModelData:
         _from_training_data(model, "alternatives"),
         survival=_from_training_data(model, "risk_groups"),
         predicts_scores=classes is None and _has_identity_link(getattr(model, "loss", None)),
+        formula=_formula(model),
+        findings=findings or Findings(),
     )
+
+
+def _formula(model: Any) -> Formula | None:
+    if not hasattr(model, "predict") or not hasattr(model, "loss"):
+        return None
+    try:
+        return formula_of(model)
+    except ValueError:  # a loss of the user's own with a link of its own, or classes that are neither text nor number
+        return None
 
 
 def _has_identity_link(loss: Any) -> bool:

@@ -20,6 +20,7 @@
     const isHead = scope === "col" || column === data.nameColumns - 1;
     const node = element(isHead ? "th" : "td", undefined, { class: isName ? "name" : "number" });
     if (isHead) node.setAttribute("scope", scope);
+    else node.setAttribute("data-label", data.heads[column]);
     node.append((isName && text) || scope === "col" ? nameTag(text) : text);
     return node;
   };
@@ -65,6 +66,33 @@
     byId("more").disabled = index === data.sizes.length - 1;
     byId("back").disabled = index === data.start;
     slider.closest("section").classList.toggle("at-chosen", index === data.start);
+    charts.forEach((chart) => markSize(chart, record.size, index === data.start));
+  };
+
+  // Every chart over the sizes has a line and a text at the size that is shown.
+  const charts = [...document.querySelectorAll(".sizes-chart")];
+  const sizes = data.sizes.map((record) => record.size);
+  const place = (chart) => {
+    const { first, last, left, right } = chart.dataset;
+    const scale = (Number(right) - Number(left)) / (Number(last) - Number(first) || 1);
+    return { scale, toX: (size) => Number(left) + (size - Number(first)) * scale };
+  };
+  const markSize = (chart, size, chosen) => {
+    const x = place(chart).toX(size);
+    const late = size > (sizes[0] + sizes[sizes.length - 1]) / 2;
+    const line = chart.querySelector("line.now");
+    const text = chart.querySelector("text.now");
+    line.setAttribute("x1", x);
+    line.setAttribute("x2", x);
+    text.setAttribute("x", late ? x - 4 : x + 4);
+    text.setAttribute("text-anchor", late ? "end" : "start");
+    text.textContent = chosen ? "" : "shown: " + size;
+  };
+  const nearest = (chart, event) => {
+    const box = chart.getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
+    const distances = sizes.map((size) => Math.abs(place(chart).toX(size) - x));
+    return distances.indexOf(Math.min(...distances));
   };
 
   const goTo = (index) => {
@@ -73,6 +101,7 @@
   };
 
   slider.addEventListener("input", show);
+  charts.forEach((chart) => chart.addEventListener("click", (event) => goTo(nearest(chart, event))));
   byId("fewer").addEventListener("click", () => goTo(Number(slider.value) - 1));
   byId("more").addEventListener("click", () => goTo(Number(slider.value) + 1));
   byId("back").addEventListener("click", () => goTo(data.start));

@@ -9,21 +9,25 @@ from importlib.resources import files
 from typing import Any
 
 from pauca.export.json_files import write_atomically
-from pauca.report.figures import figures, plotly_script
+from pauca.report.calculator import calculator, calculator_data
+from pauca.report.effects import effects
+from pauca.report.figures import figures
 from pauca.report.formatting import Markup, data_block, escaped, joined, tag
-from pauca.report.model_data import FittedEstimator, ModelData, layout, model_data_of
+from pauca.report.model_data import Findings, FittedEstimator, ModelData, layout, model_data_of
+from pauca.report.performance import performance
 from pauca.report.sections import all_sizes, alternatives, header, selected_model, settings, stability, survival
 from pauca.report.size_explorer import number_names, size_explorer, size_records
 
 
-def write_report(model: FittedEstimator, path: str | os.PathLike[str], title: str | None = None) -> None:
+def write_report(
+    model: FittedEstimator, path: str | os.PathLike[str], title: str | None = None, findings: Findings | None = None
+) -> None:
     """Write the report of a fitted estimator; an existing file is replaced once the new one is complete."""
-    script = plotly_script()  # first, so that a missing library is reported before any work
     # A lone surrogate in a name, which UTF-8 cannot encode, becomes a question mark.
-    write_atomically(path, page(model_data_of(model), title, script).encode("utf-8", "replace"))
+    write_atomically(path, page(model_data_of(model, findings), title).encode("utf-8", "replace"))
 
 
-def page(data: ModelData, title: str | None, plotly: str) -> str:
+def page(data: ModelData, title: str | None = None) -> str:
     """The page as text."""
     records = size_records(data)
     title = data.headline if title is None else str(title)
@@ -35,16 +39,18 @@ def page(data: ModelData, title: str | None, plotly: str) -> str:
         "nameColumns": shape.n_names,
         "sizes": number_names(records, shape.n_names, names),
         "names": names,
-        "figures": figures(data),
+        "calculator": calculator_data(data),
     }
-    # Plotly is large: the rest of the page is ready before it is parsed.
-    scripts = [_resource("page.js"), plotly.replace("\r\n", "\n").replace("\r", "\n"), _resource("charts.js")]
+    scripts = [_resource("page.js"), _resource("calculator.js")]
     parts = [
         header(data, title),
         tag(
             "main",
             selected_model(data),
-            size_explorer(data, records, list(script_data["figures"])),
+            effects(data),
+            performance(data),
+            calculator(data),
+            size_explorer(data, records, figures(data)),
             all_sizes(data, records),
             survival(data),
             stability(data),

@@ -20,6 +20,7 @@ from pauca.report.formatting import (
     unbroken,
 )
 from pauca.report.model_data import MOST_OUTPUTS, ModelData, layout, table_rows
+from pauca.report.performance import headline_figures
 from pauca.report.size_explorer import score_head, score_text
 from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
@@ -34,6 +35,7 @@ MOST_NAMES = 12
 def header(data: ModelData, title: str) -> Markup:
     """Title, the selected features, how the size was chosen, and the main figures."""
     figures = [(f"{data.noun}s selected", f"{data.size} of {data.candidates}"), *_accuracy(data)]
+    figures += [] if data.evaluation is None else headline_figures(data.evaluation)
     if data.path.prices is not None:
         figures.append(("total cost", short_number(data.path.cost(data.size))))
     cards = joined(tag("div", tag("dt", name), tag("dd", value)) for name, value in figures)
@@ -43,6 +45,7 @@ def header(data: ModelData, title: str) -> Markup:
         tag("h1", name_tag(title)),
         *headline,
         tag("p", _features_used(data), class_="lead"),
+        *(tag("p", text) for text in _rows_used(data)),
         tag("dl", cards, class_="cards"),
         *(tag("p", text) for text in _reason(data)),
     )
@@ -67,6 +70,20 @@ def _features_used(data: ModelData) -> str:
     return f"The model uses {shown}{', in order of importance' if len(names) > 1 else ''}."
 
 
+def _rows_used(data: ModelData) -> list[str]:
+    """Rows and events of the fit."""
+    sample = data.findings.sample
+    if sample is None:
+        return []
+    if sample.class_counts is None or data.classes is None:
+        return [f"It was fitted to {sample.n_rows} rows. No values were missing."]
+    counts = [f"{many} of {name}" for name, many in zip(data.classes, sample.class_counts, strict=True)]
+    event = ""
+    if len(counts) == 2:
+        event = f" ({percent(sample.class_counts[1] / sample.n_rows)} are {data.classes[1]}, the event)"
+    return [f"It was fitted to {sample.n_rows} rows: {enumerate_names(counts)}{event}. No values were missing."]
+
+
 def _reason(data: ModelData) -> list[str]:
     """Why the model has this size, what is known of its accuracy on new rows, and whether it is proved to be best."""
     certificate = data.path.certificate
@@ -77,12 +94,13 @@ def _reason(data: ModelData) -> list[str]:
 def _reason_of_size(data: ModelData) -> list[str]:
     choice = data.path.choice
     if choice is None:
-        unknown = "Its accuracy on new rows was not measured; expect it to be lower than on the training data."
-        return [unknown] if data.size else []
+        unknown = "How well it predicts new rows was not measured; expect less than on the training data."
+        return [unknown] if data.size and data.evaluation is None else []
     message = unbroken(choice.message)
     if data.size != choice.chosen:
         return [f"This size was set by hand. Among the sizes compared, {message}"]
-    return [message if choice.by_folds else f"{message} Its accuracy on new rows was not measured."]
+    measured = choice.by_folds or data.evaluation is not None
+    return [message if measured else f"{message} How well it predicts new rows was not measured."]
 
 
 def selected_model(data: ModelData) -> Markup:
@@ -91,9 +109,10 @@ def selected_model(data: ModelData) -> Markup:
     notes = []
     if data.size:
         about = "" if model.importance_is_exact else "approximately "
+        lost = "the rise of the objective, ridge included, as a share of the empty model's," if model.shrinkage else ""
         notes.append(
-            f"Importance is {about}the share explained that is lost if the {data.noun} is dropped and the others are "
-            "refitted (drop-column importance)."
+            f"Importance is {about}{lost or 'the share explained that is lost'} if the {data.noun} is dropped and the "
+            "others are refitted (drop-column importance)."
         )
     if data.size and path.two_classes is not None:
         notes.append(
@@ -136,7 +155,7 @@ def all_sizes(data: ModelData, records: Sequence[dict[str, Any]]) -> Markup:
     n_sizes = len(data.path.sizes)
     caption = "Every size" if len(records) == n_sizes else f"{len(records)} of {n_sizes} sizes"
     notes = [f"Added and removed are the {data.noun}s that differ from the row above."]
-    content = table(f"{caption}: its accuracy, and which {data.noun}s it adds and removes", heads, body)
+    content = table(f"{caption}: what it explains, and which {data.noun}s it adds and removes", heads, body)
     return _section("All sizes", notes, content, "sizes")
 
 
@@ -193,6 +212,11 @@ def alternatives(data: ModelData) -> Markup:
         "training data that each loses.",
         f"A loss close to the importance of the {data.noun} means that nothing can replace it.",
     ]
+    if any(one["explained_lost"] < 0 for one in data.alternatives):
+        notes.append(
+            "A negative loss is a gain on the training data. The search had another ridge than the fit, or ended "
+            "before it tried this replacement."
+        )
     heads = [data.noun.capitalize(), "Replacement", "Explained lost"]
     return _section("Alternatives", notes, table("Replacements and what they lose", heads, body), "alternatives")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,21 +26,20 @@ from pauca.results.path import Path
 
 # Of more sizes than this only some are shown: a page of ten thousand would be slow to load and to read.
 MOST_SIZES = 300
-# Cells of all tables together, which keeps the page below six megabytes, most of them plotly's script.
-MOST_CELLS = 50_000
+# Cells of all tables together, which keeps the page below one and a half megabytes.
+MOST_CELLS = 40_000
 
 CHARTS = {
-    "accuracy": "Accuracy by size",
+    "explained": "Share explained by size",
     "coefficients": "Coefficients by size",
     "ridges": "Held-out score by size and ridge (square: chosen; dots: as good as the best)",
 }
 CHART_TEXT = "The numbers are in the table of all sizes below."
 NOTE = (
-    f"Explained is the share of a constant prediction's error that the model removes, less what shrinking its "
-    f"coefficients costs: 100{SPACE}% is perfect, 0{SPACE}% is no better than a constant. On the training data it "
-    "usually increases with size; rows held out of the fit show the accuracy on new data. Added and removed compare a "
-    "size with the one before. Units differ between features, so every coefficient is drawn relative to its largest "
-    "value at any size."
+    f"Explained is the share of a constant prediction's error that the model removes: 100{SPACE}% is perfect, "
+    f"0{SPACE}% is no better than a constant. On the training data it increases with size; rows held out of the fit "
+    "show how well new rows are predicted. Added and removed compare a size with the one before. Units differ between "
+    "features, so every coefficient is drawn relative to its largest value at any size."
 )
 
 
@@ -178,7 +177,7 @@ def _most_rows(path: Path, sizes: list[int]) -> int | None:
     return max(10, int(limits[totals <= allowed].max(initial=10)))
 
 
-def size_explorer(data: ModelData, records: Sequence[dict[str, Any]], charts: Sequence[str]) -> Markup:
+def size_explorer(data: ModelData, records: Sequence[dict[str, Any]], charts: Mapping[str, Markup]) -> Markup:
     """The slider over the sizes, the model of the current size, and the charts."""
     start = [record["size"] for record in records].index(data.size)
     slider = Markup(
@@ -195,12 +194,12 @@ def size_explorer(data: ModelData, records: Sequence[dict[str, Any]], charts: Se
         tag("button", "Back to the chosen size", type="button", id="back"),
         class_="control",
     )
-    help_text = "Move the slider, or use the arrow keys, to see the model of every size."
-    drawn = joined(_chart(data, name) for name in charts)
+    help_text = "Move the slider, use the arrow keys or click on a chart to see the model of every size."
+    drawn = joined(_chart(data, name, chart) for name, chart in charts.items())
     return tag(
         "section",
         tag("h2", f"How many {data.noun}s?"),
-        tag("noscript", tag("p", "The slider and the charts need JavaScript; the tables on this page do not.")),
+        tag("noscript", tag("p", "The slider and the calculator need JavaScript; the tables and charts do not.")),
         tag("p", help_text, id="size-help", class_="screen"),
         control,
         tag("div", _current_size(data), tag("div", drawn, class_="charts"), class_="beside"),
@@ -226,7 +225,7 @@ def _current_size(data: ModelData) -> Markup:
     )
 
 
-def _chart(data: ModelData, name: str) -> Markup:
+def _chart(data: ModelData, name: str, drawn: Markup) -> Markup:
     choice = data.path.choice
     title = CHARTS.get(name, "")
     if name == "score" and choice is not None:
@@ -234,14 +233,14 @@ def _chart(data: ModelData, name: str) -> Markup:
     return tag(
         "figure",
         tag("figcaption", tag("span", title), *_legend(choice, name)),
-        tag("div", "", id=f"chart-{name}", class_="chart", role="img", aria_label=f"{title}. {CHART_TEXT}"),
+        tag("div", drawn, id=f"chart-{name}", class_="chart", role="img", aria_label=f"{title}. {CHART_TEXT}"),
     )
 
 
 def _legend(choice: Choice | None, chart: str) -> list[Markup]:
     """What the lines of a chart are, where they are not named in it."""
-    if choice is None or not choice.by_folds or chart != ("accuracy" if choice.scoring == EXPLAINED else "score"):
+    if choice is None or not choice.by_folds or chart != ("explained" if choice.scoring == EXPLAINED else "score"):
         return []
     lines = [("held-out", "held-out rows, ± one standard error"), ("training", "training data")]
-    lines = lines if chart == "accuracy" else lines[:1]
+    lines = lines if chart == "explained" else lines[:1]
     return [tag("span", tag("span", "", class_=f"line {kind}", aria_hidden="true"), text) for kind, text in lines]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from pauca.report.formatting import Markup, escaped, joined, percent, short_number, table, tag
-from pauca.results.plots import COLOURS, INK
+from pauca.report.drawing import Drawing, Margins, spread_labels, ticks
+from pauca.report.formatting import Markup, joined, percent, short_number, table, tag
+from pauca.results.plots import COLOURS
 
-# The drawing in its own units; the page scales it. Names of the curves stand to the right of the axes.
-WIDTH, HEIGHT = 720, 360
-LEFT, RIGHT, TOP, BOTTOM = 56, 150, 14, 46
-LEAST_DISTANCE = 30
+TITLE = "Share free of the event over time, by predicted risk: seen (steps) and predicted (dashed)"
 
 
 class SurvivalCurves(Protocol):
@@ -39,84 +36,30 @@ def survival_content(curves: SurvivalCurves) -> Markup:
         [label, str(size), str(events), *(f"{percent(float(row[place]), 0)}" for place in (middle, end))]
         for label, size, events, row in zip(curves.labels, curves.n_rows, curves.events, curves.seen, strict=True)
     ]
-    return joined([_drawing(curves), table("Rows, events and survival of each group", heads, body)])
+    drawn = joined(_drawing(curves, *size) for size in (("wide", 640, 340, 140), ("narrow", 343, 300, 96)))
+    chart = tag("div", drawn, role="img", aria_label=TITLE, class_="chart")
+    return joined([chart, table("Rows, events and survival of each group", heads, body)])
 
 
-def _drawing(curves: SurvivalCurves) -> Markup:
+def _drawing(curves: SurvivalCurves, css_class: str, width: float, height: float, names: float) -> Markup:
     last = float(curves.times[-1]) or 1.0
-    lines = [_axes(last)]
-    heights = _apart([float(row[-1]) for row in curves.seen])
-    for number, (label, seen, predicted) in enumerate(zip(curves.labels, curves.seen, curves.predicted, strict=True)):
-        colour = COLOURS[number % len(COLOURS)]
-        lines.append(_path(_steps(curves.times, seen, last), colour, ""))
-        lines.append(_path(_points(curves.times, predicted, last), colour, ' stroke-dasharray="5 4"'))
-        lines.append(_text(WIDTH - RIGHT + 8, heights[number], label, "start", colour))
-    title = "Share free of the event over time, by predicted risk: seen (steps) and predicted (dashed)"
-    body = Markup(f"<title>{escaped(title)}</title>" + "".join(lines))
-    return tag("svg", body, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", style="max-width:100%;height:auto")
+    drawing = Drawing(width, height, (0.0, last), (0.0, 1.0), Margins(right=names, top=24))
+    shares = (0.0, 0.25, 0.5, 0.75, 1.0)
+    drawing.axes("time", "free of the event", x_ticks=ticks(0, last), y_ticks=shares, y_text="{:.0%}".format)
+    order = np.argsort([-float(row[-1]) for row in curves.seen], kind="stable")
+    ends = [drawing.y(float(curves.seen[place][-1])) for place in order]
+    heights = dict(zip(order.tolist(), spread_labels(ends, 16, 24, height - 44), strict=True))
+    for place, (label, seen, predicted) in enumerate(zip(curves.labels, curves.seen, curves.predicted, strict=True)):
+        colour = COLOURS[place % len(COLOURS)]
+        drawing.line(_steps(curves.times, seen), colour)
+        drawing.line(list(zip(curves.times.tolist(), predicted.tolist(), strict=True)), colour, dash="5 4")
+        drawing.text(width - names + 6, heights[place], label, "start", colour)
+    return drawing.svg(css_class)
 
 
-def _axes(last: float) -> str:
-    parts = []
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y = _y(share)
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e6e8eb"/>')
-        parts.append(_text(LEFT - 8, y, f"{100 * share:.0f} %", "end", INK))
-    for tick in _ticks(last):
-        x = _x(tick, last)
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_y(0):.1f}" y2="{_y(0) + 5:.1f}" stroke="{INK}"/>')
-        parts.append(_text(x, _y(0) + 17, short_number(tick), "middle", INK))
-    parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{_y(0):.1f}" y2="{_y(0):.1f}" stroke="{INK}"/>')
-    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "time", "middle", INK))
-    return "".join(parts)
-
-
-def _ticks(last: float) -> list[float]:
-    """About five round numbers from zero on."""
-    raw = last / 5
-    power = 10.0 ** np.floor(np.log10(raw))
-    step = float(power * min((1, 2, 5, 10), key=lambda factor: abs(factor * power - raw)))
-    return [step * number for number in range(int(last / step + 1e-9) + 1)]
-
-
-def _apart(ends: Sequence[float]) -> list[float]:
-    """Heights of names beside the ends of their curves, moved apart where they would overlap."""
-    order = np.argsort([-end for end in ends], kind="stable")
-    heights, lowest = [0.0] * len(ends), TOP + 6.0
-    for place in order:
-        heights[place] = lowest = max(_y(ends[place]), lowest)
-        lowest += LEAST_DISTANCE
-    over = max(heights) - _y(0)
-    return [height - max(over, 0.0) for height in heights]
-
-
-def _x(time: float, last: float) -> float:
-    return LEFT + time / last * (WIDTH - LEFT - RIGHT)
-
-
-def _y(share: float) -> float:
-    return TOP + (1.0 - share) * (HEIGHT - TOP - BOTTOM)
-
-
-def _points(times: np.ndarray, shares: np.ndarray, last: float) -> list[tuple[float, float]]:
-    return [(_x(time, last), _y(share)) for time, share in zip(times.tolist(), shares.tolist(), strict=True)]
-
-
-def _steps(times: np.ndarray, shares: np.ndarray, last: float) -> list[tuple[float, float]]:
-    corners = _points(times, shares, last)
+def _steps(times: np.ndarray, shares: np.ndarray) -> list[tuple[float, float]]:
+    corners = list(zip(times.tolist(), shares.tolist(), strict=True))
     found = corners[:1]
     for (_, before), (x, y) in pairwise(corners):
         found += [(x, before), (x, y)]
     return found
-
-
-def _path(points: Sequence[tuple[float, float]], colour: str, style: str) -> str:
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"{style}/>'
-
-
-def _text(x: float, y: float, text: Any, anchor: str, colour: str) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" dominant-baseline="middle" font-size="13" '
-        f'fill="{colour}">{escaped(text)}</text>'
-    )

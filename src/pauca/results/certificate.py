@@ -25,7 +25,7 @@ class Certificate:
     Attributes
     ----------
     proofs : dict of int to SizeProof
-        What is proved of each size; empty where there is no bound.
+        What is proved of each size; where there is no bound, lower bounds are minus infinity.
     n_candidates : int
         Number of features that may be chosen.
     n_forced : int
@@ -79,12 +79,12 @@ class Certificate:
 
     @property
     def sizes(self) -> list[int]:
-        """The sizes with a bound, ascending."""
+        """The sizes that something is said of, ascending."""
         return sorted(self.proofs)
 
     @property
     def lower_bound(self) -> dict[int, float]:
-        """No model of the size has an objective below this."""
+        """No model of the size has an objective below this; minus infinity where there is no bound."""
         return {size: self.proofs[size].lower_bound for size in self.sizes}
 
     @property
@@ -125,7 +125,7 @@ class Certificate:
             Empty where nothing is known of this size, and where there is nothing to choose.
         """
         proof = self.proofs.get(size)
-        if proof is None:
+        if proof is None or proof.lower_bound == -np.inf:
             return "" if self.reason is None else f"{self.reason[0].upper()}{self.reason[1:]}."
         noun = f"{size} feature{'' if size == 1 else 's'}"
         if proof.proved:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,6 +163,9 @@ class Choice:
         How many folds there were to score, if the comparison ended early; 0 for as many as were scored.
     difference_error : ndarray of shape (m,) or None
         The standard error of the difference between the score of each size and that of the chosen one.
+    held_out : dict of str to float
+        Further figures of the chosen model on the rows held out: auc, accuracy and brier, or r2, rmse and mae. They
+        are optimistic, since these rows chose it.
     """
 
     rule: Rule
@@ -178,6 +181,7 @@ class Choice:
     falling: bool = False
     n_folds: int = 0
     difference_error: np.ndarray | None = None
+    held_out: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def by_folds(self) -> bool:
@@ -251,12 +255,12 @@ class Choice:
             return self._empty_message(folds)
         found = f"{self.chosen}{self._ridge_text}"
         if self.chosen == self.best and (self.surface is None or self._is_best_cell):
-            return f"{found} is best by {folds}: {self._scored(self.chosen)}."
+            return f"{found} is best by {folds}: {self.scored_text(self.chosen)}."
         if self.surface is not None and self._best_score <= self.mean[self.sizes == self.chosen].max():
-            return f"{found} is the choice of {folds}: {self._scored(self.chosen)}."
+            return f"{found} is the choice of {folds}: {self.scored_text(self.chosen)}."
         return (
             f"{found} is the smallest size whose difference to the best is within {errors_text(self.rule)} by {folds}: "
-            f"{self._scored(self.chosen)}; the best, {self.best}{self._best_ridge_text}, has {self._best_number}."
+            f"{self.scored_text(self.chosen)}; the best, {self.best}{self._best_ridge_text}, has {self._best_number}."
         )
 
     def _empty_message(self, folds: str) -> str:
@@ -306,7 +310,7 @@ class Choice:
 
     @property
     def _best_number(self) -> str:
-        return self._number(self.best) if self.surface is None else self._plain(self._best_score)
+        return self.number_text(self.best) if self.surface is None else self._plain(self._best_score)
 
     @property
     def _best_score(self) -> float:
@@ -316,11 +320,13 @@ class Choice:
         place = (self.surface.search_ridges == search, self.surface.ridges == ridge, self.surface.sizes == size)
         return float(self.surface.mean[np.ix_(*place)].max())
 
-    def _scored(self, size: int) -> str:
-        number = self._number(size)
+    def scored_text(self, size: int) -> str:
+        """The score of a size with its standard error, and what it is a score of."""
+        number = self.number_text(size)
         return f"{number} explained on rows held out" if self.scoring == EXPLAINED else f"{self.scoring} {number}"
 
-    def _number(self, size: int) -> str:
+    def number_text(self, size: int) -> str:
+        """The score of a size with its standard error."""
         position = self.position(size)
         assert position is not None
         assert self.standard_error is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from pauca.model import Model
 from pauca.results.certificate import Certificate
 from pauca.results.choice import Choice
+from pauca.results.fit_statistics import Statistics
 from pauca.runs.run import Move, Stop
 from pauca.wording import column_names
 
@@ -58,6 +59,8 @@ class Path:
         What a size counts, where it is neither features nor groups.
     certificate : Certificate or None
         Lower bounds of the objective of every size, where they were computed.
+    statistics : dict of int to dict
+        Adjusted R^2, Mallows' Cp, AIC and BIC by size, as far as the loss has them.
     """
 
     models: dict[int, Model]
@@ -75,6 +78,7 @@ class Path:
     floor: float | None = 0.0
     noun: str | None = None
     certificate: Certificate | None = None
+    statistics: Statistics = field(default_factory=dict)
 
     @property
     def sizes(self) -> list[int]:
@@ -155,15 +159,15 @@ class Path:
         return w
 
     def explained(self, size: int) -> float:
-        """Share of the empty model's objective that the model of ``size`` removes.
+        """Share of the empty model's loss on the training data that the model of ``size`` removes.
 
-        For squared loss with an intercept and without a ridge this is R^2 on the training data; for likelihoods it is
-        the share of the deviance. An objective without a floor has no such share, and the answer is not a number.
+        For squared loss with an intercept this is R^2; for likelihoods it is the share of the deviance. The ridge term
+        of the objective does not count. An objective without a floor has no such share, and the answer is not a number.
         """
         if self.floor is None:
             return float("nan")
-        null = self[0].objective - self.floor
-        return 1.0 - (self[size].objective - self.floor) / null if null > 0 else 0.0
+        null = self[0].loss - self.floor
+        return 1.0 - (self[size].loss - self.floor) / null if null > 0 else 0.0
 
     def table(self) -> list[dict[str, Any]]:
         """The path as a list of records, one per size.
@@ -178,7 +182,10 @@ class Path:
             search had another ridge, they are about search_objective, the objective with that ridge. Where the
             size was chosen by cross-validation, score and standard_error are the mean score on rows held out and its
             standard error (NaN for sizes that were not compared), and of an accuracy there is also error, which is
-            one less it; where by a criterion, there is a key of its name.
+            one less it; where by a criterion, there is a key of its name. For squared error there is adjusted_r2, and
+            cp (Mallows) if the path goes up to all columns without a ridge; for likelihoods there are aic and bic,
+            which count every coefficient and the intercept. These four are figures of the data of the fit, and do not
+            know of the search: the more columns it could choose from, the better they make its models look.
         """
         records = []
         before: set[str] = set()
@@ -191,6 +198,7 @@ class Path:
                     **({} if self.floor is None else {"explained": self.explained(size)}),
                     **({} if self.prices is None else {"cost": self.cost(size)}),
                     **({} if self.certificate is None else self.certificate.record(size)),
+                    **self.statistics.get(size, {}),
                     **({} if self.choice is None else self.choice.record(size)),
                     "entered": [name for name in names if name not in before],
                     "left": sorted(before.difference(names)),
@@ -237,7 +245,7 @@ class Path:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the path in up to three panels over the same sizes.
 
-        The first is the share explained on the data of the fit, which always rises (of an objective without a floor,
+        The first is the share explained on the data of the fit, which rises with size (of an objective without a floor,
         the objective itself), with the features added (+) and removed (-) where there are at most 15 sizes. If the size
         was chosen, the second is the score of each size on rows held out, with a band of one standard error, or the
         criterion. The last shows the coefficients, each relative to the largest it has at any size, since their units

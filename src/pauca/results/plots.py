@@ -191,7 +191,17 @@ def draw_fit(path: Path, ax: Axes) -> None:
                 color=INK,
             )
     ax.set_ylabel("explained (%)" if rises else "objective")
-    ax.set_title(f"{'Accuracy' if rises else 'Objective'} against size (on the data of the fit)", loc="left")
+    what = "Share of the constant's loss explained" if rises else "Objective"
+    ax.set_title(f"{what}, on the data of the fit", loc="left")
+    if len(sizes) > NAMED_UP_TO:
+        ax.annotate(
+            f"more than {NAMED_UP_TO} sizes: path_.table() lists what enters and leaves",
+            (0.98, 0.05),
+            xycoords="axes fraction",
+            ha="right",
+            fontsize=8,
+            color=INK,
+        )
     ax.margins(x=0.08, y=0.08)
     if rises:
         ax.set_ylim(bottom=min(0.0, *heights))
@@ -208,7 +218,8 @@ def draw_score(path: Path, ax: Axes) -> None:
     if choice.standard_error is not None:
         error = unit * choice.standard_error
         ax.fill_between(choice.sizes, mean - error, mean + error, color=BLUE, alpha=0.18, linewidth=0)
-        ax.set_title("Score on rows held out (mean of the folds, \N{PLUS-MINUS SIGN} one standard error)", loc="left")
+        what = "Share of the constant's loss explained" if percent else plain(short(choice.scoring, 40))
+        ax.set_title(f"{what}, on rows held out (\N{PLUS-MINUS SIGN} one standard error)", loc="left")
         ax.set_ylabel("explained (%)" if percent else plain(short(choice.scoring)))
     else:
         ax.set_title(f"{choice.criterion_name} (lower is better)", loc="left")
@@ -285,7 +296,8 @@ def plot_surface(path: Path, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(surface.ridges)), [f"{ridge:.3g}" for ridge in surface.ridges])
     ax.set_xlabel(f"number of {path.counted}s")
     ax.set_ylabel("ridge")
-    ax.set_title("Score on rows held out (square: chosen; dots: as good as the best)", loc="left")
+    what = "Share explained" if percent else plain(short(choice.scoring, 40))
+    ax.set_title(f"{what} on rows held out (square: chosen; dots: as good as the best)", loc="left")
     ax.figure.colorbar(image, ax=ax, label="explained (%)" if percent else plain(short(choice.scoring)))
     return ax
 
@@ -310,7 +322,9 @@ def draw_coefficients(path: Path, ax: Axes) -> None:
     _name_ends(ax, ends, curves.sizes[-1])
     over = "" if curves.signed else "norm over outputs,\n"
     ax.set_ylabel(f"coefficient\n({over}relative to its largest)")
-    ax.set_title("Coefficients over size", loc="left")
+    named, every = min(NAMED_LINES, len(curves.columns)), len(curves.columns)
+    which = "" if named == every else f" (the {named} most important of {every} features are named, the others grey)"
+    ax.set_title(f"Coefficients{which}", loc="left")
 
 
 def _name_ends(ax: Axes, ends: list[tuple[float, int, str, str]], last_size: int) -> None:
@@ -380,7 +394,7 @@ def plot_certificate(certificate: Certificate, ax: Axes | None) -> Axes:
         from matplotlib.ticker import MaxNLocator
     except ImportError as error:
         raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
-    if not certificate.proofs:
+    if not any(bound > -np.inf for bound in certificate.lower_bound.values()):
         raise ValueError(f"Nothing to draw: {certificate.reason}.")
     if ax is None:
         _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,18 @@ import numpy as np
 from pauca.wording import aligned, column_names
 
 if TYPE_CHECKING:
+    from pauca.results.choice import Choice
     from pauca.results.path import Path
+
+# Figures of predictions in words.
+FIGURES = {
+    "auc": "AUC {:.3f}",
+    "accuracy": "accuracy {:.3f}",
+    "brier": "Brier score {:.3f}",
+    "r2": "R² {:.3f}",
+    "rmse": "root mean squared error {:.4g}",
+    "mae": "mean absolute error {:.4g}",
+}
 
 # Coefficients of so many outputs are shown side by side, those of more one table below the other.
 OUTPUTS_PER_TABLE = 6
@@ -47,6 +58,10 @@ def _notes(path: Path, size: int) -> Iterator[str]:
     if path.choice is not None and size == path.choice.chosen:
         none_helps = path.noun is not None and size == 0 and path.choice.by_folds
         yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message
+        if path.choice.held_out:
+            yield f"{figures_text(path.choice.held_out)} on these rows, which is optimistic: they chose the model."
+    elif path.choice is not None and path.choice.by_folds and path.choice.scored:
+        yield _score_of_another(path.choice, size)
     if path.certificate is not None and path.certificate.message(size):
         yield path.certificate.message(size)
     classes = path.two_classes
@@ -55,14 +70,32 @@ def _notes(path: Path, size: int) -> Iterator[str]:
     if size:
         about = "" if model.importance_is_exact else "about "
         left_out = f"if the {path.counted} were left out and the others refitted"
-        lost = (
-            "what would be lost of the share explained"
-            if path.floor is not None
-            else "what the objective would rise by"
-        )
-        yield f"importance: {about}{lost} {left_out}"
+        yield f"importance: {about}{_lost(path, size)} {left_out}"
     if model.diverged:
         yield "The data are separable, at least in part, so some coefficients diverge: their sizes mean little."
+
+
+def figures_text(figures: Mapping[str, float]) -> str:
+    """``AUC 0.996, accuracy 0.982 and Brier score 0.019``."""
+    words = [FIGURES[name].format(value) for name, value in figures.items() if name in FIGURES]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _score_of_another(choice: Choice, size: int) -> str:
+    """What cross-validation says of a size that it did not choose."""
+    if choice.position(size) is None:
+        return f"This size was set by hand; it was not scored on rows held out. {choice.chosen} was chosen."
+    chosen = f"{choice.chosen} was chosen, with {choice.number_text(choice.chosen)}"
+    return f"This size was set by hand: {choice.scored_text(size)}; {chosen}."
+
+
+def _lost(path: Path, size: int) -> str:
+    """What importances measure."""
+    if path.floor is None:
+        return "what the objective would rise by"
+    if path[size].shrinkage:
+        return "what the objective, ridge included, would rise by, as a share of the empty model's,"
+    return "what would be lost of the share explained"
 
 
 def _end(path: Path, size: int) -> Iterator[str]:

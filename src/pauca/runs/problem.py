@@ -76,6 +76,11 @@ class LinearProblem:
         """Whether additions and removals have closed forms."""
         return has_closed_form(self.target, self.units, self.bounds)
 
+    @property
+    def n_intercepts(self) -> int:
+        """How many intercepts a model has."""
+        return self.target.n_outputs if self.center else 0
+
     def ridge_unit(self, weights: np.ndarray, design: Design | None = None) -> float:
         """What a ridge is measured in, so that neither the units of the target nor those of X change what it does.
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pauca.inference.steps import unit_of
 from pauca.losses import LogLoss
 from pauca.objectives import Restricted, Rows
 from pauca.scoresheets.point_search import SMALL_RIDGE, FittedPoints, PointSearch
-from pauca.scoresheets.rows import SheetRow, cuts_of, unit_of
+from pauca.scoresheets.rows import SheetRow, cuts_of
 from pauca.scoresheets.sheet import ScoreSheet, sheet_totals
 from pauca.solvers.newton import minimise
 

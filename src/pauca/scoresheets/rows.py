@@ -1,4 +1,4 @@
-"""What points are given for: every unit of a feature, or a value at or above a threshold; readable numbers for both."""
+"""What points are given for: every unit of a feature, or a value at or above a threshold."""
 
 from __future__ import annotations
 
@@ -47,22 +47,6 @@ class SheetRow:
         if self.threshold is not None:
             return (column >= self.threshold).astype(np.float64)
         return np.asarray(column / (self.unit or 1.0), dtype=np.float64)
-
-
-def readable(value: float) -> float:
-    """The nearest of 1, 2 and 5 times a power of ten."""
-    power = 10.0 ** np.floor(np.log10(abs(value)))
-    best = min((1.0, 2.0, 5.0, 10.0), key=lambda factor: abs(np.log(factor * power / abs(value))))
-    return float(f"{best * power:.6g}")
-
-
-def unit_of(column: np.ndarray) -> float:
-    """One for columns of zeros and ones, and for small whole numbers; else a readable number near the spread."""
-    span, spread = float(np.ptp(column)), float(np.std(column))
-    whole = np.all(column == np.round(column))
-    if not spread or (whole and span <= 10):
-        return 1.0
-    return readable(spread)
 
 
 def cuts_of(column: np.ndarray) -> list[float]:

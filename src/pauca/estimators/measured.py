@@ -1,0 +1,318 @@
+"""Regressors and classifiers that tell how good their predictions and how sure their coefficients are."""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from pauca.checks import ParameterChecks
+from pauca.estimators.fit_data import FitData
+from pauca.estimators.refits import bootstrap_coefficients, fold_models, likelihood_errors, used_columns_of
+from pauca.inference.standard_errors import quantile
+from pauca.losses import resolve
+from pauca.losses.offset import parts_of
+from pauca.model_selection.folds import Fold, make_folds, makes_splits
+from pauca.model_selection.held_out import HeldOutModel, held_out_scores
+from pauca.results.evaluation import (
+    CHOOSING,
+    FOLDS,
+    NESTED,
+    TEST,
+    Evaluation,
+    evaluate_classes,
+    evaluate_numbers,
+)
+from pauca.results.inference import Inference
+from pauca.runs.problem import LinearProblem
+from pauca.warnings import PaucaWarning
+
+# Numbers in the columns of a model, above which a bootstrap would take minutes; with as many rows the likelihood does.
+BOOTSTRAP_NUMBERS = 2_000_000
+
+
+class MeasuredMixin:
+    """``evaluate``, ``inference`` and a report that holds both."""
+
+    k_: int
+    loss: Any
+    get_params: Any
+    path_: Any
+    coef_: np.ndarray
+    intercept_: Any
+    classes_: np.ndarray
+    _data: Any
+    _scores: Any
+    _settings: Any
+    _fold_classes: Any
+    _search: Any
+    _predicted: Any
+    _probabilities: Any
+
+    def evaluate(self, X: Any = None, y: Any = None, *, threshold: float = 0.5, nested: bool = False) -> Evaluation:
+        """How good the predictions are: on test rows, or on rows that cross-validation holds out.
+
+        Parameters
+        ----------
+        X, y : array-like or frame, and array-like, default=None
+            Test rows that had no part in the fit. None: the rows of the fit are predicted by models that were fitted
+            without them. The data of the fit are read once more, as by ``alternatives``.
+        threshold : float, default=0.5
+            From which probability on the second of two classes is predicted. Set it before you look at the figures.
+        nested : bool, default=False
+            Without test rows: whether size and ridge are chosen anew for every fold. It takes as many fits as there
+            are folds. False is fast, but optimistic where size or ridge were chosen: the same rows had a part in it.
+
+        Returns
+        -------
+        Evaluation
+            AUC, accuracy, sensitivity, specificity, predictive values, Brier score and calibration for two classes,
+            accuracy for more, R^2, RMSE and MAE for numbers; ``message`` says where the rows come from.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.model_selection import train_test_split
+        >>> from pauca import SparseClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+        >>> model = SparseClassifier(k=3, ridge=0.01).fit(X_train, y_train)
+        >>> found = model.evaluate(X_test, y_test)
+        >>> round(found.accuracy.value, 2)
+        0.96
+        """
+        check_is_fitted(self)
+        check = ParameterChecks("evaluate")
+        threshold = check.number("threshold", threshold, positive=True, below=1.0)
+        if (X is None) != (y is None):
+            raise ValueError("evaluate() takes X and y together: test rows and their targets, or neither.")
+        if X is not None:
+            if nested:
+                raise ValueError("nested=True is for the rows of the fit; leave it out where test rows are given.")
+            return self._evaluation(np.asarray(y), self._scores(X), TEST, threshold)
+        data: FitData = self._data("evaluate")
+        folds = data.folds or self._make_folds(data)
+        chosen = self.path_.choice is not None
+        rows = (NESTED if nested else CHOOSING) if chosen else FOLDS
+        models = self._held_out_models(data, folds, nested=nested and chosen)
+        found = self._evaluate_models(data.problem, data.y, data.weights, models, rows, threshold)
+        names = [[self.path_.unit_name(unit) for unit in model.units] for model in models]
+        return replace(found, fold_choices=names)
+
+    def inference(
+        self,
+        method: str = "likelihood",
+        *,
+        confidence: float = 0.95,
+        n_resamples: int = 200,
+        random_state: int | None = 0,
+    ) -> Inference:
+        """Standard errors and intervals of the coefficients, for the chosen features as if they had been given.
+
+        They are those that statsmodels would give for a model of these features. The search is not accounted for, so
+        intervals are too narrow; ``Inference.caution`` says so, and there are no p-values. ``stability`` tells how much
+        the choice depends on the rows. The data of the fit are read once more, as by ``alternatives``.
+
+        Parameters
+        ----------
+        method : {"likelihood", "bootstrap"}, default="likelihood"
+            From the curvature of the likelihood, for squared error, two classes by "log_loss", and counts and amounts;
+            or from fits of the same features to resampled rows, for every loss.
+        confidence : float, default=0.95
+        n_resamples : int, default=200
+            Of the bootstrap.
+        random_state : int or None, default=0
+            Of the bootstrap: the same number gives the same resamples.
+
+        Returns
+        -------
+        Inference
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from pauca import SparseRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> SparseRegressor(k=2).fit(X, y).inference().to_frame().round(1).loc["bmi"].to_list()
+        [675.1, 63.5, 550.3, 799.8]
+        """
+        check = ParameterChecks("inference")
+        check.one_of("method", method, ("likelihood", "bootstrap"))
+        confidence = check.number("confidence", confidence, positive=True, below=1.0)
+        data: FitData = self._data("inference")
+        if data.problem.target.n_outputs > 1:
+            raise ValueError("inference() is for models of one number or of two classes.")
+        model = self.path_[self.k_]
+        names, coef = self.path_.names(self.k_), np.asarray(model.coef)
+        if data.problem.center:
+            names, coef = [*names, "(intercept)"], np.append(coef, model.intercept)
+        shrunken = data.problem.ridge > 0
+        if method == "bootstrap":
+            count = check.count("n_resamples", n_resamples)
+            draws = bootstrap_coefficients(data, model.support, count, random_state)
+            lower, upper = np.nanquantile(draws, [0.5 - confidence / 2, 0.5 + confidence / 2], axis=0)
+            return Inference(
+                names, coef, np.nanstd(draws, axis=0, ddof=1), lower, upper, confidence, method, count, shrunken
+            )
+        error = likelihood_errors(data, model)
+        n_rows = int(np.count_nonzero(data.weights))
+        reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, len(coef))
+        return Inference(
+            names, coef, error, coef - reach * error, coef + reach * error, confidence, method, 0, shrunken
+        )
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        title: str | None = None,
+        *,
+        X: Any = None,
+        y: Any = None,
+        threshold: float = 0.5,
+        nested: bool = False,
+        n_resamples: int = 200,
+    ) -> None:
+        """Write the fitted model as one HTML page, to be opened in any browser.
+
+        The page holds the chosen features with their effects in words and their intervals, how good the predictions
+        are, a calculator, a slider over all sizes of the path with what every size gains and costs, curves, and the
+        settings. It is a single file that asks nothing of the network and can be read, sent and printed without Python.
+        It holds no rows of the data. A file that is there already is replaced in one step, once the new one is whole.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, such as ``"report.html"``.
+        title : str or None, default=None
+            What to write above the page. None: what is known of the model.
+        X, y : array-like or frame, and array-like, default=None
+            Test rows on which the predictions are measured. None: they are measured as by ``evaluate()``, if the model
+            still has the data of its fit; the page says so if that is optimistic.
+        threshold : float, default=0.5
+            From which probability on the second of two classes is predicted.
+        nested : bool, default=False
+            Without test rows: whether size and ridge are chosen anew for every fold. It takes as many fits as there
+            are folds, and the figures are not optimistic.
+        n_resamples : int, default=200
+            Resamples for the intervals of coefficients; 0 for no intervals.
+
+        Examples
+        --------
+        >>> import tempfile, os, pauca
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pauca.SparseRegressor().fit(X, y).report(os.path.join(folder, "report.html"), title="Diabetes")
+        ...     os.listdir(folder)
+        ['report.html']
+        """
+        from pauca.report import Findings, Sample, write_report
+
+        check_is_fitted(self)
+        evaluation = inference = columns = sample = None
+        data = getattr(self, "_fit_data", None)
+        if X is not None or y is not None:
+            evaluation = self.evaluate(X, y, threshold=threshold)
+        elif data is not None and data.in_memory:
+            evaluation = self.evaluate(threshold=threshold, nested=nested)
+        if data is not None and data.in_memory:
+            columns = used_columns_of(data, self.path_, self.k_)
+            inference = self._intervals(data, n_resamples)
+            counts = (
+                np.unique(data.y[data.weights > 0], return_counts=True)[1].tolist() if is_classifier(self) else None
+            )
+            sample = Sample(int(np.count_nonzero(data.weights)), counts)
+        found = Findings(evaluation, inference, columns, sample)
+        write_report(self, path, title, found)
+
+    def _intervals(self, data: FitData, n_resamples: int) -> Inference | None:
+        """Intervals for a report: by bootstrap unless there are too many rows."""
+        model = self.path_[self.k_]
+        if not n_resamples or not self.k_ or data.problem.target.n_outputs > 1 or model.diverged:
+            return None
+        few = len(model.support) * len(data.weights) <= BOOTSTRAP_NUMBERS
+        likelihood = parts_of(data.problem.measure, data.problem.target.y)[0].free_dispersion is not None
+        if few:
+            return self.inference("bootstrap", n_resamples=n_resamples)
+        return self.inference("likelihood") if likelihood else None
+
+    def _make_folds(self, data: FitData) -> list[Fold]:
+        classes = self._fold_classes(data.y)
+        labels = data.y if classes is None else classes
+        return make_folds(None, labels, data.row_groups, data.weights, classifies=classes is not None)
+
+    def _held_out_models(self, data: FitData, folds: list[Fold], *, nested: bool) -> Sequence[HeldOutModel]:
+        """A model for every fold that has not seen its rows."""
+        choice = self.path_.choice
+        if nested:
+            return [self._fitted_anew(data, fold) for fold in folds]
+        if data.held_out and choice is not None and choice.chosen == self.k_:
+            return data.held_out
+        return fold_models(data, self.k_, folds)
+
+    def _fitted_anew(self, data: FitData, fold: Fold) -> HeldOutModel:
+        """A fit to the rows of a fold, with everything chosen anew."""
+        settings, problem, other = self._settings(), data.problem, copy.copy(self)
+        if not makes_splits(settings.cv):
+            raise ValueError("nested=True needs a cv that splits any rows: a number of folds or a splitter, no list.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PaucaWarning)
+            other._search(settings, problem.X, data.y, fold.weights, problem.target, data.row_groups)
+        model = other.path_[other.k_]
+        units = tuple(model.units.tolist())
+        return HeldOutModel(fold.test, units, model.support, np.atleast_2d(model.coef), np.atleast_1d(model.intercept))
+
+    def _held_out_figures(
+        self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]
+    ) -> dict[str, float]:
+        found = self._evaluate_models(problem, y, weights, models, CHOOSING, 0.5)
+        wanted = ("auc", "accuracy", "brier", "rmse", "mae")
+        return {record["figure"]: record["value"] for record in found.table() if record["figure"] in wanted}
+
+    def _evaluate_models(
+        self,
+        problem: LinearProblem,
+        y: np.ndarray,
+        weights: np.ndarray,
+        models: Sequence[HeldOutModel],
+        rows: str,
+        threshold: float,
+    ) -> Evaluation:
+        """The evaluation of models on the rows that they have not seen."""
+        scores = held_out_scores(problem.X, len(weights), models)
+        _, target, offset = parts_of(problem.measure, problem.target.y)
+        truth = y if is_classifier(self) else target.T.reshape(y.shape)
+        known = np.isfinite(scores).all(axis=1) & (weights > 0)
+        scores = scores + np.broadcast_to(np.atleast_2d(offset).T, scores.shape)
+        return self._evaluation(truth[known], scores[known], rows, threshold, len(models))
+
+    def _evaluation(
+        self, y: np.ndarray, scores: np.ndarray, rows: str, threshold: float, n_folds: int = 0
+    ) -> Evaluation:
+        """The evaluation of rows by their linear scores, shape (n, C)."""
+        if not is_classifier(self):
+            return evaluate_numbers(y, self._predicted(scores), rows, n_folds)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y holds the class {unknown[0]!r}, which the fit has not seen.")
+        probabilities = hasattr(resolve(self.loss, classes=True), "probabilities")
+        if probabilities:
+            scores = self._probabilities(scores)
+        if len(self.classes_) == 2:
+            scores, threshold = (scores[:, 1], threshold) if probabilities else (scores[:, 0], 0.0)
+        return evaluate_classes(
+            np.searchsorted(self.classes_, y),
+            scores,
+            [str(label) for label in self.classes_],
+            rows,
+            threshold=threshold,
+            probabilities=probabilities,
+            n_folds=n_folds,
+        )

@@ -1,0 +1,105 @@
+"""The chosen features fitted again to the data of a fit: on other rows, on resampled rows; their standard errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pauca.constraints.limits import Limits
+from pauca.constraints.units import Units
+from pauca.design import make_design
+from pauca.estimators.fit_data import FitData
+from pauca.inference.standard_errors import coefficient_covariance
+from pauca.inference.steps import unit_of
+from pauca.losses.offset import parts_of
+from pauca.model import Model
+from pauca.model_selection.fold_losses import at_most
+from pauca.model_selection.folds import Fold
+from pauca.model_selection.held_out import HeldOutModel
+from pauca.model_selection.ridge_fits import refitter
+from pauca.model_selection.scoring import read_columns
+from pauca.objectives.least_squares import ridge_penalty
+from pauca.results.columns import UsedColumn
+from pauca.results.path import Path
+from pauca.runs.run import Budget, Goal
+from pauca.threads import blas_threads
+
+
+def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
+    """Models of ``size`` features that are searched anew on the rows of every fold, at the ridges of the fit."""
+    searched = replace(data.problem, ridge=data.search_ridge)
+    found = []
+    for fold in folds:
+        run = searched.begin(fold.weights)
+        support = at_most(run.advance(Goal(max(1, size)), Budget()).best, size).support
+        with blas_threads.single():
+            fits = refitter(run.subset, [data.problem.ridge], standardize=data.problem.standardize)(support)
+        found.append(HeldOutModel(fold.test, support, fits.columns, fits.coef[0], fits.intercept[0]))
+    return found
+
+
+def bootstrap_coefficients(
+    data: FitData, support: np.ndarray, n_resamples: int, random_state: int | None
+) -> np.ndarray:
+    """Coefficients of the columns ``support`` and the intercept on resampled rows, shape (n_resamples, q).
+
+    Columns that do not vary in a resample have no coefficient there: NaN.
+    """
+    rng, problem, weights = np.random.default_rng(random_state), data.problem, data.weights
+    n_rows, every = len(weights), np.arange(len(weights))
+    bounds = problem.bounds
+    narrow = replace(
+        problem,
+        X=read_columns(problem.X, support, every),
+        units=Units.columns(len(support)),
+        limits=Limits(),
+        bounds=None if bounds is None else (bounds[0][support], bounds[1][support]),
+    )
+    draws = np.full((n_resamples, len(support) + int(problem.center)), np.nan)
+    weighted = np.flatnonzero(weights)
+    for draw in draws:
+        counts = np.bincount(rng.choice(weighted, size=len(weighted)), minlength=n_rows)
+        sample = weights * counts / (weights @ counts)
+        run = narrow.begin(sample)
+        usable = np.flatnonzero(run.design.usable)
+        with blas_threads.single():
+            fits = refitter(run.subset, [problem.ridge], standardize=problem.standardize)(usable.tolist())
+        draw[fits.columns] = fits.coef[0, 0]
+        if problem.center:
+            draw[-1] = fits.intercept[0, 0]
+    return draws
+
+
+def likelihood_errors(data: FitData, model: Model) -> np.ndarray:
+    """Standard errors of the coefficients and the intercept from the curvature of the likelihood, shape (q,)."""
+    problem = data.problem
+    loss, target, offset = parts_of(problem.measure, problem.target.y)
+    if loss.free_dispersion is None:
+        raise ValueError(
+            f"There are no standard errors in closed form for {loss!r}, whose likelihood is not that of an exponential "
+            'family: use inference("bootstrap").'
+        )
+    n_rows = len(data.weights)
+    columns = read_columns(problem.X, model.support, np.arange(n_rows))
+    scores = columns @ np.asarray(model.coef) + model.intercept + np.broadcast_to(np.ravel(offset), n_rows)
+    penalty = np.zeros(len(model.support))
+    if problem.ridge and len(penalty):
+        design = make_design(columns, data.weights, center=problem.center)
+        # The penalty in standardised coordinates, back in the user's units.
+        penalty = ridge_penalty(design, problem.ridge, standardize=problem.standardize) * design.spread**2
+    if problem.center:
+        columns, penalty = np.column_stack([columns, np.ones(n_rows)]), np.append(penalty, 0.0)
+    covariance = coefficient_covariance(loss, target[0], scores, data.weights, columns, penalty)
+    return np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+
+
+def used_columns_of(data: FitData, path: Path, size: int) -> list[UsedColumn]:
+    """What is known of the columns that a model uses, from the rows that have weight."""
+    support = path[size].support
+    block = read_columns(data.problem.X, support, np.flatnonzero(data.weights > 0))
+    return [
+        UsedColumn(name, unit_of(column), float(np.median(column)), float(column.min()), float(column.max()))
+        for name, column in zip(path.names(size), block.T, strict=True)
+    ]

@@ -1,0 +1,124 @@
+"""What a change of each feature does to the prediction, in words, with intervals and how often it was chosen."""
+
+from __future__ import annotations
+
+import math
+
+from pauca.export.formula import Formula
+from pauca.report.formatting import MINUS, NONE, Markup, percent, short_number, table, tag
+from pauca.report.model_data import ModelData
+from pauca.results.columns import UsedColumn
+
+FREQUENCY_NOTE = (
+    "Selected says how often the feature was chosen when the search was repeated on part of the rows. A feature that "
+    "is often left out has close alternatives, and its interval, which takes the choice as given, says too much."
+)
+
+
+def effects(data: ModelData) -> Markup:
+    """The section; empty for several outputs or classes, and where the link has no words."""
+    formula = data.formula
+    if formula is None or not data.size or len(formula.coef) > 1 or formula.thresholds is not None:
+        return Markup("")
+    columns = data.columns or [UsedColumn(name, 1.0, 0.0, 0.0, 0.0) for name in formula.names]
+    order = sorted(range(len(columns)), key=lambda place: -abs(formula.coef[0, place]) * columns[place].step)
+    heads = ["Feature", "Change", f"Effect on {_target(formula)}"]
+    intervals = data.inference is not None
+    frequency = _frequencies(data)
+    of_ratio = " of the ratio" if formula.link in ("log_loss", "exp") else ""
+    heads += [f"{100 * data.inference.confidence:g} % interval{of_ratio}"] if data.inference is not None else []
+    heads += [] if frequency is None else ["Selected"]
+    rows = []
+    for place in order:
+        column, coef = columns[place], float(formula.coef[0, place])
+        cells = [column.name, _change(column), _words(formula, coef * column.step)]
+        if intervals:
+            cells.append(_interval(data, formula, place, column.step))
+        rows.append([*cells, *([] if frequency is None else [frequency.get(column.name, NONE)])])
+    content = table("What a change of one feature does while the others stay as they are", heads, rows)
+    text = tag("div", tag("h2", "What each feature does"), *(tag("p", note, class_="note") for note in _notes(data)))
+    return tag("section", text, tag("div", content), class_="split effects")
+
+
+def _notes(data: ModelData) -> list[str]:
+    formula, notes = data.formula, []
+    assert formula is not None
+    if formula.link == "log_loss":
+        notes.append(
+            "Odds are the probability of a class divided by that of the other: odds of 1 are 50 %, odds of 3 are 75 %. "
+            "An odds ratio is what they are multiplied by."
+        )
+    notes.append(
+        "These are differences between rows whose other selected features are equal. They do not say what would happen "
+        "if a feature were changed on purpose."
+    )
+    if data.inference is not None:
+        made = (
+            f"Intervals come from {data.inference.n_resamples} fits of these features to resampled rows (bootstrap)."
+            if data.inference.method == "bootstrap"
+            else "Intervals come from the curvature of the likelihood."
+        )
+        notes += [made, data.inference.caution]
+    if _frequencies(data) is not None:
+        notes.append(FREQUENCY_NOTE)
+    return notes
+
+
+def _target(formula: Formula) -> str:
+    if formula.classes is not None:
+        return (
+            f"the odds of {formula.classes[1]}" if formula.link == "log_loss" else f"the score of {formula.classes[1]}"
+        )
+    return "the linear score" if formula.link == "inverse" else "the prediction"
+
+
+def _change(column: UsedColumn) -> str:
+    return "1 instead of 0" if column.binary else f"{short_number(column.step)} more"
+
+
+def _words(formula: Formula, change: float) -> str:
+    """A change of the score as people say it: 35 % higher (ratio 1.35), or 12.3 lower."""
+    if formula.link not in ("log_loss", "exp"):
+        return f"{short_number(float(f'{abs(change):.3g}'))} {'higher' if change >= 0 else 'lower'}"
+    if abs(change) > 20:  # odds beyond hundreds of millions
+        return f"{'far higher' if change > 0 else 'far lower'} (logarithm of the ratio {_signed(change)})"
+    ratio = math.exp(change)
+    if ratio >= 2:
+        return f"{_ratio(ratio)} times as high"
+    return f"{percent(abs(ratio - 1), 0)} {'higher' if ratio >= 1 else 'lower'} (ratio {_ratio(ratio)})"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.2f}" if 0.1 <= ratio < 100 else f"{ratio:.3g}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:.3g}".replace("-", MINUS)
+
+
+def _interval(data: ModelData, formula: Formula, place: int, step: float) -> str:
+    """The interval of an effect, as ratios where the words speak of ratios."""
+    assert data.inference is not None
+    ends = [float(end[place]) * step for end in (data.inference.lower, data.inference.upper)]
+    if not all(map(math.isfinite, ends)):
+        return NONE
+    if formula.link in ("log_loss", "exp"):
+        return " to ".join(_ratio(math.exp(end)) if abs(end) < 20 else ("huge" if end > 0 else "0") for end in ends)
+    return " to ".join(_signed(end) for end in ends)
+
+
+def _frequencies(data: ModelData) -> dict[str, str] | None:
+    """How often each feature was chosen on part of the rows: by ``stability`` if it was called, else by folds."""
+    owner, names = data.path.owner, data.path.names(data.size)
+    units = names
+    if owner is not None and data.path.group_labels is not None:
+        units = [str(data.path.group_labels[unit]) for unit in owner[data.path[data.size].support]]
+    if data.stability is not None:
+        return {
+            name: percent(data.stability.frequency.get(unit, 0.0), 0) for name, unit in zip(names, units, strict=True)
+        }
+    folds = None if data.evaluation is None else data.evaluation.fold_choices
+    if not folds:
+        return None
+    counts = {name: sum(unit in fold for fold in folds) for name, unit in zip(names, units, strict=True)}
+    return {name: f"{found} of {len(folds)} folds" for name, found in counts.items()}

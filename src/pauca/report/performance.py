@@ -1,0 +1,151 @@
+"""How good the predictions are: figures with intervals, a table of right and wrong, a calibration curve."""
+
+from __future__ import annotations
+
+from pauca.inference.classification import Calibration, Interval, Share
+from pauca.report.drawing import Drawing, Margins
+from pauca.report.formatting import SPACE, Markup, joined, number, percent, short_number, table, tag
+from pauca.report.model_data import ModelData
+from pauca.results.evaluation import Evaluation
+from pauca.results.plots import BLUE, INK
+
+CALIBRATION = "Calibration: predicted probability against what happened, in bins of about as many rows each"
+
+PYTHON_HINT = "In Python, report(..., nested=True) or a test set, report(..., X=X_test, y=y_test), has no such bias."
+
+
+def performance(data: ModelData) -> Markup:
+    """The section; empty where nothing was measured."""
+    found = data.evaluation
+    if found is None:
+        return Markup("")
+    notes = [" ".join([found.message, *([PYTHON_HINT] if found.optimistic else [])]), *_how_to_read(found)]
+    text = tag(
+        "div",
+        tag("h2", "How good are the predictions?"),
+        *(
+            tag("p", note, class_="caution" if found.optimistic and not place else "note")
+            for place, note in enumerate(notes)
+        ),
+    )
+    parts = [_figures(found), _right_and_wrong(found)]
+    if found.calibration is not None:
+        parts.append(_calibration(found, found.calibration))
+    return tag("section", text, tag("div", *parts), class_="split performance")
+
+
+def headline_figures(found: Evaluation) -> list[tuple[str, str]]:
+    """The main figures, for the top of the page."""
+    how = " (optimistic)" if found.optimistic else ""
+    if found.ranking is not None:
+        assert found.accuracy is not None
+        return [(f"AUC{how}", f"{found.ranking.auc:.3f}"), (f"accuracy{how}", percent(found.accuracy.value))]
+    if found.accuracy is not None:
+        return [(f"accuracy{how}", percent(found.accuracy.value))]
+    assert found.errors is not None
+    return [(f"R² on rows held out{how}" if found.n_folds else "R² on test rows", number(found.errors.r2, 3))]
+
+
+def _how_to_read(found: Evaluation) -> list[str]:
+    if found.confusion is None:
+        return []
+    assert found.classes is not None
+    what = "probability" if found.brier is not None else "score"
+    notes = [
+        f"{found.classes[1]} is predicted where its {what} is at least {short_number(found.threshold or 0.0)}. This "
+        "threshold was set before the figures were computed.",
+        f"AUC is the chance that a row of {found.classes[1]} gets a higher {what} than one of {found.classes[0]}: 0.5 "
+        "is a coin, 1 is perfect.",
+    ]
+    if found.brier is not None:
+        assert found.class_counts is not None
+        share = found.class_counts[1] / found.n_rows
+        constant = share * (1 - share)
+        notes.append(
+            "The Brier score is the mean squared difference between probability and outcome: 0 is perfect, "
+            f"{constant:.3f} is what a constant probability gets here."
+        )
+    notes.append("Intervals (95 %) tell what a sample of this many rows may miss by chance, nothing else.")
+    return notes
+
+
+def _figures(found: Evaluation) -> Markup:
+    rows: list[list[str]] = []
+    if found.ranking is not None:
+        rows.append(["AUC", f"{found.ranking.auc:.3f}", _interval(found.ranking.interval(), "{:.3f}")])
+    if found.accuracy is not None:
+        rows.append(["Accuracy", *_share(found.accuracy)])
+    if found.confusion is not None:
+        assert found.classes is not None
+        first, second = found.classes
+        rows.append([f"Sensitivity: rows of {second} predicted as such", *_share(found.confusion.sensitivity)])
+        rows.append([f"Specificity: rows of {first} predicted as such", *_share(found.confusion.specificity)])
+        rows.append([f"Of those predicted {second}, right", *_share(found.confusion.predictive_value)])
+        rows.append([f"Of those predicted {first}, right", *_share(found.confusion.negative_predictive_value)])
+    if found.brier is not None:
+        rows.append(["Brier score", f"{found.brier:.3f}", ""])
+    if found.errors is not None:
+        rows.append(["R²: share of the variance explained", number(found.errors.r2, 3), ""])
+        rows.append(["Root mean squared error", number(found.errors.rmse, 4), ""])
+        rows.append(["Mean absolute error", number(found.errors.mae, 4), ""])
+    heads = ["Figure", "Value", *(["95 % interval"] if found.errors is None else [])]
+    return table(f"Figures of {found.n_rows} rows", heads, [row[: len(heads)] for row in rows])
+
+
+def _share(share: Share) -> list[str]:
+    value = f"{percent(share.value)} ({share.count} of {share.of})"
+    return [value, _interval(share.interval(), "{:.1%}").replace("%", f"{SPACE}%")]
+
+
+def _interval(interval: Interval, form: str) -> str:
+    return " to ".join(form.format(end) for end in interval)
+
+
+def _right_and_wrong(found: Evaluation) -> Markup:
+    if found.confusion is None:
+        return Markup("")
+    assert found.classes is not None
+    first, second = found.classes
+    cells = found.confusion
+    body = [
+        [f"{second} (events)", str(cells.true_positive), str(cells.false_negative)],
+        [first, str(cells.false_positive), str(cells.true_negative)],
+    ]
+    heads = ["Class of the row", f"Predicted {second}", f"Predicted {first}"]
+    return table("Right and wrong at the threshold", heads, body)
+
+
+def _calibration(found: Evaluation, curve: Calibration) -> Markup:
+    """The curve as a drawing and as a table."""
+    assert found.classes is not None
+    chart = tag("div", _drawing(curve, found.classes[1]), role="img", class_="chart", aria_label=CALIBRATION)
+    rows = [
+        [percent(float(predicted), 1), f"{percent(float(observed), 1)} ({events} of {rows})", _percents(interval)]
+        for predicted, observed, rows, events, interval in zip(
+            curve.predicted, curve.observed, curve.n_rows, curve.n_events, curve.intervals(), strict=True
+        )
+    ]
+    heads = ["Predicted", f"Were {found.classes[1]}", "95 % interval"]
+    listed = tag("details", tag("summary", "The numbers of the calibration curve"), table("Calibration", heads, rows))
+    caption = tag("figcaption", tag("span", "Calibration"), tag("span", "dots on the line: probabilities are right"))
+    return joined([tag("figure", caption, chart), listed])
+
+
+def _percents(interval: Interval) -> str:
+    return " to ".join(percent(end, 0) for end in interval)
+
+
+def _drawing(curve: Calibration, event: str) -> Markup:
+    drawing = Drawing(343, 330, (0.0, 1.0), (0.0, 1.0), Margins(left=50, top=28, right=18, bottom=46))
+    shares = (0.0, 0.25, 0.5, 0.75, 1.0)
+    name = event if len(event) <= 24 else "the second class"
+    drawing.axes(
+        f"predicted probability of {name}", "share observed", x_ticks=shares, y_ticks=shares, y_text="{:.0%}".format
+    )
+    drawing.line([(0.0, 0.0), (1.0, 1.0)], INK, width=1, dash="4 4")
+    for predicted, interval in zip(curve.predicted.tolist(), curve.intervals(), strict=True):
+        drawing.line([(predicted, interval[0]), (predicted, interval[1])], BLUE, width=1.5)
+    seen = list(zip(curve.predicted.tolist(), curve.observed.tolist(), strict=True))
+    drawing.line(seen, BLUE)
+    drawing.dots(seen, BLUE, [f"{percent(p)} predicted, {percent(o)} observed" for p, o in seen], radius=4)
+    return drawing.svg()

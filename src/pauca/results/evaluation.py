@@ -1,0 +1,196 @@
+"""How good the predictions of a model are on rows, and whether these rows had a part in choosing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pauca.inference.classification import (
+    Calibration,
+    Confusion,
+    Interval,
+    Ranking,
+    Share,
+    brier_score,
+    calibration,
+    confusion,
+    ranking,
+)
+from pauca.inference.regression import RegressionErrors, regression_errors
+from pauca.wording import aligned
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+TEST, NESTED, FOLDS, CHOOSING = "test", "nested", "folds", "choosing"
+
+# Fewer rows than this say little of a calibration curve.
+LEAST_FOR_CALIBRATION = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """How good the predictions of a model are on some rows, each of which counts once.
+
+    Attributes
+    ----------
+    rows : {"test", "nested", "folds", "choosing"}
+        Where the rows come from: given for the purpose; held out of fits that chose everything anew; held out of fits
+        with a size and ridges that were set beforehand; held out of fits with the size and ridges that were chosen with
+        the help of these very rows, which is optimistic.
+    n_rows : int
+    n_folds : int
+        How many folds held rows out; 0 for test rows.
+    classes : list of str or None
+    class_counts : list of int or None
+        Rows of each class.
+    accuracy : Share or None
+        Rows whose class is predicted right.
+    threshold : float or None
+        From which probability, or score, on the second of two classes is predicted.
+    confusion : Confusion or None
+        Of two classes, at the threshold; the second is the positive one.
+    ranking : Ranking or None
+        Of two classes: the area under the ROC curve.
+    brier : float or None
+    calibration : Calibration or None
+        Where there are probabilities of two classes.
+    errors : RegressionErrors or None
+        Of numbers.
+    fold_choices : list of list of str
+        The features, or groups, that were chosen without the rows of each fold.
+    """
+
+    rows: str
+    n_rows: int
+    n_folds: int = 0
+    classes: list[str] | None = None
+    class_counts: list[int] | None = None
+    accuracy: Share | None = None
+    threshold: float | None = None
+    confusion: Confusion | None = None
+    ranking: Ranking | None = None
+    brier: float | None = None
+    calibration: Calibration | None = None
+    errors: RegressionErrors | None = None
+    fold_choices: list[list[str]] = field(default_factory=list)
+
+    @property
+    def optimistic(self) -> bool:
+        """Whether the rows had a part in choosing size or ridge."""
+        return self.rows == CHOOSING
+
+    @property
+    def message(self) -> str:
+        """Where the rows come from, in words."""
+        folds = f"{self.n_folds}-fold cross-validation"
+        return {
+            TEST: f"Measured on {self.n_rows} test rows that were given for it. They must not be rows of the fit.",
+            NESTED: f"Measured by nested {folds} on {self.n_rows} rows: for every fold the features, the size and the "
+            "ridge were chosen anew without the rows that were then predicted.",
+            FOLDS: f"Measured by {folds} on {self.n_rows} rows: for every fold the features were chosen anew without "
+            "the rows that were then predicted; size and ridge were set beforehand.",
+            CHOOSING: f"Optimistic: measured by {folds} on {self.n_rows} rows that also had a part in choosing the "
+            "size or the ridge. Expect somewhat worse on new rows.",
+        }[self.rows]
+
+    @property
+    def hint(self) -> str:
+        """How to have it measured without a bias, where there is one."""
+        return "nested=True, or test rows, give figures without this bias." if self.optimistic else ""
+
+    def table(self) -> list[dict[str, Any]]:
+        """Records with the keys figure, value, lower and upper: 95 % intervals for what a sample of rows may miss."""
+        found = [_record(name, value, interval) for name, value, interval in self._figures()]
+        return [record for record in found if np.isfinite(record["value"])]
+
+    def to_frame(self) -> DataFrame:
+        """The table as a pandas frame indexed by figure."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError('to_frame needs pandas; install it with: pip install "pauca[frames]"') from error
+        return pd.DataFrame(self.table()).set_index("figure")
+
+    def summary(self) -> str:
+        """The table and where its rows come from, as text."""
+        cells = [["", "value", "95 % interval"]]
+        for record in self.table():
+            has_interval = record["lower"] is not None
+            interval = f"{record['lower']:.4g} to {record['upper']:.4g}" if has_interval else ""
+            cells.append([record["figure"], f"{record['value']:.4g}", interval])
+        return "\n".join([*aligned(cells, left=1), "", f"{self.message} {self.hint}".rstrip()])
+
+    def __repr__(self) -> str:
+        figures = ", ".join(f"{record['figure']}={record['value']:.4g}" for record in self.table())
+        return f"<Evaluation of {self.n_rows} rows ({self.rows}): {figures}>"
+
+    def _figures(self) -> list[tuple[str, float, Interval | None]]:
+        found: list[tuple[str, float, Interval | None]] = []
+        if self.ranking is not None:
+            found.append(("auc", self.ranking.auc, self.ranking.interval()))
+        if self.accuracy is not None:
+            found.append(("accuracy", self.accuracy.value, self.accuracy.interval()))
+        if self.confusion is not None:
+            names = ("sensitivity", "specificity", "predictive_value", "negative_predictive_value")
+            shares: list[Share] = [getattr(self.confusion, name) for name in names]
+            found += [(name, share.value, share.interval()) for name, share in zip(names, shares, strict=True)]
+        if self.brier is not None:
+            found.append(("brier", self.brier, None))
+        if self.errors is not None:
+            found += [(name, getattr(self.errors, name), None) for name in ("r2", "rmse", "mae")]
+        return found
+
+
+def _record(name: str, value: float, interval: Interval | None) -> dict[str, Any]:
+    lower, upper = (None, None) if interval is None else interval
+    return {"figure": name, "value": value, "lower": lower, "upper": upper}
+
+
+def evaluate_numbers(y: np.ndarray, predicted: np.ndarray, rows: str, n_folds: int = 0) -> Evaluation:
+    """The evaluation of predicted numbers, shapes (n,) or (n, C)."""
+    return Evaluation(rows, len(y), n_folds, errors=regression_errors(y, predicted))
+
+
+def evaluate_classes(
+    codes: np.ndarray,
+    scores: np.ndarray,
+    classes: list[str],
+    rows: str,
+    *,
+    threshold: float = 0.5,
+    probabilities: bool = True,
+    n_folds: int = 0,
+) -> Evaluation:
+    """The evaluation of classes.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        The class of every row, counted from 0.
+    scores : ndarray of shape (n,) or (n, classes)
+        Of two classes the probability or score of the second, of more those of all.
+    probabilities : bool
+        Whether scores are probabilities.
+    """
+    counts = np.bincount(codes, minlength=len(classes)).tolist()
+    about = {"n_folds": n_folds, "classes": classes, "class_counts": counts}
+    if scores.ndim == 2:
+        right = int(np.count_nonzero(scores.argmax(axis=1) == codes))
+        return Evaluation(rows, len(codes), accuracy=Share(right, len(codes)), **about)
+    positive = codes == 1
+    table = confusion(positive, scores >= threshold)
+    curve = calibration(positive, scores) if probabilities and len(codes) >= LEAST_FOR_CALIBRATION else None
+    return Evaluation(
+        rows,
+        len(codes),
+        accuracy=table.accuracy,
+        threshold=threshold,
+        confusion=table,
+        ranking=ranking(positive, scores),
+        brier=brier_score(positive, scores) if probabilities else None,
+        calibration=curve,
+        **about,
+    )

@@ -1,0 +1,94 @@
+"""How sure the coefficients of a model are, given its features, and what must be said with that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pauca.wording import aligned
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+CAUTION = (
+    "These intervals take the chosen features as given. The same rows chose them, so the intervals are too narrow, and "
+    "coefficients tend to be too large: they describe this model, they are no test of whether a feature matters."
+)
+SHRUNKEN = "The ridge pulls coefficients towards zero, and the intervals are about the coefficients as they are pulled."
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """Standard errors and intervals of the coefficients of a model, for its chosen features.
+
+    Attributes
+    ----------
+    names : list of str
+        The chosen features, and "(intercept)" where there is one, as in ``coef``.
+    coef, standard_error, lower, upper : ndarray of shape (q,)
+        Coefficients, their standard errors and the ends of their intervals.
+    confidence : float
+        The share of samples whose interval is to hold the coefficient, if the features had been given.
+    method : {"likelihood", "bootstrap"}
+        Standard errors from the curvature of the likelihood, as in statsmodels, with intervals by Student's t for
+        squared error and by the normal elsewhere; or from fits to resampled rows, with the quantiles of their
+        coefficients for intervals.
+    n_resamples : int
+        How many resamples the bootstrap had.
+    shrunken : bool
+        Whether the model has a ridge.
+    """
+
+    names: list[str]
+    coef: np.ndarray
+    standard_error: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    confidence: float
+    method: str
+    n_resamples: int = 0
+    shrunken: bool = False
+
+    @property
+    def caution(self) -> str:
+        """What must be known to read the table."""
+        return " ".join([CAUTION, *([SHRUNKEN] if self.shrunken else [])])
+
+    def table(self) -> list[dict[str, Any]]:
+        """Records with the keys feature, coefficient, standard_error, lower and upper."""
+        columns = zip(self.names, self.coef, self.standard_error, self.lower, self.upper, strict=True)
+        return [
+            {
+                "feature": name,
+                "coefficient": float(coef),
+                "standard_error": float(error),
+                "lower": float(lower),
+                "upper": float(upper),
+            }
+            for name, coef, error, lower, upper in columns
+        ]
+
+    def to_frame(self) -> DataFrame:
+        """The table as a pandas frame indexed by feature."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError('to_frame needs pandas; install it with: pip install "pauca[frames]"') from error
+        return pd.DataFrame(self.table()).set_index("feature")
+
+    def summary(self) -> str:
+        """The table and its caution, as text."""
+        head = ["feature", "coefficient", "standard error", f"{100 * self.confidence:g} % interval"]
+        body = [
+            [
+                record["feature"],
+                f"{record['coefficient']:.6g}",
+                f"{record['standard_error']:.3g}",
+                f"{record['lower']:.4g} to {record['upper']:.4g}",
+            ]
+            for record in self.table()
+        ]
+        lines = aligned([head, *body], left=1)
+        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", self.caution])

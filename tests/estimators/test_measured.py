@@ -1,0 +1,265 @@
+"""Figures of textbooks, standard errors and evaluations, judged by statsmodels and scikit-learn."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, train_test_split
+
+import pauca
+from pauca import SparseClassifier, SparseRegressor
+from pauca.losses import NegativeBinomial, Tweedie
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    return load_diabetes(return_X_y=True, as_frame=True)
+
+
+@pytest.fixture(scope="module")
+def tumours():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X.iloc[:, :10], y.map({0: "malignant", 1: "benign"})
+
+
+@pytest.fixture(scope="module")
+def counts():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 6))
+    mean = np.exp(0.5 + 0.4 * X[:, 1] - 0.3 * X[:, 4])
+    return X, rng.poisson(mean).astype(float), rng.gamma(2.0, mean / 2.0)
+
+
+def test_criteria_of_every_size_are_those_of_statsmodels(diabetes):
+    X, y = diabetes
+    path = SparseRegressor(k=10).fit(X, y).path_
+    frame = path.to_frame()
+    full = sm.OLS(y, sm.add_constant(X)).fit()
+    for size in path.sizes:
+        judge = sm.OLS(y, sm.add_constant(X[path.names(size)])).fit()
+        assert frame.loc[size, "adjusted_r2"] == pytest.approx(judge.rsquared_adj, abs=1e-9)
+        assert frame.loc[size, "aic"] == pytest.approx(judge.aic)
+        assert frame.loc[size, "bic"] == pytest.approx(judge.bic)
+        assert frame.loc[size, "cp"] == pytest.approx(judge.ssr / full.mse_resid - 442 + 2 * (size + 1), abs=1e-6)
+    assert "cp" not in SparseRegressor(k=3).fit(X, y).path_.to_frame()
+    chosen = SparseRegressor(criterion="bic").fit(X, y).path_
+    assert chosen.to_frame()["bic"][3] == pytest.approx(frame.loc[3, "bic"])
+    assert chosen.choice.mean.tolist() == pytest.approx(chosen.to_frame()["bic"].dropna().tolist())
+
+
+def test_criteria_of_likelihoods_are_those_of_statsmodels(tumours, counts):
+    X, y = tumours
+    path = SparseClassifier(k=3).fit(X, y).path_
+    for size in path.sizes:
+        design = sm.add_constant(X[path.names(size)]) if size else np.ones(len(X))
+        judge = sm.GLM((y == "malignant").astype(float), design, family=sm.families.Binomial()).fit()
+        assert path.statistics[size]["aic"] == pytest.approx(judge.aic, rel=1e-6)
+        assert path.statistics[size]["bic"] == pytest.approx(judge.bic_llf, rel=1e-6)
+    X, y, _ = counts
+    path = SparseRegressor(k=2, loss="poisson").fit(X, y).path_
+    judges = [sm.GLM(y, sm.add_constant(X[:, path[k].support]), family=sm.families.Poisson()).fit() for k in (1, 2)]
+    assert path.statistics[2]["aic"] - path.statistics[1]["aic"] == pytest.approx(judges[1].aic - judges[0].aic)
+
+
+def test_losses_and_outputs_without_a_likelihood_have_no_criteria(diabetes):
+    X, y = diabetes
+    assert not SparseRegressor(k=2, loss="huber").fit(X, y).path_.statistics
+    assert not SparseRegressor(k=2).fit(X, np.c_[y, -y]).path_.statistics
+    assert "aic" not in SparseRegressor(k=2, loss="huber").fit(X, y).path_.to_frame()
+
+
+def judged(model, X, family, y, **options):
+    design = sm.add_constant(np.asarray(X)[:, model.support_])
+    return sm.GLM(np.asarray(y, dtype=float), design, family=family, **options).fit()
+
+
+@pytest.mark.parametrize(
+    ("loss", "family"),
+    [
+        ("squared_error", sm.families.Gaussian()),
+        ("poisson", sm.families.Poisson()),
+        ("gamma", sm.families.Gamma(sm.families.links.Log())),
+        (Tweedie(1.5), sm.families.Tweedie(var_power=1.5)),
+        (NegativeBinomial(0.5), sm.families.NegativeBinomial(alpha=0.5)),
+    ],
+    ids=["squared", "poisson", "gamma", "tweedie", "negative binomial"],
+)
+def test_standard_errors_are_those_of_statsmodels(counts, loss, family):
+    X, whole, amounts = counts
+    y = amounts if loss == "gamma" else whole
+    weights = np.random.default_rng(1).uniform(0.5, 1.5, len(y))
+    weights /= weights.mean()
+    model = SparseRegressor(k=2, loss=loss).fit(X, y, sample_weight=weights)
+    found, judge = model.inference().to_frame(), judged(model, X, family, y, var_weights=weights)
+    np.testing.assert_allclose(found["coefficient"].iloc[[2, 0, 1]], judge.params, rtol=1e-5)
+    np.testing.assert_allclose(found["standard_error"].iloc[[2, 0, 1]], judge.bse, rtol=1e-4)
+
+
+def test_intervals_are_those_of_statsmodels(diabetes, tumours):
+    X, y = diabetes
+    model = SparseRegressor(k=4).fit(X, y)
+    judge = sm.OLS(y, sm.add_constant(X[model.get_feature_names_out()])).fit()
+    found = model.inference(confidence=0.9).to_frame()
+    interval = judge.conf_int(0.1).loc[["bmi", "bp", "s1", "s5", "const"]]
+    np.testing.assert_allclose(found[["lower", "upper"]], interval, rtol=1e-6)
+    X, y = tumours
+    model = SparseClassifier(k=2).fit(X, y)
+    judge = judged(model, X, sm.families.Binomial(), y == "malignant")
+    np.testing.assert_allclose(
+        model.inference().to_frame()[["lower", "upper"]].iloc[[2, 0, 1]], judge.conf_int(), rtol=1e-4
+    )
+
+
+def test_with_a_ridge_the_errors_are_those_of_the_shrunken_estimate():
+    """Over many samples of the noise the coefficients vary as much as the errors say."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3))
+    X[:, 2] = X[:, 0] + 0.3 * X[:, 2]
+    coefs, errors = [], []
+    for _ in range(400):
+        model = SparseRegressor(k=3, ridge=0.2).fit(X, X[:, 0] + rng.standard_normal(80))
+        coefs.append(model.coef_)
+        errors.append(model.inference().standard_error[:3])
+    np.testing.assert_allclose(np.std(coefs, axis=0), np.mean(errors, axis=0), rtol=0.12)
+    assert "pulls" in model.inference().caution
+
+
+def test_the_bootstrap_agrees_with_the_likelihood_and_with_its_seed(diabetes):
+    X, y = diabetes
+    model = SparseRegressor(k=3).fit(X, y)
+    found, likelihood = model.inference("bootstrap", n_resamples=400), model.inference()
+    np.testing.assert_allclose(found.standard_error, likelihood.standard_error, rtol=0.2)
+    assert found.lower.tolist() == model.inference("bootstrap", n_resamples=400).lower.tolist()
+    assert (found.lower < found.coef).all()
+    assert (found.coef < found.upper).all()
+    for one in (found, likelihood):
+        assert "too narrow" in one.caution
+        assert one.caution in one.summary()
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "huber"])
+def test_any_loss_has_a_bootstrap(diabetes, loss):
+    model = SparseRegressor(k=2, loss=loss).fit(*diabetes)
+    found = model.inference("bootstrap", n_resamples=20)
+    assert (found.standard_error > 0).all()
+    with pytest.raises(ValueError, match="bootstrap"):
+        model.inference()
+
+
+def test_what_inference_cannot_do_is_said(diabetes, tmp_path):
+    X, y = diabetes
+    with pytest.raises(ValueError, match="one number"):
+        SparseRegressor(k=2).fit(X, np.c_[y, -y]).inference()
+    model = SparseRegressor(k=2).fit(X, y)
+    with pytest.raises(ValueError, match="'method' parameter of inference"):
+        model.inference("guess")
+    model.save(tmp_path / "model.json")
+    with pytest.raises(ValueError, match="needs the data of the fit"):
+        pauca.load(tmp_path / "model.json").inference()
+
+
+def test_test_rows_are_judged_as_scikit_learn_does(tumours):
+    X, X_test, y, y_test = train_test_split(*tumours, random_state=0)
+    model = SparseClassifier(k=3, ridge=0.01).fit(X, y)
+    found = model.evaluate(X_test, y_test, threshold=0.3)
+    probability = model.predict_proba(X_test)[:, 1]
+    assert found.rows == "test"
+    assert not found.optimistic
+    assert found.ranking.auc == pytest.approx(roc_auc_score(y_test == "malignant", probability))
+    assert found.accuracy.value == accuracy_score(y_test == "malignant", probability >= 0.3)
+    assert found.class_counts == [(y_test == "benign").sum(), (y_test == "malignant").sum()]
+    with pytest.raises(ValueError, match="together"):
+        model.evaluate(X_test)
+    with pytest.raises(ValueError, match="has not seen"):
+        model.evaluate(X_test, y_test.replace("benign", "other"))
+
+
+@pytest.mark.parametrize("model", [SparseClassifier(k=3, ridge=0.01), SparseClassifier(k=3, loss="hinge")])
+def test_folds_hold_out_what_they_predict(tumours, model):
+    X, y = tumours
+    found = model.fit(X, y).evaluate()
+    assert found.rows == "folds"
+    assert not found.optimistic
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    scores = cross_val_predict(model, X, y, cv=folds, method="decision_function")
+    assert found.ranking.auc == pytest.approx(roc_auc_score(y == "malignant", scores), abs=1e-4)
+    assert (found.brier is None) == (model.loss == "hinge")
+
+
+def test_rows_that_chose_are_called_optimistic_and_nested_folds_are_not(diabetes):
+    X, y = diabetes
+    model = SparseRegressor(ridge=[0, 0.1]).fit(X, y)
+    found = model.evaluate()
+    assert found.optimistic
+    assert "ptimistic" in found.message
+    assert found.errors.rmse == pytest.approx(model.path_.choice.held_out["rmse"])
+    assert 1 - found.errors.rmse**2 / y.var(ddof=0) == pytest.approx(found.errors.r2)
+    assert model.at(2).evaluate().optimistic
+    nested = model.evaluate(nested=True)
+    assert not nested.optimistic
+    folds = KFold(5, shuffle=True, random_state=0)
+    predicted = cross_val_predict(SparseRegressor(ridge=[0, 0.1]), X, y, cv=folds)
+    assert nested.errors.r2 == pytest.approx(r2_score(y, predicted), abs=2e-3)
+    with pytest.raises(ValueError, match="no list"):
+        SparseRegressor(cv=list(folds.split(X))).fit(X, y).evaluate(nested=True)
+
+
+def test_groups_of_rows_stay_together_in_folds(diabetes):
+    X, y = diabetes
+    patients = np.arange(len(X)) // 4
+    model = SparseRegressor(k=2).fit(X, y, groups=patients)
+    folds = model._make_folds(model._fit_data)
+    assert all(not set(patients[fold.test]) & set(patients[fold.weights > 0]) for fold in folds)
+
+
+def test_exposure_is_part_of_the_prediction(counts):
+    X, y, _ = counts
+    exposure = np.random.default_rng(3).uniform(1, 100, len(y)).round()
+    rates = np.random.default_rng(4).poisson(exposure * np.exp(0.3 * X[:, 1]))
+    found = SparseRegressor(k=1, loss="poisson").fit(X, rates, exposure=exposure).evaluate()
+    assert found.errors.r2 > 0.8
+
+
+def test_rows_without_weight_are_not_measured(tumours):
+    X, y = tumours
+    weights = np.r_[np.ones(400), np.zeros(169)]
+    whole = SparseClassifier(k=range(6), ridge=0.01, selection_rule=3.0).fit(X, y, sample_weight=weights)
+    part = SparseClassifier(k=range(6), ridge=0.01, selection_rule=3.0).fit(X[:400], y[:400])
+    assert whole.k_ == part.k_
+    assert whole.evaluate().n_rows == 400
+    assert whole.path_.choice.held_out == pytest.approx(part.path_.choice.held_out, rel=1e-5)
+
+
+def test_summaries_tell_what_rows_held_out_say(tumours):
+    model = SparseClassifier(k=range(6), ridge=0.01, selection_rule=3.0).fit(*tumours)
+    auc = model.path_.choice.held_out["auc"]
+    assert f"AUC {auc:.3f}, accuracy" in model.summary()
+    assert "optimistic" in model.summary()
+    position = model.path_.choice.position(1)
+    assert f"{100 * model.path_.choice.mean[position]:.2f} %" in model.at(1).summary()
+    assert "explained on rows held out" in model.at(1).summary()
+
+
+def test_files_keep_the_figures(tumours, tmp_path):
+    model = SparseClassifier(k=range(6), ridge=0.01, selection_rule=3.0).fit(*tumours)
+    model.save(tmp_path / "model.json")
+    again = pauca.load(tmp_path / "model.json")
+    assert again.path_.statistics == model.path_.statistics
+    assert again.path_.choice.held_out == model.path_.choice.held_out
+    assert again.path_.explained(2) == model.path_.explained(2)
+    assert again.summary() == model.summary()
+
+
+def test_explained_does_not_count_the_ridge(diabetes):
+    X, y = diabetes
+    model = SparseRegressor(k=4, ridge=0.5).fit(X, y)
+    assert model.path_.explained(4) == pytest.approx(model.score(X, y))
+    assert model.path_[4].objective > model.path_[4].loss
+    assert model.path_.explained(0) == 0.0
+
+
+def test_a_constant_explains_exactly_nothing(tumours):
+    model = SparseClassifier(k=range(6), ridge=[0.01, 0.1], selection_rule=3.0).fit(*tumours)
+    assert model.path_.choice.mean[0] == 0.0
+    assert (model.path_.choice.fold_scores[:, 0] == 0.0).all()
