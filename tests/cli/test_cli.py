@@ -22,7 +22,6 @@ from sklearn.datasets import dump_svmlight_file
 import pauca
 from pauca.cli import main, options
 from pauca.cli.console import FitProgress
-from pauca.estimators.base import SparseModel
 from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from pauca.methods import METHODS, STEPWISE
 from pauca.results.choice import CRITERIA, DEFAULT_RULE, FOLD_RULES
@@ -302,7 +301,7 @@ def test_medians_are_of_the_fit(table, capsys):
 
 
 def test_report(table, capsys, monkeypatch):
-    monkeypatch.setattr(SparseModel, "report", lambda self, path, title: Path(path).write_text(title))
+    monkeypatch.setattr(pauca.SparseRegressor, "report", lambda self, path, title: Path(path).write_text(title))
     code, _, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "1", "--report", "r.html")
     assert code == 0
     assert Path("r.html").read_text() == "Predicting price"
