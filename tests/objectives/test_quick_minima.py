@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize as scipy_minimise
 
 from pauca.design import make_design
 from pauca.losses import LogLoss, Multinomial, Poisson, SquaredError
-from pauca.objectives import Restricted, Rows, SmoothObjective, previews_of_additions
+from pauca.objectives import Restricted, Rows, SmoothObjective, joint_line_gains, previews_of_additions
 from pauca.objectives import one_output as one_output_module
 from pauca.objectives.joint_outputs import JointOutputs
 from pauca.objectives.one_output import OneOutput
@@ -127,3 +128,22 @@ def test_an_exchange_is_the_same_as_removals_and_additions():
         second.add(unit)
     assert first.support == second.support == [0, 5, 6]
     np.testing.assert_allclose(first.value, second.value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [1e-6, 0.1])
+def test_gains_along_columns_of_joint_outputs_are_those_of_minimisation(ridge):
+    rng = np.random.default_rng(8)
+    columns, weights = columns_and_weights(rng)
+    centres = 1.5 * rng.normal(size=(3, Q + 1))
+    y = (centres @ columns + rng.gumbel(size=(3, N))).argmax(axis=0)
+    rows, scores = Rows(y, weights), 0.3 * rng.normal(size=(3, N))
+    found = joint_line_gains(Multinomial(), rows, scores, columns[1:], np.full(Q, ridge))
+    before = Multinomial().value(y, scores) @ weights
+    for gain, column in zip(found, columns[1:], strict=True):
+
+        def value(t, column=column):
+            return Multinomial().value(y, scores + np.outer(t, column)) @ weights + 0.5 * ridge * t @ t
+
+        lowest = scipy_minimise(value, np.zeros(3), tol=1e-12).fun
+        np.testing.assert_allclose(gain, before - lowest, rtol=1e-6)
+        assert before - gain <= lowest + 1e-12

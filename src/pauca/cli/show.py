@@ -40,9 +40,10 @@ def explain(options: Namespace, console: Console) -> int:
     """Print one model as text, SQL or Python."""
     model = load_model(options.model, options.size)
     if options.sql is not None:
-        print(model.to_sql(options.sql.split(".")))
+        known = {"offset": options.offset, "exposure": options.exposure}
+        print(model.to_sql(options.sql.split("."), **known))
     elif options.python:
-        print(model.to_python(), end="")
+        print(model.to_python(offset=options.offset, exposure=options.exposure), end="")
     else:
         print(model.summary())
         encoder = getattr(model, "encoder_", None)
@@ -128,7 +129,8 @@ def _effects(formula: Formula, baselines: dict[str, Any]) -> Iterator[str]:
     """The effect of the intercept and of each coefficient, for models with a single output."""
     if len(formula.coef) > 1:
         return
-    yield _intercept_effect(formula)
+    if formula.link not in {"log_hazard", "cumulative"}:
+        yield _intercept_effect(formula)
     for term, coefficient in zip(formula.terms, formula.coef[0].tolist(), strict=True):
         if term.kind == NUMBER:
             change = f"one unit more of {term.raw}"
@@ -151,6 +153,10 @@ def _intercept_effect(formula: Formula) -> str:
 def _effect(formula: Formula, coefficient: float) -> str:
     if formula.link == "log_loss" and formula.classes is not None:
         return f"the odds of {formula.classes[1]!r} are multiplied by {_exponential(coefficient)}"
+    if formula.link == "log_hazard":
+        return f"the hazard is multiplied by {_exponential(coefficient)}"
+    if formula.link == "cumulative":
+        return f"the odds of a higher class are multiplied by {_exponential(coefficient)}"
     if formula.link == "exp":
         return f"the prediction is multiplied by {_exponential(coefficient)}"
     what = "prediction" if formula.classes is None else f"score of {formula.classes[1]!r}"

@@ -38,7 +38,7 @@ def check_is_table(X: Any) -> None:
 
 LARGEST_TARGET = 1e150
 
-ENCODING_ESTIMATORS = {"SparseRegressor", "SparseClassifier"}
+ENCODING_ESTIMATORS = {"SparseRegressor", "SparseClassifier", "SparseCox", "SparseOrdinalClassifier"}
 
 
 # Sparse and dense data of any numeric dtype go through as they are; whether they are finite is checked here.
@@ -67,6 +67,11 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
 
 def check_table(estimator: Any, X: Any, **how: Any) -> Any:
     """X alone, as ``check_data`` gives it; ``how`` is for scikit-learn's ``validate_data``."""
+    check_is_table(X)
+    raw = raw_table_of(estimator, X) if _may_be_raw(estimator, X) else None
+    if raw is not None:
+        set_table_attributes(estimator, X)
+        return raw
     with _named_columns(X):
         return _as_numbers(validate_data(estimator, X, **(AS_IT_IS | how)))
 

@@ -23,7 +23,7 @@ def scores(row):
     """The linear scores of a row."""
     values = [_number(row, name) for name in FEATURES]
     return [
-        intercept + sum(weight * value for weight, value in zip(weights, values))
+        intercept + sum(weight * value for weight, value in zip(weights, values)){offset}
         for intercept, weights in zip(INTERCEPTS, COEFFICIENTS)
     ]
 
@@ -55,7 +55,7 @@ def scores(row):
     """The linear scores of a row."""
     values = [_value(row[column], column, kind, level, fill) for column, kind, level, fill in TERMS]
     return [
-        intercept + sum(weight * value for weight, value in zip(weights, values))
+        intercept + sum(weight * value for weight, value in zip(weights, values)){offset}
         for intercept, weights in zip(INTERCEPTS, COEFFICIENTS)
     ]
 
@@ -74,11 +74,16 @@ def _value(value, column, kind, level, fill):
     if not math.isfinite(value):
         raise ValueError("the column %r must hold a finite number; got %r" % (column, value))
     return value
+
+
+def _number(row, name):
+    return _value(row[name], name, "number", None, None)
 '''
 
 # Beyond its bound math.exp raises OverflowError where NumPy returns infinity.
 LINKS = {
     "identity": "",
+    "log_hazard": "",
     "exp": """
 
 def _mean(score):
@@ -158,7 +163,7 @@ def predict_proba(row):
 
 def to_python(formula: Formula) -> str:
     """The source of the module. Names and labels go through ``repr`` and never into comments: they cannot be code."""
-    size, scores = len({term.raw for term in formula.terms}), RAW_SCORES if formula.is_raw else SCORES
+    size = len({term.raw for term in formula.terms})
     parts = [
         (RAW_HEAD if formula.is_raw else HEAD).format(
             size=f"{size} feature{'' if size == 1 else 's'}",
@@ -169,21 +174,30 @@ def to_python(formula: Formula) -> str:
             coefficients=repr(tuple(map(tuple, formula.coef.tolist()))),
         )
     ]
+    for constant, name in (("OFFSET", formula.offset), ("EXPOSURE", formula.exposure)):
+        parts += [] if name is None else [f"{constant} = {name!r}\n"]
     if formula.classes is not None:
         parts += [f"CLASSES = {tuple(formula.classes)!r}\n"]
         if formula.thresholds is not None:
             parts += [f"THRESHOLDS = {tuple(formula.thresholds.tolist())!r}\n"]
         kind = "two classes" if len(formula.classes) == 2 else "many classes"
-        parts += [scores, PREDICTIONS["ordered classes" if formula.link == "cumulative" else kind]]
+        parts += [_scores(formula), PREDICTIONS["ordered classes" if formula.link == "cumulative" else kind]]
         parts += [PROBABILITIES[formula.link]] if formula.link else []
         return "".join(parts)
     if formula.outputs is not None:
         parts += [f"OUTPUTS = {tuple(formula.outputs)!r}\n"]
-    parts += [scores, LINKS[formula.link or "identity"], _prediction(formula)]
+    parts += [_scores(formula), LINKS[formula.link or "identity"], _prediction(formula)]
     return "".join(parts)
+
+
+def _scores(formula: Formula) -> str:
+    scores = RAW_SCORES if formula.is_raw else SCORES
+    return scores.format(offset="" if formula.offset is None else " + _number(row, OFFSET)")
 
 
 def _prediction(formula: Formula) -> str:
     score = "scores(row)[0]" if formula.outputs is None else "score"
     prediction = f"_mean({score})" if LINKS[formula.link or "identity"] else score
+    if formula.exposure is not None:
+        prediction += " * _number(row, EXPOSURE)"
     return PREDICTIONS["one" if formula.outputs is None else "several"].format(prediction=prediction)

@@ -17,6 +17,7 @@ PREDICTIONS = {
     "identity": "{score}",
     "exp": "EXP{score}",
     "inverse": "CASE WHEN {score} > 0 THEN 1e0 / {score} END",
+    "log_hazard": "{score}",
 }
 
 # Some databases read a backslash before a quote as an escape, which would move the end of the string.
@@ -40,6 +41,8 @@ def to_sql(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[s
 def _numbers(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[str]) -> str:
     scores = _scores(formula, table)
     predictions = [PREDICTIONS[formula.link or "identity"].format(score=score) for score in scores]
+    if formula.exposure is not None:
+        predictions = [f"{prediction} * {_column(formula.exposure, table)}" for prediction in predictions]
     if table is None and formula.outputs is None:
         return predictions[0]
     columns = _aliased(predictions, formula.outputs or ["prediction"], keep)
@@ -115,6 +118,7 @@ def _scores(formula: Formula, table: Any) -> list[str]:
     by_raw: dict[tuple[str, bool], list[int]] = {}
     for place, term in enumerate(formula.terms):
         by_raw.setdefault((term.raw, term.kind == NUMBER), []).append(place)
+    known = [] if formula.offset is None else [f"+ {_column(formula.offset, table)}"]
     scores = []
     for b, row in zip(formula.intercept.tolist(), formula.coef.tolist(), strict=True):
         lines = [_number(b)]
@@ -124,7 +128,7 @@ def _scores(formula: Formula, table: Any) -> list[str]:
                 lines += [_term(row[place], _filled(column, formula.terms[place].fill)) for place in places]
             else:
                 lines.append(f"+ {_case(column, [(formula.terms[place], row[place]) for place in places])}")
-        scores.append("(" + "\n    ".join(lines) + ")")
+        scores.append("(" + "\n    ".join([*lines, *known]) + ")")
     return scores
 
 

@@ -42,7 +42,8 @@ class OneOutput:
         self, loss: Loss, y: np.ndarray, weights: np.ndarray, columns: np.ndarray, penalty: np.ndarray
     ) -> None:
         self._loss, self._y, self._weights, self._columns, self._penalty = loss, y, weights, columns, penalty
-        self.cheap = columns.size * len(columns) <= CHEAP_HESSIAN
+        # The Hessian of rows that are coupled takes sums over risk sets of every column.
+        self.cheap = columns.size * len(columns) <= CHEAP_HESSIAN and not loss.coupled
         """Whether Hessians are computed at every step."""
 
     def minimise(

@@ -44,6 +44,9 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         Constraints, as in ``SparseClassifier``; bounds are on the coefficients of the one score.
     time_limit, callback, warm_start
         As in ``SparseClassifier``.
+    categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
+    missing : {"error", "median", "category"}, default="error"
+        As in ``SparseRegressor``: how categories and missing values of a raw table become numbers.
 
     Attributes
     ----------
@@ -96,6 +99,8 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
@@ -119,6 +124,8 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
@@ -163,8 +170,10 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         self._search(settings, X, y, weights, target, groups)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The scores: higher for rows of higher classes; ``thresholds_`` lie between the classes.
+    def latent_score(self, X: Any) -> np.ndarray:
+        """The one score of every row: higher for rows of higher classes; ``thresholds_`` lie between the classes.
+
+        It is no ``decision_function`` of scikit-learn, which has a score for every class.
 
         Parameters
         ----------
@@ -187,7 +196,7 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return class_probabilities(self.decision_function(X), self.thresholds_)
+        return class_probabilities(self.latent_score(X), self.thresholds_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each row.
@@ -200,7 +209,8 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        shares = self.predict_proba(X)
+        return self.classes_[shares.argmax(axis=1)]
 
     def _set_model(self, model: Model) -> None:
         # Folds score models whose thresholds are not known yet; there are none in files without them.

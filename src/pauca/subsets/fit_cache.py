@@ -17,6 +17,7 @@ from pauca.objectives import (
     Rows,
     SmoothObjective,
     WarmStart,
+    joint_line_gains,
     previews_of_additions,
     warm_start_near,
 )
@@ -294,6 +295,18 @@ class FitCache:
         problem = objective.restricted(rows, self.pool.gather([unit], rows)[objective.free :], features, offset=scores)
         start = np.zeros((objective.n_outputs, len(features)))
         return problem.value(start, np.zeros_like(scores)) - minimise(problem, start).value
+
+    def gains_alone(self, fit: Fit, units: Sequence[int]) -> dict[int, float]:
+        """The same for several units, where outputs share a loss; empty where they cannot be found together."""
+        objective, solved = self.objective, self._solved(fit)
+        if not (objective.smooth.joint and objective.units.single) or objective.bounds is not None or not units:
+            return {}
+        self.check_time()
+        rows = self.pool.split(solved.rows, units)
+        scores = solved.rows.onto(rows, solved.minimum.scores)
+        columns = self.pool.gather(units, rows)[objective.free :]
+        gains = joint_line_gains(objective.smooth, rows, scores, columns, objective.penalty[objective.units.of(units)])
+        return {} if gains is None else dict(zip(units, gains.tolist(), strict=True))
 
     def removal_costs(self, fit: Fit) -> np.ndarray:
         """By how much the value would rise without each unit, to second order, in the order of the fit's units."""

@@ -338,16 +338,23 @@ class RefittedSubset(ABC, Generic[CacheT]):
         count = shortlist.additions if rule == "refit" else shortlist.single_moves
         exact_gain = self.decrease if rule == "refit" else self._gain_alone
         found: dict[int, float] = {}
-        for unit in highest_scores(estimates, len(estimates) if slack is None else shortlist.most_additions):
+        ranked = highest_scores(estimates, len(estimates) if slack is None else shortlist.most_additions)
+        known = {} if rule == "refit" else self._gains_together(ranked[:count])
+        for unit in ranked:
             best = max(found.values(), default=0.0)
             # Where the first few gain nothing, others may still do.
             if best > self.negligible and slack and (len(found) >= count or slack * estimates[unit] < best):
                 break
-            found[unit] = float(limits.per_price(np.array([exact_gain(unit)]), [unit])[0])
+            gain = known[unit] if unit in known else exact_gain(unit)
+            found[unit] = float(limits.per_price(np.array([gain]), [unit])[0])
         candidates = sorted(found)
         if not candidates:
             return None
         return candidates[first_largest(np.array([found[unit] for unit in candidates]))]
+
+    def _gains_together(self, units: list[int]) -> dict[int, float]:
+        """Exact gains of some units that are likely to be asked for, as far as it pays to find them together."""
+        return {}
 
     def _affordable(self, estimates: np.ndarray, at_most: float, slack: float) -> np.ndarray:
         """Mask of the removals that may cost no more than ``at_most``, by their estimates."""

@@ -286,6 +286,9 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
     def _gain_alone(self, unit: int) -> float:
         return self._cache.fits.gain_alone(self._fit, unit)
 
+    def _gains_together(self, units: list[int]) -> dict[int, float]:
+        return self._cache.fits.gains_alone(self._fit, units)
+
     def _zero_costs(self, units: list[int], at_most: float, slack: float) -> dict[int, float]:
         return {unit: self._zero_cost(unit) for unit in units}
 
