@@ -212,8 +212,9 @@ def _model_rows(model: Any, frame: pl.DataFrame, terms: list[Term], *, alike: bo
     if names is not None:
         return frame
     columns = frame.to_numpy() if terms else np.zeros((frame.height, 0))
-    spread = sparse.lil_matrix((len(model.support_), model.n_features_in_))
-    spread[np.arange(len(model.support_)), model.support_] = 1.0
+    chosen = model.path_[model.k_].support
+    spread = sparse.lil_matrix((len(chosen), model.n_features_in_))
+    spread[np.arange(len(chosen)), chosen] = 1.0
     return sparse.csr_matrix(columns) @ spread.tocsr()
 
 

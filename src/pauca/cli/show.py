@@ -16,6 +16,7 @@ from pauca.export.formula import Formula, formula_of
 from pauca.loading import load
 from pauca.results.path import Path
 from pauca.tables.encoding import MISSING, NUMBER
+from pauca.wording import printable
 
 # How many added and removed names are listed for each size.
 NAMES_SHOWN = 6
@@ -49,7 +50,7 @@ def explain(options: Namespace, console: Console) -> int:
         encoder = getattr(model, "encoder_", None)
         effects = list(_effects(formula_of(model), {} if encoder is None else encoder.baselines_))
         if effects:
-            print("\nEffects:\n" + "\n".join(f"- {effect}" for effect in effects))
+            print("\nEffects:\n" + "\n".join(f"- {printable(effect)}" for effect in effects))
     return 0
 
 
@@ -66,9 +67,11 @@ def check_writable(path: str | None) -> None:
     """Raise an error before any work if a file could not be written."""
     if path is None:
         return
-    folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise DataError(f"{path} cannot be written: it is a folder")
+    if os.path.exists(path) and not os.path.isfile(path):
+        return  # a device or a pipe, which is written to and needs no folder
+    folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise DataError(f"{path} cannot be written: there is no folder {os.path.dirname(path) or folder}")
     if not os.access(folder, os.W_OK):
@@ -119,10 +122,10 @@ def _table(records: list[dict[str, Any]], chosen: int) -> list[str]:
 def _cell(value: Any, most: int = NAMES_SHOWN) -> str:
     if isinstance(value, list):
         more = len(value) - most
-        return ", ".join(map(str, value[:most])) + (f" and {more} more" if more > 0 else "")
+        return ", ".join(printable(str(one)) for one in value[:most]) + (f" and {more} more" if more > 0 else "")
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.6g}"
-    return str(value)
+    return printable(str(value))
 
 
 def _effects(formula: Formula, baselines: dict[str, Any]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.points import PointsMixin
@@ -470,8 +471,8 @@ class SparseClassifier(ClassificationMixin, PointsMixin, MeasuredMixin, SparseMo
         self
         """
         settings = self._settings()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
-        with settings.shown():
+        with settings.shown(), fitting(self):
+            X, y, weights, target = self._validate(X, y, sample_weight)
+            target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
             self._search(settings, X, y, weights, target, groups, feature_names)
         return self

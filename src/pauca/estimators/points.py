@@ -64,7 +64,7 @@ class PointsMixin:
             raise ValueError("to_points is for two classes and a loss that models probabilities, such as 'log_loss'.")
         if data.problem.target.y.dtype.names:
             raise ValueError("to_points has no line for an offset: fit the model without one.")
-        if not self.k_:
+        if not len(self.support_):
             raise ValueError("The model has no features, so there are no points to give.")
         check, problem = ParameterChecks("to_points"), data.problem
         names = column_names(self.path_.column_names, self.support_)

@@ -105,7 +105,7 @@ class Scorer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a constant model has no precision, and few rows no R^2
             try:
-                self.scores(X, y, Fold(np.zeros(len(y)), few), [none])
+                self.scores(X, y, Fold(np.ones(len(y)), few, np.ones(len(y))), [none])
             except ValueError as error:
                 others = [name for name in get_scorer_names() if name.startswith(f"{self.name}_")]
                 hint = f" Others of its kind: {', '.join(others)}." if others else ""
