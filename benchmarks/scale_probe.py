@@ -14,9 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster, wait
 
 from benchmarks.memory_probe import memory_peak
 from pauca import SparseClassifier, SparseRegressor, scan
@@ -60,6 +58,10 @@ def _timed(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
 
 def _on_cluster(path: Path, y: np.ndarray, model: Any, workers: str) -> dict[str, Any]:
     """A fit on so many workers of one thread each; "2-killed" kills one of them on the way."""
+    # Imported here, so that they do not count in the memory of other fits.
+    import dask.array as da  # noqa: PLC0415
+    from distributed import Client, LocalCluster, wait  # noqa: PLC0415
+
     count, killed = int(workers.partition("-")[0]), workers.endswith("killed")
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with LocalCluster(n_workers=count, **options) as cluster, Client(cluster) as client:

@@ -1,10 +1,13 @@
 """Counts, amounts and rates: offsets, exposures, links and dispersion, judged by statsmodels."""
 
+import math
+import sqlite3
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from pauca import SparseRegressor, load
+from pauca import SparseClassifier, SparseRegressor, load
 from pauca.losses import Gamma, GammaInverseLink, NegativeBinomial, Poisson, Tweedie
 
 LOG = sm.families.links.Log()
@@ -121,3 +124,88 @@ def test_exposure_is_for_logarithmic_links_and_scorers_know_none():
         SparseRegressor(k=1).fit(X, y, exposure=y + 1)
     with pytest.raises(ValueError, match="'scoring' cannot be combined"):
         SparseRegressor(loss="poisson", scoring="r2").fit(X, y, exposure=y + 1)
+
+
+@pytest.fixture(scope="module")
+def classes():
+    rng = np.random.default_rng(4)
+    X, offset = rng.standard_normal((400, 6)), rng.normal(0, 1.5, 400)
+    y = np.where(X[:, 1] - 0.7 * X[:, 4] + offset + rng.logistic(size=400) > 0, "sick", "healthy")
+    return X, y, offset
+
+
+def test_an_offset_of_classes_is_a_known_logarithm_of_odds(classes):
+    X, y, offset = classes
+    model = SparseClassifier(k=2).fit(X, y, offset=offset)
+    assert model.support_.tolist() == [1, 4]
+    judge = sm.GLM(y == "sick", sm.add_constant(X[:, [1, 4]]), family=sm.families.Binomial(), offset=offset)
+    fitted = judge.fit(tol=1e-13)
+    found = np.concatenate([model.intercept_, model.coef_[0, [1, 4]]])
+    np.testing.assert_allclose(found, fitted.params, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X, offset=offset)[:, 1], fitted.fittedvalues, rtol=1e-6)
+    assert model.score(X, y, offset=offset) > model.score(X, y)
+    np.testing.assert_array_equal(
+        model.predict(X, offset=offset), np.where(fitted.fittedvalues > 0.5, "sick", "healthy")
+    )
+    np.testing.assert_allclose(model.predict_log_proba(X, offset=offset), np.log(model.predict_proba(X, offset=offset)))
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "squared_hinge", "hinge"])
+def test_an_offset_that_is_constant_is_taken_from_the_intercept(classes, loss):
+    X, y, _ = classes
+    plain = SparseClassifier(k=2, loss=loss).fit(X, y)
+    shifted = SparseClassifier(k=2, loss=loss).fit(X, y, offset=np.full(len(y), 0.75))
+    assert shifted.support_.tolist() == plain.support_.tolist()
+    assert shifted.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    if loss == "log_loss":
+        np.testing.assert_allclose(shifted.intercept_, plain.intercept_ - 0.75, rtol=1e-6)
+
+
+def test_the_default_chooses_classes_with_an_offset(classes):
+    X, y, offset = classes
+    model = SparseClassifier().fit(X, y, offset=offset)
+    assert {1, 4} <= set(model.support_.tolist())
+    with pytest.raises(ValueError, match="no line for an offset"):
+        model.to_points()
+    with pytest.raises(ValueError, match="two classes; y holds 3"):
+        SparseClassifier(k=1).fit(X, np.arange(400) % 3, offset=offset)
+    with pytest.raises(ValueError, match="'scoring' cannot be combined"):
+        SparseClassifier(k=range(3), scoring="roc_auc").fit(X, y, offset=offset)
+
+
+def test_offsets_and_exposures_go_into_sql_and_python(rows, classes):
+    X, mean, exposure = rows
+    y = np.random.default_rng(1).poisson(mean)
+    model = SparseRegressor(k=2, loss="poisson").fit(X, y, exposure=exposure)
+    table = {f"x{j}": X[:, j] for j in model.support_} | {"years": exposure, "known": np.log(exposure)}
+    for how in ({"exposure": "years"}, {"offset": "known"}):
+        expected = model.predict(X, exposure=exposure)
+        np.testing.assert_allclose(from_sql(model.to_sql("t", **how), table)[:, 0], expected, rtol=1e-12)
+        np.testing.assert_allclose(from_python(model.to_python(**how), table), expected, rtol=1e-12)
+    X, y, offset = classes
+    model = SparseClassifier(k=2).fit(X, y, offset=offset)
+    table = {f"x{j}": X[:, j] for j in model.support_} | {"known": offset}
+    expected = model.predict_proba(X, offset=offset)[:, 1]
+    found = from_sql(model.to_sql("t", offset="known"), table)[:, 1].astype(float)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    source = model.to_python(offset="known")
+    np.testing.assert_allclose(from_python(source, table, "predict_proba")[:, 1], expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="logarithm of the mean"):
+        model.to_sql("t", exposure="years")
+
+
+def from_sql(query, table):
+    database = sqlite3.connect(":memory:")
+    database.create_function("EXP", 1, lambda x: None if x is None else math.exp(x))
+    columns = ", ".join(f"{name} REAL" for name in table)
+    database.execute(f"CREATE TABLE t ({columns})")
+    places = ", ".join("?" * len(table))
+    database.executemany(f"INSERT INTO t VALUES ({places})", np.column_stack(list(table.values())).tolist())
+    return np.array(database.execute(query).fetchall())
+
+
+def from_python(source, table, name="predict"):
+    module = {}
+    exec(source, module)
+    rows = zip(*table.values(), strict=True)
+    return np.array([module[name](dict(zip(table, row, strict=True))) for row in rows])

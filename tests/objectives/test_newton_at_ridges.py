@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pauca.losses import LogLoss, Poisson
-from pauca.objectives.newton_at_ridges import minimise_at_ridges
+from pauca.objectives.newton_at_ridges import NearbyHessians, minimise_at_ridges
 
 
 def problem(loss, seed=0, n=60, q=5):
@@ -19,7 +19,7 @@ def test_every_row_is_a_minimum_of_its_own_problem(loss):
     for seed in range(10):
         y, weights, columns = problem(loss, seed)
         penalty = np.outer([1e-4, 1e-2, 1.0], [0, 1, 1, 1, 1])
-        found = minimise_at_ridges(loss, y, weights, columns, penalty, np.zeros((3, 5)), 1e-11)
+        found = minimise_at_ridges(loss, y, weights, columns, penalty, np.zeros((3, 5)), 1e-11).coef
         for coef, ridge in zip(found, penalty, strict=True):
             gradient = (loss.derivative(y, coef @ columns) * weights) @ columns.T + ridge * coef
             np.testing.assert_allclose(gradient, 0.0, atol=1e-5)
@@ -30,7 +30,7 @@ def test_separable_classes_and_far_starts_end_where_the_ridge_is():
     y = np.sign(columns[1])
     penalty = np.full((2, 5), [[1e-4], [1e-1]])
     near, far = (
-        minimise_at_ridges(LogLoss(), y, weights, columns, penalty, start * np.ones((2, 5)), 1e-10)
+        minimise_at_ridges(LogLoss(), y, weights, columns, penalty, start * np.ones((2, 5)), 1e-10).coef
         for start in (0.0, 30.0)
     )
     np.testing.assert_allclose(near, far, rtol=1e-4, atol=1e-5)
@@ -40,3 +40,15 @@ def test_without_a_minimum_there_is_none():
     y, weights, columns = problem(LogLoss())
     columns[2] = np.nan
     assert minimise_at_ridges(LogLoss(), y, weights, columns, np.ones((2, 5)), np.zeros((2, 5)), 1e-7) is None
+
+
+@pytest.mark.parametrize("loss", [LogLoss(), Poisson()])
+def test_hessians_of_fewer_columns_lead_to_the_same_minima(loss):
+    y, weights, columns = problem(loss, 3)
+    penalty = np.outer([1e-4, 1e-2, 1.0], [0, 1, 1, 1, 1])
+    fewer = minimise_at_ridges(loss, y, weights, columns[:4], penalty[:, :4], np.zeros((3, 4)), 1e-11)
+    start = np.column_stack([fewer.coef, np.zeros(3)])
+    nearby = NearbyHessians(fewer.hessian, np.arange(4))
+    found = minimise_at_ridges(loss, y, weights, columns, penalty, start, 1e-11, nearby)
+    fresh = minimise_at_ridges(loss, y, weights, columns, penalty, np.zeros((3, 5)), 1e-11)
+    np.testing.assert_allclose(found.coef, fresh.coef, rtol=1e-4, atol=1e-5)

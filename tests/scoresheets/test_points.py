@@ -134,3 +134,38 @@ def test_invalid(cancer):
     three = pd.cut(X["mean radius"], 3, labels=False)
     with pytest.raises(ValueError, match="two classes"):
         SparseClassifier(k=1, ridge=0.1).fit(X, three).to_points()
+
+
+def test_every_line_says_when_its_points_are_given():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"smokes": rng.integers(0, 2, 200), "visits": rng.integers(0, 8, 200)}).astype(float)
+    y = X["smokes"] + 0.3 * X["visits"] + rng.logistic(size=200) > 1.5
+    sheet = SparseClassifier(k=2).fit(X, y).to_points(cv=None)
+    assert [row.condition for row in sheet.rows] == ["if 1", "for every 1"]
+    assert "smokes if 1" in sheet.summary()
+    module = {}
+    exec(sheet.to_python(), module)
+    row = {"smokes": 1.0, "visits": 3.0}
+    assert module["total"](row) == sheet.points @ [1.0, 3.0]
+
+
+def test_the_ridge_of_the_model_is_that_of_the_sheet():
+    """The best sheet of all small ones by the objective, and no points for what separates a few rows by chance."""
+    rng = np.random.default_rng(0)
+    columns = np.column_stack([rng.standard_normal((120, 2)), np.zeros(120)])
+    y = np.where(columns @ [1.5, -0.6, 0.0] + rng.logistic(size=120) > 0, 1.0, -1.0)
+    columns[np.flatnonzero(y > 0)[:3], 2] = 1.0
+    v, ridge = np.full(120, 1 / 120), 0.05
+    search = PointSearch(columns, y, v, 2, ridge)
+    best = search.run()
+    every = [search.fit(points) for points in itertools.product(range(-2, 3), repeat=3) if any(points)]
+    assert best.objective <= min(one.objective for one in every) * (1 + 1e-9)
+    spread = columns.std(axis=0)
+    coef = best.scale * np.array(best.points)
+    scores = best.constant + columns @ coef
+    objective = np.logaddexp(0, -y * scores) @ v + 0.5 * ridge * np.sum((spread * coef) ** 2)
+    assert best.objective == pytest.approx(objective, rel=1e-6)
+    slope = -y / (1 + np.exp(y * scores)) * v
+    total = columns @ best.points
+    assert slope.sum() == pytest.approx(0.0, abs=1e-6)
+    assert slope @ total + ridge * best.scale * np.sum((spread * best.points) ** 2) == pytest.approx(0.0, abs=1e-5)

@@ -63,6 +63,8 @@ def test_value_derivative_and_hessian(ties, how):
             hessian = (columns * (v * slopes.curvature[i])) @ columns.T - shared @ shared.T
             np.testing.assert_allclose(hessian[j], (above[i] - below[i]) / (2 * step), rtol=1e-5, atol=1e-7)
             assert np.linalg.eigvalsh(hessian)[0] >= -1e-12
+            image = loss.coupled_image(row, columns)
+            np.testing.assert_allclose(columns @ image.T, shared @ shared.T, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("how", [{}, {"ties": True, "strata": 2}])

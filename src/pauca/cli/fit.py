@@ -10,18 +10,22 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pauca.cli.console import INTERRUPTED, Console, DataError, ProgressBar
+import numpy as np
+
+from pauca.cli.console import INTERRUPTED, Console, DataError, ProgressBar, UsageError
 from pauca.cli.fit_arguments import Problem, make_problem
 from pauca.cli.show import plain
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
 from pauca.export.model_file import RawTable
+from pauca.ordinal import SparseOrdinalClassifier
 from pauca.results.path import Path
+from pauca.survival import SparseCox
 
 
 def fit(options: Namespace, console: Console) -> int:
     """Read, fit, write, and print the summary."""
-    for path in (options.out, options.report):
+    for path in (options.out, options.report, options.points):
         check_writable(path)
     problem = make_problem(options, console)
     model = _estimator(options, problem)
@@ -29,8 +33,7 @@ def fit(options: Namespace, console: Console) -> int:
     model.set_params(callback=progress)
     started = time.perf_counter()
     with console.warnings_as_notes(), progress.handling_interrupts():
-        more = {} if problem.exposure is None else {"exposure": problem.exposure}
-        model.fit(problem.X, problem.target.y, problem.sample_weight, groups=problem.row_groups, **more)
+        model.fit(problem.X, problem.target.y, **_of_rows(options, problem))
     seconds = {"reading": problem.read_seconds, "fitting": time.perf_counter() - started}
     model.set_params(callback=None)
     model.raw_table_ = _raw_table_for(problem.raw_table, model.path_)
@@ -40,13 +43,18 @@ def fit(options: Namespace, console: Console) -> int:
         model.stability(n_resamples=options.stability, n_jobs=options.n_jobs)
     if options.certify is not None and not progress.interrupted:
         model.certify(time_limit=options.certify)
-    written, failure = _write_files(options, model)
+    sheet = None
+    if options.points is not None:
+        sheet = model.to_points(options.max_points, cuts="auto" if options.cuts else None)
+    written, failure = _write_files(options, model, sheet)
     if options.json:
         status = {"interrupted": progress.interrupted, "written": written, "notes": console.notes}
         record = {"table": options.table, **_record(problem, model), "seconds": seconds, **status}
         print(json.dumps(plain(record), allow_nan=False))
     else:
         print(model.summary())
+        if sheet is not None:
+            print(f"\n{sheet.summary()}")
     if failure is not None:  # only now, so that the result of a long fit is printed
         raise failure
     for path in written:
@@ -67,7 +75,23 @@ def check_writable(path: str | None) -> None:
         raise DataError(f"{path} cannot be written: its folder is read-only")
 
 
-def _estimator(options: Namespace, problem: Problem) -> SparseRegressor | SparseClassifier:
+def _of_rows(options: Namespace, problem: Problem) -> dict[str, Any]:
+    """Further arguments of ``fit``, if the task takes them."""
+    task, given = problem.target.task, problem.of_rows
+    takes = {"exposure": {"regression"}, "offset": {"regression", "classification"}}
+    for name, tasks in takes.items():
+        if name in given and task not in tasks:
+            raise DataError(
+                f"--{name} is for {' and '.join(sorted(tasks))}, but the target {problem.target.name!r} makes this "
+                f"{task}"
+            )
+    return given | {"time": options.time} if task == "survival" else given
+
+
+def _estimator(options: Namespace, problem: Problem) -> Any:
+    """The estimator of the task, with the options that it takes."""
+    task = problem.target.task
+    _check_options(options, problem)
     parameters: dict[str, Any] = {
         "method": options.method,
         "cv": options.cv,
@@ -76,21 +100,43 @@ def _estimator(options: Namespace, problem: Problem) -> SparseRegressor | Sparse
         "criterion": options.criterion,
         "n_jobs": options.n_jobs,
         "ridge": options.ridge,
-        "fit_intercept": not options.no_intercept,
         "time_limit": options.time_limit,
         **problem.parameters,
     }
+    if task == "survival":
+        return SparseCox(options.k, ties=options.ties or "efron", **parameters)
+    if task == "ordinal":
+        return SparseOrdinalClassifier(options.k, order=_order(options, problem.target.y), **parameters)
+    parameters["fit_intercept"] = not options.no_intercept
     if options.loss is not None:
         parameters["loss"] = options.loss
-    if problem.target.is_class:
-        if problem.exposure is not None:
-            raise DataError(
-                f"--exposure is for counts and amounts, but the target {problem.target.name!r} holds classes"
-            )
+    if task == "classification":
         return SparseClassifier(options.k, class_weight="balanced" if options.balanced else None, **parameters)
-    if options.balanced:
-        raise DataError(f"--balanced is for classes, but the target {problem.target.name!r} holds numbers")
     return SparseRegressor(options.k, **parameters)
+
+
+def _check_options(options: Namespace, problem: Problem) -> None:
+    """Raise an error for options that the task does not have, before anything is fitted."""
+    task, name = problem.target.task, problem.target.name
+    if options.balanced and task != "classification":
+        what = {"regression": "numbers", "ordinal": "classes in an order", "survival": "times"}[task]
+        raise DataError(f"--balanced is for classes, but the target {name!r} holds {what}")
+    if task in {"ordinal", "survival"}:
+        for option, given in (("--loss", options.loss is not None), ("--no-intercept", options.no_intercept)):
+            if given:
+                raise UsageError(f"{option} does not go with --task {task}, which has a loss of its own")
+    if options.order is not None and task != "ordinal":
+        raise UsageError(f"--order is for --task ordinal, not for {task}")
+    if options.points is not None and (task != "classification" or len(np.unique(problem.target.y)) != 2):
+        raise DataError(f"--points is for two classes; the target {name!r} makes this {task}")
+
+
+def _order(options: Namespace, y: np.ndarray) -> list[Any] | None:
+    """The classes of --order, as the table has them."""
+    if options.order is None:
+        return None
+    known = {str(label): label for label in y.tolist()}
+    return [known.get(label, label) for label in (part.strip() for part in options.order.split(","))]
 
 
 def _raw_table_for(raw_table: RawTable, path: Path) -> RawTable:
@@ -101,12 +147,14 @@ def _raw_table_for(raw_table: RawTable, path: Path) -> RawTable:
     return replace(raw_table, medians={name: value for name, value in raw_table.medians.items() if name in used})
 
 
-def _write_files(options: Namespace, model: Any) -> tuple[list[str], Exception | None]:
-    """Write the model and the report; return the files written, and the first error."""
+def _write_files(options: Namespace, model: Any, sheet: Any) -> tuple[list[str], Exception | None]:
+    """Write the model, the report and the sheet of points; return the files written, and the first error."""
     written: list[str] = []
     title = None if options.target is None else f"Predicting {options.target}"
-    for path, write in ((options.out, model.save), (options.report, partial(model.report, title=title))):
-        if path is None:
+    page = None if sheet is None else sheet.save_page
+    report = partial(model.report, title=title)
+    for path, write in ((options.out, model.save), (options.report, report), (options.points, page)):
+        if path is None or write is None:
             continue
         try:
             write(path)
@@ -130,7 +178,7 @@ def _record(problem: Problem, model: Any) -> dict[str, Any]:
         intercept = dict(zip(outputs, chosen.intercept, strict=True))
     return {
         "target": problem.target.name,
-        "task": "classification" if problem.target.is_class else "regression",
+        "task": problem.target.task,
         "rows": problem.X.shape[0],
         "rows_dropped": problem.n_dropped,
         "columns": problem.X.shape[1],
@@ -140,6 +188,7 @@ def _record(problem: Problem, model: Any) -> dict[str, Any]:
         "classes": model.classes_.tolist() if problem.target.is_class else None,
         "coefficients": coefficients,
         "intercept": intercept,
+        "thresholds": model.thresholds_.tolist() if problem.target.task == "ordinal" else None,
         "objective": chosen.objective,
         "explained": path.explained(size),
         "cost": None if path.prices is None else path.cost(size),

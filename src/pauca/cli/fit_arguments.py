@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,27 +36,35 @@ LEAST_ROWS_TO_NUMBER = 20
 MOST_CLASSES = 10
 ROWS_PER_CLASS = 5
 
+# Options that name a column with a value for every row, besides the target.
+ROW_OPTIONS = ("sample_weight", "exposure", "offset", "row_groups", "event", "entry", "strata")
+SURVIVAL_OPTIONS = ("time", "event", "entry", "strata", "ties")
+
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The values to predict, and whether they are classes."""
+    """The values to predict, and the task they make: one of ``TASKS``."""
 
     name: str
-    y: np.ndarray
-    is_class: bool
+    y: Any
+    task: str
+
+    @property
+    def is_class(self) -> bool:
+        """Whether the values are classes, in an order or not."""
+        return self.task in {"classification", "ordinal"}
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The arguments of a fit: columns, target, parameters of constraints, row weights and row groups."""
+    """The arguments of a fit: columns, target, parameters of constraints, and what is given for every row."""
 
     X: Any
     target: Target
     parameters: dict[str, Any]
     raw_table: RawTable
-    sample_weight: np.ndarray | None = None
-    row_groups: np.ndarray | None = None
-    exposure: np.ndarray | None = None
+    of_rows: dict[str, Any] = field(default_factory=dict)
+    """Further arguments of ``fit``, such as sample_weight and groups."""
     n_dropped: int = 0
     read_seconds: float = 0.0
 
@@ -69,12 +77,13 @@ def make_problem(options: Namespace, console: Console) -> Problem:
         raise UsageError("--criterion uses no cross-validation; remove --cv and --scoring, or --criterion")
     if options.n_jobs == 0:
         raise UsageError("--n-jobs must be a number of parallel folds, or -1 for one on each core")
+    check_survival(options)
     table = inspect_table(options.table, options.delimiter)
     return _from_libsvm(table, options, console) if table.format == "libsvm" else _from_frame(table, options, console)
 
 
 def _from_libsvm(table: TableFile, options: Namespace, console: Console) -> Problem:
-    for option in ("target", "drop", "categories", "missing", "sample_weight", "exposure", "row_groups", "delimiter"):
+    for option in ("target", "drop", "categories", "missing", "delimiter", *ROW_OPTIONS):
         if getattr(options, option) is not None:
             raise UsageError(
                 f"--{option.replace('_', '-')} does not work with a LIBSVM file: its target is the label, and its "
@@ -96,8 +105,7 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
     table.require(options.target, "--target")
     if table.has_index:
         console.note("the first column has no name and is ignored")
-    given_by_row = ("sample_weight", "exposure", "row_groups")
-    row_options = {name: getattr(options, name) for name in given_by_row if getattr(options, name)}
+    row_options = {name: getattr(options, name) for name in ROW_OPTIONS if getattr(options, name)}
     features = _candidates(table, options, row_options)
     codes = split_names(options.categories, table.columns)
     for name in codes:
@@ -120,12 +128,10 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
         raise DataError(f"{table.path} has no candidate columns besides the target")
     return Problem(
         X=build_columns(frame, encoded),
-        target=make_target(given[options.target], options, console),
+        target=_target(given, options, console),
         parameters=ConstraintOptions(options, encoded, table.columns).parameters(),
         raw_table=RawTable({column: values[0] for column, values in levels.items()}, medians),
-        sample_weight=_row_numbers(given, row_options.get("sample_weight"), "--sample-weight"),
-        exposure=_row_numbers(given, row_options.get("exposure"), "--exposure"),
-        row_groups=_row_groups(given, row_options.get("row_groups")),
+        of_rows=_of_rows(given, row_options),
         n_dropped=height - frame.height,
         read_seconds=time.perf_counter() - started,
     )
@@ -140,25 +146,25 @@ def _from_chunks(
     console: Console,
 ) -> Problem:
     """The arguments of a fit on a table that is read in chunks."""
+    if options.task in {"ordinal", "survival"}:
+        raise DataError(f"--task {options.task} needs the table in memory: give --memory more than it takes")
     started = time.perf_counter()
     X, given = read_in_chunks(table, features, others, options)
     console.note(f"the table is larger than --memory, and is read in chunks of {X.rows_per_chunk:,} rows")
     encoded = [EncodedColumn(name, name) for name in features]
     return Problem(
         X=X,
-        target=make_target(given[options.target], options, console),
+        target=_target(given, options, console),
         parameters=ConstraintOptions(options, encoded, table.columns).parameters(),
         raw_table=RawTable(),
-        sample_weight=_row_numbers(given, row_options.get("sample_weight"), "--sample-weight"),
-        exposure=_row_numbers(given, row_options.get("exposure"), "--exposure"),
-        row_groups=_row_groups(given, row_options.get("row_groups")),
+        of_rows=_of_rows(given, row_options),
         read_seconds=time.perf_counter() - started,
     )
 
 
 def _candidates(table: TableFile, options: Namespace, row_options: dict[str, str]) -> list[str]:
     """The columns to select from."""
-    used = {options.target: "--target"}
+    used = {options.target: "--time" if options.task == "survival" else "--target"}
     for name, column in row_options.items():
         option = f"--{name.replace('_', '-')}"
         table.require(column, option)
@@ -184,6 +190,28 @@ def _candidates(table: TableFile, options: Namespace, row_options: dict[str, str
     return [name for name in table.columns if name not in used and name not in dropped and name not in never]
 
 
+def check_survival(options: Namespace) -> None:
+    """Raise an error for options of survival that do not go together; the time takes the place of the target."""
+    given = [f"--{name}" for name in SURVIVAL_OPTIONS if getattr(options, name) is not None]
+    if options.task is None and given:
+        options.task = "survival"
+    if options.task != "survival":
+        if given:
+            raise UsageError(f"{given[0]} is for --task survival, not for {options.task}")
+        return
+    if options.time is None or options.event is None:
+        raise UsageError("--task survival needs --time and --event, the names of two columns")
+    if options.target is not None:
+        raise UsageError("--task survival has --time and --event instead of --target")
+    options.target = options.time
+
+
+def _target(given: pl.DataFrame, options: Namespace, console: Console) -> Target:
+    if options.task == "survival":
+        return Target(options.time, select_columns(given, [options.event, options.time]), options.task)
+    return make_target(given[options.target], options, console)
+
+
 def make_target(column: pl.Series, options: Namespace, console: Console) -> Target:
     """The target of a fit; an inferred task is noted."""
     pl = polars()
@@ -194,12 +222,12 @@ def make_target(column: pl.Series, options: Namespace, console: Console) -> Targ
     if values.len() < 2:
         raise DataError(f"the target {column.name!r} is constant: {values[0]!r} in every row")
     if not _is_classification(column, values, options, console):
-        return Target(column.name, column.cast(pl.Float64).to_numpy(), is_class=False)
+        return Target(column.name, column.cast(pl.Float64).to_numpy(), "regression")
     if column.dtype.is_float():
         if not _are_integers(values):
             raise DataError(f"the target {column.name!r} holds numbers with fractions; use --task regression")
         column = column.cast(pl.Int64)
-    return Target(column.name, np.array(column.to_list()), is_class=True)
+    return Target(column.name, np.array(column.to_list()), options.task or "classification")
 
 
 def _is_classification(column: pl.Series, values: pl.Series, options: Namespace, console: Console) -> bool:
@@ -207,7 +235,7 @@ def _is_classification(column: pl.Series, values: pl.Series, options: Namespace,
     pl = polars()
     is_text = column.dtype == pl.String
     by_loss = None if options.loss is None else options.loss in LOSSES_FOR_CLASSES
-    by_task = None if options.task is None else options.task == "classification"
+    by_task = None if options.task is None else options.task != "regression"
     if by_task is not None and by_loss is not None and by_loss != by_task:
         raise UsageError(f"--loss {options.loss} is for {'classes' if by_loss else 'numbers'}, not for {options.task}")
     given = by_loss if by_task is None else by_task
@@ -316,14 +344,23 @@ def _as_float(value: Any) -> float:
     return float(value)
 
 
-def _row_numbers(given: pl.DataFrame, column: str | None, option: str) -> np.ndarray | None:
-    if column is None:
-        return None
-    if not given[column].dtype.is_numeric():
-        raise DataError(f"{option}: the column {column!r} does not hold numbers")
-    return given[column].cast(polars().Float64).to_numpy()
+def row_numbers(column: pl.Series, option: str) -> np.ndarray:
+    """A column of numbers, one for every row."""
+    if not column.dtype.is_numeric():
+        raise DataError(f"{option}: the column {column.name!r} does not hold numbers")
+    return column.cast(polars().Float64).to_numpy()
 
 
-def _row_groups(given: pl.DataFrame, column: str | None) -> np.ndarray | None:
-    """The values of the column as integers."""
-    return None if column is None else with_safe_name(given[column]).rank("dense").to_numpy()
+def _of_rows(given: pl.DataFrame, row_options: dict[str, str]) -> dict[str, Any]:
+    """Arguments of ``fit`` that are given for every row; labels of groups become integers."""
+    found: dict[str, Any] = {}
+    for name, column in row_options.items():
+        if name == "row_groups":
+            found["groups"] = with_safe_name(given[column]).rank("dense").to_numpy()
+        elif name == "strata":
+            found["strata"] = np.array(given[column].to_list())
+        elif name == "event":
+            found["event"] = column
+        else:
+            found[name] = row_numbers(given[column], f"--{name.replace('_', '-')}")
+    return found

@@ -20,6 +20,8 @@ LOSSES_FOR_NUMBERS = (
     "negative_binomial",
 )
 LOSSES_FOR_CLASSES = ("log_loss", "hinge", "squared_hinge")
+TASKS = ("regression", "classification", "ordinal", "survival")
+TIES = ("efron", "breslow")
 METHODS = ("exchange", "exact", "forward", "stepwise", "foba", "backward", "replacement")
 CRITERIA = ("aic", "bic", "ebic")
 RULES = ("1se", "best")
@@ -88,9 +90,11 @@ def _fit(fit: argparse.ArgumentParser) -> None:
     )
     add(
         "--task",
-        choices=("regression", "classification"),
-        help="whether the target holds numbers or classes (default: inferred from the target and the loss)",
+        choices=TASKS,
+        help="whether the target holds numbers, classes, classes in an order, or times to an event (default: inferred "
+        "from the target and the loss)",
     )
+    add("--order", metavar="A,B,C", help="the classes of an ordinal task from the lowest to the highest")
     losses = (*LOSSES_FOR_NUMBERS, *LOSSES_FOR_CLASSES)
     add("--loss", choices=losses, help="the loss to minimise (default: squared_error, or log_loss for classes)")
     add("--method", choices=METHODS, default="exchange", help="the search method (default: exchange)")
@@ -119,9 +123,27 @@ def _fit(fit: argparse.ArgumentParser) -> None:
         "need --ridge",
     )
     add("--json", action="store_true", help="print one JSON object instead of the summary")
+    _survival_options(fit.add_argument_group("survival"))
+    _points_options(fit.add_argument_group("points"))
     _table_options(fit.add_argument_group("table"))
     _constraint_options(fit.add_argument_group("constraints"))
     _selection_options(fit.add_argument_group("choice of the size"))
+
+
+def _survival_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--time", metavar="COLUMN", help="the time of the event, or when the row was last seen; instead of --target")
+    add("--event", metavar="COLUMN", help="whether the event was seen: true and false, or 1 and 0")
+    add("--entry", metavar="COLUMN", help="when each row came under observation (default: all from the start)")
+    add("--strata", metavar="COLUMN", help="each value of this column has a baseline hazard of its own")
+    add("--ties", choices=TIES, help="how events at the same time are counted (default: efron)")
+
+
+def _points_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--points", metavar="SHEET.html", help="write the model of two classes as a printable sheet of whole points")
+    add("--max-points", type=_integer(1), default=5, metavar="N", help="the most points of a line (default: 5)")
+    add("--cuts", action="store_true", help="give points above readable thresholds, instead of points for every unit")
 
 
 def _table_options(group: argparse._ArgumentGroup) -> None:
@@ -140,8 +162,9 @@ def _table_options(group: argparse._ArgumentGroup) -> None:
         "--exposure",
         metavar="COLUMN",
         help="the column that the mean of each row is proportional to, such as the time at risk; predictions are then "
-        "rates, for an exposure of 1",
+        "rates, unless they are given an exposure too",
     )
+    add("--offset", metavar="COLUMN", help="the column with a known part of the score of each row")
     add("--row-groups", metavar="COLUMN", help="rows with the same value in this column stay in the same fold")
 
 
@@ -199,6 +222,10 @@ def _predict(predict: argparse.ArgumentParser) -> None:
     add("--proba", action="store_true", help="add the probability of every class")
     add("--size", type=_integer(0), metavar="K", help="predict with the model of another size")
     add("--keep", action="append", metavar="A,B", help="columns of the table to copy to the output, such as a key")
+    add("--exposure", metavar="COLUMN", help="the column with the exposure of each row (default: 1)")
+    add("--offset", metavar="COLUMN", help="the column with the offset of each row (default: 0)")
+    add("--times", type=_times, metavar="T,U", help="add the probabilities that the event has not happened by these")
+    add("--strata", metavar="COLUMN", help="the stratum of each row, where the model has strata")
     add("--delimiter", type=delimiter, metavar="C", help=DELIMITER)
     add(
         "--missing",
@@ -221,6 +248,8 @@ def _explain(explain: argparse.ArgumentParser) -> None:
     form = explain.add_mutually_exclusive_group()
     form.add_argument("--sql", metavar="TABLE", help="print SQL that selects predictions from TABLE or SCHEMA.TABLE")
     form.add_argument("--python", action="store_true", help="print a Python module that imports only math")
+    explain.add_argument("--exposure", metavar="COLUMN", help="in SQL and Python, the name of the exposure")
+    explain.add_argument("--offset", metavar="COLUMN", help="in SQL and Python, the name of the offset")
 
 
 def _demo(demo: argparse.ArgumentParser) -> None:
@@ -278,6 +307,10 @@ def _ridges(text: str) -> str | float | list[float]:
         return text
     values = [_number(0)(part) for part in text.split(",")]
     return values[0] if len(values) == 1 else values
+
+
+def _times(text: str) -> list[float]:
+    return [_number(0)(part) for part in text.split(",")]
 
 
 def _bytes(text: str) -> int:

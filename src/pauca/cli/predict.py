@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from argparse import Namespace
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from pauca.cli.encoding import (
     text_columns,
 )
 from pauca.cli.fit import check_writable
+from pauca.cli.fit_arguments import row_numbers
 from pauca.cli.show import load_model
 from pauca.cli.table_files import (
     TableFile,
@@ -46,11 +48,13 @@ def predict(options: Namespace, console: Console) -> int:
     model = load_model(options.model, options.size)
     if options.proba and not hasattr(model, "predict_proba"):
         raise DataError(f"--proba: {options.model} has no probabilities; they need a classifier with --loss log_loss")
+    _check_row_options(model, options)
     raw_table: RawTable | None = getattr(model, "raw_table_", None)
     table = inspect_table(options.table, options.delimiter)
     if table.format == "libsvm":
         rows, kept = _libsvm_rows(model, raw_table, table, options), polars().DataFrame()
         complete = np.ones(rows.shape[0], dtype=bool)
+        beside = _beside(table, options, complete)
     else:
         encoded = required_columns(model, table.columns)
         frame = _read_required(encoded, table, options)
@@ -61,9 +65,13 @@ def predict(options: Namespace, console: Console) -> int:
         complete = _complete_rows(frame, encoded, options, console)
         if raw_table is not None:
             _note_unknown_levels(raw_table, model.path_.column_names, frame, encoded, console)
-        rows = _model_rows(model, frame.filter(polars().Series(complete)), encoded)
+        beside = _beside(table, options, complete)
+        rows = _model_rows(model, frame.filter(polars().Series(complete)), encoded, alike=not beside)
     with console.warnings_as_notes():
-        predictions = _predictions(model, rows, complete, proba=options.proba)
+        predictions = _predictions(model, rows, complete, proba=options.proba, beside=beside)
+        if options.times is not None:
+            survival = _survival(model, rows, complete, options.times, beside.get("strata"))
+            predictions = polars().concat([predictions, survival], how="horizontal")
     both = [name for name in predictions.columns if name in kept.columns]
     if both:
         raise DataError(f"--keep: {quoted(both)} is also the name of a result; rename the column")
@@ -71,6 +79,49 @@ def predict(options: Namespace, console: Console) -> int:
     if options.out is not None:
         console.note(f"wrote {count(len(complete), 'prediction')} to {options.out}")
     return 0
+
+
+def _check_row_options(model: Any, options: Namespace) -> None:
+    """Raise an error for options that are for another kind of model."""
+    takes = signature(model.predict).parameters
+    for option in ("exposure", "offset"):
+        if getattr(options, option) is not None and option not in takes:
+            raise DataError(f"--{option}: {options.model} is a {type(model).__name__}, whose predictions have none")
+    if options.times is None and options.strata is None:
+        return
+    if not hasattr(model, "predict_survival_function"):
+        option = "--times" if options.times is not None else "--strata"
+        raise DataError(f"{option}: {options.model} is no model of survival")
+    if options.times is None:
+        raise DataError("--strata goes with --times: hazard ratios are the same in all strata")
+
+
+def _beside(table: TableFile, options: Namespace, complete: np.ndarray) -> dict[str, Any]:
+    """What is given for every row besides the columns of the model, for the complete rows."""
+    named = {name: getattr(options, name) for name in ("exposure", "offset", "strata") if getattr(options, name)}
+    if not named:
+        return {}
+    if table.format == "libsvm":
+        raise DataError(f"--{next(iter(named))} does not work with a LIBSVM file, whose columns have no names")
+    for name, column in named.items():
+        table.require(column, f"--{name}")
+    frame = read_frame(table, list(named.values()))
+    found: dict[str, Any] = {}
+    for name, column in named.items():
+        values = frame[column].filter(polars().Series(complete))
+        if values.null_count():
+            raise DataError(f"--{name}: the column {column!r} has {count(values.null_count(), 'missing value')}")
+        found[name] = np.array(values.to_list()) if name == "strata" else row_numbers(values, f"--{name}")
+    return found
+
+
+def _survival(model: Any, rows: Any, complete: np.ndarray, times: list[float], strata: Any) -> pl.DataFrame:
+    """Probabilities that the event has not happened by some times."""
+    columns: Any = [np.zeros(0)] * len(times)
+    if complete.any():
+        columns = model.predict_survival_function(rows, times, strata=strata).T
+    named = zip(times, columns, strict=True)
+    return polars().DataFrame([_spread(f"survival at {time:g}", values, complete) for time, values in named])
 
 
 def _libsvm_rows(model: Any, raw_table: RawTable | None, table: TableFile, options: Namespace) -> Any:
@@ -171,12 +222,13 @@ def _note_unknown_levels(
             )
 
 
-def _model_rows(model: Any, frame: pl.DataFrame, encoded: list[EncodedColumn]) -> Any:
-    """Rows in the form that the model takes."""
+def _model_rows(model: Any, frame: pl.DataFrame, encoded: list[EncodedColumn], *, alike: bool) -> Any:
+    """Rows in the form that the model takes; where all are ``alike``, one of them."""
     pl = polars()
     names = model.path_.column_names
-    if not encoded and names is not None:  # the prediction is constant: one row suffices, but it must have the columns
-        return pl.DataFrame(np.zeros((frame.height and 1, len(names))), schema=[str(name) for name in names])
+    if not encoded and names is not None:  # the score is constant, but rows must have the columns
+        height = frame.height and 1 if alike else frame.height
+        return pl.DataFrame(np.zeros((height, len(names))), schema=[str(name) for name in names])
     if names is not None:
         return build_columns(frame, encoded)
     columns = build_columns(frame, encoded).to_numpy() if encoded else np.zeros((frame.height, 0))
@@ -185,15 +237,16 @@ def _model_rows(model: Any, frame: pl.DataFrame, encoded: list[EncodedColumn]) -
     return sparse.csr_matrix(columns) @ spread.tocsr()
 
 
-def _predictions(model: Any, rows: Any, complete: np.ndarray, *, proba: bool) -> pl.DataFrame:
+def _predictions(model: Any, rows: Any, complete: np.ndarray, *, proba: bool, beside: dict[str, Any]) -> pl.DataFrame:
     """Predictions for all rows, blank where a row has missing values."""
     classes = model.classes_.tolist() if hasattr(model, "classes_") else None
     names = (None if classes else model.path_.output_names) or ["prediction"]
     names = [*names, *(f"probability of {label}" for label in classes or [] if proba)]
     columns: list[np.ndarray] = [np.zeros(0)] * len(names)
     if complete.any():
-        predicted = np.asarray(model.predict(rows))
-        columns = [*np.atleast_2d(predicted.T), *(model.predict_proba(rows).T if proba else ())]
+        known = {name: values for name, values in beside.items() if name != "strata"}
+        predicted = np.asarray(model.predict(rows, **known))
+        columns = [*np.atleast_2d(predicted.T), *(model.predict_proba(rows, **known).T if proba else ())]
     return polars().DataFrame([_spread(name, values, complete) for name, values in zip(names, columns, strict=True)])
 
 

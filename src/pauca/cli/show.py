@@ -45,9 +45,11 @@ def explain(options: Namespace, console: Console) -> int:
     if options.sql is not None:
         table = options.sql.split(".")
         name = "encoded" if table != ["encoded"] else "encoded_rows"
-        print(_encoding_sql(indicators, table, name) + model.to_sql(name if indicators else table))
+        known = {"offset": options.offset, "exposure": options.exposure}
+        print(_encoding_sql(indicators, table, name) + model.to_sql(name if indicators else table, **known))
     elif options.python:
-        print(model.to_python() + _encoding_python(indicators), end="")
+        source = model.to_python(offset=options.offset, exposure=options.exposure)
+        print(source + _encoding_python(indicators), end="")
     else:
         print(model.summary())
         raw_table = getattr(model, "raw_table_", None)
@@ -115,7 +117,8 @@ def _effects(formula: Formula, columns: list[EncodedColumn], baselines: dict[str
     """The effect of the intercept and of each coefficient, for models with a single output."""
     if len(formula.coef) > 1:
         return
-    yield _intercept_effect(formula)
+    if formula.link not in {"log_hazard", "cumulative"}:
+        yield _intercept_effect(formula)
     for column, coefficient in zip(columns, formula.coef[0].tolist(), strict=True):
         if column.level is None:
             change = f"one unit more of {column.raw}"
@@ -137,6 +140,10 @@ def _intercept_effect(formula: Formula) -> str:
 def _effect(formula: Formula, coefficient: float) -> str:
     if formula.link == "log_loss" and formula.classes is not None:
         return f"the odds of {formula.classes[1]!r} are multiplied by {_exponential(coefficient)}"
+    if formula.link == "log_hazard":
+        return f"the hazard is multiplied by {_exponential(coefficient)}"
+    if formula.link == "cumulative":
+        return f"the odds of a higher class are multiplied by {_exponential(coefficient)}"
     if formula.link == "exp":
         return f"the prediction is multiplied by {_exponential(coefficient)}"
     what = "prediction" if formula.classes is None else f"score of {formula.classes[1]!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,4 +98,4 @@ def _chunked_folds(design: ChunkedDesign, folds: Sequence[np.ndarray]) -> list[D
     found = parts_of_folds(design.weights, folds)
     if found is None or design.sums.n_parts != found[1].shape[1]:
         return None
-    return [ChunkedDesign(design.sums, share, weights) for share, weights in zip(found[1], folds, strict=True)]
+    return [ChunkedDesign(design.sums, share, partial(folds.__getitem__, fold)) for fold, share in enumerate(found[1])]

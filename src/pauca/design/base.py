@@ -15,7 +15,7 @@ storage.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,10 +40,14 @@ class Design(Protocol):
     n_rows: int
     n_features: int
     nbytes: int
-    weights: np.ndarray
     mean: np.ndarray
     spread: np.ndarray
     usable: np.ndarray
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Row weights that sum to one, shape (n,)."""
+        ...
 
     def correlate(self, target: np.ndarray) -> np.ndarray:
         """Weighted products of every standardised column with ``target`` of shape (n,): shape (d,).
@@ -94,10 +98,19 @@ class Design(Protocol):
 class StandardisedColumns(ABC):
     """The base of all designs: what follows from the moments of the columns."""
 
-    def __init__(self, mean: np.ndarray, variance: np.ndarray, weights: np.ndarray, *, center: bool) -> None:
+    n_rows: int
+
+    def __init__(
+        self,
+        mean: np.ndarray,
+        variance: np.ndarray,
+        weights: np.ndarray | Callable[[], np.ndarray],
+        *,
+        center: bool,
+    ) -> None:
         self.mean = mean
         self.spread = np.sqrt(variance)
-        self.weights = weights
+        self._weights = weights
         self.usable = (self.spread > CONSTANT_BELOW * np.abs(mean)) & (self.spread > 0)
         # Zeros for constant columns, whose products are then zero.
         self._inverse_spread = np.zeros_like(mean)
@@ -106,9 +119,14 @@ class StandardisedColumns(ABC):
         self._center = center
         self._extent: np.ndarray | None = None
 
+    @property
+    def weights(self) -> np.ndarray:
+        """Row weights that sum to one, shape (n,)."""
+        return self._weights() if callable(self._weights) else self._weights
+
     def columns(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         """The standardised columns ``features``, one to a row: shape (b, n)."""
-        gathered = np.empty((len(features), len(self.weights)))
+        gathered = np.empty((len(features), self.n_rows))
         for rows, block in self.blocks(features):
             gathered[:, rows] = block.T
         return gathered

@@ -39,7 +39,7 @@ class DenseDesign(StandardisedColumns):
         self._X = X
         self._uniform = bool(np.all(weights == weights[0]))
         readable = X.dtype == np.float64 and _blas_reads(X)
-        self._center, self.weights = center, weights
+        self._center, self._weights = center, weights
         first = None if target is None else self._weighted(target)
         mean, variance, product = _moments(
             X, weights, center, first, plain=readable and (self._uniform or not X.flags.f_contiguous)

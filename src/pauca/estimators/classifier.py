@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.measured import MeasuredMixin
-from pauca.estimators.validation import check_class_weight, check_classes, check_weights
+from pauca.estimators.validation import check_class_weight, check_classes, check_offset, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, is_custom, resolve
 from pauca.losses.checks import check_loss
@@ -65,7 +67,23 @@ class ClassificationMixin(ClassifierMixin):
     path_: Any
     _scores: Any
 
-    score = lazy_score(ClassifierMixin.score)
+    @lazy_score
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """The share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+        offset : array-like of shape (n_samples,), default=None
+            As in ``decision_function``.
+
+        Returns
+        -------
+        float
+        """
+        return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
         """X and y as they are fitted, row weights that sum to one, and the target as its loss wants it."""
@@ -103,7 +121,7 @@ class ClassificationMixin(ClassifierMixin):
         return X, y, weights, Target(target, loss, n_outputs)
 
     @lazy_on_dask
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Linear scores.
 
         Parameters
@@ -111,44 +129,60 @@ class ClassificationMixin(ClassifierMixin):
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             All columns of the fit, in the same order; or a frame with the chosen columns, in any order and with any
             others, where the fit had names. Columns that were not chosen may hold missing values.
+        offset : array-like of shape (n_samples,), default=None
+            A known part of the score of each row, for two classes: a logarithm of odds, for "log_loss".
 
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, positive for the second, else (n_samples, n_classes)
         """
-        scores = self._scores(X)
+        scores = self._shifted_scores(X, offset)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
+    def _shifted_scores(self, X: Any, offset: Any) -> np.ndarray:
+        scores: np.ndarray = self._scores(X)
+        known = self._known_scores(offset, len(scores))
+        return scores if known is None else scores + known[:, None]
+
+    def _known_scores(self, offset: Any, n_rows: int) -> np.ndarray | None:
+        if offset is not None and len(self.classes_) > 2:
+            raise ValueError(f"An offset is for two classes; y holds {len(self.classes_)}.")
+        return check_offset(offset, None, n_rows, log_link=False)
+
     @lazy_on_dask
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """The likeliest class of each row.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        offset : array-like of shape (n_samples,), default=None
+            As in ``decision_function``.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, offset=offset)
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
     @ProbabilityMethod
     @lazy_on_dask
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``; for losses that model them.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        offset : array-like of shape (n_samples,), default=None
+            As in ``decision_function``.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._probabilities(self._scores(X))
+        return self._probabilities(self._shifted_scores(X, offset))
 
     def _probabilities(self, rows: np.ndarray) -> np.ndarray:
         """Probabilities of rows from their scores, shapes (n, classes) and (n, C)."""
@@ -161,19 +195,21 @@ class ClassificationMixin(ClassifierMixin):
 
     @ProbabilityMethod
     @lazy_on_dask
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Logarithms of ``predict_proba``.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        offset : array-like of shape (n_samples,), default=None
+            As in ``decision_function``.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X, offset=offset))
 
     def _reshape(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, Any]:
         return np.atleast_2d(coef), np.atleast_1d(intercept)
@@ -379,7 +415,9 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
         self.warm_start = warm_start
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SparseClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
+    ) -> SparseClassifier:
         """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
         Parameters
@@ -391,6 +429,8 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
             Row weights, at least one of them positive.
         groups : array-like of shape (n_samples,), default=None
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``k``.
+        offset : array-like of shape (n_samples,), default=None
+            A known part of the score of each row, for two classes: such as the log-odds of an older model.
 
         Returns
         -------
@@ -398,6 +438,7 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
         """
         settings = self._settings()
         X, y, weights, target = self._validate(X, y, sample_weight)
+        target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
         self._search(settings, X, y, weights, target, groups)
         return self
 
@@ -406,7 +447,8 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
 
         The features are those of the model. Their points are found by rounding coefficients at several scales and then
         changing one point or two at a time, with the scale and the constant refitted each time (as in FasterRisk: Liu
-        et al. 2022). The data of the fit are read once more, as by ``alternatives``.
+        et al. 2022). The sheet minimises what the model does, its ridge included. The data of the fit are read once
+        more, as by ``alternatives``.
 
         Parameters
         ----------
@@ -437,6 +479,8 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
         data = self._data("to_points")
         if len(self.classes_) != 2 or not hasattr(self.loss_, "probabilities"):
             raise ValueError("to_points is for two classes and a loss that models probabilities, such as 'log_loss'.")
+        if data.problem.target.y.dtype.names:
+            raise ValueError("to_points has no line for an offset: fit the model without one.")
         if not self.k_:
             raise ValueError("The model has no features, so there are no points to give.")
         check, problem = ParameterChecks("to_points"), data.problem
@@ -452,4 +496,5 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
             cuts=cuts,
             outcome=str(self.classes_[1]),
             folds=[(np.flatnonzero(fold.weights > 0), fold.test) for fold in found],
+            ridge=self.ridge_,
         )

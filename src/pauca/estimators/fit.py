@@ -21,7 +21,7 @@ from pauca.model import Model
 from pauca.model_selection.chunked_search import Gathering
 from pauca.model_selection.chunked_selection import selection_for
 from pauca.model_selection.fold_losses import RowBlocks
-from pauca.model_selection.folds import Fold, make_folds
+from pauca.model_selection.folds import Fold, FoldWeights, make_folds
 from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import Scorer
@@ -226,7 +226,7 @@ def _hold_out(settings: SearchSettings, data: CheckedData, scorer: Scorer | None
 def _make_design(
     settings: SearchSettings, data: CheckedData, constraints: ConstraintParser, held_out: HeldOutRows | None
 ) -> Design:
-    folds = [fold.weights for fold in held_out.folds] if held_out is not None else []
+    folds = FoldWeights(held_out.folds if held_out is not None else [])
     closed_form = has_closed_form(data.target, constraints.units, constraints.bounds())
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named by check_moments
         return design_for(

@@ -132,7 +132,14 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         save(self, path)
 
-    def to_sql(self, table: str | Sequence[str] | None = None, *, keep: Sequence[str] = ()) -> str:
+    def to_sql(
+        self,
+        table: str | Sequence[str] | None = None,
+        *,
+        keep: Sequence[str] = (),
+        offset: str | None = None,
+        exposure: str | None = None,
+    ) -> str:
         """The model as SQL, in the words that all databases share.
 
         Names are quoted as the standard has it, with double quotes (MySQL understands them in its mode ANSI_QUOTES), so
@@ -146,6 +153,9 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
             be pasted into a query of your own.
         keep : sequence of str, default=()
             Columns of the table to hand on beside the results, such as a key.
+        offset, exposure : str or None, default=None
+            Names of columns with the offset or the exposure of each row, as in ``predict``; for numbers, and an offset
+            for two classes. Without them the exposure is 1: the prediction is a rate.
 
         Returns
         -------
@@ -169,10 +179,15 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         FROM "patients" t
         """
         check_is_fitted(self)
-        return to_sql(formula_of(self), table, keep)
+        return to_sql(formula_of(self, offset=offset, exposure=exposure), table, keep)
 
-    def to_python(self) -> str:
+    def to_python(self, *, offset: str | None = None, exposure: str | None = None) -> str:
         """The model as the source of a Python module that imports nothing but ``math``.
+
+        Parameters
+        ----------
+        offset, exposure : str or None, default=None
+            Names under which a row has its offset or its exposure, as in ``to_sql``.
 
         Returns
         -------
@@ -193,7 +208,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         3.0
         """
         check_is_fitted(self)
-        return to_python(formula_of(self))
+        return to_python(formula_of(self, offset=offset, exposure=exposure))
 
     def to_onnx(self) -> Any:
         """The model as ONNX, with one input "X" of all columns in double precision; needs the extra [onnx].

@@ -1,14 +1,16 @@
-"""Parameters of a loss that are estimated together with the model, such as the dispersion of counts."""
+"""What a loss is told of the rows: known parts of scores, and parameters that are estimated with the model."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from pauca.losses.offset import with_offset
 from pauca.model_selection.scoring import read_columns
 from pauca.model_selection.size_and_ridge import refitted_run
-from pauca.runs.problem import LinearProblem
+from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Budget, Goal, SearchRun
 
 # Parameters and coefficients are estimated in turn. They hardly depend on each other, and agree to ten digits after
@@ -52,3 +54,16 @@ def _with_parameters_at(problem: LinearProblem, run: SearchRun, size: int, weigh
     scores = np.atleast_1d(model.intercept)[:, None] + np.atleast_2d(model.coef) @ block.T
     loss = target.loss.tuned_at(target.y, scores, weights)
     return replace(problem, target=replace(target, loss=loss), measure=loss)
+
+
+def offset_target(target: Target, known: np.ndarray | None, scoring: Any) -> Target:
+    """The target of scores that have a known part, shape (n,); the target itself where there is none."""
+    if known is None:
+        return target
+    if scoring is not None:
+        raise ValueError(
+            "'scoring' cannot be combined with offset or exposure: scorers of scikit-learn do not know them. Leave it "
+            "out to compare models by their loss."
+        )
+    loss, pairs = with_offset(target.loss, target.y, known)
+    return Target(pairs, loss, target.n_outputs)

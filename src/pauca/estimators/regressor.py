@@ -11,12 +11,12 @@ from sklearn.metrics import r2_score
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, is_custom, resolve
 from pauca.losses.checks import check_loss
-from pauca.losses.offset import with_offset
 from pauca.results.choice import DEFAULT_RULE
 from pauca.runs.problem import Target
 from pauca.runs.run import Method, Progress
@@ -327,15 +327,7 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
         """
         settings = self._settings()
         X, y, weights, target = self._validate(X, y, sample_weight)
-        known = self._known_scores(offset, exposure, len(y))
-        if known is not None:
-            if settings.scoring is not None:
-                raise ValueError(
-                    "'scoring' cannot be combined with offset or exposure: scorers of scikit-learn do not know them. "
-                    "Leave it out to compare models by their loss."
-                )
-            loss, pairs = with_offset(target.loss, target.y, known)
-            target = Target(pairs, loss, target.n_outputs)
+        target = offset_target(target, self._known_scores(offset, exposure, len(y)), settings.scoring)
         self._search(settings, X, y, weights, target, groups)
         return self
 

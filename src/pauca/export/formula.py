@@ -30,8 +30,9 @@ class Formula:
     outputs : C names of the outputs, or None for a single output without a name
     classes : labels as plain Python values, or None; with two classes C is 1
     thresholds : ascending, between classes in an order; the link is "cumulative" then
-    link : "identity", "exp" or "inverse" for regressors; "log_loss", "softmax", or None without probabilities, for
-        classifiers
+    link : "identity", "exp", "inverse" or "log_hazard" for regressors; "log_loss", "softmax", or None without
+        probabilities, for classifiers
+    offset, exposure : names of columns that are added to the scores, or that predictions are multiplied by
     """
 
     columns: list[int]
@@ -42,10 +43,12 @@ class Formula:
     classes: list[Any] | None
     link: str | None
     thresholds: np.ndarray | None = None
+    offset: str | None = None
+    exposure: str | None = None
 
 
-def formula_of(model: FittedLinearModel) -> Formula:
-    """The formula of a fitted estimator at its chosen size."""
+def formula_of(model: FittedLinearModel, *, offset: str | None = None, exposure: str | None = None) -> Formula:
+    """The formula of a fitted estimator at its chosen size, with columns of an offset or an exposure."""
     path, chosen = model.path_, model.path_[model.k_]
     classes = getattr(model, "classes_", None)
     thresholds = getattr(model, "thresholds_", None)
@@ -53,6 +56,12 @@ def formula_of(model: FittedLinearModel) -> Formula:
         link: str | None = "cumulative"
     else:
         link = _regression_link(model.loss) if classes is None else _class_link(model.loss, len(classes))
+    if exposure is not None and link != "exp":
+        raise ValueError("exposure is for models whose score is the logarithm of the mean, such as loss='poisson'.")
+    if offset is not None and (
+        exposure is not None or thresholds is not None or (classes is not None and len(classes) > 2)
+    ):
+        raise ValueError("offset is for numbers and for two classes, and not beside exposure.")
     return Formula(
         columns=chosen.support.tolist(),
         names=path.names(model.k_),
@@ -62,13 +71,15 @@ def formula_of(model: FittedLinearModel) -> Formula:
         classes=None if classes is None else [_plain_label(label) for label in classes.tolist()],
         link=link,
         thresholds=thresholds,
+        offset=offset,
+        exposure=exposure,
     )
 
 
 def _regression_link(loss_setting: Any) -> str:
     loss = resolve(loss_setting, classes=False)
     link = loss.link_of("prediction")
-    if link not in {"identity", "exp", "inverse"}:
+    if link not in {"identity", "exp", "inverse", "log_hazard"}:
         raise ValueError(
             f'{loss!r} has its own method "prediction", which cannot be exported. If it is one of the known links, '
             'declare it in the class of the loss: link = "identity", "exp" or "inverse".'

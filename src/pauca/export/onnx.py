@@ -23,7 +23,7 @@ def register() -> None:
     skl2onnx = _skl2onnx()
     for kind in KINDS.values():
         if hasattr(kind.estimator, "to_onnx"):
-            classifies = hasattr(kind.estimator, "decision_function")
+            classifies = any(hasattr(kind.estimator, name) for name in ("decision_function", "predict_proba"))
             skl2onnx.update_registered_converter(
                 kind.estimator,
                 f"Pauca{kind.name}",
@@ -35,8 +35,6 @@ def register() -> None:
 
 def to_onnx(estimator: Any) -> Any:
     """The model as an ``onnx.ModelProto`` with one input X in double precision."""
-    if hasattr(estimator, "thresholds_"):
-        raise ValueError("Ordered classes have no ONNX form yet; use to_python() or to_sql().")
     register()
     skl2onnx = _skl2onnx()
     from skl2onnx.common.data_types import DoubleTensorType
@@ -86,6 +84,8 @@ def _declare_classes(operator: Any) -> None:
     from skl2onnx.common.data_types import Int64TensorType, StringTensorType
 
     formula = formula_of(operator.raw_operator)
+    if formula.thresholds is not None:
+        raise ValueError("Ordered classes have no ONNX form yet; use to_python() or to_sql().")
     rows = operator.inputs[0].get_first_dimension()
     labels = StringTensorType if _labels(formula).dtype.kind == "O" else Int64TensorType
     operator.outputs[0].set_type(labels([rows]))

@@ -23,7 +23,7 @@ def scores(row):
     """The linear scores of a row."""
     values = [_number(row, name) for name in FEATURES]
     return [
-        intercept + sum(weight * value for weight, value in zip(weights, values))
+        intercept + sum(weight * value for weight, value in zip(weights, values)){offset}
         for intercept, weights in zip(INTERCEPTS, COEFFICIENTS)
     ]
 
@@ -38,6 +38,7 @@ def _number(row, name):
 # Beyond its bound math.exp raises OverflowError where NumPy returns infinity.
 LINKS = {
     "identity": "",
+    "log_hazard": "",
     "exp": """
 
 def _mean(score):
@@ -127,21 +128,29 @@ def to_python(formula: Formula) -> str:
             coefficients=repr(tuple(map(tuple, formula.coef.tolist()))),
         )
     ]
+    for constant, name in (("OFFSET", formula.offset), ("EXPOSURE", formula.exposure)):
+        parts += [] if name is None else [f"{constant} = {name!r}\n"]
     if formula.classes is not None:
         parts += [f"CLASSES = {tuple(formula.classes)!r}\n"]
         if formula.thresholds is not None:
             parts += [f"THRESHOLDS = {tuple(formula.thresholds.tolist())!r}\n"]
         kind = "two classes" if len(formula.classes) == 2 else "many classes"
-        parts += [SCORES, PREDICTIONS["ordered classes" if formula.link == "cumulative" else kind]]
+        parts += [_scores(formula), PREDICTIONS["ordered classes" if formula.link == "cumulative" else kind]]
         parts += [PROBABILITIES[formula.link]] if formula.link else []
         return "".join(parts)
     if formula.outputs is not None:
         parts += [f"OUTPUTS = {tuple(formula.outputs)!r}\n"]
-    parts += [SCORES, LINKS[formula.link or "identity"], _prediction(formula)]
+    parts += [_scores(formula), LINKS[formula.link or "identity"], _prediction(formula)]
     return "".join(parts)
+
+
+def _scores(formula: Formula) -> str:
+    return SCORES.format(offset="" if formula.offset is None else " + _number(row, OFFSET)")
 
 
 def _prediction(formula: Formula) -> str:
     score = "scores(row)[0]" if formula.outputs is None else "score"
     prediction = f"_mean({score})" if LINKS[formula.link or "identity"] else score
+    if formula.exposure is not None:
+        prediction += " * _number(row, EXPOSURE)"
     return PREDICTIONS["one" if formula.outputs is None else "several"].format(prediction=prediction)

@@ -16,6 +16,7 @@ PREDICTIONS = {
     "identity": "{score}",
     "exp": "EXP{score}",
     "inverse": "CASE WHEN {score} > 0 THEN 1e0 / {score} END",
+    "log_hazard": "{score}",
 }
 
 # Some databases read a backslash before a quote as an escape, which would move the end of the string.
@@ -39,6 +40,8 @@ def to_sql(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[s
 def _numbers(formula: Formula, table: str | Sequence[str] | None, keep: Sequence[str]) -> str:
     scores = _scores(formula, table)
     predictions = [PREDICTIONS[formula.link or "identity"].format(score=score) for score in scores]
+    if formula.exposure is not None:
+        predictions = [f"{prediction} * {_column(formula.exposure, table)}" for prediction in predictions]
     if table is None and formula.outputs is None:
         return predictions[0]
     columns = _aliased(predictions, formula.outputs or ["prediction"], keep)
@@ -112,8 +115,9 @@ def _many_classes(formula: Formula, table: Any, keep: Sequence[str]) -> str:
 def _scores(formula: Formula, table: Any) -> list[str]:
     """The linear scores, each in parentheses, one term a line."""
     names = [_column(name, table) for name in formula.names]
+    known = [] if formula.offset is None else [f"+ {_column(formula.offset, table)}"]
     return [
-        "(" + "\n    ".join([_number(b), *(_term(w, name) for w, name in zip(row, names, strict=True))]) + ")"
+        "(" + "\n    ".join([_number(b), *(_term(w, name) for w, name in zip(row, names, strict=True)), *known]) + ")"
         for b, row in zip(formula.intercept.tolist(), formula.coef.tolist(), strict=True)
     ]
 

@@ -84,7 +84,8 @@ class Loss(ABC):
     factor that is estimated. None for all others, which have no standard errors in closed form."""
     link: ClassVar[str | None] = "identity"
     """The inverse link that ``prediction`` or ``probabilities`` applies to scores, for exports to other languages:
-    "identity", "exp", "inverse", "log_loss" or "softmax". It must be set in the same class as that method."""
+    "identity", "exp", "inverse", "log_hazard", "log_loss" or "softmax". It must be set in the same class as that
+    method."""
 
     @abstractmethod
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -110,6 +111,14 @@ class Loss(ABC):
         """For coupled rows: R with the Hessian ``Z diag(v curvature) Z' - R R'`` of the mean loss.
 
         Z has the columns, shape (..., n); R has shape (..., m). Scores and columns are broadcast against each other.
+        """
+        return None
+
+    def coupled_image(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray | None:
+        """For coupled rows: P of shape (..., n) with ``Z diag(v curvature) X' - Z P'``, the Hessian's part for columns.
+
+        X has the columns, and Z is any others. It takes as long as a few gradients for every column of X, and no time
+        for those of Z.
         """
         return None
 

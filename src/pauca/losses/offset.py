@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 
-from pauca.losses.base import Loss, Slopes
+from pauca.losses.base import Lines, Loss, Slopes
 
 TARGET_WITH_OFFSET = np.dtype([("target", np.float64), ("offset", np.float64)])
 """A target and what is added to its score."""
@@ -60,8 +60,10 @@ class WithOffset(Loss):
     self_concordance = property(lambda self: self.loss.self_concordance)
     may_diverge = property(lambda self: self.loss.may_diverge)
     flat = property(lambda self: self.loss.flat)
+    classifies = property(lambda self: self.loss.classifies)
     free_dispersion = property(lambda self: self.loss.free_dispersion)
     has_estimated = property(lambda self: self.loss.has_estimated)
+    has_lines = property(lambda self: self.loss.has_lines)
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return self.loss.value(y["target"], a + y["offset"])
@@ -80,6 +82,9 @@ class WithOffset(Loss):
 
     def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return self.loss.held_out(y["target"], a + y["offset"])
+
+    def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray | None:
+        return self.loss.mislabelled(y["target"], a + y["offset"])
 
     def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
         return self.loss.conjugate(y["target"], t) - t * y["offset"]
@@ -112,6 +117,23 @@ class WithOffset(Loss):
         with np.errstate(over="ignore"):
             crosses = slope(low) < 0 < slope(high)
             return float(brentq(slope, low, high, xtol=1e-12)) if crosses else 0.5 * (low + high)
+
+    def smoothed(self, y: np.ndarray, weights: np.ndarray, *, center: bool) -> Loss:
+        return self._around(self.loss.smoothed(y["target"], weights, center=center))
+
+    def envelope(self, beta: float) -> Loss:
+        return self._around(self.loss.envelope(beta))
+
+    def easier(self) -> Loss | None:
+        found = self.loss.easier()
+        return None if found is None else self._around(found)
+
+    def lines(self, y: np.ndarray) -> Lines | None:
+        found = self.loss.lines(y["target"])
+        return None if found is None else found._replace(offset=found.offset - found.direction * y["offset"])
+
+    def _around(self, loss: Loss) -> Loss:
+        return self if loss is self.loss else WithOffset(loss)
 
     def prediction(self, a: np.ndarray) -> np.ndarray:
         return self.loss.prediction(a)

@@ -15,7 +15,7 @@ from pauca.design.chunks.sums import PartSums
 from pauca.design.fold_grams import parts_of_folds
 from pauca.losses import Loss
 from pauca.model_selection.fold_losses import RowBlocks
-from pauca.model_selection.folds import Fold
+from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import RidgeGrid, SizeRange
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.ridge_fits import RidgeFits
@@ -245,7 +245,7 @@ def selection_for(
 
 def _held_out_parts(design: ChunkedDesign, folds: list[Fold]) -> np.ndarray | None:
     """Which parts of the rows each fold holds out; None unless every row is held out by one fold at most."""
-    found = parts_of_folds(design.weights, [fold.weights for fold in folds])
+    found = parts_of_folds(design.weights, FoldWeights(folds))
     if found is None or design.sums.n_parts != found[1].shape[1]:
         return None
     part, shares = found

@@ -43,12 +43,18 @@ class RowBlocks:
     def of(cls, weights: np.ndarray, groups: Any, folds: Sequence[Fold]) -> RowBlocks:
         """Blocks of the rows, or of the ``groups`` of rows where there are any."""
         n_rows = len(weights)
-        block = np.arange(n_rows) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-        held_out = np.zeros(n_rows, dtype=np.intp)
+        # Of many rows two bytes each are less than eight.
+        if groups is None:
+            block, n_blocks = np.resize(np.arange(MOST_BLOCKS, dtype=np.int16), n_rows), n_rows
+        else:
+            labels, codes = np.unique(np.asarray(groups), return_inverse=True)
+            block, n_blocks = (codes % MOST_BLOCKS).astype(np.int16), len(labels)
+        held_out = np.zeros(n_rows, dtype=np.int32)
         for fold in folds:
             held_out += np.bincount(fold.test, minlength=n_rows)
-        count, share = min(int(block.max()) + 1, MOST_BLOCKS), weights / np.maximum(held_out, 1)
-        return cls(block % MOST_BLOCKS, count, share, weights, int(np.count_nonzero((held_out > 0) & (weights > 0))))
+        share = weights if held_out.max() <= 1 else weights / np.maximum(held_out, 1)
+        n_held_out = int(np.count_nonzero((held_out > 0) & (weights > 0)))
+        return cls(block, min(n_blocks, MOST_BLOCKS), share, weights, n_held_out)
 
 
 class FoldLosses:

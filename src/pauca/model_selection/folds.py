@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +17,31 @@ DEFAULT_FOLDS = 5
 class Fold:
     """Rows to fit and rows to score."""
 
-    weights: np.ndarray
-    """Row weights that sum to one; zero for all rows that the fit must not see."""
+    counts: np.ndarray
+    """How often the fit sees every row: a byte a row as a rule, since there may be many."""
     test: np.ndarray
     """Indices of the rows held out."""
+    weights_of_all: np.ndarray
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Row weights that sum to one; zero for all rows that the fit must not see. Made when they are asked for."""
+        fit = self.weights_of_all * self.counts
+        fit /= fit.sum()
+        return fit
+
+
+class FoldWeights(Sequence[np.ndarray]):
+    """The row weights of folds, each made when it is asked for."""
+
+    def __init__(self, folds: Sequence[Fold]) -> None:
+        self._folds = folds
+
+    def __len__(self) -> int:
+        return len(self._folds)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._folds[number].weights
 
 
 def make_folds(cv: Any, y: np.ndarray, groups: Any, weights: np.ndarray, *, classifies: bool) -> list[Fold]:
@@ -34,9 +56,8 @@ def make_folds(cv: Any, y: np.ndarray, groups: Any, weights: np.ndarray, *, clas
         splitter = _default(int(cv or DEFAULT_FOLDS), y, groups, classifies)
     else:
         splitter = check_cv(cv, y, classifier=classifies)
-    splits = [
-        [_indices(side, len(rows)) for side in split] for split in splitter.split(np.zeros((len(rows), 1)), y, groups)
-    ]
+    table = np.broadcast_to(0.0, (len(rows), 1))  # splitters ask for the number of rows alone
+    splits = ([_indices(side, len(rows)) for side in split] for split in splitter.split(table, y, groups))
     folds = [_fold(rows[train], rows[test], weights) for train, test in splits]
     if not folds:
         raise ValueError(f"cv={cv!r} makes no folds.")
@@ -70,10 +91,11 @@ def _enough(count: int, what: str) -> int:
 
 def _fold(train: np.ndarray, test: np.ndarray, weights: np.ndarray) -> Fold:
     # Splitters that draw with replacement name a row several times.
-    fit = weights * np.bincount(train, minlength=len(weights))
-    if fit.sum() <= 0 or weights[test].sum() <= 0:
+    counts = np.bincount(train, minlength=len(weights))
+    counts = counts.astype(np.min_scalar_type(counts.max()))
+    if weights @ counts <= 0 or weights[test].sum() <= 0:
         raise ValueError("cv makes a fold in which no row to fit, or no row to score, has weight.")
-    return Fold(fit / fit.sum(), test[weights[test] > 0])
+    return Fold(counts, test[weights[test] > 0], weights)
 
 
 def _indices(side: Any, n_rows: int) -> np.ndarray:

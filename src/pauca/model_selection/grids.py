@@ -231,8 +231,8 @@ def make_grid(
     """The ridges to compare; ``chooses_size`` says that sizes are compared by cross-validation."""
     classifies = loss.classifies
     fit, tuned = _values(ridge, AUTO if chooses_size else 0.0, fit_ridges(n_rows, n_units, classifies))
-    if tuned and loss.joint:
-        # A fit of many classes costs as much as all ridges of two.
+    if tuned and (loss.joint or loss.coupled):
+        # A fit of many classes, or of rows that depend on each other, costs as much as all ridges of others.
         fit = fit[::2]
     if search_ridge is None and not tuned and not isinstance(ridge, tuple):
         return RidgeGrid(fit, fit)

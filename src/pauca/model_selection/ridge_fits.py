@@ -11,7 +11,8 @@ import numpy as np
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares, SmoothObjective, WarmStart, warm_start_near
 from pauca.objectives.least_squares import GramRows, ridge_penalty
-from pauca.objectives.newton_at_ridges import minimise_at_ridges
+from pauca.objectives.newton_at_ridges import NearbyHessians, minimise_at_ridges
+from pauca.objectives.restricted import shared_positions
 from pauca.solvers.newton import Accuracy, Minimum
 from pauca.subsets.base import Subset
 from pauca.subsets.fit_cache import FitCache
@@ -24,6 +25,9 @@ SCORED = Accuracy(within=1e-7)
 
 SCORED_JOINTLY = Accuracy(within=1e-5)
 """The same for many classes and for coupled rows, whose every step costs far more."""
+
+# Hessians are carried on from the last set of units if no more than so many are new.
+MOST_BORDERED = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +57,7 @@ def refitter(subset: Subset, ridges: Sequence[float], *, standardize: bool) -> R
     assert isinstance(subset, SmoothSubset)
     objective = subset.objective
     simple = objective.n_outputs == 1 and objective.user_bounds is None
-    if simple and not (objective.smooth.flat or objective.smooth.coupled):
+    if simple and not objective.smooth.flat:
         return _NewtonAtOnce(subset.cache.fits, ridges)
     return _NewtonSteps(objective, ridges)
 
@@ -93,6 +97,7 @@ class _NewtonAtOnce:
         self._objectives = self._one_by_one.objectives
         self._last = np.tile(fits.null.coef, (len(ridges), 1))
         self._before: list[int] = []
+        self._hessian: np.ndarray | None = None
         self._rows = fits.objective.rows
 
     def __call__(self, units: Sequence[int]) -> RidgeFits:
@@ -112,21 +117,30 @@ class _NewtonAtOnce:
             penalty,
             self._start(units),
             SCORED.within,
+            self._nearby(units),
         )
         if found is None:
+            self._hessian = None
             return self._one_by_one(units)
-        self._last, self._before, self._rows = found, units, rows
-        return in_user_units(objective, features, found[:, None, :])
+        self._last, self._before, self._rows, self._hessian = found.coef, units, rows, found.hessian
+        return in_user_units(objective, features, found.coef[:, None, :])
+
+    def _nearby(self, units: list[int]) -> NearbyHessians | None:
+        """The Hessians of the last models, if this set has few columns more."""
+        added = set(units) - set(self._before)
+        if self._hessian is None or len(added) > MOST_BORDERED:
+            return None
+        of, free = self._fits.objective.units.of, self._fits.objective.free
+        positions, old = shared_positions(of(self._before), of(units), free)
+        return NearbyHessians(self._hessian[:, old[:, None], old], positions)
 
     def _start(self, units: list[int]) -> np.ndarray:
         """The last coefficients of the units that are still there, zero for others."""
         objective = self._fits.objective
-        place = {int(j): i for i, j in enumerate(objective.units.of(self._before), objective.free)}
-        start = np.zeros((len(self._last), objective.free + len(objective.units.of(units))))
-        start[:, : objective.free] = self._last[:, : objective.free]
-        for position, feature in enumerate(objective.units.of(units).tolist(), objective.free):
-            if feature in place:
-                start[:, position] = self._last[:, place[feature]]
+        before, features = objective.units.of(self._before), objective.units.of(units)
+        positions, old = shared_positions(before, features, objective.free)
+        start = np.zeros((len(self._last), objective.free + len(features)))
+        start[:, positions] = self._last[:, old]
         return start
 
 

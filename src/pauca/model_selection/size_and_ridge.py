@@ -13,7 +13,7 @@ import numpy as np
 from pauca.design import Design, designs_of_folds
 from pauca.methods import Exchange, Forward
 from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, FoldScores, RowBlocks, as_refits, at_most
-from pauca.model_selection.folds import Fold
+from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import RidgeGrid, SizeRange
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.ridge_fits import Refitter, RidgeFits, has_dependent, refit_path, refitter, share_products
@@ -226,7 +226,7 @@ class SurfaceSelection(Selection):
     def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
         """Continue all runs to the largest size in the range."""
         if not self._runs and design is not None and self.problem.target.loss.quadratic:
-            weights = [fold.weights for fold in self.folds]
+            weights = FoldWeights(self.folds)
             self._designs = designs_of_folds(self.problem.X, design, weights, center=self.problem.center)
         super().advance(size_range, design, runs)
 

@@ -119,12 +119,11 @@ class _Steps:
         """Inverses of the Hessian with one more row and column each, by what it leaves of the new column."""
         b, q = len(self._new), len(inverse)
         weighted = self._new * weights
+        image = self._loss.coupled_image(scores, self._new)
+        if image is not None:
+            weighted -= image
         across = weighted @ self._columns.T
         own = np.einsum("bn,bn->b", weighted, self._new) + self._penalty[:, q]
-        shared = self._loss.row_coupling(scores, np.concatenate([self._columns, self._new]))
-        if shared is not None:
-            across -= shared[q:] @ shared[:q].T
-            own -= np.einsum("bt,bt->b", shared[q:], shared[q:])
         regressed = across @ inverse
         left = np.maximum(own - np.einsum("bq,bq->b", across, regressed), LEAST_LEFT * own)
         whole = np.empty((b, q + 1, q + 1))

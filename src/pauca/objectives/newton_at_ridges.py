@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pauca.losses import Loss, Slopes
@@ -19,8 +21,31 @@ WORTH_KEEPING = 0.1
 # The last step with an old Hessian promises no more than this share of what a new one may, which leaves far less.
 LEFT_BY_OLD = 1e-3
 
+# A step is halved as long as the slope at its end is above this share of what it was: convex functions fall until then.
+LARGEST_RISE = 0.25
+
 # Keeps Hessians of dependent columns invertible.
 DAMPING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeMinima:
+    """Minima of one problem at several ridges."""
+
+    coef: np.ndarray
+    """Shape (R, q)."""
+    hessian: np.ndarray
+    """About the Hessians there, shape (R, q, q)."""
+
+
+@dataclass(frozen=True, eq=False)
+class NearbyHessians:
+    """Hessians of a problem that has some of the columns, at about the start: what is missing is computed there."""
+
+    hessian: np.ndarray
+    """Shape (R, s, s)."""
+    positions: np.ndarray
+    """Where these columns are among those of the problem, shape (s,)."""
 
 
 def minimise_at_ridges(
@@ -31,7 +56,8 @@ def minimise_at_ridges(
     penalty: np.ndarray,
     start: np.ndarray,
     within: float,
-) -> np.ndarray | None:
+    nearby: NearbyHessians | None = None,
+) -> RidgeMinima | None:
     """Minima of ``sum_i v_i L(y_i, coef z_i) + sum penalty coef^2 / 2`` for several penalties, one to a row.
 
     Every step of every row is a product of matrices that all rows share, so that R ridges cost little more than one.
@@ -42,70 +68,77 @@ def minimise_at_ridges(
     columns : shape (q, G)
     penalty, start : shape (R, q)
     within : the last step promises no more than this share of the value
+    nearby : Hessians to begin with
 
     Returns
     -------
-    ndarray of shape (R, q), or None where some row does not converge
+    RidgeMinima, or None where some row does not converge
     """
     problem = _Batch(loss, y, weights, columns)
-    coef = start.copy()
-    scores = coef @ columns
-    value = problem.values(coef, scores, penalty)
-    directions = _Directions(problem)
+    coef, scores = start.copy(), start @ columns
+    directions = _Directions(problem, len(coef), nearby)
     open_ = np.arange(len(coef))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        value = problem.values(coef, scores, penalty)
+        slopes = problem.slopes(scores)
         for _ in range(MOST_STEPS):
-            here = (coef[open_], scores[open_], value[open_], penalty[open_])
-            step, promised, enough = directions.next(*here, within)
-            moved = problem.search(*here, step) if np.isfinite(promised).all() else None
+            here = (coef[open_], scores[open_], penalty[open_])
+            step, promised, left = directions.next(open_, slopes, *here)
+            last = left <= within * value[open_]
+            moved = problem.search(*here, step, promised, last) if np.isfinite(promised).all() else None
             if moved is None:
                 return None
-            coef[open_], scores[open_], value[open_] = moved
-            left = promised > enough * value[open_]
-            if not left.any():
-                return coef
-            open_ = open_[left]
-            directions.keep(left)
+            coef[open_], scores[open_], slopes = moved
+            if last.all():
+                return RidgeMinima(coef, directions.hessian)
+            open_, slopes = open_[~last], Slopes(slopes.derivative[~last], slopes.curvature[~last])
     return None
 
 
 class _Directions:
     """Newton steps of several rows, with Hessians that are kept as long as they lead on."""
 
-    def __init__(self, problem: _Batch) -> None:
-        self._problem = problem
-        self._inverse = np.zeros((0, 0, 0))
-        self._promised = np.zeros(0)
+    def __init__(self, problem: _Batch, n_rows: int, nearby: NearbyHessians | None) -> None:
+        size = problem.size
+        self._problem, self._nearby = problem, nearby
+        self.hessian = np.zeros((n_rows, size, size))
+        """The Hessians that the steps were made with."""
+        self._inverse = np.zeros((n_rows, size, size))
+        self._promised = np.full(n_rows, -np.inf if nearby is None else np.inf)
+        """What the last steps promised; minus infinity where there is no Hessian yet, infinity where it is nearby."""
 
     def next(
-        self, coef: np.ndarray, scores: np.ndarray, value: np.ndarray, penalty: np.ndarray, within: float
-    ) -> tuple[np.ndarray, np.ndarray, float]:
-        """The steps, what they promise, and the share of the value that the last one may promise.
+        self, rows: np.ndarray, slopes: Slopes, coef: np.ndarray, scores: np.ndarray, penalty: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The steps of some rows, what they promise, and the same by which they are judged to be the last.
 
         What is promised is not a number where there is no step.
         """
-        problem, enough = self._problem, LEFT_BY_OLD * within
-        slopes = problem.slopes(scores)
+        problem = self._problem
         gradient = problem.gradients(slopes, coef, penalty)
-        step, promised = self._along(gradient)
-        if not (len(promised) and np.all(promised <= WORTH_KEEPING * self._promised)):
-            try:
-                self._inverse = np.linalg.inv(problem.hessians(slopes, penalty))
-            except np.linalg.LinAlgError:
-                return gradient, np.full(len(coef), np.nan), enough
-            (step, promised), enough = self._along(gradient), within
-        self._promised = promised
-        return step, promised, enough
+        try:
+            if self._nearby is not None:
+                self._renew(rows, problem.bordered(slopes, scores, penalty, self._nearby))
+                self._nearby = None
+            step, promised = self._along(rows, gradient)
+            before, left = self._promised[rows], promised / LEFT_BY_OLD
+            old = ~((promised > 0) & (promised <= WORTH_KEEPING * before))
+            if old.any():
+                some = Slopes(slopes.derivative[old], slopes.curvature[old])
+                self._renew(rows[old], problem.hessians(some, scores[old], penalty[old]))
+                step[old], promised[old] = self._along(rows[old], gradient[old])
+                left[old] = promised[old]
+        except np.linalg.LinAlgError:
+            return gradient, np.full(len(coef), np.nan), np.zeros(len(coef))
+        self._promised[rows] = promised
+        return step, promised, left
 
-    def _along(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if not len(self._inverse):
-            return gradient, np.zeros(0)
-        step = -(self._inverse @ gradient[:, :, None])[:, :, 0]
+    def _renew(self, rows: np.ndarray, hessian: np.ndarray) -> None:
+        self.hessian[rows], self._inverse[rows] = hessian, np.linalg.inv(hessian)
+
+    def _along(self, rows: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        step = -(self._inverse[rows] @ gradient[:, :, None])[:, :, 0]
         return step, -0.5 * np.einsum("rq,rq->r", gradient, step)
-
-    def keep(self, rows: np.ndarray) -> None:
-        """Go on with some of the rows."""
-        self._inverse, self._promised = self._inverse[rows], self._promised[rows]
 
 
 class _Batch:
@@ -113,6 +146,7 @@ class _Batch:
 
     def __init__(self, loss: Loss, y: np.ndarray, weights: np.ndarray, columns: np.ndarray) -> None:
         self._loss, self._y, self._weights, self._columns = loss, y, weights, columns
+        self.size = len(columns)
 
     def values(self, coef: np.ndarray, scores: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         """Shape (R,)."""
@@ -127,7 +161,7 @@ class _Batch:
         """Shape (R, q)."""
         return (slopes.derivative * self._weights) @ self._columns.T + penalty * coef
 
-    def hessians(self, slopes: Slopes, penalty: np.ndarray) -> np.ndarray:
+    def hessians(self, slopes: Slopes, scores: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         """Shape (R, q, q)."""
         columns, (rows, size) = self._columns, penalty.shape
         curvature = slopes.curvature * self._weights
@@ -138,21 +172,54 @@ class _Batch:
             part = columns[:, here]
             hessian += (curvature[:, None, here] * part).reshape(rows * size, -1) @ part.T
         hessian = hessian.reshape(rows, size, size)
+        for row, a in enumerate(scores):
+            shared = self._loss.row_coupling(a, columns)
+            if shared is None:
+                break
+            hessian[row] -= shared @ shared.T
         diagonal = np.einsum("rqq->rq", hessian)
         diagonal *= 1 + DAMPING
         diagonal += penalty
         return hessian
 
+    def bordered(self, slopes: Slopes, scores: np.ndarray, penalty: np.ndarray, nearby: NearbyHessians) -> np.ndarray:
+        """Hessians of which a block is known, shape (R, q, q)."""
+        columns, known = self._columns, nearby.positions
+        whole = np.empty((len(scores), self.size, self.size))
+        whole[:, known[:, None], known] = nearby.hessian
+        for other in np.delete(np.arange(self.size), known).tolist():
+            weighted = slopes.curvature * (self._weights * columns[other])
+            image = self._loss.coupled_image(scores, columns[other])
+            row = (weighted if image is None else weighted - image) @ columns.T
+            row[:, other] *= 1 + DAMPING
+            row[:, other] += penalty[:, other]
+            whole[:, other], whole[:, :, other] = row, row
+        return whole
+
     def search(
-        self, coef: np.ndarray, scores: np.ndarray, value: np.ndarray, penalty: np.ndarray, step: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Where the steps end, halved until no value rises; None where halving does not help."""
+        self,
+        coef: np.ndarray,
+        scores: np.ndarray,
+        penalty: np.ndarray,
+        step: np.ndarray,
+        promised: np.ndarray,
+        last: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, Slopes] | None:
+        """Where the steps end, halved until no slope rises too far; None where halving does not help.
+
+        The last steps are taken as they are.
+        """
         change, length = step @ self._columns, np.ones(len(step))
+        rise = LARGEST_RISE * 2.0 * promised
         for _ in range(MOST_HALVINGS):
             new, there = coef + length[:, None] * step, scores + length[:, None] * change
-            found = self.values(new, there, penalty)
-            rises = ~(found <= value * (1 + 1e-14))
-            if not rises.any():
-                return new, there, found
-            length[rises] *= 0.5
+            if last.all():
+                return new, there, Slopes(there, there)
+            slopes = self.slopes(there)
+            along = np.einsum("rn,rn,n->r", slopes.derivative, change, self._weights)
+            along += np.einsum("rq,rq,rq->r", penalty, new, step)
+            far = ~(along <= rise) & ~last
+            if not far.any():
+                return new, there, slopes
+            length[far] *= 0.5
         return None

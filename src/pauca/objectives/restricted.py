@@ -52,7 +52,7 @@ def warm_start_near(
     Coefficients of added columns start at zero. Where columns are removed, the others change as in the quadratic around
     the minimum, if the loss is ``curved``.
     """
-    positions, old = _shared(before, features, free)
+    positions, old = shared_positions(before, features, free)
     removed = np.zeros(0, dtype=np.intp)
     if len(old) < minimum.coef.shape[1]:
         removed = np.delete(np.arange(minimum.coef.shape[1]), old)
@@ -72,7 +72,7 @@ def warm_start_near(
     return replace(start, hessian=hessian, hessian_scores=minimum.scores, positions=positions)
 
 
-def _shared(before: np.ndarray, features: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray]:
+def shared_positions(before: np.ndarray, features: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the shared columns among the coefficients on ``features``, and among those on ``before``."""
     place = {j: i for i, j in enumerate(before.tolist(), free)}
     pairs = [(i, i) for i in range(free)]
@@ -205,11 +205,11 @@ class Restricted:
         others = np.delete(np.arange(size), positions)
         curvature = self._slopes_at(scores).curvature
         coupling = self._loss.coupling(curvature)
-        rows = np.stack([(self._columns[others] * (self._weights * row)) @ self._columns.T for row in curvature])
+        new = self._columns[others]
+        image = self._loss.coupled_image(self._shifted(scores), new)
+        parts = [new * (self._weights * row) for row in curvature]
+        rows = np.stack([(part if image is None else part - image) @ self._columns.T for part in parts])
         rows[:, range(len(others)), others] += self._penalty[others]
-        shared = self._loss.row_coupling(self._shifted(scores), self._columns)
-        if shared is not None:
-            rows -= shared[others] @ shared.T
         if coupling is not None:
             return self._bordered_jointly(known, positions, others, rows, coupling)
         whole = np.empty((len(known), size, size))

@@ -112,13 +112,27 @@ class BoundCumulativeLogit(CumulativeLogit):
 
     def row_coupling(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """How the slopes along columns change with the thresholds, in units of their own curvature."""
-        thresholds = self.thresholds(a)
-        _, hessian = self._newton(a[..., self._rows], thresholds)
-        above, below = self._probabilities(a[..., self._rows], thresholds, self._sorted_code)
+        hessian, across, _ = self._across(a, columns)
+        return np.linalg.solve(np.linalg.cholesky(hessian), -across[..., None])[..., 0]
+
+    def coupled_image(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        hessian, across, (above, below) = self._across(a, columns)
+        moved = np.zeros((*across.shape[:-1], across.shape[-1] + 2))
+        moved[..., 1:-1] = np.linalg.solve(hessian, across[..., None])[..., 0]
+        image = np.zeros((*across.shape[:-1], len(self.weights)))
+        parts = above * moved[..., self._sorted_code + 1] + below * moved[..., self._sorted_code]
+        image[..., self._rows] = parts * self._sorted_weights
+        return image
+
+    def _across(self, a: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
+        """Second derivatives in the thresholds, and in thresholds and columns; curvature above and below the rows."""
+        thresholds, lines = self.thresholds(a), a[..., self._rows]
+        _, hessian = self._newton(lines, thresholds)
+        bent = tuple(p * (1.0 - p) for p in self._probabilities(lines, thresholds, self._sorted_code))
         weighted = columns[..., self._rows] * self._sorted_weights
-        up = np.add.reduceat(weighted * (above * (1.0 - above)), self._starts, axis=-1)[..., :-1]
-        down = np.add.reduceat(weighted * (below * (1.0 - below)), self._starts, axis=-1)[..., 1:]
-        return np.linalg.solve(np.linalg.cholesky(hessian), -(up + down)[..., None])[..., 0]
+        up = np.add.reduceat(weighted * bent[0], self._starts, axis=-1)[..., :-1]
+        down = np.add.reduceat(weighted * bent[1], self._starts, axis=-1)[..., 1:]
+        return hessian, up + down, bent
 
     def thresholds(self, a: np.ndarray) -> np.ndarray:
         """The best thresholds for scores of shape (..., n): shape (..., m). Those of the last scores are kept."""

@@ -163,8 +163,10 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         self._search(settings, X, y, weights, target, groups)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The scores: higher for rows of higher classes; ``thresholds_`` lie between the classes.
+    def latent_score(self, X: Any) -> np.ndarray:
+        """The one score of every row: higher for rows of higher classes; ``thresholds_`` lie between the classes.
+
+        It is no ``decision_function`` of scikit-learn, which has a score for every class.
 
         Parameters
         ----------
@@ -187,7 +189,7 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return class_probabilities(self.decision_function(X), self.thresholds_)
+        return class_probabilities(self.latent_score(X), self.thresholds_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each row.
@@ -200,7 +202,8 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        shares = self.predict_proba(X)
+        return self.classes_[shares.argmax(axis=1)]
 
     def _set_model(self, model: Model) -> None:
         # Folds score models whose thresholds are not known yet; there are none in files without them.

@@ -140,7 +140,7 @@ def _formula(model: Any) -> Formula | None:
 
 
 def _has_identity_link(loss: Any) -> bool:
-    return loss is not None and resolve(loss, classes=False).link_of("prediction") == "identity"
+    return loss is not None and resolve(loss, classes=False).link_of("prediction") in {"identity", "log_hazard"}
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 
 from pauca.inference.steps import unit_of
-from pauca.losses import LogLoss
-from pauca.objectives import Restricted, Rows
-from pauca.scoresheets.point_search import SMALL_RIDGE, FittedPoints, PointSearch
+from pauca.scoresheets.point_search import FittedPoints, PointSearch, real_model
 from pauca.scoresheets.rows import SheetRow, cuts_of
 from pauca.scoresheets.sheet import ScoreSheet, sheet_totals
-from pauca.solvers.newton import minimise
 
 # Sheets of the pool lose no more than this share of what the best explains, and are at most so many.
 POOL_WITHIN = 0.02
@@ -49,19 +46,20 @@ def make_sheet(
     cuts: Any,
     outcome: str,
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
+    ridge: float = 0.0,
 ) -> ScoreSheet:
     """A sheet for columns of ``table``, of shape (n, k), with classes -1 and 1.
 
     ``features`` are names and indices; ``cuts`` is None, "auto", or thresholds by name; ``folds`` are pairs of rows to
-    fit and rows to score.
+    fit and rows to score; ``ridge`` is that of the model.
     """
     rows = _sheet_rows(table, features, cuts)
     columns = np.column_stack([row.values(table[:, place]) for place, row in rows])
-    search = PointSearch(columns, y, weights, max_points)
+    search = PointSearch(columns, y, weights, max_points, ridge)
     best = search.run()
     lines = [row for _, row in rows]
     sheets = [_sheet(lines, one, columns, outcome) for one in _near(search, best, y, weights)]
-    held_out = _held_out(columns, y, weights, max_points, folds) if folds else {}
+    held_out = _held_out(columns, y, weights, max_points, ridge, folds) if folds else {}
     return replace(sheets[0], held_out=held_out, pool=tuple(sheets[1:]))
 
 
@@ -75,20 +73,25 @@ def _sheet_rows(table: np.ndarray, features: Sequence[tuple[str, int]], cuts: An
         elif isinstance(cuts, Mapping):
             thresholds = [float(cut) for cut in cuts[name]] if name in cuts else None
         else:
-            thresholds = None if set(np.unique(values).tolist()) <= {0.0, 1.0} else cuts_of(values)
+            thresholds = None if _is_binary(values) else cuts_of(values)
         if thresholds is None:
-            found.append((place, SheetRow(name, column, unit_of(values), None)))
+            unit = None if _is_binary(values) else unit_of(values)
+            found.append((place, SheetRow(name, column, unit, None)))
         else:
             found += [(place, SheetRow(name, column, None, cut)) for cut in sorted(thresholds)]
     return found
 
 
+def _is_binary(values: np.ndarray) -> bool:
+    return bool(np.all((values == 0.0) | (values == 1.0)))
+
+
 def _near(search: PointSearch, best: FittedPoints, y: np.ndarray, weights: np.ndarray) -> list[FittedPoints]:
     share = float(weights @ (y > 0))
     null = -share * np.log(share) - (1 - share) * np.log1p(-share)
-    limit = best.loss + POOL_WITHIN * max(null - best.loss, 0.0)
-    others = [one for one in search.fitted.values() if one.loss <= limit and one is not best and one.scale > 0]
-    return [best, *sorted(others, key=lambda one: one.loss)[:MOST_IN_POOL]]
+    limit = best.objective + POOL_WITHIN * max(null - best.objective, 0.0)
+    others = [one for one in search.fitted.values() if one.objective <= limit and one is not best and one.scale > 0]
+    return [best, *sorted(others, key=lambda one: one.objective)[:MOST_IN_POOL]]
 
 
 def _sheet(rows: Sequence[SheetRow], found: FittedPoints, columns: np.ndarray, outcome: str) -> ScoreSheet:
@@ -99,7 +102,12 @@ def _sheet(rows: Sequence[SheetRow], found: FittedPoints, columns: np.ndarray, o
 
 
 def _held_out(
-    columns: np.ndarray, y: np.ndarray, weights: np.ndarray, max_points: int, folds: Sequence[tuple[Any, Any]]
+    columns: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    max_points: int,
+    ridge: float,
+    folds: Sequence[tuple[Any, Any]],
 ) -> dict[str, dict[str, float]]:
     """Mean deviance and AUC over folds, of sheets and of models without rounding."""
     found: dict[str, list[tuple[float, float]]] = {"points": [], "model": []}
@@ -107,25 +115,16 @@ def _held_out(
         v = np.zeros(len(y))
         v[train] = weights[train]
         v /= v.sum()
-        sheet = PointSearch(columns, y, v, max_points).run()
+        sheet = PointSearch(columns, y, v, max_points, ridge).run()
+        constant, *coef = real_model(columns, y, v, ridge)
         totals = columns[test] @ np.array(sheet.points, dtype=np.float64)
         for name, scores in (
             ("points", sheet.constant + sheet.scale * totals),
-            ("model", _real_scores(columns, y, v)[test]),
+            ("model", constant + columns[test] @ np.array(coef)),
         ):
             found[name].append((_deviance(y[test], scores, weights[test]), auc(y[test], scores, weights[test])))
     means = {name: np.nanmean(values, axis=0) for name, values in found.items()}
     return {name: {"deviance": float(mean[0]), "auc": float(mean[1])} for name, mean in means.items()}
-
-
-def _real_scores(columns: np.ndarray, y: np.ndarray, v: np.ndarray) -> np.ndarray:
-    rows = v > 0
-    mean = v @ columns
-    spread = np.sqrt(v @ (columns - mean) ** 2)
-    z = np.vstack([np.ones(len(y)), ((columns - mean) / np.where(spread > 0, spread, 1.0)).T])
-    penalty = np.concatenate([[0.0], np.full(len(spread), SMALL_RIDGE)])
-    problem = Restricted(LogLoss(), Rows(y[None, rows], v[rows]), z[:, rows], penalty)
-    return np.asarray(minimise(problem, np.zeros((1, len(z)))).coef[0] @ z)
 
 
 def _deviance(y: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> float:

@@ -26,9 +26,11 @@ Points = tuple[int, ...]
 
 @dataclass(frozen=True)
 class FittedPoints:
-    """Points with the scale and the constant of lowest loss: log-odds are ``constant + scale * total``."""
+    """Points with the scale and the constant of lowest objective: log-odds are ``constant + scale * total``."""
 
     points: Points
+    objective: float
+    """The loss and the ridge."""
     loss: float
     scale: float
     constant: float
@@ -42,12 +44,17 @@ class PointSearch:
     columns : shape (n, q)
     y : -1 and 1, shape (n,)
     weights : sum to one, shape (n,)
+    ridge : that of the model, on standardised columns
     """
 
-    def __init__(self, columns: np.ndarray, y: np.ndarray, weights: np.ndarray, max_points: int) -> None:
+    def __init__(
+        self, columns: np.ndarray, y: np.ndarray, weights: np.ndarray, max_points: int, ridge: float = 0.0
+    ) -> None:
         kept = weights > 0
         self._columns, self._y, self._weights = columns[kept], y[kept], weights[kept]
-        self._most = max_points
+        self._most, self._ridge = max_points, max(ridge, SMALL_RIDGE)
+        mean = self._weights @ self._columns
+        self._variance = self._weights @ (self._columns - mean) ** 2
         self._whole = bool(np.all(self._columns == np.round(self._columns)))
         self.fitted: dict[Points, FittedPoints] = {}
 
@@ -59,7 +66,7 @@ class PointSearch:
         if largest > 0:
             starts = [coef / largest * top for top in np.linspace(1.0, self._most, 2 * self._most - 1)]
         found = [self._improve(self.fit(_rounded(start))) for start in starts]
-        return min(found, key=lambda one: (one.loss, sum(map(abs, one.points))))
+        return min(found, key=lambda one: (one.objective, sum(map(abs, one.points))))
 
     def fit(self, points: Points) -> FittedPoints:
         """The scale and the constant of some points; sheets that are multiples of each other are one."""
@@ -71,13 +78,7 @@ class PointSearch:
 
     def _real_coefficients(self) -> np.ndarray:
         """The model without rounding, on standardised columns for the solver."""
-        mean = self._weights @ self._columns
-        spread = np.sqrt(self._weights @ (self._columns - mean) ** 2)
-        spread = np.where(spread > 0, spread, 1.0)
-        z = np.vstack([np.ones(len(self._columns)), ((self._columns - mean) / spread).T])
-        penalty = np.concatenate([[0.0], np.full(len(spread), SMALL_RIDGE)])
-        problem = Restricted(LogLoss(), Rows(self._y[None], self._weights), z, penalty)
-        return minimise(problem, np.zeros((1, len(z)))).coef[0, 1:] / spread
+        return real_model(self._columns, self._y, self._weights, self._ridge)[1:]
 
     def _improve(self, current: FittedPoints) -> FittedPoints:
         """Change a point, or two, as long as that lowers the loss."""
@@ -90,8 +91,8 @@ class PointSearch:
             current = better
 
     def _best_of(self, current: FittedPoints, moves: list[Points]) -> FittedPoints | None:
-        found = min((self.fit(move) for move in moves), key=lambda one: one.loss, default=current)
-        return found if found.loss < current.loss * (1 - 1e-12) else None
+        found = min((self.fit(move) for move in moves), key=lambda one: one.objective, default=current)
+        return found if found.objective < current.objective * (1 - 1e-12) else None
 
     def _single_moves(self, points: Points) -> list[Points]:
         return [
@@ -123,12 +124,14 @@ class PointSearch:
         middle = float((yes + no) @ at)
         spread = float(np.sqrt((yes + no) @ (at - middle) ** 2)) or 1.0
         z = (at - middle) / spread
+        # The ridge on the coefficients of standardised columns, as one on the scale.
+        penalty = self._ridge * max(float(self._variance @ np.square(points)) / spread**2, SMALL_RIDGE)
         for _ in range(MOST_STEPS):
             upper = 1.0 / (1.0 + np.exp(-np.clip(constant + scale * z, -700, 700)))
             residual, bend = (yes + no) * upper - yes, (yes + no) * upper * (1.0 - upper)
-            gradient = np.array([residual @ z + SMALL_RIDGE * scale, residual.sum()])
+            gradient = np.array([residual @ z + penalty * scale, residual.sum()])
             cross = float(bend @ z)
-            hessian = np.array([[bend @ (z * z) + SMALL_RIDGE, cross], [cross, bend.sum() + 1e-12]])
+            hessian = np.array([[bend @ (z * z) + penalty, cross], [cross, bend.sum() + 1e-12]])
             step = np.linalg.solve(hessian, gradient)
             # Far steps on a logistic overshoot.
             step *= min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))
@@ -137,7 +140,8 @@ class PointSearch:
                 break
         scores = constant + scale * z
         loss = float(yes @ np.logaddexp(0.0, -scores) + no @ np.logaddexp(0.0, scores))
-        return FittedPoints(points, loss, scale / spread, constant - scale / spread * middle)
+        objective = loss + 0.5 * penalty * scale * scale
+        return FittedPoints(points, objective, loss, scale / spread, constant - scale / spread * middle)
 
     def _counted(self, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Totals, and the weights of rows of either class at each."""
@@ -151,6 +155,20 @@ class PointSearch:
                 used = np.flatnonzero(every)
                 return low + used, yes[used], (every - yes)[used]
         return totals, positive, self._weights - positive
+
+
+def real_model(columns: np.ndarray, y: np.ndarray, weights: np.ndarray, ridge: float) -> np.ndarray:
+    """Intercept and coefficients of the model without rounding; it is found on standardised columns."""
+    rows = weights > 0
+    mean = weights @ columns
+    spread = np.sqrt(weights @ (columns - mean) ** 2)
+    spread = np.where(spread > 0, spread, 1.0)
+    z = np.vstack([np.ones(len(y)), ((columns - mean) / spread).T])[:, rows]
+    penalty = np.concatenate([[0.0], np.full(len(spread), max(ridge, SMALL_RIDGE))])
+    problem = Restricted(LogLoss(), Rows(y[None, rows], weights[rows]), z, penalty)
+    found = minimise(problem, np.zeros((1, len(z)))).coef[0]
+    coef = found[1:] / spread
+    return np.concatenate([[found[0] - coef @ mean], coef])
 
 
 def _rounded(values: np.ndarray) -> Points:

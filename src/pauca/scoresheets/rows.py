@@ -23,7 +23,7 @@ class SheetRow:
     column : int
         The index of the feature.
     unit : float or None
-        Points are given for every so much of the feature; None where there is a threshold.
+        Points are given for every so much of the feature; None where there is a threshold, or the feature is 0 or 1.
     threshold : float or None
         Points are given if the feature is at least this.
     points : int
@@ -40,7 +40,7 @@ class SheetRow:
         """When the points are given, in words."""
         if self.threshold is not None:
             return f"at least {self.threshold:.6g}"
-        return "" if self.unit == 1.0 else f"for every {self.unit:.6g}"
+        return "if 1" if self.unit is None else f"for every {self.unit:.6g}"
 
     def values(self, column: np.ndarray) -> np.ndarray:
         """What the points are multiplied by."""

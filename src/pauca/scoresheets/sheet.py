@@ -108,7 +108,7 @@ class ScoreSheet:
         str
             With functions ``total(row)`` and ``risk(row)``; a row is a mapping from names of features to numbers.
         """
-        rows = tuple((row.feature, row.unit, row.threshold, row.points) for row in self.rows)
+        rows = tuple((row.feature, row.unit or 1.0, row.threshold, row.points) for row in self.rows)
         return PYTHON.format(version=__version__, rows=rows, scale=self.scale, constant=self.constant)
 
     def to_sql(self, table: str | None = None, *, keep: Sequence[str] = ()) -> str:
@@ -223,7 +223,7 @@ PYTHON = '''"""A sheet of points, written by pauca {version}. A row is a mapping
 import math
 
 ROWS = {rows!r}
-"""Feature, unit or None, threshold or None, points."""
+"""Feature, unit, threshold or None, points."""
 SCALE, CONSTANT = {scale!r}, {constant!r}
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from pauca.objectives import Rows, SmoothObjective, split
 from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW
 
-# Standardised columns are kept for reuse: this many bytes, or at least so many columns.
+# Standardised columns are kept for reuse: this many bytes, or at least so many columns. Of long tables that is more
+# than all else; to standardise a column once more takes far less time than a refit.
 POOL_BYTES = 1 << 27
-LEAST_POOLED = 64
+LEAST_POOLED = 32
 
 # Columns with more distinct values than this among the first few times as many rows leave hardly any rows alike.
 MOST_VALUES = 64
@@ -26,7 +27,8 @@ class ColumnCache:
         n_rows = objective.design.n_rows
         self._capacity = max(LEAST_POOLED, POOL_BYTES // (8 * n_rows))
         self._positions: dict[int, int] = {}
-        self._rows = np.empty((min(16, self._capacity), n_rows))
+        # Of a large array the memory is taken only as it is filled; one that grew would be held twice.
+        self._rows = np.empty((self._capacity if self._capacity == LEAST_POOLED else min(16, self._capacity), n_rows))
         self._codes: dict[int, tuple[np.ndarray, int] | None] = {}
 
     def gather(self, units: Iterable[int], rows: Rows | None = None) -> np.ndarray:
@@ -77,17 +79,19 @@ class ColumnCache:
         return self._codes[feature]
 
     def _take(self, missing: list[int], needed: list[int]) -> None:
-        if len(self._positions) + len(missing) > self._capacity:
-            self._positions.clear()
-            missing = needed
-        first = len(self._positions)
-        last = first + len(missing)
-        if last > len(self._rows):
-            grown = np.empty((max(last, min(2 * len(self._rows), self._capacity)), self._rows.shape[1]))
-            grown[:first] = self._rows[:first]
+        """Standardise columns; where there is no room for them, the oldest that are not needed go."""
+        known = len(self._positions)
+        kept = set(needed)
+        too_many = max(0, known + len(missing) - self._capacity)
+        gone = [j for j in self._positions if j not in kept][:too_many]
+        places = [self._positions.pop(j) for j in gone]
+        places += range(known, known + len(missing) - len(places))
+        if places[-1] >= len(self._rows):
+            grown = np.empty((max(places[-1] + 1, min(2 * len(self._rows), self._capacity)), self._rows.shape[1]))
+            grown[:known] = self._rows[:known]
             self._rows = grown
-        self._rows[first:last] = self._objective.design.columns(missing)
-        self._positions.update(zip(missing, range(first, last), strict=True))
+        self._rows[places] = self._objective.design.columns(missing)
+        self._positions.update(zip(missing, places, strict=True))
 
     def is_redundant(self, unit: int, others: list[int]) -> bool:
         """Whether a unit is a linear combination of others or, with a ridge, a copy of one."""

@@ -25,6 +25,9 @@ MOST_STEPS = 40
 KNOWN_WITHIN = 1e-10
 ROUGHLY = 1e-4
 
+# The same where every step looks at all rows.
+KNOWN_OF_COUPLED = 1e-6
+
 # Newton steps are trusted as long as they leave no more than this share of the slope.
 TRUSTED_BELOW = 0.3
 
@@ -388,7 +391,7 @@ class WholeColumnSearch(CoordinateSearch):
     ) -> np.ndarray:
         """Gains of some features."""
         columns = self._whole_columns(self._columns.columns(features))
-        return self._line_gains(columns, features, slope, curvature, within)
+        return self._line_gains(columns, features, slope, curvature, max(within, KNOWN_OF_COUPLED))
 
 
 class _Bracket:

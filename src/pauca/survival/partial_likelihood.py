@@ -43,6 +43,11 @@ class PartialLikelihood(Loss):
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
         return BoundPartialLikelihood(RiskSets(y[0], weights), self.ties)
 
+    link = "log_hazard"
+
+    def prediction(self, a: np.ndarray) -> np.ndarray:
+        return a
+
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:
         return 2.0 * n_rows * float(np.sum(losses))
 
@@ -69,21 +74,24 @@ class BoundPartialLikelihood(PartialLikelihood):
     def __init__(self, risk_sets: RiskSets, ties: str) -> None:
         super().__init__(ties)
         self.risk_sets = risk_sets
+        self._seen = risk_sets.has_event.astype(np.float64)
         events = np.bincount(risk_sets.group[risk_sets.has_event], minlength=risk_sets.n_groups)
+        tied = (events > 1) & (ties == "efron")
+        self._single, self._tied = np.flatnonzero(~tied), np.flatnonzero(tied)
+        counts = events[tied]
+        self._tie = np.repeat(np.arange(len(counts)), counts)
+        """The tie that each of the terms after the single ones belongs to."""
+        self._tie_starts = np.cumsum(counts) - counts
+        self._left_out = (np.arange(len(self._tie)) - self._tie_starts[self._tie]) / counts[self._tie]
+        self._term = np.concatenate([self._single, self._tied[self._tie]])
+        """The event time of each term: first those of a single term, then those of ties."""
+        self._tied_events = risk_sets.events[tied[risk_sets.group[risk_sets.events]]]
         weight = risk_sets.with_event(risk_sets.weights)
-        if ties == "efron" and events.max(initial=1) > 1:
-            self._term = np.repeat(np.arange(len(events)), events)
-            within = np.arange(len(self._term)) - risk_sets.event_starts[self._term]
-            self._left_out = within / events[self._term]
-            self._share = 1.0 / events[self._term]
-            self._starts = risk_sets.event_starts
-        else:
-            self._term, self._starts = np.arange(len(events)), np.arange(len(events))
-            self._left_out, self._share = np.zeros(len(events)), np.ones(len(events))
-        self._tied = bool(self._left_out.any())
-        self._weight = (weight[self._term]) * self._share
-        perfect = np.log(weight) + self._of_groups(self._share * np.log1p(-self._left_out))
-        self._perfect = perfect
+        self._share = np.concatenate([np.ones(len(self._single)), 1.0 / counts[self._tie]])
+        self._weight = weight[self._term] * self._share
+        self._root_weight = np.sqrt(self._weight)
+        left = np.concatenate([np.zeros(len(self._single)), np.log1p(-self._left_out)])
+        self._perfect = np.log(weight) + self._of_times(self._share * left)
         """The mean logarithm of the terms of an event time at which only those with an event are at risk."""
 
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
@@ -97,9 +105,9 @@ class BoundPartialLikelihood(PartialLikelihood):
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         risk, top = self._hazards(a)
-        logs = self._of_groups(self._share * np.log(self._sums(risk))) - self._perfect
+        logs = self._of_times(self._share * np.log(self._sums(risk))) - self._perfect
         sets = self.risk_sets
-        return np.where(sets.has_event, logs[..., sets.group] + top - a, 0.0)
+        return np.where(sets.has_event, logs.take(sets.group, axis=-1) + top - a, 0.0)
 
     def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return self.slopes(y, a).derivative
@@ -110,18 +118,26 @@ class BoundPartialLikelihood(PartialLikelihood):
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
         # The derivative is minus the martingale residual: the expected events of a row less those seen.
         hazard = np.exp(a - a.max(axis=-1, keepdims=True))
-        sets = self.risk_sets
-        rate = self._weight / self._sums(hazard * sets.weights)
-        expected = sets.while_at_risk(self._of_groups(rate))
-        if self._tied:
-            expected = expected - np.where(sets.has_event, self._of_groups(rate * self._left_out)[..., sets.group], 0.0)
-        expected = np.maximum(expected, 0.0) * hazard
-        return Slopes(expected - sets.has_event, expected)
+        expected = self._while_at_risk(self._weight / self._sums(hazard * self.risk_sets.weights))
+        np.maximum(expected, 0.0, out=expected)
+        expected *= hazard
+        return Slopes(expected - self._seen, expected)
 
     def row_coupling(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Means of columns over the rows at risk, times the roots of the weights of the terms."""
         risk, _ = self._hazards(a)
-        return np.sqrt(self._weight) * self._sums(risk * columns, least=None) / self._sums(risk)
+        means = self._sums(risk * columns, least=None)
+        means *= self._root_weight / self._sums(risk)
+        return means
+
+    def coupled_image(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        risk, _ = self._hazards(a)
+        rates, sums = self._sums(risk * columns, least=None), self._sums(risk)
+        rates /= sums
+        rates *= self._weight / sums
+        image = self._while_at_risk(rates)
+        image *= risk
+        return image
 
     def _hazards(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         top = a.max(axis=-1, keepdims=True)
@@ -130,13 +146,28 @@ class BoundPartialLikelihood(PartialLikelihood):
     def _sums(self, values: np.ndarray, least: float | None = LEAST_SUM) -> np.ndarray:
         """Sums over the rows of every term, shape (..., T)."""
         sums = self.risk_sets.at_risk(values)
-        if self._tied:
-            sums = sums[..., self._term] - self._left_out * self.risk_sets.with_event(values)[..., self._term]
-        return sums if least is None else np.maximum(sums, least)
+        if len(self._tie):
+            sums = sums.take(self._term, axis=-1)
+            own = np.add.reduceat(values.take(self._tied_events, axis=-1), self._tie_starts, axis=-1)
+            sums[..., len(self._single) :] -= self._left_out * own.take(self._tie, axis=-1)
+        return sums if least is None else np.maximum(sums, least, out=sums)
 
-    def _of_groups(self, per_term: np.ndarray) -> np.ndarray:
+    def _while_at_risk(self, per_term: np.ndarray) -> np.ndarray:
+        """For every row the sum over the terms in which it counts, by its part in each: shape (..., n)."""
+        found = self.risk_sets.while_at_risk(self._of_times(per_term))
+        if len(self._tie):
+            less = np.add.reduceat(per_term[..., len(self._single) :] * self._left_out, self._tie_starts, axis=-1)
+            found[..., self._tied_events] -= less.take(self._tie, axis=-1)
+        return found
+
+    def _of_times(self, per_term: np.ndarray) -> np.ndarray:
         """Sums over the terms of every event time, shape (..., G)."""
-        return np.add.reduceat(per_term, self._starts, axis=-1) if self._tied else per_term
+        if not len(self._tie):
+            return per_term
+        found = np.empty((*per_term.shape[:-1], self.risk_sets.n_groups))
+        found[..., self._single] = per_term[..., : len(self._single)]
+        found[..., self._tied] = np.add.reduceat(per_term[..., len(self._single) :], self._tie_starts, axis=-1)
+        return found
 
     def held_out_losses(
         self, y: np.ndarray, weights: np.ndarray, test: np.ndarray

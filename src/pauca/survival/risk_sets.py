@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy import sparse
 
@@ -45,14 +47,23 @@ class RiskSets:
         self.n_groups = len(keys)
 
     def _order_rows(self) -> None:
-        """Rows sorted by the last event time at which they are at risk, without those that never are."""
-        order = np.argsort(self.end, kind="stable")
-        ever = self.end[order] > self.stratum_begin[order]
-        self._order = order[ever]
-        self._starts = np.searchsorted(self.end[self._order], np.arange(1, self.n_groups + 1))
+        """Rows by the last event time at which they are at risk, latest first, without those that never are."""
+        order = np.lexsort((-self.end, self.stratum_begin))
+        order = order[self.end[order] > self.stratum_begin[order]]
+        self._latest_first = order
+        # Stratum by stratum the rows at risk at an event time are the first ones, up to the last of these.
+        begins = np.searchsorted(self.stratum_begin[order], self.bounds)
+        self._row_bounds = [(low, high) for low, high in pairwise(begins.tolist()) if low < high]
+        group_stratum = np.searchsorted(self.bounds, np.arange(self.n_groups), side="right") - 1
+        at_risk = np.bincount(self.end[order] - 1, minlength=self.n_groups)
+        left = np.cumsum(at_risk) - at_risk - np.concatenate([[0], np.cumsum(at_risk)])[self.bounds[group_stratum]]
+        self._last_at_risk = begins[group_stratum + 1] - 1 - left
         events = np.flatnonzero(self.has_event)
-        self._events = events[np.argsort(self.group[events], kind="stable")]
-        self.event_starts = np.searchsorted(self.group[self._events], np.arange(self.n_groups))
+        self.events = events[np.argsort(self.group[events], kind="stable")]
+        """Rows with an event, sorted by their event times."""
+        self.event_starts = np.searchsorted(self.group[self.events], np.arange(self.n_groups))
+        # The last entry of sums over times is a zero, for rows that are never at risk.
+        self._last_time = np.where(self.end > self.stratum_begin, self.end - 1, self.n_groups)
         late = np.flatnonzero(self.begin > self.stratum_begin)
         self._late = late if len(late) else None
         if self._late is not None:
@@ -60,8 +71,12 @@ class RiskSets:
             self._not_yet = sparse.csr_array((np.ones(len(late)), places), shape=(self.n_groups, len(self.end)))
 
     def at_risk(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the rows at risk at every event time."""
-        sums = self._from_the_end(np.add.reduceat(values[..., self._order], self._starts, axis=-1))
+        """Sums over the rows at risk at every event time: additions only, so that no digits are lost."""
+        values = np.asarray(values)
+        sums = values.take(self._latest_first, axis=-1)
+        for low, high in self._row_bounds:
+            np.cumsum(sums[..., low:high], axis=-1, out=sums[..., low:high])
+        sums = sums.take(self._last_at_risk, axis=-1)
         if self._late is not None:
             flat = values.reshape(-1, values.shape[-1])
             early = (self._not_yet @ flat.T).T.reshape(*values.shape[:-1], self.n_groups)
@@ -70,22 +85,22 @@ class RiskSets:
 
     def with_event(self, values: np.ndarray) -> np.ndarray:
         """Sums over the rows that have their event at every event time."""
-        return np.add.reduceat(values[..., self._events], self.event_starts, axis=-1)
+        found = values.take(self.events, axis=-1)
+        return found if len(self.events) == self.n_groups else np.add.reduceat(found, self.event_starts, axis=-1)
 
     def while_at_risk(self, per_time: np.ndarray) -> np.ndarray:
         """For every row the sum over the event times at which it is at risk, shape (..., n)."""
         sums = np.zeros((*per_time.shape[:-1], self.n_groups + 1))
-        for low, high in zip(self.bounds[:-1], self.bounds[1:], strict=True):
+        for low, high in pairwise(self.bounds.tolist()):
             np.cumsum(per_time[..., low:high], axis=-1, out=sums[..., low:high])
-        # The last entry is a zero, for rows that are never at risk.
-        found = sums[..., np.where(self.end > self.stratum_begin, self.end - 1, self.n_groups)]
+        found = sums.take(self._last_time, axis=-1)
         if self._late is not None:
             found[..., self._late] -= sums[..., self.begin[self._late] - 1]
         return found
 
     def _from_the_end(self, binned: np.ndarray) -> np.ndarray:
-        """Cumulative sums within strata from the last event time back: additions only, so that no digits are lost."""
+        """Cumulative sums within strata from the last event time back."""
         sums = np.empty_like(binned)
-        for low, high in zip(self.bounds[:-1], self.bounds[1:], strict=True):
+        for low, high in pairwise(self.bounds.tolist()):
             sums[..., low:high] = np.cumsum(binned[..., low:high][..., ::-1], axis=-1)[..., ::-1]
         return sums

@@ -117,6 +117,8 @@ def with_strata(target: np.ndarray, strata: Any) -> tuple[np.ndarray, np.ndarray
 
 def check_events(target: np.ndarray, weights: np.ndarray) -> None:
     """Raise an error where nothing can be learned: no event, or none while somebody else is at risk."""
+    if len(target) < 2:
+        raise ValueError(f"SparseCox compares rows with each other and needs at least two: n_samples={len(target)}.")
     seen = target["event"] & (weights > 0)
     if not seen.any():
         raise ValueError("No row that has weight has an event, so there is nothing to learn from.")

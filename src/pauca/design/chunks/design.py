@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,11 @@ class ChunkedDesign(StandardisedColumns):
     """Operations on a table that is read chunk by chunk.
 
     Products of columns, and those with the announced target, come from sums that designs of all folds share. Other
-    products take a pass over the table each.
+    products take a pass over the table each. Row weights may be a function that makes them: those of many folds, of
+    many rows, take more memory than all else.
     """
 
-    def __init__(self, sums: PartSums, share: np.ndarray, weights: np.ndarray) -> None:
+    def __init__(self, sums: PartSums, share: np.ndarray, weights: np.ndarray | Callable[[], np.ndarray]) -> None:
         chunks = sums.chunks
         self.n_rows, self.n_features, self.nbytes = chunks.n_rows, chunks.n_features, chunks.nbytes
         self.sums, self.share, self._chunks = sums, share, chunks
