@@ -14,7 +14,19 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
 ]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",  # written here, and in no repository
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "within_subsection_order": "FileNameSortKey",
+    "show_memory": False,
+    "capture_repr": (),  # what is printed is shown, and nothing else
+    "abort_on_example_error": True,
+    "default_thumb_file": str(pathlib.Path(__file__).parent / "_static" / "path.png"),
+}
 autosummary_generate = False  # the tables only; the pages are written by hand
 exclude_patterns = ["_build"]
 

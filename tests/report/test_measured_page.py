@@ -34,7 +34,8 @@ def test_two_classes_are_measured_in_the_words_of_medicine(tumours, tmp_path):
     assert "Measured on 169 test rows" in said
     assert "Optimistic" not in said
     assert "optimistic" not in said
-    assert f"AUC {found.ranking.auc:.3f}" in said
+    assert f"AUC (test rows) {found.ranking.auc:.3f}" in said
+    assert "of 5 folds" in said
     share = found.confusion.sensitivity
     assert f"predicted as such {100 * share.value:.1f} % ({share.count} of {share.of})" in said
     assert "Brier score" in said
@@ -52,7 +53,7 @@ def test_rows_that_chose_the_model_are_called_optimistic(tumours, tmp_path):
     model.report(tmp_path / "page.html", n_resamples=0)
     said = words(tmp_path / "page.html")
     assert "Optimistic: measured by 5-fold cross-validation on 569 rows" in said
-    assert "AUC (optimistic)" in said
+    assert "AUC (rows held out, optimistic)" in said
     assert "of 5 folds" in said
     assert "% interval of the ratio" not in said
 

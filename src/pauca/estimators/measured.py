@@ -223,6 +223,8 @@ class MeasuredMixin:
         elif data is not None and data.in_memory:
             evaluation = self.evaluate(threshold=threshold, nested=nested)
         if data is not None and data.in_memory:
+            if evaluation is not None and not evaluation.fold_choices:
+                evaluation = replace(evaluation, fold_choices=self.evaluate().fold_choices)
             columns = used_columns_of(data, self.path_, self.k_)
             inference = self._intervals(data, n_resamples)
             counts = (

@@ -107,7 +107,7 @@ class StreamedSelection(SurfaceSelection):
             reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
             further = size_range.further(leading, min(reached, size_range.largest))
             if further is None or runs.ended or self.stopped_early:
-                return self._complete(choice, size_range), None
+                return self.complete(choice), None
             if further.largest > self._searched:
                 return choice, further
             size_range = further

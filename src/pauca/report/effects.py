@@ -89,7 +89,7 @@ def _words(formula: Formula, change: float) -> str:
 
 
 def _ratio(ratio: float) -> str:
-    return f"{ratio:.2f}" if 0.1 <= ratio < 100 else f"{ratio:.3g}"
+    return f"{ratio:.2f}" if 0.1 <= ratio < 10 else f"{ratio:.3g}"
 
 
 def _signed(value: float) -> str:

@@ -36,14 +36,15 @@ def performance(data: ModelData) -> Markup:
 
 def headline_figures(found: Evaluation) -> list[tuple[str, str]]:
     """The main figures, for the top of the page."""
-    how = " (optimistic)" if found.optimistic else ""
+    where = "test rows" if not found.n_folds else "rows held out"
+    how = f"{where}, optimistic" if found.optimistic else where
     if found.ranking is not None:
         assert found.accuracy is not None
-        return [(f"AUC{how}", f"{found.ranking.auc:.3f}"), (f"accuracy{how}", percent(found.accuracy.value))]
+        return [(f"AUC ({how})", f"{found.ranking.auc:.3f}"), (f"accuracy ({how})", percent(found.accuracy.value))]
     if found.accuracy is not None:
-        return [(f"accuracy{how}", percent(found.accuracy.value))]
+        return [(f"accuracy ({how})", percent(found.accuracy.value))]
     assert found.errors is not None
-    return [(f"R² on rows held out{how}" if found.n_folds else "R² on test rows", number(found.errors.r2, 3))]
+    return [(f"R² ({how})", number(found.errors.r2, 3))]
 
 
 def _how_to_read(found: Evaluation) -> list[str]:

@@ -75,13 +75,15 @@ def _rows_used(data: ModelData) -> list[str]:
     sample = data.findings.sample
     if sample is None:
         return []
+    how = data.parameters.get("missing", "error")
+    missing = "No values were missing." if how == "error" else f"Missing values were allowed: missing={how}."
     if sample.class_counts is None or data.classes is None:
-        return [f"It was fitted to {sample.n_rows} rows. No values were missing."]
+        return [f"It was fitted to {sample.n_rows} rows. {missing}"]
     counts = [f"{many} of {name}" for name, many in zip(data.classes, sample.class_counts, strict=True)]
     event = ""
     if len(counts) == 2:
         event = f" ({percent(sample.class_counts[1] / sample.n_rows)} are {data.classes[1]}, the event)"
-    return [f"It was fitted to {sample.n_rows} rows: {enumerate_names(counts)}{event}. No values were missing."]
+    return [f"It was fitted to {sample.n_rows} rows: {enumerate_names(counts)}{event}. {missing}"]
 
 
 def _reason(data: ModelData) -> list[str]:

@@ -53,7 +53,8 @@ def _notes(path: Path, size: int) -> Iterator[str]:
         none_helps = path.noun is not None and size == 0 and path.choice.by_folds
         yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message
         if path.choice.held_out:
-            yield f"{figures_text(path.choice.held_out)} on these rows, which is optimistic: they chose the model."
+            text = figures_text(path.choice.held_out)
+            yield f"{text[0].upper()}{text[1:]} on these rows, which is optimistic: they chose the model."
     elif path.choice is not None and path.choice.by_folds and path.choice.scored:
         yield _score_of_another(path.choice, size)
     if path.certificate is not None and path.certificate.message(size):
