@@ -66,9 +66,11 @@ def check_writable(path: str | None) -> None:
     """Raise an error before any work if a file could not be written."""
     if path is None:
         return
-    folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise DataError(f"{path} cannot be written: it is a folder")
+    if os.path.exists(path) and not os.path.isfile(path):
+        return  # a device or a pipe, which is written to and needs no folder
+    folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise DataError(f"{path} cannot be written: there is no folder {os.path.dirname(path) or folder}")
     if not os.access(folder, os.W_OK):

@@ -277,6 +277,8 @@ def _without_missing(
             console.note(f"dropped {count(n_dropped, 'row')} of {frame.height:,} with missing values")
         return frame.filter(complete), given.filter(complete), None
     for column in given.columns:
+        if given[column].dtype.is_float() and given[column].is_infinite().any():
+            raise DataError(f"the column {column!r} has infinite values; leave out those rows")
         n_missing = given[column].null_count()
         if n_missing:
             role = "the target" if column == options.target else "the column"

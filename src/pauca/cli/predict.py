@@ -232,8 +232,9 @@ def _model_rows(model: Any, frame: pl.DataFrame, encoded: list[EncodedColumn], *
     if names is not None:
         return build_columns(frame, encoded)
     columns = build_columns(frame, encoded).to_numpy() if encoded else np.zeros((frame.height, 0))
-    spread = sparse.lil_matrix((len(model.support_), model.n_features_in_))
-    spread[np.arange(len(model.support_)), model.support_] = 1.0
+    chosen = model.path_[model.k_].support
+    spread = sparse.lil_matrix((len(chosen), model.n_features_in_))
+    spread[np.arange(len(chosen)), chosen] = 1.0
     return sparse.csr_matrix(columns) @ spread.tocsr()
 
 

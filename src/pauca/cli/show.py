@@ -17,6 +17,7 @@ from pauca.export.formula import Formula, formula_of
 from pauca.export.sql import identifier, literal
 from pauca.loading import load
 from pauca.results.path import Path
+from pauca.wording import printable
 
 # How many added and removed names are listed for each size.
 NAMES_SHOWN = 6
@@ -55,7 +56,7 @@ def explain(options: Namespace, console: Console) -> int:
         raw_table = getattr(model, "raw_table_", None)
         effects = list(_effects(formula_of(model), columns, {} if raw_table is None else raw_table.baselines))
         if effects:
-            print("\nEffects:\n" + "\n".join(f"- {effect}" for effect in effects))
+            print("\nEffects:\n" + "\n".join(f"- {printable(effect)}" for effect in effects))
     return 0
 
 
@@ -107,10 +108,10 @@ def _table(records: list[dict[str, Any]], chosen: int) -> list[str]:
 def _cell(value: Any, most: int = NAMES_SHOWN) -> str:
     if isinstance(value, list):
         more = len(value) - most
-        return ", ".join(map(str, value[:most])) + (f" and {more} more" if more > 0 else "")
+        return ", ".join(printable(str(one)) for one in value[:most]) + (f" and {more} more" if more > 0 else "")
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.6g}"
-    return str(value)
+    return printable(str(value))
 
 
 def _effects(formula: Formula, columns: list[EncodedColumn], baselines: dict[str, str]) -> Iterator[str]:

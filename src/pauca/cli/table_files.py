@@ -7,10 +7,13 @@ import gzip
 import io
 import os
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
 
 from pauca.cli.console import DataError, did_you_mean
 from pauca.wording import quoted
@@ -129,11 +132,14 @@ def read_libsvm(table: TableFile, first_index: int | None = None) -> tuple[Any, 
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(table.path, zero_based=True)
+        with _unpacked(table.path):
+            X, y = load_svmlight_file(table.path, zero_based=True)
     except (ValueError, OverflowError) as error:
         raise DataError(f"{table.path} cannot be read as LIBSVM: {error}") from error
     if X.shape[0] == 0:
         raise DataError(f"{table.path} has no rows")
+    if not np.all(np.isfinite(y)):
+        raise DataError(f"{table.path} has labels that are not finite numbers; leave out those rows")
     has_zero = bool((X.indices == 0).any())
     if has_zero and first_index == 1:
         raise DataError(f"{table.path} counts its columns from 0, but the training table from 1; renumber its columns")
@@ -177,7 +183,7 @@ def _check_file(path: str) -> None:
     if os.path.isdir(path):
         raise DataError(f"{path} is a folder, not a table")
     try:
-        with _open(path) as file:
+        with _unpacked(path), _open(path) as file:
             empty = not file.read(1)
     except FileNotFoundError:
         near = os.listdir(os.path.dirname(path) or ".") if os.path.isdir(os.path.dirname(path) or ".") else []
@@ -185,8 +191,6 @@ def _check_file(path: str) -> None:
         raise DataError(f"there is no file {path}{hint if 'mean' in hint else ''}") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-    except EOFError:
-        raise DataError(f"{path} is truncated") from None
     if empty:
         raise DataError(f"{path} is empty")
 
@@ -199,12 +203,12 @@ def _path_or_content(path: str) -> Any:
     """A path, or the content of a compressed file."""
     if not path.endswith(".gz"):
         return path
-    with _open(path) as file:
+    with _unpacked(path), _open(path) as file:
         return io.BytesIO(file.read())
 
 
 def _detect_format(path: str) -> str:
-    with _open(path) as file:
+    with _unpacked(path), _open(path) as file:
         first = file.readline(LONGEST_HEADER)
     if first.startswith(b"PAR1"):
         return "parquet"
@@ -214,11 +218,20 @@ def _detect_format(path: str) -> str:
 @contextmanager
 def _lines(path: str) -> Iterator[IO[str]]:
     try:
-        with _open(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+        with _unpacked(path), _open(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError:
         raise DataError(f"{path} {NOT_UTF8}") from None
-    except (EOFError, gzip.BadGzipFile) as error:
+
+
+@contextmanager
+def _unpacked(path: str) -> Iterator[None]:
+    """Errors of a compressed file that is truncated or damaged."""
+    try:
+        yield
+    except EOFError:
+        raise DataError(f"{path} is truncated") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked: {error}") from None
 
 
@@ -228,7 +241,10 @@ def _detect_delimiter(path: str) -> str:
         sample = [line for _ in range(SAMPLED_LINES) if (line := file.readline(LONGEST_HEADER))]
 
     def rank(delimiter: str) -> tuple[bool, int]:
-        lengths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
+        try:
+            lengths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
+        except csv.Error:  # a field that is longer than any name or number
+            lengths = []
         return (bool(lengths) and min(lengths) == max(lengths) > 1, lengths[0] if lengths else 0)
 
     return max(DELIMITERS, key=rank)

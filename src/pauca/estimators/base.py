@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.certify import ProvingMixin, certificate_of
-from pauca.estimators.fit import SEPARABLE, CheckedData, ResumePoint, fit_path, fit_warnings, path_statistics
+from pauca.estimators.fit import (
+    SEPARABLE,
+    CheckedData,
+    FittedPath,
+    ResumePoint,
+    fit_path,
+    fit_warnings,
+    path_statistics,
+)
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.settings import SearchSettings
@@ -28,6 +36,7 @@ from pauca.model_selection.size_and_ridge import refitted_run, searched_by
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.runs.problem import LinearProblem, Target
+from pauca.runs.run import interrupted_once
 from pauca.warnings import PaucaWarning
 
 
@@ -186,18 +195,24 @@ class SparseModel(ProvingMixin, FittedModel):
         if found.held_out and path.choice is not None:
             figures = self._held_out_figures(fitted.problem, y, weights, found.held_out)
             path = replace(path, choice=replace(path.choice, held_out=figures))
-        self.path_ = path
-        self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
-        self._set_size(found.answer)
         groups, searches = in_memory(row_groups), found.searches
-        self._fit_data = FitData(
-            fitted.problem, weights, y, searches, found.search_ridge, fitted.folds, groups, found.held_out
-        )
-        self._resume = fitted.resume
-        self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
+        kept = FitData(fitted.problem, weights, y, searches, found.search_ridge, fitted.folds, groups, found.held_out)
+        try:
+            self._keep(path, fitted, kept)
+        except KeyboardInterrupt:  # once more, from the beginning: it takes no time
+            interrupted_once()
+            self._keep(path, fitted, kept)
         text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence))
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
+
+    def _keep(self, path: Path, fitted: FittedPath, data: FitData) -> None:
+        """Set the fitted attributes."""
+        self.path_ = path
+        self.ridge_, self.search_ridge_ = fitted.found.ridge, fitted.found.search_ridge
+        self._set_size(fitted.found.answer)
+        self._fit_data, self._resume = data, fitted.resume
+        self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
 
     def _held_out_figures(
         self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]

@@ -16,6 +16,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.validation import check_class_weight, check_classes, check_offset, check_weights
@@ -431,15 +432,12 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``k``.
         offset : array-like of shape (n_samples,), default=None
             A known part of the score of each row, for two classes: such as the log-odds of an older model.
-
-        Returns
-        -------
-        self
         """
         settings = self._settings()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
-        self._search(settings, X, y, weights, target, groups)
+        with fitting(self):
+            X, y, weights, target = self._validate(X, y, sample_weight)
+            target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
+            self._search(settings, X, y, weights, target, groups)
         return self
 
     def to_points(self, max_points: int = 5, *, cuts: Any = None, cv: Any = 5) -> ScoreSheet:
@@ -481,7 +479,7 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
             raise ValueError("to_points is for two classes and a loss that models probabilities, such as 'log_loss'.")
         if data.problem.target.y.dtype.names:
             raise ValueError("to_points has no line for an offset: fit the model without one.")
-        if not self.k_:
+        if not len(self.support_):
             raise ValueError("The model has no features, so there are no points to give.")
         check, problem = ParameterChecks("to_points"), data.problem
         names = column_names(self.path_.column_names, self.support_)

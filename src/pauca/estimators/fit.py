@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import NARROW, certificate_of, follow_search, prove_fit
+from pauca.estimators.fitted import check_finite_models
 from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments, in_memory
@@ -32,7 +34,7 @@ from pauca.results.fit_statistics import SampleSize, Statistics, fit_statistics
 from pauca.results.path import Path
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
-from pauca.runs.run import Goal, Move, SearchRun, Stop
+from pauca.runs.run import Goal, Move, SearchRun, Stop, ended_early
 from pauca.wording import quoted_columns
 
 SEPARABLE = (
@@ -104,6 +106,13 @@ class FitInputs:
     grid: RidgeGrid
     held_out: HeldOutRows | None
     resume: ResumePoint | None
+    deadline: float
+    """When the time limit is over."""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until then; None without a limit."""
+        return None if self.deadline == np.inf else max(0.0, self.deadline - time.monotonic())
 
     @property
     def n_units(self) -> int:
@@ -161,7 +170,7 @@ def fit_path(
     ``output_labels`` are names of several outputs, or of the two classes of a single one. Without a ``scorer`` models
     are compared by their loss.
     """
-    weights, names = data.weights, data.names
+    names = data.names
     constraints = ConstraintParser(Columns(data.X.shape[1], names), **settings.constraints)
     held_out = _hold_out(settings, data, scorer) if settings.uses_folds else None
     design = _make_design(settings, data, constraints, held_out)
@@ -170,7 +179,6 @@ def fit_path(
     problem = inputs.problem
     if problem.limits.always and problem.units.single and 0.0 in inputs.grid.search:
         check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
-    started, limit = time.monotonic(), settings.run_budget.time_limit
     if isinstance(design, ChunkedDesign) and not problem.closed_form:
         problem, found = _search_gathered(inputs, design)
     else:
@@ -178,14 +186,20 @@ def fit_path(
     search = found.searches[found.search_ridge]
     n_candidates = len(problem.limits.candidates(problem.units.any(design.usable)))
     proves = isinstance(settings.method, Exact) or n_candidates <= NARROW
-    if proves:
-        left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
-        prove_fit(settings.method, search, left, n_columns=n_candidates, size_was_chosen=found.choice is not None)
-        if found.run is not search:
-            follow_search(found.run, search)
-    if data.target.loss.has_estimated:
-        problem, found = _estimate_loss(settings, problem, found, weights)
-    history, models = found.run.history, found.run.models(found.answer)
+    stops: list[Stop] = []
+    # A fit that is cut short from here on keeps what it has.
+    with ended_early(stops.append), limited_until(inputs.deadline + GRACE):
+        if proves:
+            left = inputs.seconds_left
+            prove_fit(settings.method, search, left, n_columns=n_candidates, size_was_chosen=found.choice is not None)
+            if found.run is not search:
+                follow_search(found.run, search)
+        if data.target.loss.has_estimated:
+            problem, found = _estimate_loss(inputs, problem, found)
+    with limited_until(inputs.deadline + GRACE):
+        history, models = found.run.history, found.run.models(found.answer)
+    check_finite_models(models)
+    found = replace(found, stop=found.stop or next(iter(stops), None))
     assert history is not None
     assert history.stop is not None
     path = Path(
@@ -200,7 +214,7 @@ def fit_path(
         problem.limits.price,
         found.choice,
         certificate=certificate_of(search, models, names, (found.ridge, found.search_ridge)) if proves else None,
-        statistics=path_statistics(models, problem, weights, found.run, found.ridge),
+        statistics=path_statistics(models, problem, data.weights, found.run, found.ridge),
     )
     again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
     folds = [] if held_out is None else held_out.folds
@@ -264,7 +278,8 @@ def _make_inputs(
         n_rows=int(np.count_nonzero(weights)),
         n_units=int(np.count_nonzero(problem.units.any(design.usable))),
     )
-    return FitInputs(settings, problem, design, weights, grid, held_out, resume)
+    deadline = deadline_after(settings.run_budget.time_limit)
+    return FitInputs(settings, problem, design, weights, grid, held_out, resume, deadline)
 
 
 def _search(inputs: FitInputs) -> SearchResult:
@@ -282,8 +297,14 @@ def _search(inputs: FitInputs) -> SearchResult:
     else:
         run, choice = _search_and_weigh(inputs, searched, settings.criterion)
         answer = choice.chosen
-    fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
-    return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run], key=key)
+    fitted, stops = run, list[Stop]()
+    if ridge != search_ridge:
+        # What is cut short keeps the ridge of the search.
+        with ended_early(stops.append), limited_until(inputs.deadline + GRACE):
+            fitted = refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
+        ridge = search_ridge if fitted is run else ridge
+    stop = next(iter(stops), None)
+    return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run], stop, key)
 
 
 def _search_gathered(inputs: FitInputs, design: ChunkedDesign) -> tuple[LinearProblem, SearchResult]:
@@ -358,7 +379,7 @@ def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]
 
 
 def _estimate_loss(
-    settings: SearchSettings, problem: LinearProblem, found: SearchResult, weights: np.ndarray
+    inputs: FitInputs, problem: LinearProblem, found: SearchResult
 ) -> tuple[LinearProblem, SearchResult]:
     """The problem and its path with the parameters of the loss that are estimated together with the model."""
     assert found.run.history is not None
@@ -368,9 +389,9 @@ def _estimate_loss(
         found.answer,
         ridge=found.ridge,
         search_ridge=found.search_ridge,
-        weights=weights,
-        goal=settings.goal(max(found.run.history.best)),
-        budget=settings.run_budget,
+        weights=inputs.weights,
+        goal=inputs.settings.goal(max(found.run.history.best)),
+        budget=replace(inputs.settings.run_budget, time_limit=inputs.seconds_left),
     )
     return problem, replace(found, run=run)
 

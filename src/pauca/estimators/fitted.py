@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from pauca.checks import OUT_OF_RANGE, arithmetic_in_words
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.estimators.chunked_predictions import scores_of_chunks, transform_lazily, used_columns
 from pauca.estimators.validation import check_rows
@@ -24,6 +26,30 @@ from pauca.model import Model
 from pauca.results.path import Path
 from pauca.results.summary import summarize
 from pauca.runs.run import Move, Stop
+
+
+@contextmanager
+def fitting(estimator: Any) -> Iterator[None]:
+    """What every fit runs in: it changes all attributes or, after an error or an interrupt, none.
+
+    What numbers out of range lead to is checked in what a fit keeps (``check_finite_models``).
+    """
+    before = estimator.__dict__.copy()
+    try:
+        with arithmetic_in_words():
+            yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def check_finite_models(models: Mapping[int, Model]) -> None:
+    """Raise an error if some number of a model is not finite."""
+    for model in models.values():
+        numbers = (model.coef, model.intercept, model.objective, () if model.free is None else model.free)
+        if not all(np.all(np.isfinite(values)) for values in numbers):
+            raise ValueError(OUT_OF_RANGE)
 
 
 class PathMixin:
@@ -304,7 +330,8 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         coef = np.zeros((*np.shape(model.coef)[:-1], self.n_features_in_))
         coef[..., model.support] = model.coef
         self.coef_, self.intercept_ = self._reshape(coef, model.intercept)
-        self.support_ = model.support
+        # A bound may hold the coefficient of a chosen column at zero: it is on the path, but not in the support.
+        self.support_ = model.support[np.any(np.atleast_2d(model.coef), axis=0)]
         self.objective_ = model.objective
         self.k_ = model.size
 

@@ -11,6 +11,7 @@ from sklearn.metrics import r2_score
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
@@ -326,9 +327,10 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
         self
         """
         settings = self._settings()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        target = offset_target(target, self._known_scores(offset, exposure, len(y)), settings.scoring)
-        self._search(settings, X, y, weights, target, groups)
+        with fitting(self):
+            X, y, weights, target = self._validate(X, y, sample_weight)
+            target = offset_target(target, self._known_scores(offset, exposure, len(y)), settings.scoring)
+            self._search(settings, X, y, weights, target, groups)
         return self
 
     @lazy_on_dask

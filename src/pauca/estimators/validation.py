@@ -16,7 +16,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from pauca.design import Chunks, Design
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.design.chunks.kernels import not_finite
-from pauca.wording import column_names, quoted_columns
+from pauca.wording import column_names, quoted, quoted_columns
 
 
 def check_is_table(X: Any) -> None:
@@ -35,6 +35,23 @@ def check_is_table(X: Any) -> None:
         )
 
 
+def check_not_masked(values: Any, name: str) -> None:
+    """Raise an error for masked entries, which NumPy and scikit-learn would read as if they were not."""
+    if isinstance(values, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(values)):
+        raise ValueError(
+            f"{name} has masked entries, and masks would be ignored. Leave out those rows, or fill them in: "
+            f"{name}.filled(...)."
+        )
+
+
+def _check_names_differ(X: Any) -> None:
+    """Raise an error for a frame in which several columns have one name."""
+    names = [str(name) for name in getattr(X, "columns", ())] if _dtypes(X) else []
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise ValueError(f"X has several columns of one name: {quoted(twice)}. Rename them, so that each can be told.")
+
+
 LARGEST_TARGET = 1e150
 
 
@@ -49,6 +66,7 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
     ``how`` is for scikit-learn's ``validate_data``. A table in chunks stays one; y is always in memory.
     """
     chunks, y = as_chunks(X), in_memory(y)
+    check_not_masked(y, "y")
     _check_not_text(estimator, y)
     if chunks is not None:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
@@ -71,6 +89,7 @@ def check_table(estimator: Any, X: Any, **how: Any) -> Any:
 def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
     chunks, y = as_chunks(X), in_memory(y)
+    check_not_masked(y, "y")
     _check_no_missing_classes(y)
     if chunks is None:
         with _named_columns(X):
@@ -132,12 +151,13 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     return rows
 
 
-def check_finite(owner: str, rows: Any, names: np.ndarray | None) -> None:
-    """Raise an error that names the columns with values that are not finite."""
-    bad = ~np.isfinite(rows.data if sparse.issparse(rows) else rows)
+def check_finite(owner: str, rows: Any, names: np.ndarray | None, *, largest: float = np.inf) -> None:
+    """Raise an error that names the columns with values that are not finite, or beyond ``largest``."""
+    values = rows.data if sparse.issparse(rows) else rows
+    bad = ~np.isfinite(values) | (np.abs(values) > largest)
     if bad.any():
         places = np.unique(rows.tocoo().col[bad] if sparse.issparse(rows) else np.nonzero(bad)[1])
-        _raise_for_values(owner, rows, places, names)
+        _raise_for_values(owner, rows, places, names, largest)
 
 
 def check_target(y: np.ndarray) -> None:
@@ -164,6 +184,7 @@ def check_raw_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     sample_weight = in_memory(sample_weight)
     if sample_weight is None:
         return np.ones(n_rows)
+    check_not_masked(sample_weight, "sample_weight")
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, float(sample_weight))
     weights = check_array(
@@ -254,7 +275,9 @@ def _as_column(y: Any) -> np.ndarray | None:
         return None
 
 
-def _raise_for_values(owner: str, X: Any, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
+def _raise_for_values(
+    owner: str, X: Any, bad: np.ndarray, names: np.ndarray | None, largest: float = np.inf
+) -> NoReturn:
     columns = X[:, bad]
     values = columns.data if sparse.issparse(columns) else columns
     found = f"Found in: {quoted_columns(names, bad)}."
@@ -267,6 +290,8 @@ def _raise_for_values(owner: str, X: Any, bad: np.ndarray, names: np.ndarray | N
         raise ValueError(
             f"Input X contains infinity or a value too large for {X.dtype!r}. {found} Leave out those rows or columns."
         )
+    if largest < np.inf:
+        raise ValueError(f"Input X contains values too large for {owner} (beyond {largest:g}). {found} Rescale them.")
     raise ValueError(f"Input X contains values too large to be squared (beyond about 1e150). {found} Rescale them.")
 
 
@@ -343,6 +368,8 @@ def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
 def _named_columns(X: Any) -> Iterator[None]:
     """Errors about the columns of a frame name them."""
     check_is_table(X)
+    check_not_masked(X, "X")
+    _check_names_differ(X)
     dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
     if dates:
         raise ValueError(
@@ -374,7 +401,9 @@ def _as_numbers(X: Any) -> Any:
     """Frames of mixed columns come as objects: make them floats, or fail."""
     if X.dtype.kind in "Mm":
         raise TypeError("X holds dates or times; turn them into numbers first.")
-    return X if X.dtype.kind in "biuf" else X.astype(np.float64)
+    if X.dtype.kind not in "biuf" or X.dtype.itemsize > 8:  # objects, and floats of more digits
+        return X.astype(np.float64)
+    return X
 
 
 def _holds_numbers(column: np.ndarray) -> bool:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pauca.clock import GRACE, limited_until
 from pauca.design import Design, designs_of_folds
 from pauca.methods import Exchange, Forward
 from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, FoldScores, RowBlocks, as_refits, at_most
@@ -17,13 +18,13 @@ from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import RidgeGrid, SizeRange
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.ridge_fits import Refitter, RidgeFits, has_dependent, refit_path, refitter, share_products
-from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose
+from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose, nothing_scored
 from pauca.model_selection.scoring import Models, Scorable, Scorer
-from pauca.model_selection.size_selection import Selection
+from pauca.model_selection.size_selection import CUT_OFF, Selection
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
-from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop
+from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
 
 
 class FoldBlocks(Protocol):
@@ -39,10 +40,6 @@ class FoldMeasure(FoldBlocks, Protocol):
     def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
         """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
         ...
-
-
-ENDED = {Stop.TIME: "the time limit", Stop.CALLBACK: "the callback asked to stop", Stop.INTERRUPTED: "the interrupt"}
-"""What ended a comparison early, in words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +63,6 @@ class Measure:
             return kind(self.problem, fold, self.blocks)
         return FoldScores(self.scorer, self.problem, self.y, fold, number)
 
-
-CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
-"""What ends a run in the middle, and leaves it with sizes that say little."""
 
 # The share of a time limit that forward selection may take, before the search that was asked for.
 FORWARD_SHARE = 0.5
@@ -179,11 +173,6 @@ class Comparison:
             int(self.sizes[found.best[2]]),
             difference_error=self.losses.error(self.losses.sums[found.place])[search, ridge] / null,
         )
-
-
-def nothing_scored(size: int, rule: Rule, scoring: str) -> Choice:
-    """The choice where the run was stopped before any fold had a model: it keeps what it has."""
-    return Choice(rule, scoring, np.array([size]), np.zeros(1), np.zeros(1), np.zeros((0, 1)), size)
 
 
 def weigh_folds(rule: Rule, measure: Measure, found: Sequence[tuple[Fold, Models]], sizes: Sequence[int]) -> Choice:
@@ -330,16 +319,15 @@ class SurfaceSelection(Selection):
             reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
             further = size_range.further(leading, reached)
             if further is None or runs.ended or self.stopped_early:
-                return self._complete(choice, size_range)
+                return self.complete(choice)
             size_range = further
 
-    def _complete(self, choice: Choice, size_range: SizeRange) -> Choice:
+    def complete(self, choice: Choice) -> Choice:
         """The choice with what kept it from comparing more."""
-        ended = ENDED.get(self.stopped_early or Stop.SIZE, "")
         largest = int(choice.sizes.max())
         usable = int(np.count_nonzero(self.problem.units.any(self.whole.design.usable)))
         falling = choice.scored and len(choice.sizes) > 1 and 0 < choice.chosen == choice.best == largest < usable
-        return replace(choice, ended=ended, falling=falling, n_folds=len(self.folds) if ended else 0)
+        return replace(super().complete(choice), falling=falling)
 
     def weigh(self, sizes: Sequence[int]) -> tuple[Choice, int]:
         """The choice among some sizes, and the size that is as good as the best before a constant is compared."""
@@ -409,7 +397,10 @@ class SurfaceSelection(Selection):
             runs.run([search], n_folds=len(self.folds))
         run = self._runs[0][place]
         if ridge != search_ridge:
-            run = refitted_run(replace(self.problem, ridge=ridge), run, self.weights)
+            refitted = None
+            with ended_early(self.note), limited_until(runs.deadline + GRACE):
+                refitted = refitted_run(replace(self.problem, ridge=ridge), run, self.weights)
+            run, ridge = (run, search_ridge) if refitted is None else (refitted, ridge)
         assert run.history is not None
         return run, choice.among(run.history.best), (ridge, search_ridge)
 

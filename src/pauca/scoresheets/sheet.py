@@ -16,6 +16,7 @@ from pauca.export.sql import identifier
 from pauca.inference.steps import readable
 from pauca.scoresheets.rows import SheetRow
 from pauca.version import __version__
+from pauca.wording import printable
 
 # Log-odds beyond which a risk is as good as certain: 0.1 % and 99.9 %.
 CERTAIN = 6.9
@@ -94,11 +95,14 @@ class ScoreSheet:
 
     def summary(self) -> str:
         """The sheet as text, to be printed."""
-        width = max(len(self._line(row)) for row in self.rows)
-        lines = [f"{self._line(row):{width}}  {row.points:+4d}" for row in self.rows]
+        names = [printable(self._line(row)) for row in self.rows]
+        width = max(map(len, names))
+        lines = [f"{name:{width}}  {row.points:+4d}" for name, row in zip(names, self.rows, strict=True)]
         table = [f"{_total(total):>8} {100 * self.risk(total):6.1f} %" for total in self.totals]
         head = f"{'points':>{width + 6}}"
-        return "\n".join([head, *lines, "", f"{'total':>8}   risk of {self.outcome}", *table, *self._costs()])
+        return "\n".join(
+            [head, *lines, "", f"{'total':>8}   risk of {printable(self.outcome)}", *table, *self._costs()]
+        )
 
     def to_python(self) -> str:
         """The sheet as the source of a Python module that imports nothing but ``math``.

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
+from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_table, check_weights
 from pauca.export import register_kind
 from pauca.model import Model
@@ -217,15 +218,16 @@ class SparseCox(SparseModel):
         """
         settings = self._settings()
         target = survival_target(y, event, time)
-        X = check_table(self, X)
-        if X.shape[0] != len(target):
-            raise ValueError(f"X and y must have the same number of rows: {X.shape[0]} and {len(target)}.")
-        weights = check_weights(sample_weight, len(target))
-        target, labels = with_strata(with_entry(target, entry), strata)
-        check_events(target, weights)
-        self.strata_ = np.array([]) if labels is None else labels
-        self._search(settings, X, target, weights, Target(target[None], self.loss, 1), groups)
-        self._set_baseline()
+        with fitting(self):
+            X = check_table(self, X)
+            if X.shape[0] != len(target):
+                raise ValueError(f"X and y must have the same number of rows: {X.shape[0]} and {len(target)}.")
+            weights = check_weights(sample_weight, len(target))
+            target, labels = with_strata(with_entry(target, entry), strata)
+            check_events(target, weights)
+            self.strata_ = np.array([]) if labels is None else labels
+            self._search(settings, X, target, weights, Target(target[None], self.loss, 1), groups)
+            self._set_baseline()
         return self
 
     def predict(self, X: Any) -> np.ndarray:
