@@ -12,10 +12,12 @@ from joblib import effective_n_jobs
 
 from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
+from pauca.constraints.units import Units
 from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import NARROW, certificate_of, follow_search, prove_fit
 from pauca.estimators.fitted import check_finite_models
 from pauca.estimators.loss_parameters import estimate_parameters
+from pauca.estimators.raw_tables import FitTable
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments, in_memory
 from pauca.methods.exact import Exact
@@ -35,7 +37,8 @@ from pauca.results.path import Path
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
 from pauca.runs.run import Goal, Move, SearchRun, Stop, ended_early
-from pauca.wording import quoted_columns
+from pauca.tolerances import DEPENDENT_BELOW
+from pauca.wording import column_names, quoted, quoted_columns
 
 SEPARABLE = (
     "The data are separable, at least in part, so some coefficients diverge. Predictions can be used, but the sizes of "
@@ -63,6 +66,8 @@ class CheckedData:
     """Kept together by folds; None for none."""
     classes: np.ndarray | None
     """Whose shares folds keep; None for none."""
+    table: FitTable | None = None
+    """What X was made from, where that was a raw table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +159,7 @@ class FittedPath:
     usable: np.ndarray
     """Columns that vary."""
     resume: ResumePoint | None
+    table: FitTable | None
     folds: list[Fold]
     """Those that size or ridge were chosen by."""
 
@@ -171,7 +177,8 @@ def fit_path(
     are compared by their loss.
     """
     names = data.names
-    constraints = ConstraintParser(Columns(data.X.shape[1], names), **settings.constraints)
+    columns = Columns(data.X.shape[1], names) if data.table is None else data.table.columns()
+    constraints = ConstraintParser(columns, **settings.constraints)
     held_out = _hold_out(settings, data, scorer) if settings.uses_folds else None
     design = _make_design(settings, data, constraints, held_out)
     check_moments(settings.owner, design, data.X, names)
@@ -213,12 +220,15 @@ def fit_path(
         *output_labels,
         problem.limits.price,
         found.choice,
+        noun=None if data.table is None else data.table.noun(constraints),
         certificate=certificate_of(search, models, names, (found.ridge, found.search_ridge)) if proves else None,
         statistics=path_statistics(models, problem, data.weights, found.run, found.ridge),
     )
     again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
     folds = [] if held_out is None else held_out.folds
-    return FittedPath(path, found, replace(problem, ridge=found.ridge), constraints, design.usable, again, folds)
+    return FittedPath(
+        path, found, replace(problem, ridge=found.ridge), constraints, design.usable, again, data.table, folds
+    )
 
 
 def path_statistics(
@@ -234,6 +244,7 @@ def _hold_out(settings: SearchSettings, data: CheckedData, scorer: Scorer | None
     row_groups = in_memory(data.row_groups)
     labels = data.y if data.classes is None else data.classes
     folds = make_folds(settings.cv, labels, row_groups, data.weights, classifies=data.classes is not None)
+    folds = folds if data.table is None else data.table.folds(folds)
     return HeldOutRows(data.y, folds, RowBlocks.of(data.weights, row_groups, folds), scorer)
 
 
@@ -350,6 +361,8 @@ def _search_and_choose(inputs: FitInputs, problem: LinearProblem) -> SearchResul
     """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
     settings, held_out = inputs.settings, inputs.held_out
     assert held_out is not None
+    if held_out.scorer is not None:
+        held_out.scorer.check(problem.X, held_out.y, problem.target.n_outputs)
     measure = Measure(problem, held_out.scorer, held_out.y, held_out.blocks)
     selection = selection_for(
         inputs.design,
@@ -406,12 +419,17 @@ def fit_warnings(
     size, constraints, history = fitted.found.answer, fitted.constraints, fitted.found.run.history
     units = constraints.units
     assert history is not None
-    constant = np.flatnonzero(~fitted.usable)
-    if len(constant):
-        yield f"Constant columns were left out: {quoted_columns(path.column_names, constant)}."
+    constant = column_names(path.column_names, np.flatnonzero(~fitted.usable))
+    if fitted.table is not None:
+        constant = [*fitted.table.constant, *constant]
+        yield from fitted.table.warnings(path[size].support)
+    if constant:
+        yield f"Constant columns were left out: {quoted(constant)}."
     if history.dependent and history.stop is not Stop.PERFECT:
-        dependent = quoted_columns(path.column_names if units.single else units.labels, history.dependent)
-        yield f"Columns that are linear combinations of chosen ones were left out: {dependent}."
+        found = combinations_of_chosen(fitted.found.run.design, units, path[size].units, history.dependent)
+        if found:
+            names = quoted_columns(path.column_names if units.single else units.labels, found)
+            yield f"Columns that are linear combinations of chosen ones were left out: {names}."
     if isinstance(settings.sizes, int) and size < settings.sizes:
         yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
@@ -421,6 +439,25 @@ def fit_warnings(
         yield NOT_CONVERGED
     if path[size].diverged:
         yield divergence(size)
+
+
+def combinations_of_chosen(design: Design, units: Units, chosen: np.ndarray, met: Sequence[int]) -> list[int]:
+    """Those of the units ``met`` whose columns are linear combinations of the chosen ones, to rounding.
+
+    A search meets them on its way to the largest size, where they depend on more than the chosen model has.
+    """
+    others = [unit for unit in met if unit not in set(chosen.tolist())]
+    if not (len(chosen) and others) or isinstance(design, ChunkedDesign):  # chunks are not read again for a warning
+        return []
+    scale = np.sqrt(design.weights)
+    basis = np.linalg.qr((design.columns(units.of(chosen)) * scale).T)[0]
+    found = []
+    for unit in others:
+        columns = design.columns(units.of([unit])) * scale
+        left = columns - (columns @ basis) @ basis.T
+        if np.all(np.einsum("ij,ij->i", left, left) < DEPENDENT_BELOW):
+            found.append(unit)
+    return found
 
 
 def unusual_end(path: Path, n_usable: int) -> Iterator[str]:

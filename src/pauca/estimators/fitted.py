@@ -283,6 +283,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = getattr(self, "missing", "error") != "error"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -301,9 +302,31 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         if is_dask(X):
             return transform_lazily(self, X)
         chunks = as_chunks(X)
+        if chunks is None and hasattr(self, "encoder_"):
+            return check_rows(self, X, self.support_)
         if chunks is None:
             return super().transform(X)
         return np.ascontiguousarray(chunks.columns(used_columns(self, chunks)).T)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the chosen columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X; None: those of the fit, and ``x0``, ``x1`` and so on where there were none.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        known = self.path_.column_names
+        if input_features is None and known is not None and not hasattr(self, "feature_names_in_"):
+            return np.array(self.path_.names(self.k_), dtype=object)
+        if hasattr(self, "encoder_"):
+            return self.encoder_.get_feature_names_out(input_features)[self.support_]
+        return np.asarray(super().get_feature_names_out(input_features))
 
     def _scores(self, X: Any) -> np.ndarray:
         """Linear scores of rows, shape (n, C)."""
@@ -317,9 +340,15 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)
-        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask = np.zeros(self._n_columns, dtype=bool)
         mask[self.support_] = True
         return mask
+
+    @property
+    def _n_columns(self) -> int:
+        """Number of columns of numbers: those of X, or what a raw table is encoded as."""
+        encoder = getattr(self, "encoder_", None)
+        return self.n_features_in_ if encoder is None else len(encoder.feature_groups_)
 
     def _set_size(self, size: int) -> None:
         """Put the model of ``size`` into the fitted attributes."""
@@ -327,7 +356,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         self.stop_ = self.path_.stop
 
     def _set_model(self, model: Model) -> None:
-        coef = np.zeros((*np.shape(model.coef)[:-1], self.n_features_in_))
+        coef = np.zeros((*np.shape(model.coef)[:-1], self._n_columns))
         coef[..., model.support] = model.coef
         self.coef_, self.intercept_ = self._reshape(coef, model.intercept)
         # A bound may hold the coefficient of a chosen column at zero: it is on the path, but not in the support.

@@ -16,6 +16,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from pauca.design import Chunks, Design
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.design.chunks.kernels import not_finite
+from pauca.estimators.raw_tables import encoded_rows, raw_table_of, set_table_attributes
 from pauca.wording import column_names, quoted, quoted_columns
 
 
@@ -54,6 +55,8 @@ def _check_names_differ(X: Any) -> None:
 
 LARGEST_TARGET = 1e150
 
+ENCODING_ESTIMATORS = {"SparseRegressor", "SparseClassifier", "SparseCox", "SparseOrdinalClassifier"}
+
 
 # Sparse and dense data of any numeric dtype go through as they are; whether they are finite is checked here.
 AS_IT_IS: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
@@ -68,13 +71,13 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
     chunks, y = as_chunks(X), in_memory(y)
     check_not_masked(y, "y")
     _check_not_text(estimator, y)
+    _check_no_missing_target(y)
     if chunks is not None:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         y = y if multi_output else column_or_1d(y, warn=True)
         return _check_chunks(estimator, chunks, y), y
-    with _named_columns(X):
-        X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=multi_output, **AS_IT_IS, **how)
-        X = _as_numbers(X)
+    how = {"y_numeric": True, "multi_output": multi_output, **AS_IT_IS, **how}
+    X, y = _check_numbers_or_raw(estimator, X, y, how)
     if sparse.issparse(y):
         raise TypeError("y must be dense; call its toarray() first.")
     return X, np.asarray(y, dtype=np.float64)
@@ -82,6 +85,11 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
 
 def check_table(estimator: Any, X: Any, **how: Any) -> Any:
     """X alone, as ``check_data`` gives it; ``how`` is for scikit-learn's ``validate_data``."""
+    check_is_table(X)
+    raw = raw_table_of(estimator, X) if _may_be_raw(estimator, X) else None
+    if raw is not None:
+        set_table_attributes(estimator, X)
+        return raw
     with _named_columns(X):
         return _as_numbers(validate_data(estimator, X, **(AS_IT_IS | how)))
 
@@ -92,9 +100,7 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
     check_not_masked(y, "y")
     _check_no_missing_classes(y)
     if chunks is None:
-        with _named_columns(X):
-            X, y = validate_data(estimator, X, y, **AS_IT_IS, **how)
-            X = _as_numbers(X)
+        X, y = _check_numbers_or_raw(estimator, X, y, {**AS_IT_IS, **how})
     else:
         y = column_or_1d(y, warn=True)
         X = _check_chunks(estimator, chunks, y)
@@ -110,6 +116,27 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
         )
     check_classification_targets(y)
     return X, y
+
+
+def _may_be_raw(estimator: Any, X: Any) -> bool:
+    """Whether X may hold more than numbers for an estimator that encodes tables; an array may if it is told so."""
+    if not hasattr(estimator, "categorical_features"):
+        return False
+    asked = estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None)
+    return asked or not (isinstance(X, np.ndarray) or sparse.issparse(X))
+
+
+def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any]) -> tuple[Any, Any]:
+    """X as numbers, or column by column where the estimator encodes it; ``how`` is for ``validate_data``."""
+    check_is_table(X)
+    raw = raw_table_of(estimator, X) if _may_be_raw(estimator, X) else None
+    if raw is None:
+        with _named_columns(X):
+            X, y = validate_data(estimator, X, y, **how)
+            return _as_numbers(X), y
+    _, y = validate_data(estimator, np.zeros((raw.shape[0], 1)), y, **how)
+    set_table_attributes(estimator, X)
+    return raw, y
 
 
 def _check_chunks(estimator: Any, X: Chunks, y: np.ndarray) -> Chunks:
@@ -137,6 +164,9 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     scikit-learn requires numbers in all of them.
     """
     check_is_table(X)
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None:
+        return encoded_rows(estimator, encoder.encoding_, X, used)
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and _can_be_named(X, names, used):
         chosen = _by_name(estimator, X, names, used)
@@ -254,6 +284,17 @@ def _check_no_missing_classes(y: Any) -> None:
         raise ValueError("Input y contains None, which is no class. Leave out those rows, or give them a class.")
 
 
+def _check_no_missing_target(y: Any) -> None:
+    """Raise an error for targets that are NaN, with how many there are."""
+    column = None if y is None or sparse.issparse(y) else _as_column(y)
+    if column is not None and column.dtype.kind == "f" and np.isnan(column).any():
+        missing = int(np.count_nonzero(np.isnan(column).reshape(len(column), -1).any(axis=1)))
+        raise ValueError(
+            f"Input y contains NaN: {missing:,} of {len(column):,} rows have no target. Leave them out, such as by "
+            "known = ~np.isnan(y) and fit(X[known], y[known])."
+        )
+
+
 def _check_not_text(estimator: Any, y: Any) -> None:
     """Raise an error for a target of words; digits in text are numbers all the same."""
     column = None if y is None or sparse.issparse(y) else _as_column(y)
@@ -282,9 +323,11 @@ def _raise_for_values(
     values = columns.data if sparse.issparse(columns) else columns
     found = f"Found in: {quoted_columns(names, bad)}."
     if np.isnan(values).any():
+        # Estimators that cannot fill in missing values have no such parameter; scikit-learn can, in a step before them.
+        fill = "missing='median'" if owner in ENCODING_ESTIMATORS else "sklearn.impute.SimpleImputer"
         raise ValueError(
             f"Input X contains NaN.\n{owner} does not accept missing values encoded as NaN "
-            f"natively. {found} Leave out those rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
+            f"natively. {found} Leave out those rows or columns, or fill them in ({fill})."
         )
     if np.isinf(values).any():
         raise ValueError(

@@ -191,7 +191,6 @@ class L1Model(FittedModel):
         self.path_ = self._path_of(models, search.moves, certificate.stop)
         self.norms_ = np.array([kept[size].norm for size in sizes])
         self.radius_, self.lower_bound_, self.n_iter_ = certificate.radius, certificate.lower, search.n_iter
-        self.__dict__.pop("raw_table_", None)  # of an earlier fit
         self._set_size(answer)
 
     def _set_size(self, size: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from pauca.design import ChunkedDesign, Chunks, Design
-from pauca.design.chunks.kernels import Sums
+from pauca.design.chunks.kernels import Sums, add
 from pauca.design.chunks.sums import PartSums
 from pauca.design.fold_grams import parts_of_folds
 from pauca.losses import Loss
@@ -166,8 +166,8 @@ def losses_by_blocks(
         if total is None:
             total = part
         else:
-            for one, other in zip(total, part, strict=True):
-                np.add(one, other, out=one)
+            add(total, part)
+        del part  # not to be held while the next one is made
     assert total is not None
     found = []
     for fold, sums in zip(models, total[:-1], strict=True):

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from pauca.clock import GRACE, limited_until
-from pauca.design import Design, designs_of_folds
+from pauca.design import Design, designs_of_folds, make_design
 from pauca.methods import Exchange, Forward
 from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold, FoldWeights
@@ -58,10 +58,11 @@ class Measure:
 
     def of_fold(self, fold: Fold, number: int) -> FoldMeasure:
         """What scores the models of one fold."""
+        problem = fold.problem(self.problem)
         if self.scorer is None:
-            kind = CoupledFoldLosses if self.problem.measure.coupled else FoldLosses
-            return kind(self.problem, fold, self.blocks)
-        return FoldScores(self.scorer, self.problem, self.y, fold, number)
+            kind = CoupledFoldLosses if problem.measure.coupled else FoldLosses
+            return kind(problem, fold, self.blocks)
+        return FoldScores(self.scorer, problem, self.y, fold, number)
 
 
 # The share of a time limit that forward selection may take, before the search that was asked for.
@@ -220,12 +221,16 @@ class SurfaceSelection(Selection):
         super().advance(size_range, design, runs)
 
     def _begin(self, number: int, design: Design | None) -> list[SearchRun]:
-        weights = self.folds[number - 1].weights if number else self.weights
-        if number and self._designs is not None:
+        fold = self.folds[number - 1] if number else None
+        weights = self.weights if fold is None else fold.weights
+        problem = self.problem if fold is None else fold.problem(self.problem)
+        if fold is not None and fold.X is not None:
+            design = make_design(fold.X, weights, center=problem.center)
+        elif number and self._designs is not None:
             design = self._designs[number - 1]
         runs: list[SearchRun] = []
         for ridge in self._in_units(self.grid.search, self.grid.search_in_units, weights, design):
-            run = compared_by(replace(self.problem, ridge=ridge).begin(weights, design))
+            run = compared_by(replace(problem, ridge=ridge).begin(weights, design))
             if runs:
                 share_products(run.subset, runs[0].subset)
             runs, design = [*runs, run], run.design
@@ -375,11 +380,11 @@ class SurfaceSelection(Selection):
             search, ridge = grid.search.index(surface.search_ridge), grid.fit.index(surface.ridge)
         found = []
         for number in self._finished():
-            history, rows = self._runs[number][search].history, self.folds[number - 1].test
+            history, fold = self._runs[number][search].history, self.folds[number - 1]
             assert history is not None
             units = at_most(history.best, choice.chosen).support
             fits = self._refitters[number](units)
-            found.append(HeldOutModel(rows, units, fits.columns, fits.coef[ridge], fits.intercept[ridge]))
+            found.append(HeldOutModel(fold.test, units, fits.columns, fits.coef[ridge], fits.intercept[ridge], fold.X))
         return found
 
     def fitted(self, choice: Choice, runs: ParallelRuns) -> tuple[SearchRun, Choice, tuple[float, float]]:

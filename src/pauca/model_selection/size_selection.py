@@ -102,7 +102,10 @@ class Selection:
 
     def _begin(self, number: int, design: Design | None) -> list[SearchRun]:
         """The runs on all rows (0) or on those of a fold."""
-        return [self.problem.begin(self.folds[number - 1].weights if number else self.weights, design)]
+        if not number:
+            return [self.problem.begin(self.weights, design)]
+        fold = self.folds[number - 1]
+        return [fold.problem(self.problem).begin(fold.weights, design)]
 
     def _score(self, number: int, size_range: SizeRange) -> None:
         """What is to be done with the models of a fold as soon as they are there."""

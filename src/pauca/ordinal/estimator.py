@@ -45,6 +45,9 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         Constraints, as in ``SparseClassifier``; bounds are on the coefficients of the one score.
     time_limit, callback, warm_start
         As in ``SparseClassifier``.
+    categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
+    missing : {"error", "median", "category"}, default="error"
+        As in ``SparseRegressor``: how categories and missing values of a raw table become numbers.
 
     Attributes
     ----------
@@ -97,6 +100,8 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
@@ -120,6 +125,8 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start

@@ -455,5 +455,5 @@ def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('plot needs matplotlib; install it with: pip install "pauca[plots]"') from error
+        raise ImportError("plot needs matplotlib; install it with: pip install matplotlib") from error
     return plt

@@ -55,7 +55,7 @@ _MESSAGES = {
     Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
     Stop.NO_GAIN: "Nothing that remains lowers the objective noticeably.",
     Stop.EXHAUSTED: "Nothing is left to choose: the rest is constant, depends on what was chosen, or was left out.",
-    Stop.LIMITS: "Nothing further fits in the limits given: budget, max_per_group, never.",
+    Stop.LIMITS: "Nothing further fits in the limits given: budget, max_per_group, heredity, never.",
     Stop.STEPS: "The largest number of steps was reached.",
     Stop.REPEATED: "Removals led back to a model that the search had left; it would go in circles.",
     Stop.TIME: "The time limit was reached.",

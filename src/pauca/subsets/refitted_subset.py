@@ -270,7 +270,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
     @contextmanager
     def trial(self) -> Iterator[None]:
         before = self.__dict__ | {"support": list(self.support)}
-        if self.limits.budget is not None or self.limits.kind is not None:
+        if self.limits.can_be_relaxed:
             self.limits = self.limits.relaxed()
         try:
             yield

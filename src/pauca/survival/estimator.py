@@ -82,6 +82,9 @@ class SparseCox(SparseModel):
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
     warm_start : bool, default=False
         Whether a further call to ``fit`` with the same data and method continues where the last one stopped.
+    categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
+    missing : {"error", "median", "category"}, default="error"
+        As in ``SparseRegressor``: how categories and missing values of a raw table become numbers.
 
     Attributes
     ----------
@@ -149,6 +152,8 @@ class SparseCox(SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
@@ -172,6 +177,8 @@ class SparseCox(SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
