@@ -15,13 +15,18 @@ QUICK := README.md docs tests/subsets/test_least_squares.py tests/methods tests/
 LOWEST_PYTHON ?= python3.11
 LOWEST := .venv-lowest
 
-.PHONY: demo test test-lowest test-cores package lint docs benchmarks papers clean
+.PHONY: demo test campaign test-lowest test-cores package lint docs benchmarks papers clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
 test: lint
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
+
+# Random trials of everything, for an hour or HOURS; what is in campaign_output/results.jsonl is not run again.
+HOURS ?= 1
+campaign: $(STAMP)
+	$(ONE_THREAD) $(BIN)/python tests/campaign/run.py --hours $(HOURS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -12,9 +12,9 @@ ROOT = Path(pauca.__file__).parent
 
 # From the ground up: a room may import itself and the rooms of the rows above it, nothing else.
 LAYERS = (
-    ("tolerances", "wording", "checks", "derivative_check", "warnings", "version", "model", "threads"),
+    ("tolerances", "wording", "checks", "derivative_check", "warnings", "version", "model", "threads", "clock"),
     ("design", "losses", "projections", "solvers"),
-    ("constraints", "theory", "inference"),
+    ("constraints", "tables", "theory", "inference"),
     ("objectives",),
     ("subsets",),
     ("relaxations",),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pauca.crf import SparseTagger
     from pauca.custom import select
     from pauca.design.chunks import scan
-    from pauca.estimators import SparseClassifier, SparseRegressor
+    from pauca.estimators import SparseClassifier, SparseRegressor, TableEncoder
     from pauca.export import ModelFileError
     from pauca.graphical import SparsePrecision
     from pauca.l1 import L1Classifier, L1Regressor
@@ -43,6 +43,7 @@ __all__ = [
     "Stop",
     "StreamClassifier",
     "StreamRegressor",
+    "TableEncoder",
     "__version__",
     "export",
     "load",
@@ -74,6 +75,7 @@ _HOMES = {
     "Stop": "runs.run",
     "StreamClassifier": "sgd",
     "StreamRegressor": "sgd",
+    "TableEncoder": "estimators",
     "load": "loading",
     "scan": "design.chunks",
     "select": "custom",
@@ -93,7 +95,7 @@ _PACKAGES = (
         "solvers",
         "sparsification",
     ),
-    *("subsets", "survival", "theory", "warnings"),
+    *("subsets", "survival", "tables", "theory", "warnings"),
 )
 
 

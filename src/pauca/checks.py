@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,3 +69,19 @@ class ParameterChecks:
     def message(self, name: str, wanted: str, value: Any) -> str:
         """What a parameter must be, and what it is."""
         return f"The {name!r} parameter of {self.owner} must be {wanted}. Got {value!r} instead."
+
+
+OUT_OF_RANGE = (
+    "The numbers of this fit leave the range of floating-point numbers. Bring the columns of X, and y, to similar "
+    "sizes, remove extreme values, or set a ridge."
+)
+
+
+@contextmanager
+def arithmetic_in_words() -> Iterator[None]:
+    """A context in which NumPy warns of no overflow, and what cannot be computed raises an error in words."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (ArithmeticError, np.linalg.LinAlgError) as error:
+        raise ValueError(f"{OUT_OF_RANGE} ({type(error).__name__}: {error})") from error

@@ -17,6 +17,16 @@ def column_names(names: Sequence[str] | np.ndarray | None, columns: Iterable[int
     return [f"x{j}" if names is None else str(names[j]) for j in columns]
 
 
+def printable(text: str) -> str:
+    """Text for a terminal or a plot, in which nothing is obeyed instead of shown.
+
+    Escapes, line breaks and marks of direction stand as Python writes them.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def quoted(names: Sequence[str], more: int = 0) -> str:
     """The first few names in quotes, and how many more there are."""
     more += max(0, len(names) - NAMES_SHOWN)
@@ -38,6 +48,7 @@ def closest_name(name: str, names: Iterable[str]) -> str | None:
 
 def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """Rows of cells as lines, the first ``left`` columns aligned left and the others right."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     signs = ["<" if index < left else ">" for index in range(len(widths))]
     return [

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -20,13 +21,11 @@ from sklearn.datasets import dump_svmlight_file
 
 import pauca
 from pauca.cli import main, options
-from pauca.cli.console import ProgressBar
-from pauca.cli.encoding import encode
+from pauca.cli.console import FitProgress
 from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from pauca.methods import METHODS, STEPWISE
 from pauca.results.choice import CRITERIA, DEFAULT_RULE, FOLD_RULES
 from pauca.runs import run as driver
-from pauca.runs.run import Progress
 
 # The package under test, also where a test is in another folder.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pauca.__file__).parents[1])}
@@ -159,13 +158,13 @@ def test_json(table, capsys):
 
 def test_quiet(table, capsys):
     _, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "3", "--quiet")
-    assert out.startswith("3 groups of 5")
+    assert out.startswith("3 features of 5")
     assert err == ""
 
 
 def test_categories_are_groups_and_most_frequent_is_baseline(table, capsys):
     found = fitted(capsys, "houses.csv", "--target", "price", "--k", "3")
-    assert found["feature_groups"] == ["age", "area", "city"]
+    assert found["feature_groups"] == ["area", "age", "city"]
     assert found["features"] == ["area", "age", "city=Lyon", "city=Nice"]
     assert found["baselines"] == {"city": "Paris"}
     assert found["coefficients"]["city=Lyon"] == pytest.approx(-80, abs=8)
@@ -272,12 +271,12 @@ def test_missing_values(table, capsys):
     assert (found["rows"], found["rows_dropped"]) == (114, 6)
     fitted(capsys, "gaps.csv", "--target", "price", "--missing", "median", "--k", "3", "--out", "m.json")
     model = pauca.load("m.json")
-    assert model.raw_table_.medians["area"] == pytest.approx(frame["area"].median())
+    assert model.encoder_.medians_["area"] == pytest.approx(frame["area"].median())
     code, out, err = run(capsys, "predict", "m.json", "gaps.csv")
     assert code == 0
     assert "replaced 5 missing values of 'area' by" in err
     filled = frame.with_columns(pl.col("area").fill_null(frame["area"].median()), pl.col("city").fill_null("Paris"))
-    expected = model.predict(encode(filled, model))
+    expected = model.predict(filled)
     assert predictions(out) == expected.tolist()
 
 
@@ -298,7 +297,7 @@ def test_medians_are_of_the_fit(table, capsys):
     one.write_csv("one.csv")
     found = predictions(run(capsys, "predict", "m.json", "one.csv")[1])
     again = one.with_columns(area=pl.lit(houses()["area"].median()))
-    assert found == pauca.load("m.json").predict(encode(again, pauca.load("m.json"))).tolist()
+    assert found == pauca.load("m.json").predict(again).tolist()
 
 
 def test_report(table, capsys, monkeypatch):
@@ -323,7 +322,7 @@ def test_ctrl_c_once_writes_the_models_found(table, capsys, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return self.interrupted
 
-    monkeypatch.setattr(ProgressBar, "__call__", press)
+    monkeypatch.setattr(FitProgress, "__call__", press)
     code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "5", "--out", "m.json")
     assert code == 130
     assert "interrupted; the models found so far are kept" in err
@@ -345,7 +344,7 @@ def test_ctrl_c_in_the_folds(rest, table, capsys, monkeypatch):
                 signal.raise_signal(signal.SIGINT)
         return self.interrupted
 
-    monkeypatch.setattr(ProgressBar, "__call__", press)
+    monkeypatch.setattr(FitProgress, "__call__", press)
     code, _, _ = run(capsys, "fit", "houses.csv", "--target", "price", "--out", "m.json", *rest)
     assert code == 130
     assert pauca.load("m.json").path_.sizes[0] == 0
@@ -359,34 +358,24 @@ def test_ctrl_c_twice_aborts(table, capsys, monkeypatch):
         except KeyboardInterrupt:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(ProgressBar, "__call__", press)
+    monkeypatch.setattr(FitProgress, "__call__", press)
     code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "5", "--out", "m.json")
     assert (code, out) == (130, "")
     assert err.endswith("pauca: interrupted\n")
     assert not Path("m.json").exists()
 
 
-def test_the_bar(monkeypatch):
-    screen = io.StringIO()
-    screen.isatty = lambda: True
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr("pauca.cli.console.BAR_DELAY", -1)
-    monkeypatch.setattr("pauca.cli.console.BAR_INTERVAL", -1)
-    bar = ProgressBar(visible=True)
-    with bar.handling_interrupts():
-        assert bar(Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, None, 1)) is False
-    assert "[######" in screen.getvalue()
-    assert "all rows, size 5" in screen.getvalue()
-    assert screen.getvalue().endswith("\r\x1b[K")
-    assert "about 30 s left" in bar.line(Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, None, 1), 10.0)
-    assert "about 5 s left" in ProgressBar(visible=False, time_limit=15.0).line(
-        Progress(("add", 1), 5, 10, 1.0, 2.0, 3.0, 0, 1), 10.0
-    )
-
-
-def test_no_bar_without_a_terminal(table, capsys, monkeypatch):
-    monkeypatch.setattr("pauca.cli.console.BAR_DELAY", -1)
-    assert "\r" not in run(capsys, "fit", "houses.csv", "--target", "price", "--k", "2")[2]
+def test_a_long_fit_shows_its_progress(table, capsys, monkeypatch):
+    """On a terminal a bar, which is removed at the end; lines elsewhere, and nothing for those who want none."""
+    monkeypatch.setattr("pauca.runs.progress.FIRST_LINE", 0.001)
+    argv = ["fit", "houses.csv", "--target", "price", "--method", "stepwise", "--k", "1-5"]
+    lines = run(capsys, *argv)[2]
+    assert "s so far" in lines
+    assert "\r" not in lines
+    for option in ("--quiet", "--json"):
+        assert "so far" not in run(capsys, *argv, option)[2]
+    monkeypatch.setattr("pauca.runs.progress.FIRST_LINE", 1e9)
+    assert "so far" not in run(capsys, *argv)[2]
 
 
 # Table formats
@@ -488,7 +477,7 @@ def test_predict_needs_only_the_used_columns(model, capsys):
     code, out, _ = run(capsys, "predict", model, "few.csv", "--out", "p.csv")
     assert (code, out) == (0, "")
     loaded = pauca.load(model)
-    assert pl.read_csv("p.csv")["prediction"].to_list() == loaded.predict(encode(houses(), loaded)).tolist()
+    assert pl.read_csv("p.csv")["prediction"].to_list() == loaded.predict(houses()).tolist()
     assert run(capsys, "predict", model, "few.csv", "--out", "p.parquet")[0] == 0
     assert pl.read_parquet("p.parquet").equals(pl.read_csv("p.csv"))
     houses().select("area").write_csv("one.csv")
@@ -499,21 +488,21 @@ def test_predict_needs_only_the_used_columns(model, capsys):
     assert out.count("\n") == 121
 
 
-def test_encode_takes_pandas_too(model):
+def test_models_of_the_shell_predict_raw_frames(model):
     pd = pytest.importorskip("pandas")
     loaded = pauca.load(model)
     raw = houses()
     frame = pd.DataFrame({name: raw[name].to_list() for name in raw.columns})
-    assert encode(frame, loaded).equals(encode(raw, loaded))
+    assert loaded.predict(frame).tolist() == loaded.predict(raw).tolist()
     with pytest.raises(ValueError, match="'city'"):
-        encode(raw.drop("city"), loaded)
+        loaded.predict(raw.drop("city"))
 
 
 def test_unknown_values_are_the_baseline(model, capsys):
     houses()[:4].with_columns(city=pl.Series(["Paris", "Rome", "Rome", "Oslo"])).write_csv("new.csv")
     houses()[:4].with_columns(city=pl.Series(["Paris"] * 4)).write_csv("base.csv")
     _, out, err = run(capsys, "predict", model, "new.csv")
-    assert "3 rows with values of 'city' that are not in the training data count as 'Paris': 'Rome', 'Oslo'" in err
+    assert "3 rows hold values of 'city' that the data of the fit do not: 'Oslo', 'Rome'. They count as 'Paris'" in err
     assert out == run(capsys, "predict", model, "base.csv")[1]
 
 
@@ -547,7 +536,7 @@ def test_probabilities(table, capsys):
     found = pl.read_csv(io.StringIO(out))
     model = pauca.load("m.json")
     assert found.columns == ["prediction", "probability of no", "probability of yes"]
-    assert found["probability of yes"].to_list() == model.predict_proba(encode(frame, model))[:, 1].tolist()
+    assert found["probability of yes"].to_list() == model.predict_proba(frame)[:, 1].tolist()
     fitted(capsys, "t.csv", *rest, "--out", "h.json", "--loss", "hinge")
     assert "no probabilities" in error_of(capsys, "predict", "h.json", "t.csv", "--proba")
 
@@ -584,7 +573,7 @@ def test_csv_round_trip(names, levels, scale, seed):
         assert main(["predict", model, table, "--out", out, "--quiet"]) == 0
         loaded = pauca.load(model)
         lines = Path(out).read_text().splitlines()
-        assert [float(line) for line in lines[1:]] == loaded.predict(encode(frame, loaded)).tolist()
+        assert [float(line) for line in lines[1:]] == loaded.predict(frame).tolist()
 
 
 # Path and explain
@@ -624,7 +613,7 @@ def test_sql_and_python_take_raw_rows(model, capsys):
     import sqlite3
 
     loaded, raw = pauca.load(model), houses()
-    expected = loaded.predict(encode(raw, loaded))
+    expected = loaded.predict(raw)
     sql = run(capsys, "explain", model, "--sql", "houses")[1]
     database = sqlite3.connect(":memory:")
     database.execute("CREATE TABLE houses (area REAL, age REAL, noise REAL, city TEXT, garden REAL, price REAL)")
@@ -634,11 +623,10 @@ def test_sql_and_python_take_raw_rows(model, capsys):
     database.close()
     assert found[-1] is None
     assert found[:-1] == pytest.approx(expected.tolist())
-    assert 'FROM "clinic"."encoded" r' in run(capsys, "explain", model, "--sql", "clinic.encoded")[1]
-    assert 'WITH "encoded_rows" AS' in run(capsys, "explain", model, "--sql", "encoded")[1]
+    assert 'FROM "clinic"."houses" t' in run(capsys, "explain", model, "--sql", "clinic.houses")[1]
     module = {}
     exec(run(capsys, "explain", model, "--python")[1], module)
-    rows = [module["predict"](module["encoded"](row)) for row in raw.to_dicts()]
+    rows = [module["predict"](row) for row in raw.to_dicts()]
     assert rows == pytest.approx(expected.tolist())
 
 
@@ -673,12 +661,12 @@ def wrong_tables():
     yield "long row", text + "1,2,3,Paris,true,5,6,7\n", "more fields"
     yield "constant", good.with_columns(price=pl.lit(3)).write_csv(), "is constant"
     yield "target missing", text + "1,2,3,Paris,true,\n", "the target 'price' has 1 missing value"
-    yield "dates", good.with_columns(when=pl.lit("2024-02-03")).write_csv(), "dates or times: 'when'"
-    yield "times", good.with_columns(when=pl.lit("10:30")).write_csv(), "dates or times: 'when'"
+    yield "dates", good.with_columns(when=pl.lit("2024-02-03")).write_csv(), "dates or times in 'when'"
+    yield "times", good.with_columns(when=pl.lit("10:30")).write_csv(), "dates or times in 'when'"
     yield "ids", good.with_columns(who=pl.Series([f"a{i}" for i in range(120)])).write_csv(), "--drop who"
-    yield "equals", good.rename({"city": "a=b"}).write_csv(), "contains '='"
     yield "clash", good.rename({"noise": "city=Lyon"}).write_csv(), "'city=Lyon'"
-    yield "nothing else", good.select("price").with_columns(a=pl.lit("x")).write_csv(), "no candidate columns"
+    yield "nothing else", good.select("price").with_columns(a=pl.lit("x")).write_csv(), "No column of X varies"
+    yield "target alone", "price\n1\n2\n", "no candidate columns"
     yield "infinite", text + "inf,2,3,Paris,true,5\n", "'area'"
     yield "latin", text.replace("Paris", "Orléans").encode("latin1"), "UTF-8"
     yield "not a table", b"\x00\xff\x01" * 50, "UTF-8"
@@ -757,10 +745,11 @@ def test_a_path_of_select_is_no_model_of_columns(table, capsys):
         (lambda d: d.update(version=99), "update pauca"),
         (lambda d: d.update(size=2), "checksum"),
         (lambda d: d.pop("models"), "'models' is missing"),
-        (lambda d: (d.pop("checksum"), d["raw_table"].update(first_index=7)), "raw_table.first_index"),
-        (lambda d: (d.pop("checksum"), d["raw_table"].update(baselines={"a": 1})), "raw_table.baselines.a"),
-        (lambda d: (d.pop("checksum"), d["raw_table"].update(medians={"a": "b"})), "raw_table.medians.a"),
-        (lambda d: (d.pop("checksum"), d.update(raw_table=[])), "raw_table"),
+        (lambda d: (d.pop("checksum"), d.update(first_index=7)), "first_index"),
+        (lambda d: (d.pop("checksum"), d["table"]["columns"][0].update(levels=["a", "a"])), "table.columns[0].levels"),
+        (lambda d: (d.pop("checksum"), d["table"]["columns"][0].update(fill="b")), "table.columns[0].fill"),
+        (lambda d: (d.pop("checksum"), d["table"]["columns"].pop()), "do not agree with the features"),
+        (lambda d: (d.pop("checksum"), d.update(table=[])), "table"),
     ],
 )
 def test_wrong_models(change, message, model, capsys):
@@ -797,7 +786,6 @@ def test_wrong_rows(model, capsys):
 def test_wrong_costs(table, capsys):
     start = ["fit", "houses.csv", "--target", "price", "--costs", "c"]
     for content, message in [
-        ("column,cost\narea,1\n", "no cost for 'age', 'noise', 'city', 'garden'"),
         ("area,1\nage,much\n", "the cost of 'age' is not a number"),
         ("aera,1\n", "did you mean 'area'?"),
         ("area,1,2\n", "line 1 has 3 fields"),
@@ -822,7 +810,7 @@ def test_unexpected_errors(table, capsys, monkeypatch):
 
 def test_without_polars(table, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
-    assert 'pip install "pauca[cli]"' in error_of(capsys, "fit", "houses.csv", "--target", "price")
+    assert "pip install polars" in error_of(capsys, "fit", "houses.csv", "--target", "price")
 
 
 def test_a_fit_that_fails_to_write_leaves_nothing(table, capsys, monkeypatch):
@@ -833,7 +821,7 @@ def test_a_fit_that_fails_to_write_leaves_nothing(table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.export.json_files.os.replace", fail)
     code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "1", "--out", "m.json")
     assert code == 1
-    assert out.startswith("1 group of 5")
+    assert out.startswith("1 feature of 5")
     assert err.endswith("pauca: error: m.json cannot be written: No space left on device\n")
     assert Path("m.json").read_text() == "old"
     assert sorted(file.name for file in table.iterdir()) == ["houses.csv", "m.json"]
@@ -886,3 +874,86 @@ def test_tabs_are_tabs_in_tsv(table, capsys):
         fitted(capsys, "t.tsv", "--target", "y", "--k", "1", "--task", "regression", "--drop", "b,c,d,e")["columns"]
         == 1
     )
+
+
+# Streams, tables without a header, reports of saved models, mistakes
+
+
+def test_standard_input_and_pipes(table, capsys, monkeypatch):
+    content = Path("houses.csv").read_bytes()
+    expected = fitted(capsys, "houses.csv", "--target", "price", "--k", "2", "--out", "m.json")
+    rows = run(capsys, "predict", "m.json", "houses.csv")[1]
+    for sent in (content, gzip.compress(content)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent)))
+        found = fitted(capsys, "-", "--target", "price", "--k", "2")
+        assert (found["features"], found["objective"]) == (expected["features"], expected["objective"])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent)))
+        assert run(capsys, "predict", "m.json", "-")[1] == rows
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=Path("pipe").write_bytes, args=(content,))
+    writer.start()
+    assert run(capsys, "predict", "m.json", "pipe")[1] == rows
+    writer.join()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert "standard input has no column 'prize'; did you mean 'price'?" in error_of(
+        capsys, "fit", "-", "--target", "prize"
+    )
+
+
+def test_tables_without_a_header(table, capsys):
+    text = Path("houses.csv").read_text()
+    Path("bare.csv").write_text(text.partition("\n")[2])
+    named = fitted(capsys, "houses.csv", "--target", "price", "--k", "2")
+    found = fitted(capsys, "bare.csv", "--no-header", "--target", "column6", "--k", "2", "--out", "m.json")
+    assert found["objective"] == named["objective"]
+    assert found["rows"] == named["rows"]
+    assert found["feature_groups"] == ["column1", "column4"]
+    assert len(predictions(run(capsys, "predict", "m.json", "bare.csv", "--no-header")[1])) == found["rows"]
+
+
+def test_report_of_a_saved_model(model, capsys):
+    assert run(capsys, "report", model, "--out", "page.html", "--title", "Houses of 2024")[0] == 0
+    assert "Houses of 2024" in Path("page.html").read_text()
+    assert "there is no folder" in error_of(capsys, "report", model, "--out", "no/page.html")
+
+
+def test_groups_and_costs_of_some_columns(table, capsys):
+    Path("groups.csv").write_text("area,house\ngarden,house\n")
+    Path("costs.csv").write_text("city,3\n")
+    found = fitted(
+        capsys, "houses.csv", "--target", "price", "--feature-groups", "groups.csv", "--costs", "costs.csv", "--k", "2"
+    )
+    assert found["feature_groups"] == ["city", "house"]
+    assert found["cost"] == 5
+    assert fitted(capsys, "houses.csv", "--target", "price", "--costs", "costs.csv", "--k", "5")["cost"] == 7
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["fit", "t.csv", "--tagret", "y"], "did you mean --target?"),
+        (["fit", "t.csv", "--k", "many"], "argument --k: 'many' is invalid"),
+        (["fitt"], "invalid choice"),
+        ([], "required"),
+    ],
+)
+def test_wrong_options_are_one_line(argv, message, table, capsys):
+    code, out, err = run(capsys, *argv)
+    assert (code, out) == (2, "")
+    assert err.startswith("pauca: error: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_a_missing_file_is_told_before_anything_is_imported(tmp_path):
+    """Reading the command line imports neither scikit-learn nor polars, which take a second."""
+    program = (
+        "import sys; from pauca.cli import main; code = main(['fit', 'house.csv', '--target', 'y']); "
+        "print(code, [name for name in ('numpy', 'sklearn', 'polars') if name in sys.modules])"
+    )
+    (tmp_path / "houses.csv").write_text("a\n1\n")
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 []\n"
+    assert done.stderr == "pauca: error: there is no file house.csv; did you mean 'houses.csv'?\n"

@@ -130,7 +130,7 @@ def test_bad_columns_are_named_by_the_frame(data):
         SparseRegressor(k=2).fit(frame, y)
     frame["d"] = "text"
     with pytest.raises(ValueError, match="Columns that do not hold numbers: 'd'"):
-        SparseRegressor(k=2).fit(frame, y)
+        SparseRegressor(k=2, categorical_features=None).fit(frame, y)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_columns_that_are_not_numbers(data, column, words):
     X, y = data
     frame = pd.DataFrame(X, columns=list("abcde")).assign(d=column)
     with pytest.raises(ValueError, match=words):
-        SparseRegressor(k=2).fit(frame, y)
+        SparseRegressor(k=2, categorical_features=None).fit(frame, y)
 
 
 @pytest.mark.parametrize("value", ["x", datetime.date(2020, 1, 1), datetime.timedelta(days=1)])
@@ -153,9 +153,9 @@ def test_polars_columns_that_are_not_numbers(data, value):
     X, y = data
     frame = pl.DataFrame(X, schema=list("abcde")).with_columns(d=pl.lit(value))
     with pytest.raises(ValueError, match=r"Columns that .*: 'd'"):
-        SparseRegressor(k=2).fit(frame, y)
+        SparseRegressor(k=2, categorical_features=None).fit(frame, y)
     with pytest.raises(ValueError, match=r"Columns that .*: 'd'"):
-        SparseRegressor(k=2).fit(frame.lazy(), y)
+        SparseRegressor(k=2, categorical_features=None).fit(frame.lazy(), y)
 
 
 @pytest.mark.parametrize("kind", ["frame", "csc", "csr"])

@@ -9,7 +9,7 @@ import traceback
 from argparse import Namespace
 from collections.abc import Sequence
 
-from pauca.cli.console import INTERRUPTED, Aborted, CommandError, Console, DataError, one_line
+from pauca.cli.console import INTERRUPTED, Aborted, CommandError, Console, DataError, one_line, require_file
 from pauca.cli.options import parser
 
 TRAINING_ROWS_OF_DEMO = 342
@@ -57,6 +57,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: Namespace) -> int:
     console = Console(quiet=options.quiet)
+    # Before anything slow is imported: a wrong name is the most common mistake.
+    for name, what in (("model", "a model file"), ("table", "a table")):
+        if hasattr(options, name):
+            require_file(getattr(options, name), what)
     match options.command:
         case "fit":
             from pauca.cli.fit import fit as run
@@ -66,6 +70,8 @@ def _run(options: Namespace) -> int:
             from pauca.cli.show import path as run
         case "explain":
             from pauca.cli.show import explain as run
+        case "report":
+            from pauca.cli.show import report as run
         case _:
             run = demo
     return run(options, console)

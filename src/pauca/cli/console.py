@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,12 +15,6 @@ from pauca.wording import closest_name, quoted
 
 if TYPE_CHECKING:
     from pauca.runs.run import Progress
-
-# Seconds before the progress bar appears, and between two updates of it.
-BAR_DELAY = 0.5
-BAR_INTERVAL = 0.1
-BAR_WIDTH = 24
-
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
@@ -53,6 +47,17 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     if close:
         return f"; did you mean {close!r}?"
     return f"; there are {quoted(known)}" if known else ""
+
+
+def require_file(path: str, what: str) -> None:
+    """Raise an error if there is no such file, with the nearest name; ``-`` is standard input."""
+    if path == "-" or (os.path.exists(path) and not os.path.isdir(path)):
+        return
+    if os.path.isdir(path):
+        raise DataError(f"{path} is a folder, not {what}")
+    folder = os.path.dirname(path) or "."
+    hint = did_you_mean(os.path.basename(path), os.listdir(folder) if os.path.isdir(folder) else [])
+    raise DataError(f"there is no file {path}{hint if 'mean' in hint else ''}")
 
 
 def count(number: int, noun: str) -> str:
@@ -94,39 +99,36 @@ class Console:
             self.note(message)
 
 
-class ProgressBar:
-    """The callback of a fit: draws a bar with the time left, and stops the search after Ctrl-C."""
+class FitProgress:
+    """The callback of a fit: shows its progress, and stops the search after Ctrl-C."""
 
     def __init__(self, *, visible: bool, time_limit: float | None = None) -> None:
         self.interrupted = False
-        self._visible = visible and sys.stderr.isatty()
+        self._visible = visible
         self._time_limit = time_limit
-        self._started = self._drawn = time.monotonic()
-        self._shares: dict[int | None, float] = {}
-        self._on_screen = False
+        self._report: Any = None
 
     def __call__(self, progress: Progress) -> bool:
         """Record a move; True stops the search."""
-        now = time.monotonic()
-        # The progress of a search that starts with all columns is unknown.
-        self._shares[progress.fold] = progress.size / progress.k if progress.k and progress.size <= progress.k else 0.0
-        if self._visible and now - self._started > BAR_DELAY and now - self._drawn > BAR_INTERVAL:
-            self._drawn, self._on_screen = now, True
-            sys.stderr.write(f"\r{self.line(progress, now - self._started)}\x1b[K")
-            sys.stderr.flush()
+        if self._report is not None:
+            self._report(progress)
         return self.interrupted
 
-    def line(self, progress: Progress, elapsed: float) -> str:
-        """The bar, the current run, and the time left."""
-        share = min(1.0, sum(self._shares.values()) / (1 + progress.n_folds))
-        full = int(BAR_WIDTH * share)
-        run = "all rows" if progress.fold is None else f"fold {progress.fold + 1} of {progress.n_folds}"
-        left = elapsed * (1 - share) / share if share > 0 else None
-        if self._time_limit is not None:
-            limit = max(0.0, self._time_limit - elapsed)
-            left = limit if left is None else min(left, limit)
-        estimate = "" if left is None else f", about {_duration(left)} left"
-        return f"[{'#' * full}{'.' * (BAR_WIDTH - full)}] {run}, size {progress.size}{estimate}"
+    @contextmanager
+    def showing(self, phase: str) -> Iterator[None]:
+        """Show on stderr what is being done, and how much is left where that is known."""
+        if not self._visible:
+            yield
+            return
+        from pauca.runs.progress import ProgressReport
+
+        self._report = ProgressReport(time_limit=self._time_limit)
+        self._report.phase(phase)
+        try:
+            with self._report:
+                yield
+        finally:
+            self._report = None
 
     @contextmanager
     def handling_interrupts(self) -> Iterator[None]:
@@ -139,19 +141,9 @@ class ProgressBar:
         finally:
             if is_main:
                 signal.signal(signal.SIGINT, before)
-            if self._on_screen:
-                sys.stderr.write("\r\x1b[K")
-                sys.stderr.flush()
 
     def _interrupt(self, number: int, frame: Any) -> None:
         if self.interrupted:
             raise Aborted
         self.interrupted = True
         raise KeyboardInterrupt  # the search catches it and keeps what it has found
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -7,12 +7,11 @@ import fnmatch
 import json
 import os
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from pauca.cli.console import DataError, UsageError, did_you_mean
-from pauca.cli.encoding import EncodedColumn, raw_columns
+from pauca.constraints.parsing import DEFAULT_COST
 from pauca.wording import quoted
 
 
@@ -25,26 +24,23 @@ def split_names(values: Sequence[str] | None, known: Sequence[str]) -> list[str]
 
 
 class ConstraintOptions:
-    """Feature groups, costs, bounds and forced columns for the encoded columns of a model.
+    """Feature groups, costs, bounds and forced columns for the candidate columns of a table.
 
-    ``labels`` holds the group of every encoded column. The columns of one text column are a group, and a raw column
-    that is in no other group is a group of its own. ``by_name`` says whether columns have names or only indices.
+    ``candidates`` are the columns there are to choose from, ``columns`` all columns of the table. ``by_name`` says
+    whether columns have names or only indices.
     """
 
     def __init__(
-        self, options: Namespace, encoded: list[EncodedColumn], columns: Sequence[str], *, by_name: bool = True
+        self, options: Namespace, candidates: Sequence[str], columns: Sequence[str], *, by_name: bool = True
     ) -> None:
         self._options = options
-        self._encoded = encoded
         self._columns = list(columns)
         self._by_name = by_name
-        self._raw = raw_columns(encoded)
-        groups = self._feature_groups()
-        self.labels = [groups.get(column.raw, column.raw) for column in encoded]
-        self._has_groups = bool(groups) or len(set(self.labels)) < len(encoded)
-        self._whole_groups = self._has_groups and options.max_per_group is None
-        if options.max_per_group is not None:
-            self._check_limit(groups)
+        self._raw = list(candidates)
+        self._groups = self._feature_groups()
+        if options.max_per_group is not None and not self._groups:
+            raise UsageError("--max-per-group needs --feature-groups")
+        self._whole_groups = bool(self._groups) and options.max_per_group is None
 
     def parameters(self) -> dict[str, Any]:
         """Parameters of an estimator."""
@@ -53,7 +49,7 @@ class ConstraintOptions:
         # Excluded columns were not read; the remaining names are groups or values.
         never = [name for name in never if name in self._raw or name not in self._columns]
         return {
-            "feature_groups": self.labels if self._has_groups else None,
+            "feature_groups": {self._key(name): label for name, label in self._groups.items()} or None,
             "max_per_group": options.max_per_group,
             "always": self._units(always, "--always") or None,
             "never": self._units(never, "--never") or None,
@@ -98,41 +94,33 @@ class ConstraintOptions:
             groups |= dict.fromkeys(matching, name or pattern)
         return groups
 
-    def _check_limit(self, groups: dict[str, str]) -> None:
-        if not groups:
-            raise UsageError("--max-per-group needs --feature-groups")
-        texts = [raw for raw, number in Counter(column.raw for column in self._encoded).items() if number > 1]
-        if texts:
-            raise DataError(
-                f"--max-per-group does not work with text columns of more than two values: {quoted(texts)}; --drop them"
-            )
-
     def _units(self, names: list[str], option: str) -> list[Any]:
-        """The groups or columns that names stand for."""
-        units: list[Any] = []
-        for name in names:
-            if self._whole_groups:
-                units.append(name if name in self.labels else self.labels[self._indices(name, option)[0]])
-            else:
-                units += [self._key(index) for index in self._indices(name, option)]
+        """The groups or columns that names stand for; a value of a text column stands for the column."""
+        if self._whole_groups:
+            labels = set(self._groups.values())
+            units = [
+                name if name in labels else self._groups.get(self._candidate(name, option), name) for name in names
+            ]
+        else:
+            units = [self._key(self._candidate(name, option)) for name in names]
         return list(dict.fromkeys(units))
 
-    def _indices(self, name: str, option: str) -> list[int]:
-        """The encoded columns that a raw column, or one of its values, stands for."""
-        found = [index for index, column in enumerate(self._encoded) if name in (column.raw, column.name)]
-        if not found:
+    def _candidate(self, name: str, option: str) -> str:
+        """A candidate column, or that of a value such as ``city=Lyon``."""
+        found = name if name in self._raw else name.partition("=")[0]
+        if found not in self._raw:
             raise DataError(f"{option}: {name!r} is not a candidate column{did_you_mean(name, self._raw)}")
         return found
 
-    def _key(self, index: int) -> Any:
-        return self._encoded[index].name if self._by_name else index
+    def _key(self, name: str) -> Any:
+        return name if self._by_name else self._raw.index(name)
 
     def _check_columns(self, names: Sequence[str], path: str) -> None:
         for name in names:
             if name not in self._columns:
                 raise DataError(f"{path}: {name!r} is not a column of the table{did_you_mean(name, self._columns)}")
 
-    def _costs(self) -> list[float] | None:
+    def _costs(self) -> dict[Any, float] | None:
         path = self._options.costs
         if path is None:
             return None
@@ -144,12 +132,17 @@ class ConstraintOptions:
                 if number:  # not a header
                     raise DataError(f"{path}: the cost of {column!r} is not a number: {cost!r}") from None
         self._check_columns(list(costs), path)
-        missing = [column for column in self._raw if column not in costs]
-        if missing:
-            raise DataError(f"{path} has no cost for {quoted(missing)}; give every column a cost, possibly 0")
-        # A text column is paid for once, however many columns encode it.
-        remaining = dict(costs)
-        return [remaining.pop(column.raw, 0.0) for column in self._encoded]
+        if self._whole_groups:
+            return self._costs_of_groups(costs)
+        return {self._key(column): cost for column, cost in costs.items() if column in self._raw}
+
+    def _costs_of_groups(self, costs: dict[str, float]) -> dict[Any, float]:
+        """What every group costs: the sum of its columns."""
+        totals: dict[Any, float] = {}
+        for column in self._raw:
+            label = self._groups.get(column, column)
+            totals[label] = totals.get(label, 0.0) + costs.get(column, DEFAULT_COST)
+        return totals
 
     def _bounds(self) -> Any:
         given, nonnegative = self._options.bounds or [], self._options.nonnegative
@@ -157,10 +150,11 @@ class ConstraintOptions:
             return (0, None) if nonnegative else None
         bounds: dict[Any, tuple[float | None, float | None]] = {}
         if nonnegative:
-            bounds = {self._key(index): (0, None) for index in range(len(self._encoded))}
+            bounds = {self._key(name): (0, None) for name in self._raw}
         for name, (low, high) in given:
-            for index in self._indices(name, "--bounds"):
-                bounds[self._key(index)] = (max(low or 0.0, 0.0) if nonnegative else low, high)
+            column = self._candidate(name, "--bounds")
+            key = self._key(column) if column == name else name
+            bounds[key] = (max(low or 0.0, 0.0) if nonnegative else low, high)
         return bounds
 
 

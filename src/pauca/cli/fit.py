@@ -3,46 +3,49 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from argparse import Namespace
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pauca.cli.console import INTERRUPTED, Console, DataError, ProgressBar, UsageError
-from pauca.cli.fit_arguments import Problem, make_problem
-from pauca.cli.show import plain
+from pauca.cli.console import INTERRUPTED, Console, DataError, FitProgress, UsageError
+from pauca.cli.fit_arguments import Problem, make_problem, table_errors
+from pauca.cli.show import check_writable, plain
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
-from pauca.export.model_file import RawTable
 from pauca.ordinal import SparseOrdinalClassifier
-from pauca.results.path import Path
 from pauca.survival import SparseCox
+from pauca.wording import NAMES_SHOWN
 
 
 def fit(options: Namespace, console: Console) -> int:
     """Read, fit, write, and print the summary."""
     for path in (options.out, options.report, options.points):
         check_writable(path)
-    problem = make_problem(options, console)
+    progress = FitProgress(visible=not (options.quiet or options.json), time_limit=options.time_limit)
+    with progress.showing("reading the table"):
+        problem = make_problem(options, console)
     model = _estimator(options, problem)
-    progress = ProgressBar(visible=not (options.quiet or options.json), time_limit=options.time_limit)
     model.set_params(callback=progress)
     started = time.perf_counter()
-    with console.warnings_as_notes(), progress.handling_interrupts():
+    showing = progress.showing("fitting")
+    with console.warnings_as_notes(), progress.handling_interrupts(), table_errors(options.table), showing:
         model.fit(problem.X, problem.target.y, **_of_rows(options, problem))
     seconds = {"reading": problem.read_seconds, "fitting": time.perf_counter() - started}
     model.set_params(callback=None)
-    model.raw_table_ = _raw_table_for(problem.raw_table, model.path_)
+    if problem.first_index is not None:
+        model.first_index_ = problem.first_index
+    _note_encoding(model, console)
     if progress.interrupted:
         console.note("interrupted; the models found so far are kept")
     elif options.report is not None and options.stability and model.k_:
-        model.stability(n_resamples=options.stability, n_jobs=options.n_jobs)
+        with progress.showing("repeating the search on halves of the rows"):
+            model.stability(n_resamples=options.stability, n_jobs=options.n_jobs)
     if options.certify is not None and not progress.interrupted:
-        model.certify(time_limit=options.certify)
+        with progress.showing("proving the models to be best"):
+            model.certify(time_limit=options.certify)
     sheet = None
     if options.points is not None:
         sheet = model.to_points(options.max_points, cuts="auto" if options.cuts else None)
@@ -60,19 +63,6 @@ def fit(options: Namespace, console: Console) -> int:
     for path in written:
         console.note(f"wrote {path}")
     return INTERRUPTED if progress.interrupted else 0
-
-
-def check_writable(path: str | None) -> None:
-    """Raise an error before any work if a file could not be written."""
-    if path is None:
-        return
-    folder = os.path.dirname(os.path.realpath(path))
-    if os.path.isdir(path):
-        raise DataError(f"{path} cannot be written: it is a folder")
-    if not os.path.isdir(folder):
-        raise DataError(f"{path} cannot be written: there is no folder {os.path.dirname(path) or folder}")
-    if not os.access(folder, os.W_OK):
-        raise DataError(f"{path} cannot be written: its folder is read-only")
 
 
 def _of_rows(options: Namespace, problem: Problem) -> dict[str, Any]:
@@ -115,6 +105,20 @@ def _estimator(options: Namespace, problem: Problem) -> Any:
     return SparseRegressor(options.k, **parameters)
 
 
+def _note_encoding(model: Any, console: Console) -> None:
+    """Note the baselines of categories, and what replaces missing values."""
+    encoder = getattr(model, "encoder_", None)
+    if encoder is None:
+        return
+    columns = encoder.encoding_.columns
+    listed = [
+        f"{one.name} ({str(one.baseline)!r})" for one in columns if one.levels is not None and len(one.levels) > 1
+    ]
+    if listed:
+        more = f" and {len(listed) - NAMES_SHOWN} more" if len(listed) > NAMES_SHOWN else ""
+        console.note(f"text columns are encoded as categories (baselines): {', '.join(listed[:NAMES_SHOWN])}{more}")
+
+
 def _check_options(options: Namespace, problem: Problem) -> None:
     """Raise an error for options that the task does not have, before anything is fitted."""
     task, name = problem.target.task, problem.target.name
@@ -137,14 +141,6 @@ def _order(options: Namespace, y: np.ndarray) -> list[Any] | None:
         return None
     known = {str(label): label for label in y.tolist()}
     return [known.get(label, label) for label in (part.strip() for part in options.order.split(","))]
-
-
-def _raw_table_for(raw_table: RawTable, path: Path) -> RawTable:
-    """The encoding with only the medians of columns that some model uses."""
-    if raw_table.medians is None:
-        return raw_table
-    used = {name for size in path.sizes for name in path.names(size)}
-    return replace(raw_table, medians={name: value for name, value in raw_table.medians.items() if name in used})
 
 
 def _write_files(options: Namespace, model: Any, sheet: Any) -> tuple[list[str], Exception | None]:
@@ -192,7 +188,7 @@ def _record(problem: Problem, model: Any) -> dict[str, Any]:
         "objective": chosen.objective,
         "explained": path.explained(size),
         "cost": None if path.prices is None else path.cost(size),
-        "baselines": problem.raw_table.baselines,
+        "baselines": model.encoder_.baselines_ if hasattr(model, "encoder_") else {},
         "choice": None if path.choice is None else path.choice.message,
         "proof": None if path.certificate is None else path.certificate.message(size) or None,
         "stop": path.stop.value,

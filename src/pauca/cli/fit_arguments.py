@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,6 @@ import numpy as np
 
 from pauca.cli.console import Console, DataError, UsageError, count
 from pauca.cli.constraints import ConstraintOptions, split_names
-from pauca.cli.encoding import EncodedColumn, build_columns, clean_columns, encoded_columns, text_levels
 from pauca.cli.options import LOSSES_FOR_CLASSES
 from pauca.cli.streaming import is_too_large, read_in_chunks
 from pauca.cli.table_files import (
@@ -23,14 +24,12 @@ from pauca.cli.table_files import (
     select_columns,
     with_safe_name,
 )
-from pauca.export.model_file import RawTable
-from pauca.wording import quoted
+from pauca.tables import TableError, read_table
+from pauca.tables.raw_columns import RawColumn, UnreadableColumn, read_column
+from pauca.wording import NAMES_SHOWN
 
 if TYPE_CHECKING:
     import polars as pl
-
-# In tables of at least so many rows, a column of consecutive integers is noted as row numbers.
-LEAST_ROWS_TO_NUMBER = 20
 
 # A target of at most so many different integers, each in a few rows, is taken for classes.
 MOST_CLASSES = 10
@@ -62,7 +61,8 @@ class Problem:
     X: Any
     target: Target
     parameters: dict[str, Any]
-    raw_table: RawTable
+    first_index: int | None = None
+    """Whether a LIBSVM file counts its columns from 0 or 1; None for other tables."""
     of_rows: dict[str, Any] = field(default_factory=dict)
     """Further arguments of ``fit``, such as sample_weight and groups."""
     n_dropped: int = 0
@@ -78,7 +78,7 @@ def make_problem(options: Namespace, console: Console) -> Problem:
     if options.n_jobs == 0:
         raise UsageError("--n-jobs must be a number of parallel folds, or -1 for one on each core")
     check_survival(options)
-    table = inspect_table(options.table, options.delimiter)
+    table = inspect_table(options.table, options.delimiter, has_header=not options.no_header)
     return _from_libsvm(table, options, console) if table.format == "libsvm" else _from_frame(table, options, console)
 
 
@@ -95,8 +95,8 @@ def _from_libsvm(table: TableFile, options: Namespace, console: Console) -> Prob
     console.note(f"columns are called x0, x1, ...; x0 is column {first} of the file")
     target = make_target(polars().Series("label", y), options, console)
     names = [f"x{j}" for j in range(X.shape[1])]
-    constraints = ConstraintOptions(options, [EncodedColumn(name, name) for name in names], names, by_name=False)
-    return Problem(X, target, constraints.parameters(), RawTable(first_index=first), read_seconds=seconds)
+    constraints = ConstraintOptions(options, names, names, by_name=False)
+    return Problem(X, target, constraints.parameters(), first, read_seconds=seconds)
 
 
 def _from_frame(table: TableFile, options: Namespace, console: Console) -> Problem:
@@ -105,6 +105,8 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
     table.require(options.target, "--target")
     if table.has_index:
         console.note("the first column has no name and is ignored")
+    if not table.has_header:
+        console.note(f"without a header, columns are called {table.columns[0]} to {table.columns[-1]}")
     row_options = {name: getattr(options, name) for name in ROW_OPTIONS if getattr(options, name)}
     features = _candidates(table, options, row_options)
     codes = split_names(options.categories, table.columns)
@@ -115,22 +117,20 @@ def _from_frame(table: TableFile, options: Namespace, console: Console) -> Probl
     others = [options.target, *row_options.values()]
     if is_too_large(table, features, options.memory):
         return _from_chunks(table, features, others, row_options, options, console)
-    frame = read_frame(table, [*features, *others], [name for name in codes if name in features])
-    height = frame.height
-    given = select_columns(frame, others)
-    frame = clean_columns(select_columns(frame, features), table.path, codes)
-    frame, given, medians = _without_missing(frame, given, options, console)
-    levels = text_levels(frame, table.path)
-    _note_levels(levels, console)
-    _note_row_numbers(frame, console)
-    encoded = encoded_columns(frame.columns, levels)
-    if not encoded:
+    if not features:
         raise DataError(f"{table.path} has no candidate columns besides the target")
+    codes = [name for name in codes if name in features]
+    frame = read_frame(table, [*features, *others], codes)
+    height = frame.height
+    frame, given = _complete_rows(select_columns(frame, features), select_columns(frame, others), options, console)
+    _note_row_numbers(frame, console)
+    encoding: dict[str, Any] = {"missing": "error" if options.missing in {None, "drop-rows"} else options.missing}
+    if codes:
+        encoding["categorical_features"] = codes
     return Problem(
-        X=build_columns(frame, encoded),
+        X=frame,
         target=_target(given, options, console),
-        parameters=ConstraintOptions(options, encoded, table.columns).parameters(),
-        raw_table=RawTable({column: values[0] for column, values in levels.items()}, medians),
+        parameters=ConstraintOptions(options, features, table.columns).parameters() | encoding,
         of_rows=_of_rows(given, row_options),
         n_dropped=height - frame.height,
         read_seconds=time.perf_counter() - started,
@@ -151,12 +151,10 @@ def _from_chunks(
     started = time.perf_counter()
     X, given = read_in_chunks(table, features, others, options)
     console.note(f"the table is larger than --memory, and is read in chunks of {X.rows_per_chunk:,} rows")
-    encoded = [EncodedColumn(name, name) for name in features]
     return Problem(
         X=X,
         target=_target(given, options, console),
-        parameters=ConstraintOptions(options, encoded, table.columns).parameters(),
-        raw_table=RawTable(),
+        parameters=ConstraintOptions(options, features, table.columns).parameters(),
         of_rows=_of_rows(given, row_options),
         read_seconds=time.perf_counter() - started,
     )
@@ -214,26 +212,30 @@ def _target(given: pl.DataFrame, options: Namespace, console: Console) -> Target
 
 def make_target(column: pl.Series, options: Namespace, console: Console) -> Target:
     """The target of a fit; an inferred task is noted."""
-    pl = polars()
-    if column.dtype.is_temporal():
-        raise DataError(f"the target {column.name!r} holds dates or times; convert them to numbers first")
-    column = clean_columns(column.to_frame(), "the target")[column.name]
-    values = with_safe_name(column).unique().sort()
-    if values.len() < 2:
+    try:
+        found = read_column(column.alias("column"), column.name)
+    except UnreadableColumn as error:
+        what = "dates or times" if error.kind == "date" else "values that are neither numbers nor text"
+        raise DataError(f"the target {column.name!r} holds {what}; convert them to numbers first") from None
+    values = found.levels if found.numbers is None else np.unique(found.numbers).tolist()
+    if len(values) < 2:
         raise DataError(f"the target {column.name!r} is constant: {values[0]!r} in every row")
-    if not _is_classification(column, values, options, console):
-        return Target(column.name, column.cast(pl.Float64).to_numpy(), "regression")
-    if column.dtype.is_float():
-        if not _are_integers(values):
-            raise DataError(f"the target {column.name!r} holds numbers with fractions; use --task regression")
-        column = column.cast(pl.Int64)
-    return Target(column.name, np.array(column.to_list()), options.task or "classification")
+    is_bool = column.dtype == polars().Boolean
+    if not _is_classification(found, values, is_bool, options, console):
+        return Target(column.name, np.asarray(found.numbers), "regression")
+    task = options.task or "classification"
+    if found.numbers is None:
+        return Target(column.name, np.array(values)[found.codes], task)
+    if not _are_integers(values):
+        raise DataError(f"the target {column.name!r} holds numbers with fractions; use --task regression")
+    return Target(column.name, found.numbers.astype(bool if is_bool else np.int64), task)
 
 
-def _is_classification(column: pl.Series, values: pl.Series, options: Namespace, console: Console) -> bool:
+def _is_classification(
+    column: RawColumn, values: Sequence[Any], is_bool: bool, options: Namespace, console: Console
+) -> bool:
     """Whether to classify: by --task or --loss if given, otherwise inferred from the values."""
-    pl = polars()
-    is_text = column.dtype == pl.String
+    is_text = column.numbers is None
     by_loss = None if options.loss is None else options.loss in LOSSES_FOR_CLASSES
     by_task = None if options.task is None else options.task != "regression"
     if by_task is not None and by_loss is not None and by_loss != by_task:
@@ -243,13 +245,13 @@ def _is_classification(column: pl.Series, values: pl.Series, options: Namespace,
         raise DataError(f"the target {column.name!r} holds text, such as {values[0]!r}; regression needs numbers")
     if given is not None:
         return given
-    if is_text or column.dtype == pl.Boolean:
+    if is_text or is_bool:
         console.note(f"classification, since {column.name!r} holds {'text' if is_text else 'true and false'}")
         return True
-    few = values.len() <= MOST_CLASSES and values.len() * ROWS_PER_CLASS <= column.len() and _are_integers(values)
+    few = len(values) <= MOST_CLASSES and len(values) * ROWS_PER_CLASS <= len(column) and _are_integers(values)
     if few:
         console.note(
-            f"classification, since {column.name!r} holds {values.len()} different integers; use --task regression to "
+            f"classification, since {column.name!r} holds {len(values)} different integers; use --task regression to "
             "predict them as numbers"
         )
     else:
@@ -257,16 +259,16 @@ def _is_classification(column: pl.Series, values: pl.Series, options: Namespace,
     return few
 
 
-def _are_integers(values: pl.Series) -> bool:
-    return values.dtype.is_integer() or bool((values == values.round()).all())
+def _are_integers(values: Sequence[Any]) -> bool:
+    return all(float(value).is_integer() for value in values)
 
 
-def _without_missing(
+def _complete_rows(
     frame: pl.DataFrame, given: pl.DataFrame, options: Namespace, console: Console
-) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, float] | None]:
-    """Features, and target and row columns, without missing values, and the medians that replaced them, if any."""
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Features, and target and row columns; rows with missing values are dropped, or an error for the latter."""
     pl = polars()
-    given = given.with_columns(pl.selectors.float().fill_nan(None))
+    frame, given = (part.with_columns(pl.selectors.float().fill_nan(None)) for part in (frame, given))
     if options.missing == "drop-rows":
         both = pl.concat([frame, given], how="horizontal")
         complete = both.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
@@ -275,8 +277,10 @@ def _without_missing(
             raise DataError("every row has a missing value; use --missing median, or --drop the columns that lack most")
         if n_dropped:
             console.note(f"dropped {count(n_dropped, 'row')} of {frame.height:,} with missing values")
-        return frame.filter(complete), given.filter(complete), None
+        return frame.filter(complete), given.filter(complete)
     for column in given.columns:
+        if given[column].dtype.is_float() and given[column].is_infinite().any():
+            raise DataError(f"the column {column!r} has infinite values; leave out those rows")
         n_missing = given[column].null_count()
         if n_missing:
             role = "the target" if column == options.target else "the column"
@@ -284,64 +288,35 @@ def _without_missing(
                 f"{role} {column!r} has {count(n_missing, 'missing value')} in {count(frame.height, 'row')}; "
                 "--missing drop-rows drops these rows"
             )
-    lacking = {column.name: number for column in frame.get_columns() if (number := column.null_count())}
-    if options.missing == "median":
-        filled, medians = _fill_with_medians(frame)
-        if lacking:
-            total = count(sum(lacking.values()), "missing value")
-            console.note(f"replaced {total} by medians (text: the most frequent value): {quoted(list(lacking))}")
-        return filled, given, medians
-    if lacking:
-        listed = ", ".join(f"{column!r} ({number:,})" for column, number in list(lacking.items())[:5])
-        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-        raise DataError(
-            f"missing values in {listed}{more}, of {count(frame.height, 'row')}; --missing drop-rows drops these rows, "
-            "--missing median replaces the values, --drop ignores columns"
-        )
-    return frame, given, None
+    if options.missing is None and any(column.null_count() for column in frame.get_columns()):
+        with table_errors(options.table):
+            read_table(frame, split_names(options.categories, frame.columns) or "from_dtype", "error", options.table)
+    return frame, given
 
 
-def _fill_with_medians(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, float]]:
-    pl = polars()
-    empty = [column.name for column in frame.get_columns() if column.null_count() == frame.height]
-    if empty:
-        raise DataError(f"columns without any value have no median: {quoted(empty)}; use --drop {','.join(empty)}")
-    medians, columns = {}, []
-    for column in frame.get_columns():
-        if column.dtype == pl.String:
-            text = with_safe_name(column)
-            columns.append(text.fill_null(text.drop_nulls().mode().sort()[0]).alias(column.name))
-            continue
-        numbers = with_safe_name(column).cast(pl.Float64)
-        medians[column.name] = _as_float(numbers.median())
-        columns.append(numbers.fill_null(medians[column.name]).alias(column.name))
-    return pl.DataFrame(columns), medians
-
-
-def _note_levels(levels: dict[str, list[str]], console: Console) -> None:
-    for column, values in levels.items():
-        if len(values) < 2:
-            console.note(f"column {column!r} is constant ({values[0]!r}) and is ignored")
-    listed = [f"{column} ({values[0]!r})" for column, values in levels.items() if len(values) > 1]
-    if listed:
-        more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
-        console.note(f"text columns are encoded as categories (baselines): {', '.join(listed[:5])}{more}")
+@contextmanager
+def table_errors(path: str) -> Iterator[None]:
+    """Problems of a table in one line, with the options that solve them."""
+    try:
+        yield
+    except TableError as error:
+        parts = list(error.problems)
+        if error.columns:
+            parts.append(f"--drop {','.join(error.columns[:NAMES_SHOWN])} ignores columns")
+        if error.missing:
+            listed = ", ".join(f"{name!r} ({number:,})" for name, number in list(error.missing.items())[:NAMES_SHOWN])
+            more = f" and {len(error.missing) - NAMES_SHOWN} more" if len(error.missing) > NAMES_SHOWN else ""
+            parts.append(
+                f"missing values in {listed}{more}; --missing drop-rows drops these rows, --missing median replaces "
+                "the values, --missing category makes them a category, --drop ignores columns"
+            )
+        raise DataError(f"{path}: {'; '.join(parts)}") from None
 
 
 def _note_row_numbers(frame: pl.DataFrame, console: Console) -> None:
     for column in frame.get_columns():
-        if (
-            column.dtype.is_integer()
-            and column.len() >= LEAST_ROWS_TO_NUMBER
-            and _as_float(column.max()) - _as_float(column.min()) == column.len() - 1
-            and column.n_unique() == column.len()
-        ):
+        if column.dtype.is_integer() and read_column(with_safe_name(column), column.name).numbers_rows:
             console.note(f"column {column.name!r} looks like row numbers; --drop {column.name} ignores it")
-
-
-def _as_float(value: Any) -> float:
-    """A statistic of a column, which polars types as any value that a column may hold."""
-    return float(value)
 
 
 def row_numbers(column: pl.Series, option: str) -> np.ndarray:

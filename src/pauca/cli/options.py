@@ -6,8 +6,10 @@ import argparse
 import math
 import re
 from collections.abc import Callable
+from typing import NoReturn
 
 from pauca.version import __version__
+from pauca.wording import closest_name
 
 LOSSES_FOR_NUMBERS = (
     "squared_error",
@@ -28,8 +30,8 @@ RULES = ("1se", "best")
 DEFAULT_RULE = 0.25
 
 TABLES = (
-    "Tables are CSV or TSV (the delimiter is detected), Parquet, or LIBSVM files, all optionally gzipped (.gz). Empty "
-    "fields, NA, N/A, NaN and null are missing values."
+    "Tables are CSV or TSV (the delimiter is detected), Parquet, or LIBSVM files, all optionally gzipped (.gz), or - "
+    "for standard input. Empty fields, NA, N/A, NaN and null are missing values."
 )
 
 TEXT_COLUMNS = (
@@ -44,12 +46,33 @@ EXIT_CODES = (
     "is still written)."
 )
 
+NO_HEADER = "the first line of a CSV file is a row, not names; columns are called column1, column2, ..."
 DELIMITER = "the character between columns; tab for a tab (default: detected)"
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Errors in one line, with the option that was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong, and exit."""
+        unknown = message.removeprefix("unrecognized arguments: ").split()[0] if "unrecognized" in message else ""
+        near = closest_name(unknown.partition("=")[0], self.known_options()) if unknown.startswith("-") else None
+        hint = f"; did you mean {near}?" if near else f"; {self.prog} --help lists the options"
+        self.exit(2, f"pauca: error: {message}{hint}\n")
+
+    def known_options(self) -> list[str]:
+        """The options of this command and of all commands within it."""
+        found: list[str] = []
+        for action in self._actions:
+            found += action.option_strings
+            if isinstance(action, argparse._SubParsersAction):
+                found += [name for one in action.choices.values() for name in one.known_options()]
+        return found
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    top = argparse.ArgumentParser(
+    top = OneLineParser(
         prog="pauca",
         description="Find the best linear model with few features, and predict with it.",
         epilog=f"{EXIT_CODES} pauca COMMAND --help lists the options of a command.",
@@ -62,13 +85,14 @@ def parser() -> argparse.ArgumentParser:
         _command(commands, "predict", "predict the rows of a table with a saved model", f"{TABLES} {TEXT_COLUMNS}")
     )
     _path(_command(commands, "path", "list the models of all sizes in a saved model", ""))
+    _report(_command(commands, "report", "write a saved model as an HTML page", ""))
     _explain(_command(commands, "explain", "print a saved model as text, SQL or Python", ""))
     _demo(_command(commands, "demo", "fit, explain and predict with example data", ""))
     return top
 
 
 def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help: str, epilog: str
+    commands: argparse._SubParsersAction[OneLineParser], name: str, help: str, epilog: str
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(
         name, help=help, description=f"{help[0].upper()}{help[1:]}.", epilog=epilog, allow_abbrev=False
@@ -149,13 +173,14 @@ def _points_options(group: argparse._ArgumentGroup) -> None:
 def _table_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--delimiter", type=delimiter, metavar="C", help=DELIMITER)
+    add("--no-header", action="store_true", help=NO_HEADER)
     add("--drop", action="append", metavar="A,B", help="columns to ignore")
     add("--categories", action="append", metavar="A,B", help="columns of numbers that are codes of categories")
     add(
         "--missing",
-        choices=("drop-rows", "median"),
-        help="drop rows with missing values, or replace them by the median of the column (text: by the most frequent "
-        "value), in predictions too; by default missing values are an error",
+        choices=("drop-rows", "median", "category"),
+        help="drop rows with missing values; replace them by the median of the column (text: by the most frequent "
+        "value), in predictions too; or make them a category of their own; by default missing values are an error",
     )
     add("--sample-weight", metavar="COLUMN", help="the column with the weight of each row")
     add(
@@ -179,7 +204,11 @@ def _constraint_options(group: argparse._ArgumentGroup) -> None:
         "patterns such as 'acc_*,gyro=g?_*'; all other columns are single",
     )
     add("--max-per-group", type=_integer(1), metavar="M", help="instead, select at most M columns of each group")
-    add("--costs", metavar="FILE", help="the cost of every column: a CSV file with lines COLUMN,COST, or a JSON object")
+    add(
+        "--costs",
+        metavar="FILE",
+        help="what columns cost: a CSV file with lines COLUMN,COST, or a JSON object; others cost 1",
+    )
     add("--budget", type=_number(0), metavar="B", help="the largest total cost of a model")
     add(
         "--bounds",
@@ -227,6 +256,7 @@ def _predict(predict: argparse.ArgumentParser) -> None:
     add("--times", type=_times, metavar="T,U", help="add the probabilities that the event has not happened by these")
     add("--strata", metavar="COLUMN", help="the stratum of each row, where the model has strata")
     add("--delimiter", type=delimiter, metavar="C", help=DELIMITER)
+    add("--no-header", action="store_true", help=NO_HEADER)
     add(
         "--missing",
         choices=("error", "blank"),
@@ -240,6 +270,13 @@ def _path(path: argparse.ArgumentParser) -> None:
     path.add_argument("model", help="a model file")
     path.add_argument("--size", type=_integer(0), metavar="K", help="print only this size, with all its features")
     path.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _report(report: argparse.ArgumentParser) -> None:
+    report.add_argument("model", help="a model file")
+    report.add_argument("--out", metavar="REPORT.html", help="the page to write (default: the model's name with .html)")
+    report.add_argument("--size", type=_integer(0), metavar="K", help="the model of another size")
+    report.add_argument("--title", help="what to write above the page")
 
 
 def _explain(explain: argparse.ArgumentParser) -> None:

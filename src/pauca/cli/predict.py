@@ -13,18 +13,8 @@ from scipy import sparse
 
 from pauca.cli.console import Console, DataError, count, did_you_mean
 from pauca.cli.constraints import split_names
-from pauca.cli.encoding import (
-    EncodedColumn,
-    build_columns,
-    clean_columns,
-    known_levels,
-    raw_columns,
-    required_columns,
-    text_columns,
-)
-from pauca.cli.fit import check_writable
 from pauca.cli.fit_arguments import row_numbers
-from pauca.cli.show import load_model
+from pauca.cli.show import check_writable, load_model
 from pauca.cli.table_files import (
     TableFile,
     inspect_table,
@@ -34,8 +24,11 @@ from pauca.cli.table_files import (
     select_columns,
     with_safe_name,
 )
+from pauca.export.formula import formula_of
 from pauca.export.json_files import write_atomically
-from pauca.export.model_file import RawTable
+from pauca.tables import Term
+from pauca.tables.encoding import LEVEL, MISSING
+from pauca.tables.raw_columns import UnreadableColumn, read_numbers
 from pauca.wording import quoted
 
 if TYPE_CHECKING:
@@ -49,24 +42,20 @@ def predict(options: Namespace, console: Console) -> int:
     if options.proba and not hasattr(model, "predict_proba"):
         raise DataError(f"--proba: {options.model} has no probabilities; they need a classifier with --loss log_loss")
     _check_row_options(model, options)
-    raw_table: RawTable | None = getattr(model, "raw_table_", None)
-    table = inspect_table(options.table, options.delimiter)
+    table = inspect_table(options.table, options.delimiter, has_header=not options.no_header)
     if table.format == "libsvm":
-        rows, kept = _libsvm_rows(model, raw_table, table, options), polars().DataFrame()
+        rows, kept = _libsvm_rows(model, table, options), polars().DataFrame()
         complete = np.ones(rows.shape[0], dtype=bool)
         beside = _beside(table, options, complete)
     else:
-        encoded = required_columns(model, table.columns)
-        frame = _read_required(encoded, table, options)
+        terms = formula_of(model).terms
+        frame = _read_required(terms, table, options)
         kept = select_columns(frame, _kept_columns(options, table))
-        frame = _clean_required(frame, encoded, table)
-        if raw_table is not None:
-            frame = _fill_missing(raw_table, frame, encoded, console)
-        complete = _complete_rows(frame, encoded, options, console)
-        if raw_table is not None:
-            _note_unknown_levels(raw_table, model.path_.column_names, frame, encoded, console)
+        frame = _clean_required(frame, terms, table)
+        _note_replaced(frame, terms, model, console)
+        complete = _complete_rows(frame, terms, options, console)
         beside = _beside(table, options, complete)
-        rows = _model_rows(model, frame.filter(polars().Series(complete)), encoded, alike=not beside)
+        rows = _model_rows(model, frame.filter(polars().Series(complete)), terms, alike=not beside)
     with console.warnings_as_notes():
         predictions = _predictions(model, rows, complete, proba=options.proba, beside=beside)
         if options.times is not None:
@@ -124,12 +113,12 @@ def _survival(model: Any, rows: Any, complete: np.ndarray, times: list[float], s
     return polars().DataFrame([_spread(f"survival at {time:g}", values, complete) for time, values in named])
 
 
-def _libsvm_rows(model: Any, raw_table: RawTable | None, table: TableFile, options: Namespace) -> Any:
+def _libsvm_rows(model: Any, table: TableFile, options: Namespace) -> Any:
     if model.path_.column_names is not None:
         raise DataError(f"{options.model} needs columns with names, but {table.path} is a LIBSVM file, which has none")
     if options.keep:
         raise DataError("--keep does not work with a LIBSVM file, whose columns have no names")
-    rows, _, _ = read_libsvm(table, 1 if raw_table is None else raw_table.first_index)
+    rows, _, _ = read_libsvm(table, getattr(model, "first_index_", 1))
     more = rows.shape[1] - model.n_features_in_
     if more > 0:
         rows = rows[:, : model.n_features_in_]  # columns that are not in the training data have no coefficient
@@ -145,53 +134,60 @@ def _kept_columns(options: Namespace, table: TableFile) -> list[str]:
     return names
 
 
-def _read_required(encoded: list[EncodedColumn], table: TableFile, options: Namespace) -> pl.DataFrame:
-    required, kept = raw_columns(encoded), _kept_columns(options, table)
+def _raw_columns(terms: list[Term]) -> list[str]:
+    """The raw columns that a model uses."""
+    return list(dict.fromkeys(term.raw for term in terms))
+
+
+def _categories(terms: list[Term]) -> list[str]:
+    """Those of the raw columns that are categories."""
+    return _raw_columns([term for term in terms if term.kind == LEVEL])
+
+
+def _read_required(terms: list[Term], table: TableFile, options: Namespace) -> pl.DataFrame:
+    required, kept = _raw_columns(terms), _kept_columns(options, table)
     missing = [name for name in required if name not in table.columns]
     if missing:
         hint = table.one_column_hint() or (did_you_mean(missing[0], table.columns) if len(missing) == 1 else "")
         raise DataError(f"{table.path} lacks columns that the model uses: {quoted(missing)}{hint}")
     # Kept columns are copied as text. A model without features still needs the number of rows.
-    texts = [*text_columns(encoded), *(name for name in kept if name not in required)]
+    texts = [*_categories(terms), *(name for name in kept if name not in required)]
     return read_frame(table, [*required, *kept] or table.columns[:1], texts)
 
 
-def _clean_required(frame: pl.DataFrame, encoded: list[EncodedColumn], table: TableFile) -> pl.DataFrame:
-    """The raw columns that a model uses, as numbers and text."""
-    pl = polars()
-    if not encoded:
-        return frame
-    texts = text_columns(encoded)
-    clean = clean_columns(select_columns(frame, raw_columns(encoded)), table.path, texts)
-    for column in clean.get_columns():
-        if column.dtype == pl.String and column.name not in texts:
-            text = with_safe_name(column).drop_nulls()
-            bad = text.filter(text.cast(pl.Float64, strict=False).is_null())
-            raise DataError(f"{table.path}: column {column.name!r} must hold numbers; it holds text such as {bad[0]!r}")
-    return clean
+def _clean_required(frame: pl.DataFrame, terms: list[Term], table: TableFile) -> pl.DataFrame:
+    """The raw columns that a model uses, numbers as such, with nulls for missing values."""
+    categories = _categories(terms)
+    columns = []
+    for name in _raw_columns(terms):
+        column = frame[name]
+        if name not in categories:
+            try:
+                found = read_numbers(with_safe_name(column), name)
+            except UnreadableColumn as error:
+                example = f"text such as {error.example!r}" if error.kind == "text" else "dates or times"
+                raise DataError(f"{table.path}: column {name!r} must hold numbers; it holds {example}") from None
+            column = polars().Series("column", found.numbers).fill_nan(None).alias(name)
+        columns.append(column)
+    return polars().DataFrame(columns) if columns else frame
 
 
-def _fill_missing(
-    raw_table: RawTable, frame: pl.DataFrame, encoded: list[EncodedColumn], console: Console
-) -> pl.DataFrame:
-    """Missing numbers replaced by the medians of the training data, and missing text by baselines, if it had any."""
-    pl = polars()
-    for name in [] if raw_table.medians is None else raw_columns(encoded):
-        n_missing = frame[name].null_count()
-        value = raw_table.baselines.get(name, (raw_table.medians or {}).get(name))
-        if not n_missing or value is None:
-            continue
-        column = with_safe_name(frame[name] if name in raw_table.baselines else frame[name].cast(pl.Float64))
-        frame = frame.with_columns(column.fill_null(value).alias(name))
-        console.note(f"replaced {count(n_missing, 'missing value')} of {name!r} by {value!r}, as in the training data")
-    return frame
+def _note_replaced(frame: pl.DataFrame, terms: list[Term], model: Any, console: Console) -> None:
+    """Note the missing values that are replaced as in the training data."""
+    marked = {term.raw for term in terms if term.kind == MISSING}
+    for term in {term.raw: term for term in terms if term.fill is not None}.values():
+        n_missing = frame[term.raw].null_count()
+        if n_missing and term.raw not in marked:
+            value = model.encoder_.baselines_[term.raw] if term.kind == LEVEL else term.fill
+            console.note(
+                f"replaced {count(n_missing, 'missing value')} of {term.raw!r} by {value!r}, as in the training data"
+            )
 
 
-def _complete_rows(
-    frame: pl.DataFrame, encoded: list[EncodedColumn], options: Namespace, console: Console
-) -> np.ndarray:
-    """A mask of the rows without missing values."""
-    lacking = {name: number for name in raw_columns(encoded) if (number := frame[name].null_count())}
+def _complete_rows(frame: pl.DataFrame, terms: list[Term], options: Namespace, console: Console) -> np.ndarray:
+    """A mask of the rows without missing values, other than those that the model can do with."""
+    refused = _raw_columns([term for term in terms if term.fill is None and term.kind != MISSING])
+    lacking = {name: number for name in refused if (number := frame[name].null_count())}
     complete = np.ones(frame.height, dtype=bool)
     for name in lacking:
         complete &= with_safe_name(frame[name]).is_not_null().to_numpy()
@@ -207,33 +203,18 @@ def _complete_rows(
     return complete
 
 
-def _note_unknown_levels(
-    raw_table: RawTable, names: Any, frame: pl.DataFrame, encoded: list[EncodedColumn], console: Console
-) -> None:
-    """Note the text values that were not in the training data, which count as the baseline."""
-    for name in text_columns(encoded):
-        values = with_safe_name(frame[name]).drop_nulls()
-        unknown = values.filter(~values.is_in(list(known_levels(name, names, raw_table))))
-        if unknown.len():
-            shown = quoted(unknown.unique(maintain_order=True).to_list())
-            console.note(
-                f"{count(unknown.len(), 'row')} with values of {name!r} that are not in the training data count as "
-                f"{raw_table.baselines[name]!r}: {shown}"
-            )
-
-
-def _model_rows(model: Any, frame: pl.DataFrame, encoded: list[EncodedColumn], *, alike: bool) -> Any:
+def _model_rows(model: Any, frame: pl.DataFrame, terms: list[Term], *, alike: bool) -> Any:
     """Rows in the form that the model takes; where all are ``alike``, one of them."""
-    pl = polars()
-    names = model.path_.column_names
-    if not encoded and names is not None:  # the score is constant, but rows must have the columns
+    pl, names = polars(), getattr(model, "feature_names_in_", None)
+    if not terms and names is not None:  # the score is constant, but rows must have the columns
         height = frame.height and 1 if alike else frame.height
         return pl.DataFrame(np.zeros((height, len(names))), schema=[str(name) for name in names])
     if names is not None:
-        return build_columns(frame, encoded)
-    columns = build_columns(frame, encoded).to_numpy() if encoded else np.zeros((frame.height, 0))
-    spread = sparse.lil_matrix((len(model.support_), model.n_features_in_))
-    spread[np.arange(len(model.support_)), model.support_] = 1.0
+        return frame
+    columns = frame.to_numpy() if terms else np.zeros((frame.height, 0))
+    chosen = model.path_[model.k_].support
+    spread = sparse.lil_matrix((len(chosen), model.n_features_in_))
+    spread[np.arange(len(chosen)), chosen] = 1.0
     return sparse.csr_matrix(columns) @ spread.tocsr()
 
 

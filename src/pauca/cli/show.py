@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from pauca.cli.console import Console, DataError
-from pauca.cli.encoding import EncodedColumn, required_columns
+from pauca.cli.console import Console, DataError, require_file
 from pauca.export.formula import Formula, formula_of
-from pauca.export.sql import identifier, literal
 from pauca.loading import load
 from pauca.results.path import Path
+from pauca.tables.encoding import MISSING, NUMBER
+from pauca.wording import printable
 
 # How many added and removed names are listed for each size.
 NAMES_SHOWN = 6
@@ -40,33 +40,48 @@ def path(options: Namespace, console: Console) -> int:
 def explain(options: Namespace, console: Console) -> int:
     """Print one model as text, SQL or Python."""
     model = load_model(options.model, options.size)
-    columns = required_columns(model)
-    indicators = [column for column in columns if column.level is not None]
     if options.sql is not None:
-        table = options.sql.split(".")
-        name = "encoded" if table != ["encoded"] else "encoded_rows"
         known = {"offset": options.offset, "exposure": options.exposure}
-        print(_encoding_sql(indicators, table, name) + model.to_sql(name if indicators else table, **known))
+        print(model.to_sql(options.sql.split("."), **known))
     elif options.python:
-        source = model.to_python(offset=options.offset, exposure=options.exposure)
-        print(source + _encoding_python(indicators), end="")
+        print(model.to_python(offset=options.offset, exposure=options.exposure), end="")
     else:
         print(model.summary())
-        raw_table = getattr(model, "raw_table_", None)
-        effects = list(_effects(formula_of(model), columns, {} if raw_table is None else raw_table.baselines))
+        encoder = getattr(model, "encoder_", None)
+        effects = list(_effects(formula_of(model), {} if encoder is None else encoder.baselines_))
         if effects:
-            print("\nEffects:\n" + "\n".join(f"- {effect}" for effect in effects))
+            print("\nEffects:\n" + "\n".join(f"- {printable(effect)}" for effect in effects))
     return 0
+
+
+def report(options: Namespace, console: Console) -> int:
+    """Write a saved model as an HTML page."""
+    out = options.out or f"{os.path.splitext(options.model)[0]}.html"
+    check_writable(out)
+    load_model(options.model, options.size).report(out, title=options.title)
+    console.note(f"wrote {out}; what needs the data of the fit, such as stability, is on pages of pauca fit --report")
+    return 0
+
+
+def check_writable(path: str | None) -> None:
+    """Raise an error before any work if a file could not be written."""
+    if path is None:
+        return
+    if os.path.isdir(path):
+        raise DataError(f"{path} cannot be written: it is a folder")
+    if os.path.exists(path) and not os.path.isfile(path):
+        return  # a device or a pipe, which is written to and needs no folder
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise DataError(f"{path} cannot be written: there is no folder {os.path.dirname(path) or folder}")
+    if not os.access(folder, os.W_OK):
+        raise DataError(f"{path} cannot be written: its folder is read-only")
 
 
 def load_model(path: str, size: int | None = None) -> Any:
     """A model from its file, at another size if one is given."""
-    if os.path.isdir(path):
-        raise DataError(f"{path} is a folder, not a model file")
-    try:
-        model = load(path)
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
+    require_file(path, "a model file")
+    model = load(path)
     if isinstance(model, Path):
         raise DataError(f"{path} holds a path of pauca.select, which has no columns; open it in Python with pauca.load")
     if size is None:
@@ -107,24 +122,25 @@ def _table(records: list[dict[str, Any]], chosen: int) -> list[str]:
 def _cell(value: Any, most: int = NAMES_SHOWN) -> str:
     if isinstance(value, list):
         more = len(value) - most
-        return ", ".join(map(str, value[:most])) + (f" and {more} more" if more > 0 else "")
+        return ", ".join(printable(str(one)) for one in value[:most]) + (f" and {more} more" if more > 0 else "")
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.6g}"
-    return str(value)
+    return printable(str(value))
 
 
-def _effects(formula: Formula, columns: list[EncodedColumn], baselines: dict[str, str]) -> Iterator[str]:
+def _effects(formula: Formula, baselines: dict[str, Any]) -> Iterator[str]:
     """The effect of the intercept and of each coefficient, for models with a single output."""
     if len(formula.coef) > 1:
         return
     if formula.link not in {"log_hazard", "cumulative"}:
         yield _intercept_effect(formula)
-    for column, coefficient in zip(columns, formula.coef[0].tolist(), strict=True):
-        if column.level is None:
-            change = f"one unit more of {column.raw}"
+    for term, coefficient in zip(formula.terms, formula.coef[0].tolist(), strict=True):
+        if term.kind == NUMBER:
+            change = f"one unit more of {term.raw}"
         else:
-            than = f" instead of {baselines[column.raw]}" if column.raw in baselines else ""
-            change = f"{column.raw} {column.level}{than}"
+            what = "missing" if term.kind == MISSING else term.level
+            than = f" instead of {baselines[term.raw]}" if term.raw in baselines else ""
+            change = f"{term.raw} {what}{than}"
         yield f"{change}: {_effect(formula, coefficient)}"
 
 
@@ -152,36 +168,3 @@ def _effect(formula: Formula, coefficient: float) -> str:
 
 def _exponential(score: float) -> str:
     return f"{math.exp(score):.6g}" if score < 700 else f"exp({score:.6g})"
-
-
-def _encoding_sql(indicators: list[EncodedColumn], table: list[str], name: str) -> str:
-    """A common table expression that encodes the text columns; NULL stays NULL."""
-    if not indicators:
-        return ""
-    cases = [
-        f"CASE WHEN r.{identifier(column.raw)} = {literal(column.level)} THEN 1e0 "
-        f"WHEN r.{identifier(column.raw)} IS NOT NULL THEN 0e0 END AS {identifier(column.name)}"
-        for column in indicators
-    ]
-    columns = ",\n    ".join(["r.*", *cases])
-    source = ".".join(map(identifier, table))
-    return f"WITH {identifier(name)} AS (\n  SELECT\n    {columns}\n  FROM {source} r\n)\n"
-
-
-def _encoding_python(indicators: list[EncodedColumn]) -> str:
-    categories = {column.name: (column.raw, column.level) for column in indicators}
-    return ENCODING.format(categories=categories) if categories else ""
-
-
-ENCODING = '''
-
-CATEGORIES = {categories!r}
-
-
-def encoded(row):
-    """A raw row with its text columns encoded: predict(encoded(row))."""
-    for column, _ in CATEGORIES.values():
-        if row[column] is None or row[column] != row[column]:
-            raise ValueError(f"{{column!r}} is missing")
-    return {{**row, **{{name: float(str(row[column]) == value) for name, (column, value) in CATEGORIES.items()}}}}
-'''

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 def lazy_frame(table: TableFile) -> pl.LazyFrame:
     """The columns of a Parquet file by their names without spaces around them."""
     pl = polars()
-    frame = pl.scan_parquet(table.path, glob=False)
+    frame = pl.scan_parquet(table.location, glob=False)
     return frame.rename(dict(zip(table.header, table.columns, strict=True)))
 
 
 def is_too_large(table: TableFile, columns: Sequence[str], memory: int) -> bool:
     """Whether some columns of a table would take more than so many bytes as numbers."""
-    if table.format != "parquet" or table.path.endswith(".gz"):  # what is packed as a whole is unpacked as a whole
+    if table.format != "parquet" or table.location.endswith(".gz"):  # what is packed as a whole is unpacked as a whole
         return False
     rows = int(lazy_frame(table).select(polars().len()).collect().item())
     return 8 * rows * len(columns) > memory

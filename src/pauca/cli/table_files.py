@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import gzip
 import io
 import os
 import re
+import sys
+import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from pauca.cli.console import DataError, did_you_mean
+import numpy as np
+
+from pauca.cli.console import DataError, did_you_mean, require_file
 from pauca.wording import quoted
 
 if TYPE_CHECKING:
@@ -37,6 +43,8 @@ ROWS_TO_INFER_FROM = 500
 
 NOT_UTF8 = "is not UTF-8 text; convert it first, for example with: iconv -f LATIN1 -t UTF-8"
 
+GZIP_MAGIC = b"\x1f\x8b"
+
 LIBSVM_LINE = re.compile(rb"\s*[-+0-9.eE]+(\s+(qid:)?\d+:[-+0-9.eE]+)+\s*(#.*)?$")
 
 
@@ -51,6 +59,14 @@ class TableFile:
     delimiter: str = ","
     has_index: bool = False
     """Whether there is a first column without a name, which is ignored."""
+    file: str = ""
+    """Where to read it, if it came through a pipe and was kept in a file."""
+    has_header: bool = True
+
+    @property
+    def location(self) -> str:
+        """Where to read the table."""
+        return self.file or self.path
 
     def require(self, name: str, option: str) -> None:
         """Raise an error if there is no such column."""
@@ -68,26 +84,58 @@ class TableFile:
         )
 
 
-def inspect_table(path: str, delimiter: str | None = None) -> TableFile:
-    """The format of a table file and its columns."""
-    _check_file(path)
-    format = FORMATS.get(os.path.splitext(path.removesuffix(".gz"))[1].lower()) or _detect_format(path)
+def inspect_table(path: str, delimiter: str | None = None, *, has_header: bool = True) -> TableFile:
+    """The format of a table file and its columns; ``-`` is standard input, and pipes are read once."""
+    file = keep_stream(path)
+    shown = "standard input" if path == "-" else path
+    _check_file(file or path)
+    source = file or path
+    format = FORMATS.get(os.path.splitext(source.removesuffix(".gz"))[1].lower()) or _detect_format(source)
     if format == "libsvm":
-        return TableFile(path, format, [], [])
+        return TableFile(shown, format, [], [], file=source)
     if format == "parquet":
-        with _polars_errors(path):
-            header = list(polars().read_parquet_schema(_path_or_content(path)))
-    else:
-        tabs = path.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
-        delimiter = delimiter or ("\t" if tabs else _detect_delimiter(path))
-        header = _csv_header(path, delimiter)
-    names = header
-    if format == "csv" and any('"' in name for name in header):  # polars keeps quotes within names
-        with _polars_errors(path):
-            header = polars().read_csv(path, separator=delimiter, n_rows=0).columns
+        with _polars_errors(shown):
+            header = list(polars().read_parquet_schema(_path_or_content(source)))
+        return TableFile(shown, format, header, _check_names(shown, header), file=source)
+    tabs = source.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
+    delimiter = delimiter or ("\t" if tabs else _detect_delimiter(source))
+    names = header = _csv_header(source, delimiter)
+    if not has_header:
+        names = [f"column{number}" for number in range(1, len(header) + 1)]
+        header = [f"column_{number}" for number in range(1, len(header) + 1)]  # as polars calls them
+        return TableFile(shown, format, header, names, delimiter, file=source, has_header=False)
+    if any('"' in name for name in header):  # polars keeps quotes within names
+        with _polars_errors(shown):
+            header = polars().read_csv(source, separator=delimiter, n_rows=0).columns
     # pandas writes the index as a first column without a name.
-    first = int(format == "csv" and len(names) > 1 and not names[0].strip())
-    return TableFile(path, format, header[first:], _check_names(path, names[first:]), delimiter or ",", bool(first))
+    first = int(len(names) > 1 and not names[0].strip())
+    return TableFile(shown, format, header[first:], _check_names(shown, names[first:]), delimiter, bool(first), source)
+
+
+def keep_stream(path: str) -> str:
+    """The file in which standard input (``-``) or what comes through a pipe is kept until the end; "" for a file.
+
+    A table is read several times: for its format, its header and its rows.
+    """
+    is_stream = path == "-" or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)))
+    if not is_stream:
+        return ""
+    if path == "-":
+        content = sys.stdin.buffer.read()
+    else:
+        with open(path, "rb") as stream:
+            content = stream.read()
+    handle, file = tempfile.mkstemp(prefix="pauca_", suffix=".gz" if content[:2] == GZIP_MAGIC else "")
+    atexit.register(remove_if_there, file)
+    with os.fdopen(handle, "wb") as kept:
+        kept.write(content)
+    return file
+
+
+def remove_if_there(file: str) -> None:
+    """Remove a file, if nobody else has."""
+    with suppress(FileNotFoundError):
+        os.remove(file)
 
 
 def read_frame(table: TableFile, columns: Sequence[str] | None = None, texts: Sequence[str] = ()) -> pl.DataFrame:
@@ -100,9 +148,11 @@ def read_frame(table: TableFile, columns: Sequence[str] | None = None, texts: Se
     indices = sorted(index_of[name] for name in raw_names)
     with _polars_errors(table.path):
         if table.format == "parquet":
-            frame = pl.read_parquet(_path_or_content(table.path), columns=indices)
+            frame = pl.read_parquet(_path_or_content(table.location), columns=indices)
         else:
             frame = _read_csv(table, indices, [raw_name[name] for name in texts])
+            if not table.has_header:
+                frame.columns = [table.header[index] for index in indices]
     frame = select_columns(frame, raw_names).rename(dict(zip(raw_names, wanted, strict=True)))
     if frame.height == 0:
         raise DataError(f"{table.path} has a header but no rows")
@@ -129,11 +179,14 @@ def read_libsvm(table: TableFile, first_index: int | None = None) -> tuple[Any, 
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(table.path, zero_based=True)
+        with _unpacked(table.path):
+            X, y = load_svmlight_file(table.location, zero_based=True)
     except (ValueError, OverflowError) as error:
         raise DataError(f"{table.path} cannot be read as LIBSVM: {error}") from error
     if X.shape[0] == 0:
         raise DataError(f"{table.path} has no rows")
+    if not np.all(np.isfinite(y)):
+        raise DataError(f"{table.path} has labels that are not finite numbers; leave out those rows")
     has_zero = bool((X.indices == 0).any())
     if has_zero and first_index == 1:
         raise DataError(f"{table.path} counts its columns from 0, but the training table from 1; renumber its columns")
@@ -148,7 +201,7 @@ def polars() -> Any:
     try:
         import polars
     except ImportError as error:
-        raise DataError('reading tables needs polars; install it with: pip install "pauca[cli]"') from error
+        raise DataError("reading tables needs polars; install it with: pip install polars") from error
     return polars
 
 
@@ -157,7 +210,8 @@ def _read_csv(table: TableFile, indices: list[int], texts: list[str]) -> pl.Data
 
     def read(rows_to_infer_from: int | None) -> Any:
         return pl.read_csv(
-            table.path,
+            table.location,
+            has_header=table.has_header,
             columns=indices,
             separator=table.delimiter,
             null_values=MISSING,
@@ -174,19 +228,12 @@ def _read_csv(table: TableFile, indices: list[int], texts: list[str]) -> pl.Data
 
 
 def _check_file(path: str) -> None:
-    if os.path.isdir(path):
-        raise DataError(f"{path} is a folder, not a table")
+    require_file(path, "a table")
     try:
-        with _open(path) as file:
+        with _unpacked(path), _open(path) as file:
             empty = not file.read(1)
-    except FileNotFoundError:
-        near = os.listdir(os.path.dirname(path) or ".") if os.path.isdir(os.path.dirname(path) or ".") else []
-        hint = did_you_mean(os.path.basename(path), near)
-        raise DataError(f"there is no file {path}{hint if 'mean' in hint else ''}") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-    except EOFError:
-        raise DataError(f"{path} is truncated") from None
     if empty:
         raise DataError(f"{path} is empty")
 
@@ -199,12 +246,12 @@ def _path_or_content(path: str) -> Any:
     """A path, or the content of a compressed file."""
     if not path.endswith(".gz"):
         return path
-    with _open(path) as file:
+    with _unpacked(path), _open(path) as file:
         return io.BytesIO(file.read())
 
 
 def _detect_format(path: str) -> str:
-    with _open(path) as file:
+    with _unpacked(path), _open(path) as file:
         first = file.readline(LONGEST_HEADER)
     if first.startswith(b"PAR1"):
         return "parquet"
@@ -214,11 +261,20 @@ def _detect_format(path: str) -> str:
 @contextmanager
 def _lines(path: str) -> Iterator[IO[str]]:
     try:
-        with _open(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+        with _unpacked(path), _open(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError:
         raise DataError(f"{path} {NOT_UTF8}") from None
-    except (EOFError, gzip.BadGzipFile) as error:
+
+
+@contextmanager
+def _unpacked(path: str) -> Iterator[None]:
+    """Errors of a compressed file that is truncated or damaged."""
+    try:
+        yield
+    except EOFError:
+        raise DataError(f"{path} is truncated") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked: {error}") from None
 
 
@@ -228,7 +284,10 @@ def _detect_delimiter(path: str) -> str:
         sample = [line for _ in range(SAMPLED_LINES) if (line := file.readline(LONGEST_HEADER))]
 
     def rank(delimiter: str) -> tuple[bool, int]:
-        lengths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
+        try:
+            lengths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
+        except csv.Error:  # a field that is longer than any name or number
+            lengths = []
         return (bool(lengths) and min(lengths) == max(lengths) > 1, lengths[0] if lengths else 0)
 
     return max(DELIMITERS, key=rank)

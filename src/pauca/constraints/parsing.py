@@ -4,30 +4,48 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pauca.constraints.heredity import Heredity, check_cycles, parents_from_names
 from pauca.constraints.limits import Limits
 from pauca.constraints.units import Units
 from pauca.design import Design
 from pauca.tolerances import DEPENDENT_BELOW
-from pauca.wording import closest_name, plain, quoted_columns
+from pauca.wording import closest_name, column_names, plain, quoted_columns
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The columns of numbers that the columns of a raw table became."""
+
+    owner: np.ndarray
+    """The raw column of every column of numbers, ascending."""
+    names: Sequence[str]
+    """Names of the columns of numbers."""
+
+
+DEFAULT_COST = 1.0
+"""The price of what a dict of costs does not name; the key None sets another."""
 
 
 class Columns:
     """The columns of X, looked up by name or index; an unknown one raises an error that names the parameter.
 
-    Subclasses look up other things that can be chosen: coordinates of an objective, edges of a graph.
+    The columns of a raw table are looked up as they are called there; ``spread`` says what they became. Subclasses look
+    up other things that can be chosen: coordinates of an objective, edges of a graph.
     """
 
     noun = "column"
     table = "X"
     listing = "column names or indices"
 
-    def __init__(self, n_features: int, names: np.ndarray | None) -> None:
+    def __init__(self, n_features: int, names: Any, spread: Spread | None = None) -> None:
         self.n_features = n_features
         self.names = names
+        self.spread = spread
         self._index = {} if names is None else {str(name): j for j, name in enumerate(names)}
 
     def has(self, name: object) -> bool:
@@ -60,6 +78,14 @@ class Columns:
             found[j] = value
         return found
 
+    def numbers_of(self, column: Any, parameter: str) -> list[int]:
+        """The columns of numbers of a column of a raw table, or the one of a level; elsewhere the column itself."""
+        if self.spread is None:
+            return [self.index(column, parameter)]
+        if column in self.spread.names and not self.has(column):
+            return [list(self.spread.names).index(column)]
+        return np.flatnonzero(self.spread.owner == self.index(column, parameter)).tolist()
+
     def quoted(self, columns: Sequence[int] | np.ndarray) -> str:
         """Names of the first few of some columns."""
         return quoted_columns(self.names, columns)
@@ -67,6 +93,8 @@ class Columns:
     def _index_of_name(self, name: str, parameter: str) -> int:
         if name in self._index:
             return self._index[name]
+        if self.spread is not None and name in self.spread.names:
+            return int(self.spread.owner[list(self.spread.names).index(name)])
         named = f"{parameter!r} names the {self.noun} {name!r}"
         if self.names is None:
             raise ValueError(f"{named}, but {self.table} has no {self.noun} names; give its index.")
@@ -82,7 +110,7 @@ class ConstraintParser:
     ----------
     columns : Columns
         What can be chosen.
-    feature_groups, max_per_group, always, never, costs, budget, bounds
+    feature_groups, max_per_group, always, never, costs, budget, bounds, heredity
         As given to an estimator.
     noun : str or None
         What ``k`` counts, where that is neither features nor groups.
@@ -103,6 +131,7 @@ class ConstraintParser:
         costs: Any = None,
         budget: Any = None,
         bounds: Any = None,
+        heredity: Any = None,
         noun: str | None = None,
         units: Units | None = None,
         free: np.ndarray | None = None,
@@ -112,16 +141,25 @@ class ConstraintParser:
         if max_per_group is not None and self._labels is None:
             raise ValueError("'max_per_group' needs 'feature_groups', which says the group of every column.")
         if units is not None:
-            self.units = units
+            self._given = units
         elif self._labels is not None and max_per_group is None:
-            self.units = Units.groups(self._labels)
+            self._given = Units.groups(self._labels)
         else:
-            self.units = Units.columns(columns.n_features)
-        self.noun = noun or (f"{columns.noun}s".replace("column", "feature") if self.units.single else "groups")
+            self._given = Units.columns(columns.n_features)
+        self.units = self._given
+        """The units of choice, of columns of numbers where those of a raw table became such."""
+        if columns.spread is not None:
+            self.units = self._given.spread(columns.spread.owner, columns.names)
+        self.noun = noun or (f"{columns.noun}s".replace("column", "feature") if self._given.single else "groups")
         self._max_per_group = max_per_group
         self._always, self._never = always, never
-        self._costs, self._budget, self._bounds = costs, budget, bounds
+        self._costs, self._budget, self._bounds, self._heredity = costs, budget, bounds, heredity
         self._free = np.zeros(columns.n_features, dtype=bool) if free is None else free
+
+    @property
+    def counts_columns(self) -> bool:
+        """Whether a size counts columns as they were given, each of which became several."""
+        return self._given.single and not self.units.single
 
     def limits(self, k: int | None, usable: np.ndarray) -> Limits:
         """Limits on the choice of units; ``usable`` marks the columns that are not constant."""
@@ -140,17 +178,23 @@ class ConstraintParser:
             open_to_choice = np.setdiff1d(np.flatnonzero(can_be_chosen), never)
             self._check_budget(price, budget, always, open_to_choice)
         kind, most = self._parse_max_per_group(always)
-        return Limits(tuple(always), tuple(never), price, budget, kind, most)
+        return Limits(tuple(always), tuple(never), price, budget, kind, most, self._parse_heredity(always))
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Lower and upper bounds of every coefficient, in the user's units."""
         bounds = self._bounds
         if bounds is None:
             return None
-        lower, upper = np.full(self._columns.n_features, -np.inf), np.full(self._columns.n_features, np.inf)
+        columns = self._columns
+        n_columns = columns.n_features if columns.spread is None else len(columns.spread.owner)
+        lower, upper = np.full(n_columns, -np.inf), np.full(n_columns, np.inf)
         if isinstance(bounds, Mapping):
-            for j, pair in self._columns.by_index(bounds, "bounds").items():
-                lower[j], upper[j] = _parse_bound(pair, f"bounds[{self._columns.quoted([j])}]")
+            if columns.spread is None:
+                columns.by_index(bounds, "bounds")
+            for column, pair in bounds.items():
+                every = columns.numbers_of(column, "bounds")
+                j = columns.index(column, "bounds")
+                lower[every], upper[every] = _parse_bound(pair, f"bounds[{columns.quoted([j])}]")
         else:
             lower[:], upper[:] = _parse_bound(bounds, "bounds")
         return None if np.all(np.isinf(lower) & np.isinf(upper)) else (lower, upper)
@@ -166,7 +210,7 @@ class ConstraintParser:
 
     def _unit(self, one: Any, parameter: str) -> int:
         """The unit of a group's label, or of a column's name or index."""
-        if self.units.labels is None:
+        if self._given.labels is None:
             column = self._columns.index(one, parameter)
             if self._free[column]:
                 raise ValueError(
@@ -179,7 +223,7 @@ class ConstraintParser:
         if group is not None:
             return group
         if self._columns.has(one) and not self._free[self._columns.index(one, parameter)]:
-            return int(self.units.owner[self._columns.index(one, parameter)])
+            return int(self._given.owner[self._columns.index(one, parameter)])
         raise ValueError(
             f"{parameter!r} names {plain(one)!r}, which is no group; give labels of groups or names of "
             f"{self._columns.noun}s."
@@ -187,10 +231,11 @@ class ConstraintParser:
 
     def _group(self, label: Any) -> int | None:
         """The group of a label, if there is one."""
-        labels = self.units.labels
+        labels = self._given.labels
         if labels is None or np.ndim(label) or isinstance(label, bool | np.bool_):
             return None
-        same = np.asarray(labels == label)
+        # Labels of columns that are in no group are text, and so is then what was a number in the others.
+        same = np.asarray(labels == (str(plain(label)) if labels.dtype.kind == "U" else label))
         return int(np.argmax(same)) if same.any() else None
 
     def _parse_costs(self) -> np.ndarray | None:
@@ -218,35 +263,30 @@ class ConstraintParser:
             raise ValueError(
                 f"'costs' must be finite and not negative; those of {columns.quoted(bad.tolist())} are not."
             )
-        return self.units.totals(price)
+        return self._given.totals(price)
 
     def _costs_by_column(self, costs: Mapping[Any, Any]) -> list[Any]:
-        found = self._columns.by_index(costs, "costs")
-        missing = [int(j) for j in np.flatnonzero(~self._free) if j not in found]
-        if missing:
-            noun = self._columns.noun
-            raise ValueError(f"'costs' must hold a price for every {noun}; missing: {self._columns.quoted(missing)}.")
-        return [found.get(j, 0.0) for j in range(self._columns.n_features)]
+        found = self._columns.by_index({one: price for one, price in costs.items() if one is not None}, "costs")
+        other = costs.get(None, DEFAULT_COST)
+        return [found.get(j, 0.0 if self._free[j] else other) for j in range(self._columns.n_features)]
 
     def _costs_by_group(self, costs: Mapping[Any, Any], groups: dict[int, Any]) -> np.ndarray:
-        """Prices from a dict with a key that is the label of a group: then all its keys must be."""
-        if len(groups) < len(costs):
-            other = next(one for one in costs if one not in groups.values())
+        """Prices from a dict with a key that is the label of a group: then all its keys must be, but None."""
+        if len(groups) < len(costs) - (None in costs):
+            other = next(one for one in costs if one is not None and one not in groups.values())
             raise ValueError(
                 f"'costs' names {plain(other)!r}, which is not the label of a group as the others are. "
                 f"To give the price of every {self._columns.noun}, write a list."
             )
-        missing = [unit for unit in range(len(self.units)) if unit not in groups]
-        if missing:
-            raise ValueError(f"'costs' must hold a price for all groups; missing: {self._quoted(missing)}.")
-        values = [costs[groups[unit]] for unit in range(len(self.units))]
+        other = costs.get(None, DEFAULT_COST)
+        values = [costs[groups[unit]] if unit in groups else other for unit in range(len(self.units))]
         bad = [unit for unit, value in enumerate(values) if not (is_number(value) and 0 <= float(value) < np.inf)]
         if bad:
             raise ValueError(f"'costs' must be finite and not negative; those of {self._quoted(bad)} are not.")
         price = np.array(values, dtype=np.float64)
         if self._columns.covered_by(costs):
             by_column = np.array(self._costs_by_column(costs), dtype=np.float64)
-            if not np.array_equal(price, self.units.totals(by_column)):
+            if not np.array_equal(price, self._given.totals(by_column)):
                 raise ValueError(
                     "'costs' can be read in two ways: its keys are labels of groups, and columns too. "
                     "Write a list with the price of every column, or give the groups other labels."
@@ -271,7 +311,7 @@ class ConstraintParser:
             raise ValueError(f"'always' alone costs {price[always].sum():g}, more than the budget of {budget:g}.")
         if len(open_to_choice) and not alone.allows([int(open_to_choice[np.argmin(price[open_to_choice])])]):
             cheapest = price[open_to_choice].min()
-            noun = f"{self._columns.noun}s" if self.units.single else "groups"
+            noun = f"{self._columns.noun}s" if self._given.single else "groups"
             raise ValueError(f"The budget of {budget:g} is below the cheapest of the {noun}, which costs {cheapest:g}.")
 
     def _parse_max_per_group(self, always: list[int]) -> tuple[np.ndarray | None, int | None]:
@@ -290,23 +330,68 @@ class ConstraintParser:
             )
         return kind, int(most)
 
+    def _parse_heredity(self, always: list[int]) -> Heredity | None:
+        """Which units need others: "strong" or "weak" by the names of columns, a dict of parents, or both in a pair."""
+        given, strong = self._heredity, True
+        if given is None:
+            return None
+        pair = list(given) if isinstance(given, tuple | list) else [given]
+        if isinstance(pair[0], str) and pair[0] in {"strong", "weak"} and len(pair) <= 2:
+            strong, pair = pair[0] == "strong", pair[1:] or [None]
+        if len(pair) != 1 or not (pair[0] is None or isinstance(pair[0], Mapping)):
+            raise ValueError(
+                "'heredity' must be 'strong' or 'weak', a dict of parents such as {'a:b': ('a', 'b')}, or a pair such "
+                f"as ('weak', {{'a:b': ('a', 'b')}}); got {plain(given)!r}."
+            )
+        parents = self._parents_by_name() if pair[0] is None else self._parents_given(pair[0])
+        circle = check_cycles(parents)
+        if circle:
+            raise ValueError(f"'heredity' goes round in a circle: {self._quoted(circle)}.")
+        found = Heredity(parents, strong)
+        orphans = sorted(found.orphans(always))
+        if orphans:
+            raise ValueError(f"'always' holds {self._quoted(orphans)} without what 'heredity' says it needs.")
+        return found
+
+    def _parents_by_name(self) -> dict[int, tuple[int, ...]]:
+        names, parents = self._columns.names, {}
+        if names is not None:
+            parents = parents_from_names([str(name) for name in names])
+        if not parents:
+            raise ValueError(
+                "'heredity' found no interaction among the names of columns, such as 'a b', 'a:b' or 'a^2' beside 'a' "
+                "and 'b' (scikit-learn's PolynomialFeatures names them so); give a dict of parents."
+            )
+        owner = self._given.owner
+        found: dict[int, set[int]] = {}
+        for child, of in parents.items():
+            found.setdefault(int(owner[child]), set()).update(int(owner[one]) for one in of)
+        return {child: tuple(sorted(of - {child})) for child, of in found.items() if of - {child}}
+
+    def _parents_given(self, given: Mapping[Any, Any]) -> dict[int, tuple[int, ...]]:
+        parents: dict[int, tuple[int, ...]] = {}
+        for child, of in given.items():
+            listed = [of] if isinstance(of, str | numbers.Integral) else of
+            units = tuple(self._units_named(listed, "heredity"))
+            if not units:
+                raise ValueError(f"'heredity' names no parents of {plain(child)!r}.")
+            parents[self._unit(child, "heredity")] = units
+        return parents
+
     def _quoted(self, units: Sequence[int]) -> str:
         """Names of the first few of some units."""
-        return self._columns.quoted(units) if self.units.single else quoted_columns(self.units.labels, units)
+        return self._columns.quoted(units) if self._given.single else quoted_columns(self._given.labels, units)
 
 
 def parse_groups(
     groups: Any, columns: Columns, parameter: str = "feature_groups", free: np.ndarray | None = None
 ) -> np.ndarray:
-    """The label of every column's group, from a list or a dict; those of ``free`` columns may be missing."""
+    """The label of every column's group, from a list or a dict; those of ``free`` columns may be missing.
+
+    A column that a dict does not name is a group of its own, with the name of the column.
+    """
     if isinstance(groups, Mapping):
-        found = columns.by_index(groups, parameter)
-        missing = [j for j in range(columns.n_features) if j not in found]
-        if missing:
-            raise ValueError(
-                f"{parameter!r} must name the group of every {columns.noun}; missing: {columns.quoted(missing)}."
-            )
-        groups = [found[j] for j in range(columns.n_features)]
+        groups = _labels_of_all(columns.by_index(groups, parameter), columns, parameter)
     if isinstance(groups, set | frozenset):
         raise TypeError(
             f"{parameter!r} must be a list of labels, one for each {columns.noun}, or a dict; got {groups!r}."
@@ -325,6 +410,19 @@ def parse_groups(
     if missing:
         raise ValueError(f"{parameter!r} holds no label for some {columns.noun}s: {columns.quoted(missing)}.")
     return labels if labels.dtype != object else np.array([str(label) for label in labels])
+
+
+def _labels_of_all(found: Mapping[int, Any], columns: Columns, parameter: str) -> list[Any]:
+    alone = [j for j in range(columns.n_features) if j not in found]
+    names = dict(zip(alone, column_names(columns.names, alone), strict=True))
+    labels = {str(label) for label in found.values()}
+    taken = [j for j, name in names.items() if name in labels]
+    if taken:
+        raise ValueError(
+            f"{parameter!r} has a group with the name of a {columns.noun} that is not in it: {columns.quoted(taken)}. "
+            "Rename the group."
+        )
+    return [found.get(j, names.get(j)) for j in range(columns.n_features)]
 
 
 def check_independent(design: Design, columns: np.ndarray, names: np.ndarray | None) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pauca.wording import column_names
+
 
 @dataclass(frozen=True, eq=False)
 class Units:
@@ -36,6 +38,19 @@ class Units:
         order = np.argsort(owner, kind="stable")
         starts = np.searchsorted(owner[order], np.arange(1, len(labels)))
         return cls(tuple(np.split(order, starts)), labels, owner)
+
+    def spread(self, owner: np.ndarray, names: Any) -> Units:
+        """The same units where their columns became any number of others; ``owner`` says of which each came.
+
+        Units that were columns are called by their ``names``.
+        """
+        if self.single and len(owner) == len(self) and np.array_equal(owner, np.arange(len(owner))):
+            return self
+        labels = np.array(column_names(names, range(len(self)))) if self.labels is None else self.labels
+        of_column = self.owner[owner]
+        order = np.argsort(of_column, kind="stable")
+        starts = np.searchsorted(of_column[order], np.arange(1, len(self)))
+        return Units(tuple(np.split(order, starts)), labels, of_column)
 
     @property
     def single(self) -> bool:

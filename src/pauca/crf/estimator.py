@@ -22,7 +22,7 @@ from pauca.crf.labels import encode_labels, label_report, label_table, read_labe
 from pauca.crf.observations import Observations, check_magnitudes
 from pauca.crf.problem import SENSOR, WEIGHT, TaggerSettings, fit_tagger
 from pauca.estimators.fit import too_few, unusual_end
-from pauca.estimators.fitted import PathMixin
+from pauca.estimators.fitted import PathMixin, check_finite_models, fitting
 from pauca.export import register_kind, save
 from pauca.methods import FoBa, Forward, resolve
 from pauca.model_selection.grids import check_cross_validation, parse_sizes
@@ -222,13 +222,15 @@ class SparseTagger(PathMixin, BaseEstimator):
         settings = self._check_parameters()
         sequences = read_sequences(X, lengths)
         classes, codes = encode_labels(read_labels(y, sequences.bounds, lengths))
-        fit = fit_tagger(settings, sequences, classes, codes)
-        self.classes_ = classes
-        self.names_ = np.zeros(0, dtype=object) if sequences.names is None else sequences.names
-        self.n_features_in_ = sequences.matrix.shape[1]
-        self.path_ = fit.path
-        self._set_feature_names()
-        self._set_size(fit.size)
+        with fitting(self):
+            fit = fit_tagger(settings, sequences, classes, codes)
+            check_finite_models(fit.path.models)
+            self.classes_ = classes
+            self.names_ = np.zeros(0, dtype=object) if sequences.names is None else sequences.names
+            self.n_features_in_ = sequences.matrix.shape[1]
+            self.path_ = fit.path
+            self._set_feature_names()
+            self._set_size(fit.size)
         message = " ".join(self._fit_warnings(fit.redundant))
         if message:
             warnings.warn(message, PaucaWarning, stacklevel=2)

@@ -34,7 +34,7 @@ def load_kernels() -> ModuleType:
     try:
         from pauca.crf import kernels
     except ImportError as error:
-        raise ImportError('Sequences need Numba: pip install "pauca[compiled]"') from error
+        raise ImportError("Sequences need Numba: pip install numba") from error
     return kernels
 
 

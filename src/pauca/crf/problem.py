@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.constraints.limits import Limits
 from pauca.constraints.parsing import Columns, ConstraintParser
 from pauca.constraints.units import Units
@@ -21,7 +22,7 @@ from pauca.custom.subset import CustomSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold, make_folds
 from pauca.model_selection.grids import size_range_for
-from pauca.model_selection.rules import choose_by_folds
+from pauca.model_selection.rules import choose_by_folds, nothing_scored
 from pauca.model_selection.size_selection import ChoiceRule, Selection, choose_size
 from pauca.results.choice import ACCURACY, Choice, Rule
 from pauca.results.path import Path
@@ -171,6 +172,7 @@ class TaggerFit:
 def fit_tagger(settings: TaggerSettings, sequences: Sequences, classes: np.ndarray, codes: np.ndarray) -> TaggerFit:
     """Search for sensors on all sequences, and on those of every fold if the size is to be chosen."""
     load_kernels()  # says what to install before any work
+    deadline = deadline_after(settings.budget.time_limit)
     n_sequences = len(sequences.bounds) - 1
     if settings.compares_sizes and n_sequences < 2:
         raise ValueError("Choosing k needs at least two sequences, to hold some of them out; give k as a number.")
@@ -182,12 +184,15 @@ def fit_tagger(settings: TaggerSettings, sequences: Sequences, classes: np.ndarr
         runs = ParallelRuns(settings.budget, settings.n_jobs)
         sizes = size_range_for(settings.sizes, len(problem.units) - len(problem.limits.never))
         choice = choose_size(selection, sizes, runs, None, _by_accuracy(settings.selection_rule, problem))
-        path = _make_path(selection.whole, problem, sequences, classes, choice.chosen, choice)
+        with limited_until(deadline + GRACE):
+            path = _make_path(selection.noted_whole(), problem, sequences, classes, choice.chosen, choice)
         return TaggerFit(path, choice.chosen, redundant)
     run, goal = problem.begin(weights), Goal(settings.sizes, settings.tol)
     history = run.advance(goal, settings.budget)
     size = problem.method.answer(history, goal)
-    return TaggerFit(_make_path(run, problem, sequences, classes, size, None), size, redundant)
+    with limited_until(deadline + GRACE):
+        path = _make_path(run, problem, sequences, classes, size, None)
+    return TaggerFit(path, size, redundant)
 
 
 def _make_problem(
@@ -255,7 +260,7 @@ def _by_accuracy(rule: Rule, problem: TaggerProblem) -> ChoiceRule:
     def choose(selection: Selection, sizes: list[int]) -> Choice:
         runs = selection.fold_runs()
         if not runs:
-            return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, ACCURACY)
+            return nothing_scored(sizes[-1], rule, ACCURACY)
         scores = np.array([problem.accuracies(fold, run, sizes) for fold, run in runs])
         return choose_by_folds(np.array(sizes), scores, rule, ACCURACY)
 

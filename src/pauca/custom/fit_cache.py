@@ -265,8 +265,8 @@ class FitCache:
             direction = np.zeros_like(w)
             direction[coords] = gradient[coords]
             product = self.problem.hessian_product(w, gradient, direction)
-            size = float(direction @ direction)
-            own = np.full(len(coords), 0.0 if product is None else float(product @ direction) / size)
+            size = float(direction @ direction)  # zero where the squares of a tiny gradient are
+            own = np.full(len(coords), float(product @ direction) / size if product is not None and size > 0 else 0.0)
         return inverse_diagonal(own)
 
     def _state(self, fit: PartialFit) -> SolverState:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.constraints.units import Units
 from pauca.derivative_check import NUMBERS, described
-from pauca.subsets.base import OutOfTime
 
 HOOKS = ("value_and_gradient", "curvature", "gains", "removal_costs", "refit", "hessian")
 """What an objective may offer beyond its value and gradient."""
@@ -120,8 +119,6 @@ class CustomProblem:
         self.refit = _quiet(getattr(objective, "refit", None))
         self.hessian = _quiet(getattr(objective, "hessian", None))
         self._both = getattr(objective, "value_and_gradient", None)
-        self.deadline = np.inf
-        """After this time values and gradients raise ``OutOfTime`` instead."""
         self._functions: dict[str, Any] = {"curvature": curvature} if curvature is not None else {}
         if isinstance(objective, FunctionObjective):
             self._functions |= {"value": objective.value, "gradient": objective.gradient}
@@ -138,7 +135,7 @@ class CustomProblem:
 
     def value(self, w: np.ndarray) -> float:
         """``Q(w)``; infinite outside of its domain."""
-        self._check_deadline()
+        check_time()
         with np.errstate(all="ignore"):
             return self.read_value(self.objective.value(w))
 
@@ -147,7 +144,7 @@ class CustomProblem:
         if self._both is None:
             value = self.value(w)
             return value, self.gradient(w, value) if value < np.inf else None
-        self._check_deadline()
+        check_time()
         with np.errstate(all="ignore"):
             found = self._both(w)
         if not isinstance(found, tuple | list) or len(found) != 2:
@@ -221,10 +218,6 @@ class CustomProblem:
                 return np.asarray((there - gradient) / length)
             length *= 1e-2
         return None
-
-    def _check_deadline(self) -> None:
-        if time.monotonic() >= self.deadline:
-            raise OutOfTime
 
     def check_scale(self) -> None:
         """Refuse slopes at the start whose powers no float holds."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,15 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from pauca.checks import arithmetic_in_words
+from pauca.clock import GRACE, OutOfTime, deadline_after, limited_until
 from pauca.constraints.limits import Limits
 from pauca.custom.gradient_check import check_objective
 from pauca.custom.objective import CustomProblem, Objective
 from pauca.custom.options import CHECK, ObjectiveOptions, as_objective, check_generator, check_size, parse_limits
 from pauca.custom.subset import CustomSubset
+from pauca.estimators.fitted import check_finite_models
 from pauca.export import register_kind, save
 from pauca.methods import resolve
 from pauca.results.path import Path
-from pauca.runs.run import Budget, Goal, Method, Move, Progress, Stop, run
+from pauca.runs.run import Budget, Goal, Method, Move, Progress, SearchRun, Stop, run
 from pauca.warnings import PaucaWarning
 
 # The empty models of two runs on one objective differ by no more than this share.
@@ -126,7 +131,7 @@ def select(
     tol : float, default=0.0
         The least decrease of the objective for which a coordinate is added.
     time_limit : float, default=None
-        Seconds after which the search ends with what it has; the first move is always made.
+        Seconds after which the search ends with what it has. A check of the objective that takes longer is cut short.
     callback : callable, default=None
         Called with a ``Progress`` after every move; the search ends if it returns True.
     names : list of str, default=None
@@ -169,11 +174,17 @@ def select(
     seconds = CHECK.time_limit(time_limit)
     chosen = resolve(method)
     rng = check_generator(random_state)
+    deadline = deadline_after(seconds)
     if CHECK.flag("check", check):
-        check_objective(problem, rng)
-    subset = CustomSubset.start(problem, limits)
-    moves = () if resume is None else _earlier_moves(resume, subset, chosen, goal)
-    path = search(subset, chosen, goal, Budget(seconds, callback), options.names, moves)
+        # What the time does not allow to check is not checked.
+        with contextlib.suppress(OutOfTime), limited_until(deadline):
+            check_objective(problem, rng)
+    with arithmetic_in_words():
+        subset = CustomSubset.start(problem, limits)
+        moves = () if resume is None else _earlier_moves(resume, subset, chosen, goal)
+        left = None if seconds is None else max(0.0, deadline - time.monotonic())
+        path = search(subset, chosen, goal, Budget(left, callback), options.names, moves)
+    check_finite_models(path.models)
     messages = " ".join(search_warnings(path, size, problem, limits))
     if messages:
         warnings.warn(messages, PaucaWarning, stacklevel=2)
@@ -189,12 +200,14 @@ def search(
     resume: Sequence[Move] = (),
 ) -> Selected:
     """Run a method on a subset and make a path of what it finds."""
+    deadline = deadline_after(None if budget is None else budget.time_limit)
     history = run(method, subset, goal, budget, resume)
     assert history.stop is not None
-    sizes, problem = sorted(history.best), subset.problem
-    models = subset.finish([history.best[size] for size in sizes], sizes.index(method.answer(history, goal)))
+    problem = subset.problem
+    with limited_until(deadline + GRACE):
+        models = SearchRun(method, None, subset, history).models(method.answer(history, goal))
     return Selected(
-        dict(zip(sizes, models, strict=True)),
+        models,
         history.moves,
         history.stop,
         problem.n_coords - len(problem.free),

@@ -12,7 +12,6 @@ from pauca.custom.fit_cache import TRIAL_WITHIN, FitCache, PartialFit, diverged
 from pauca.custom.local_quadratic import LocalQuadratic
 from pauca.custom.objective import CustomProblem
 from pauca.model import Model, Snapshot
-from pauca.runs.run import interrupted_once
 from pauca.solvers.quasi_newton import SolverState, minimise
 from pauca.subsets.base import digest
 from pauca.subsets.fit_cache import RecentTable
@@ -83,9 +82,6 @@ class CustomSubset(RefittedSubset[CustomCache]):
     def value(self) -> float:
         return self._fit.value
 
-    def allow_until(self, deadline: float) -> None:
-        self.problem.deadline = deadline
-
     def snapshot(self) -> Snapshot:
         fit, free = self._fit, len(self.problem.free)
         return Snapshot(
@@ -100,16 +96,14 @@ class CustomSubset(RefittedSubset[CustomCache]):
             fit.converged,
         )
 
-    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
+    def finish(self, snapshots: list[Snapshot], answer: int | None) -> list[Model]:
         fits = self._cache.fits
         found = [fits.trial(frozenset(snapshot.support), fits.null) for snapshot in snapshots]
-        try:
+        if answer is not None:
             return self._polished(found, answer)
-        except KeyboardInterrupt:
-            # The search's own models are returned as they are, marked as not converged.
-            interrupted_once()
-            latest = [fits.latest(fit) for fit in found]
-            return [replace(self._model(fit), converged=fit.polished and fit.converged) for fit in latest]
+        # The search's own models are returned as they are, marked as not converged.
+        latest = [fits.latest(fit) for fit in found]
+        return [replace(self._model(fit), converged=fit.polished and fit.converged) for fit in latest]
 
     def data_key(self) -> bytes:
         fits = self._cache.fits

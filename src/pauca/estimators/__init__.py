@@ -2,5 +2,6 @@
 
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
+from pauca.estimators.table_encoder import TableEncoder
 
-__all__ = ["SparseClassifier", "SparseRegressor"]
+__all__ = ["SparseClassifier", "SparseRegressor", "TableEncoder"]

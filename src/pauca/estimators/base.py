@@ -15,10 +15,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.certify import ProvingMixin, certificate_of
-from pauca.estimators.fit import SEPARABLE, CheckedData, ResumePoint, fit_path, fit_warnings, path_statistics
+from pauca.estimators.fit import (
+    SEPARABLE,
+    CheckedData,
+    FittedPath,
+    ResumePoint,
+    fit_path,
+    fit_warnings,
+    path_statistics,
+)
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
 from pauca.estimators.fitted import FittedModel
+from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.settings import SearchSettings
+from pauca.estimators.table_encoder import TableEncoder
 from pauca.estimators.validation import in_memory
 from pauca.losses import Loss
 from pauca.losses.offset import without_offset
@@ -28,6 +38,8 @@ from pauca.model_selection.size_and_ridge import refitted_run, searched_by
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.runs.problem import LinearProblem, Target
+from pauca.runs.run import interrupted_once
+from pauca.tables import RawTable, TableEncoding
 from pauca.warnings import PaucaWarning
 
 
@@ -35,6 +47,8 @@ class SparseModel(ProvingMixin, FittedModel):
     """A search for a linear model with few features: all that does not depend on what the target is."""
 
     _fit_data: FitData | None
+    categorical_features: Any
+    missing: Any
     ridge_: float
     search_ridge_: float
     _resume: ResumePoint | None
@@ -172,12 +186,26 @@ class SparseModel(ProvingMixin, FittedModel):
         return self.stability_.plot(ax, most)
 
     def _search(
-        self, settings: SearchSettings, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, row_groups: Any
+        self,
+        settings: SearchSettings,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
+        target: Target,
+        row_groups: Any,
+        feature_names: Any = None,
     ) -> None:
-        """Run the method on checked data and set the fitted attributes; ``row_groups`` are kept together by folds."""
-        names = getattr(self, "feature_names_in_", None)
+        """Run the method on checked data and set the fitted attributes.
+
+        ``row_groups`` are kept together by folds; ``feature_names`` are for a table that has none.
+        """
+        names, table = getattr(self, "feature_names_in_", None), None
+        if isinstance(X, RawTable) or feature_names is not None:
+            table = FitTable.of(X, weights, display_names(feature_names, X.shape[1], names), settings.missing)
+            X, names = table.X, table.names
+        self._set_encoder(None if table is None else table.encoding)
         classes = self._fold_classes(y) if settings.uses_folds else None
-        data = CheckedData(X, y, weights, target, names, row_groups, classes)
+        data = CheckedData(X, y, weights, target, names, row_groups, classes, table)
         scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
         resume = getattr(self, "_resume", None) if settings.warm_start else None
         fitted = fit_path(settings, data, scorer, resume, self._output_labels())
@@ -186,18 +214,29 @@ class SparseModel(ProvingMixin, FittedModel):
         if found.held_out and path.choice is not None:
             figures = self._held_out_figures(fitted.problem, y, weights, found.held_out)
             path = replace(path, choice=replace(path.choice, held_out=figures))
-        self.path_ = path
-        self.ridge_, self.search_ridge_ = found.ridge, found.search_ridge
-        self._set_size(found.answer)
         groups, searches = in_memory(row_groups), found.searches
-        self._fit_data = FitData(
-            fitted.problem, weights, y, searches, found.search_ridge, fitted.folds, groups, found.held_out
-        )
-        self._resume = fitted.resume
-        self.__dict__.pop("raw_table_", None)  # describes the table of an earlier fit
+        kept = FitData(fitted.problem, weights, y, searches, found.search_ridge, fitted.folds, groups, found.held_out)
+        try:
+            self._keep(path, fitted, kept)
+        except KeyboardInterrupt:  # once more, from the beginning: it takes no time
+            interrupted_once()
+            self._keep(path, fitted, kept)
         text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence))
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
+
+    def _set_encoder(self, encoding: TableEncoding | None) -> None:
+        for earlier in ("encoder_", "first_index_"):  # of an earlier fit
+            self.__dict__.pop(earlier, None)
+        if encoding is not None:
+            self.encoder_ = TableEncoder._of(encoding, self.categorical_features, self.missing)
+
+    def _keep(self, path: Path, fitted: FittedPath, data: FitData) -> None:
+        """Set the fitted attributes."""
+        self.path_ = path
+        self.ridge_, self.search_ridge_ = fitted.found.ridge, fitted.found.search_ridge
+        self._set_size(fitted.found.answer)
+        self._fit_data, self._resume = data, fitted.resume
 
     def _held_out_figures(
         self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]
@@ -256,6 +295,8 @@ class SparseModel(ProvingMixin, FittedModel):
             self.certificate_ = self.path_.certificate
         if self.path_.group_labels is not None:
             self.feature_groups_ = self.path_.group_labels[self.path_[size].units]
+        elif hasattr(self, "encoder_"):
+            self.feature_groups_ = np.array([self.encoder_.feature_groups_[column] for column in self.support_])
         if self.path_.prices is not None:
             self.cost_ = self.path_.cost(size)
 

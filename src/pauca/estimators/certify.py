@@ -75,9 +75,10 @@ def prove(
         return
     _watch(proofs.grow(relative_gap, most_nodes, compiled=compiled), deadline)
     for size in proofs.sizes:
-        history.proofs[size] = proof = proofs.proof(size)
+        proof = proofs.proof(size)
         if is_lower(proof.objective, history.best[size].value, subset.negligible):
             history.best[size] = fitted(subset, proofs.support(size))
+        history.proofs[size] = proof
 
 
 def _watch(growing: Iterator[None], deadline: float) -> None:

@@ -13,23 +13,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
 
-from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.measured import MeasuredMixin
+from pauca.estimators.points import PointsMixin
 from pauca.estimators.validation import check_class_weight, check_classes, check_offset, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, is_custom, resolve
 from pauca.losses.checks import check_loss
-from pauca.model_selection.folds import make_folds
-from pauca.model_selection.scoring import read_columns
 from pauca.results.choice import DEFAULT_RULE
 from pauca.runs.problem import Target
 from pauca.runs.run import Method, Progress
-from pauca.scoresheets import ScoreSheet, check_cuts, make_sheet
 from pauca.warnings import PaucaWarning
-from pauca.wording import column_names, plain
+from pauca.wording import plain
 
 
 class ProbabilityMethod:
@@ -237,7 +235,7 @@ def encode_classes(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndar
 
 
 @register_kind("SparseClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
-class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
+class SparseClassifier(ClassificationMixin, PointsMixin, MeasuredMixin, SparseModel):
     """The best linear classifier with few features.
 
     Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) sum_j (s_j w_j)^2`` over models of at most ``k``
@@ -305,12 +303,27 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. Zero must be
         allowed. With two classes they are about the coefficients of the second.
+    heredity : "strong", "weak", dict, pair or None, default=None
+        Interactions are chosen only together with their parents, which count towards ``k``: all of them ("strong") or
+        one ("weak"). Parents are read from names such as ``a b``, ``a:b`` and ``a^2``, or given by a dict:
+        ``{"a:b": ("a", "b")}``, or ``("weak", {...})``.
+    categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
+        Which columns are categories: all levels of one are chosen together or not at all, and count as one feature.
+        "from_dtype": columns of a data frame of dtype category, text or object, unless they hold numbers only. A list
+        adds columns of numbers that are codes. None: none, and text is an error. See ``TableEncoder``.
+    missing : {"error", "median", "category"}, default="error"
+        What to do with missing values: "median" fills in the median of the column (in each fold that of its own rows),
+        and in categories counts them as the most frequent level; "category" also marks them by a column such as
+        ``age is missing``, chosen together with the column.
     time_limit : float or None, default=None
         Seconds after which the search stops and the best found so far is kept.
     callback : callable or None, default=None
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
     warm_start : bool, default=False
         Whether a further call to ``fit`` with the same data and method continues where the last one stopped.
+    verbose : int, default=0
+        0 prints nothing. 1 shows on stderr how a fit is doing that takes more than a moment, and how much is left: a
+        bar on a terminal, lines elsewhere.
 
     Attributes
     ----------
@@ -321,7 +334,7 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
     support_ : ndarray
         Indices of the chosen features, ascending.
     feature_groups_ : ndarray
-        Labels of the chosen groups, where there are groups to choose.
+        Labels of the chosen groups, where there are groups to choose; of a raw table the chosen raw columns.
     cost_ : float
         What the chosen features, or groups, cost in all, where there are ``costs``.
     k_ : int
@@ -334,6 +347,9 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
         Why the search ended; ``stop_.message`` says it in words.
     path_ : Path
         The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
+    encoder_ : TableEncoder
+        How a table with categories or missing values became numbers; ``coef_`` and ``support_`` are about the columns
+        of numbers then, which ``path_.column_names`` names. Not set for plain tables of numbers.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only where X has column names.
@@ -386,9 +402,13 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        heredity: Any = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.loss = loss
@@ -410,13 +430,24 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.heredity = heredity
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
+        self.verbose = verbose
         self.class_weight = class_weight
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        offset: Any = None,
+        feature_names: Any = None,
     ) -> SparseClassifier:
         """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
@@ -431,70 +462,17 @@ class SparseClassifier(ClassificationMixin, MeasuredMixin, SparseModel):
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``k``.
         offset : array-like of shape (n_samples,), default=None
             A known part of the score of each row, for two classes: such as the log-odds of an older model.
+        feature_names : array-like of shape (n_features,), default=None
+            Names of the columns of an array or a sparse matrix, such as those of a vectoriser: for summaries, plots,
+            exports and constraints. ``feature_names_in_`` is not set by it.
 
         Returns
         -------
         self
         """
         settings = self._settings()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
-        self._search(settings, X, y, weights, target, groups)
+        with settings.shown(), fitting(self):
+            X, y, weights, target = self._validate(X, y, sample_weight)
+            target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
+            self._search(settings, X, y, weights, target, groups, feature_names)
         return self
-
-    def to_points(self, max_points: int = 5, *, cuts: Any = None, cv: Any = 5) -> ScoreSheet:
-        """The model of two classes as a sheet of whole points that can be added up by hand.
-
-        The features are those of the model. Their points are found by rounding coefficients at several scales and then
-        changing one point or two at a time, with the scale and the constant refitted each time (as in FasterRisk: Liu
-        et al. 2022). The sheet minimises what the model does, its ridge included. The data of the fit are read once
-        more, as by ``alternatives``.
-
-        Parameters
-        ----------
-        max_points : int, default=5
-            The most points, positive or negative, of a line.
-        cuts : "auto", dict or None, default=None
-            None: points are given for every unit of a feature, a readable number near its spread (1 for zeros and ones
-            and for small whole numbers). "auto": features with more than two values are cut at up to three readable
-            thresholds, and points are given above each. A dict of thresholds by name cuts these features only.
-        cv : int, splitter, iterable or None, default=5
-            Folds on which the sheet is compared with the model without rounding; None for no comparison.
-
-        Returns
-        -------
-        ScoreSheet
-            With ``summary()``, ``predict_risk(X)``, ``to_html()``, ``to_sql()``, ``to_python()``, what rounding costs
-            (``held_out``) and other sheets that are nearly as good (``pool``).
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from pauca import SparseClassifier
-        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-        >>> sheet = SparseClassifier(k=3).fit(X, y).to_points()
-        >>> print(sheet.summary().splitlines()[1])
-        worst texture for every 5              -1
-        """
-        data = self._data("to_points")
-        if len(self.classes_) != 2 or not hasattr(self.loss_, "probabilities"):
-            raise ValueError("to_points is for two classes and a loss that models probabilities, such as 'log_loss'.")
-        if data.problem.target.y.dtype.names:
-            raise ValueError("to_points has no line for an offset: fit the model without one.")
-        if not self.k_:
-            raise ValueError("The model has no features, so there are no points to give.")
-        check, problem = ParameterChecks("to_points"), data.problem
-        names = column_names(self.path_.column_names, self.support_)
-        check_cuts(cuts, names)
-        found = [] if cv is None else make_folds(cv, data.y, None, data.weights, classifies=True)
-        return make_sheet(
-            read_columns(problem.X, self.support_, np.arange(len(data.weights))),
-            problem.target.y[0],
-            data.weights,
-            list(zip(names, self.support_.tolist(), strict=True)),
-            max_points=check.count("max_points", max_points),
-            cuts=cuts,
-            outcome=str(self.classes_[1]),
-            folds=[(np.flatnonzero(fold.weights > 0), fold.test) for fold in found],
-            ridge=self.ridge_,
-        )

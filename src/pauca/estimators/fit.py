@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
+from pauca.constraints.units import Units
 from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import NARROW, certificate_of, follow_search, prove_fit
+from pauca.estimators.fitted import check_finite_models
 from pauca.estimators.loss_parameters import estimate_parameters
+from pauca.estimators.raw_tables import FitTable
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.validation import check_moments, in_memory
 from pauca.methods.exact import Exact
@@ -32,8 +36,9 @@ from pauca.results.fit_statistics import SampleSize, Statistics, fit_statistics
 from pauca.results.path import Path
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
-from pauca.runs.run import Goal, Move, SearchRun, Stop
-from pauca.wording import quoted_columns
+from pauca.runs.run import Goal, Move, SearchRun, Stop, ended_early
+from pauca.tolerances import DEPENDENT_BELOW
+from pauca.wording import column_names, quoted, quoted_columns
 
 SEPARABLE = (
     "The data are separable, at least in part, so some coefficients diverge. Predictions can be used, but the sizes of "
@@ -61,6 +66,8 @@ class CheckedData:
     """Kept together by folds; None for none."""
     classes: np.ndarray | None
     """Whose shares folds keep; None for none."""
+    table: FitTable | None = None
+    """What X was made from, where that was a raw table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +111,13 @@ class FitInputs:
     grid: RidgeGrid
     held_out: HeldOutRows | None
     resume: ResumePoint | None
+    deadline: float
+    """When the time limit is over."""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until then; None without a limit."""
+        return None if self.deadline == np.inf else max(0.0, self.deadline - time.monotonic())
 
     @property
     def n_units(self) -> int:
@@ -145,6 +159,7 @@ class FittedPath:
     usable: np.ndarray
     """Columns that vary."""
     resume: ResumePoint | None
+    table: FitTable | None
     folds: list[Fold]
     """Those that size or ridge were chosen by."""
 
@@ -161,8 +176,9 @@ def fit_path(
     ``output_labels`` are names of several outputs, or of the two classes of a single one. Without a ``scorer`` models
     are compared by their loss.
     """
-    weights, names = data.weights, data.names
-    constraints = ConstraintParser(Columns(data.X.shape[1], names), **settings.constraints)
+    names = data.names
+    columns = Columns(data.X.shape[1], names) if data.table is None else data.table.columns()
+    constraints = ConstraintParser(columns, **settings.constraints)
     held_out = _hold_out(settings, data, scorer) if settings.uses_folds else None
     design = _make_design(settings, data, constraints, held_out)
     check_moments(settings.owner, design, data.X, names)
@@ -170,7 +186,6 @@ def fit_path(
     problem = inputs.problem
     if problem.limits.always and problem.units.single and 0.0 in inputs.grid.search:
         check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
-    started, limit = time.monotonic(), settings.run_budget.time_limit
     if isinstance(design, ChunkedDesign) and not problem.closed_form:
         problem, found = _search_gathered(inputs, design)
     else:
@@ -178,14 +193,20 @@ def fit_path(
     search = found.searches[found.search_ridge]
     n_candidates = len(problem.limits.candidates(problem.units.any(design.usable)))
     proves = isinstance(settings.method, Exact) or n_candidates <= NARROW
-    if proves:
-        left = None if limit is None else max(0.0, limit - (time.monotonic() - started))
-        prove_fit(settings.method, search, left, n_columns=n_candidates, size_was_chosen=found.choice is not None)
-        if found.run is not search:
-            follow_search(found.run, search)
-    if data.target.loss.has_estimated:
-        problem, found = _estimate_loss(settings, problem, found, weights)
-    history, models = found.run.history, found.run.models(found.answer)
+    stops: list[Stop] = []
+    # A fit that is cut short from here on keeps what it has.
+    with ended_early(stops.append), limited_until(inputs.deadline + GRACE):
+        if proves:
+            left = inputs.seconds_left
+            prove_fit(settings.method, search, left, n_columns=n_candidates, size_was_chosen=found.choice is not None)
+            if found.run is not search:
+                follow_search(found.run, search)
+        if data.target.loss.has_estimated:
+            problem, found = _estimate_loss(inputs, problem, found)
+    with limited_until(inputs.deadline + GRACE):
+        history, models = found.run.history, found.run.models(found.answer)
+    check_finite_models(models)
+    found = replace(found, stop=found.stop or next(iter(stops), None))
     assert history is not None
     assert history.stop is not None
     path = Path(
@@ -199,12 +220,15 @@ def fit_path(
         *output_labels,
         problem.limits.price,
         found.choice,
+        noun=None if data.table is None else data.table.noun(constraints),
         certificate=certificate_of(search, models, names, (found.ridge, found.search_ridge)) if proves else None,
-        statistics=path_statistics(models, problem, weights, found.run, found.ridge),
+        statistics=path_statistics(models, problem, data.weights, found.run, found.ridge),
     )
     again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
     folds = [] if held_out is None else held_out.folds
-    return FittedPath(path, found, replace(problem, ridge=found.ridge), constraints, design.usable, again, folds)
+    return FittedPath(
+        path, found, replace(problem, ridge=found.ridge), constraints, design.usable, again, data.table, folds
+    )
 
 
 def path_statistics(
@@ -220,6 +244,7 @@ def _hold_out(settings: SearchSettings, data: CheckedData, scorer: Scorer | None
     row_groups = in_memory(data.row_groups)
     labels = data.y if data.classes is None else data.classes
     folds = make_folds(settings.cv, labels, row_groups, data.weights, classifies=data.classes is not None)
+    folds = folds if data.table is None else data.table.folds(folds)
     return HeldOutRows(data.y, folds, RowBlocks.of(data.weights, row_groups, folds), scorer)
 
 
@@ -264,7 +289,8 @@ def _make_inputs(
         n_rows=int(np.count_nonzero(weights)),
         n_units=int(np.count_nonzero(problem.units.any(design.usable))),
     )
-    return FitInputs(settings, problem, design, weights, grid, held_out, resume)
+    deadline = deadline_after(settings.run_budget.time_limit)
+    return FitInputs(settings, problem, design, weights, grid, held_out, resume, deadline)
 
 
 def _search(inputs: FitInputs) -> SearchResult:
@@ -282,8 +308,14 @@ def _search(inputs: FitInputs) -> SearchResult:
     else:
         run, choice = _search_and_weigh(inputs, searched, settings.criterion)
         answer = choice.chosen
-    fitted = run if ridge == search_ridge else refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
-    return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run], key=key)
+    fitted, stops = run, list[Stop]()
+    if ridge != search_ridge:
+        # What is cut short keeps the ridge of the search.
+        with ended_early(stops.append), limited_until(inputs.deadline + GRACE):
+            fitted = refitted_run(replace(problem, ridge=ridge), run, inputs.weights)
+        ridge = search_ridge if fitted is run else ridge
+    stop = next(iter(stops), None)
+    return SearchResult(fitted, answer, choice, ridge, search_ridge, {search_ridge: run}, [run], stop, key)
 
 
 def _search_gathered(inputs: FitInputs, design: ChunkedDesign) -> tuple[LinearProblem, SearchResult]:
@@ -329,6 +361,8 @@ def _search_and_choose(inputs: FitInputs, problem: LinearProblem) -> SearchResul
     """Paths on all rows and on those of every fold, and the size and ridges they lead to."""
     settings, held_out = inputs.settings, inputs.held_out
     assert held_out is not None
+    if held_out.scorer is not None:
+        held_out.scorer.check(problem.X, held_out.y, problem.target.n_outputs)
     measure = Measure(problem, held_out.scorer, held_out.y, held_out.blocks)
     selection = selection_for(
         inputs.design,
@@ -358,7 +392,7 @@ def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]
 
 
 def _estimate_loss(
-    settings: SearchSettings, problem: LinearProblem, found: SearchResult, weights: np.ndarray
+    inputs: FitInputs, problem: LinearProblem, found: SearchResult
 ) -> tuple[LinearProblem, SearchResult]:
     """The problem and its path with the parameters of the loss that are estimated together with the model."""
     assert found.run.history is not None
@@ -368,9 +402,9 @@ def _estimate_loss(
         found.answer,
         ridge=found.ridge,
         search_ridge=found.search_ridge,
-        weights=weights,
-        goal=settings.goal(max(found.run.history.best)),
-        budget=settings.run_budget,
+        weights=inputs.weights,
+        goal=inputs.settings.goal(max(found.run.history.best)),
+        budget=replace(inputs.settings.run_budget, time_limit=inputs.seconds_left),
     )
     return problem, replace(found, run=run)
 
@@ -385,12 +419,17 @@ def fit_warnings(
     size, constraints, history = fitted.found.answer, fitted.constraints, fitted.found.run.history
     units = constraints.units
     assert history is not None
-    constant = np.flatnonzero(~fitted.usable)
-    if len(constant):
-        yield f"Constant columns were left out: {quoted_columns(path.column_names, constant)}."
+    constant = column_names(path.column_names, np.flatnonzero(~fitted.usable))
+    if fitted.table is not None:
+        constant = [*fitted.table.constant, *constant]
+        yield from fitted.table.warnings(path[size].support)
+    if constant:
+        yield f"Constant columns were left out: {quoted(constant)}."
     if history.dependent and history.stop is not Stop.PERFECT:
-        dependent = quoted_columns(path.column_names if units.single else units.labels, history.dependent)
-        yield f"Columns that are linear combinations of chosen ones were left out: {dependent}."
+        found = combinations_of_chosen(fitted.found.run.design, units, path[size].units, history.dependent)
+        if found:
+            names = quoted_columns(path.column_names if units.single else units.labels, found)
+            yield f"Columns that are linear combinations of chosen ones were left out: {names}."
     if isinstance(settings.sizes, int) and size < settings.sizes:
         yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
@@ -400,6 +439,25 @@ def fit_warnings(
         yield NOT_CONVERGED
     if path[size].diverged:
         yield divergence(size)
+
+
+def combinations_of_chosen(design: Design, units: Units, chosen: np.ndarray, met: Sequence[int]) -> list[int]:
+    """Those of the units ``met`` whose columns are linear combinations of the chosen ones, to rounding.
+
+    A search meets them on its way to the largest size, where they depend on more than the chosen model has.
+    """
+    others = [unit for unit in met if unit not in set(chosen.tolist())]
+    if not (len(chosen) and others) or isinstance(design, ChunkedDesign):  # chunks are not read again for a warning
+        return []
+    scale = np.sqrt(design.weights)
+    basis = np.linalg.qr((design.columns(units.of(chosen)) * scale).T)[0]
+    found = []
+    for unit in others:
+        columns = design.columns(units.of([unit])) * scale
+        left = columns - (columns @ basis) @ basis.T
+        if np.all(np.einsum("ij,ij->i", left, left) < DEPENDENT_BELOW):
+            found.append(unit)
+    return found
 
 
 def unusual_end(path: Path, n_usable: int) -> Iterator[str]:

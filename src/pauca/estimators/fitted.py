@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from pauca.checks import OUT_OF_RANGE, arithmetic_in_words
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.estimators.chunked_predictions import scores_of_chunks, transform_lazily, used_columns
 from pauca.estimators.validation import check_rows
@@ -24,6 +26,30 @@ from pauca.model import Model
 from pauca.results.path import Path
 from pauca.results.summary import summarize
 from pauca.runs.run import Move, Stop
+
+
+@contextmanager
+def fitting(estimator: Any) -> Iterator[None]:
+    """What every fit runs in: it changes all attributes or, after an error or an interrupt, none.
+
+    What numbers out of range lead to is checked in what a fit keeps (``check_finite_models``).
+    """
+    before = estimator.__dict__.copy()
+    try:
+        with arithmetic_in_words():
+            yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def check_finite_models(models: Mapping[int, Model]) -> None:
+    """Raise an error if some number of a model is not finite."""
+    for model in models.values():
+        numbers = (model.coef, model.intercept, model.objective, () if model.free is None else model.free)
+        if not all(np.all(np.isfinite(values)) for values in numbers):
+            raise ValueError(OUT_OF_RANGE)
 
 
 class PathMixin:
@@ -257,6 +283,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = getattr(self, "missing", "error") != "error"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -275,9 +302,31 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         if is_dask(X):
             return transform_lazily(self, X)
         chunks = as_chunks(X)
+        if chunks is None and hasattr(self, "encoder_"):
+            return check_rows(self, X, self.support_)
         if chunks is None:
             return super().transform(X)
         return np.ascontiguousarray(chunks.columns(used_columns(self, chunks)).T)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the chosen columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X; None: those of the fit, and ``x0``, ``x1`` and so on where there were none.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        known = self.path_.column_names
+        if input_features is None and known is not None and not hasattr(self, "feature_names_in_"):
+            return np.array(self.path_.names(self.k_), dtype=object)
+        if hasattr(self, "encoder_"):
+            return self.encoder_.get_feature_names_out(input_features)[self.support_]
+        return np.asarray(super().get_feature_names_out(input_features))
 
     def _scores(self, X: Any) -> np.ndarray:
         """Linear scores of rows, shape (n, C)."""
@@ -291,9 +340,15 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)
-        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask = np.zeros(self._n_columns, dtype=bool)
         mask[self.support_] = True
         return mask
+
+    @property
+    def _n_columns(self) -> int:
+        """Number of columns of numbers: those of X, or what a raw table is encoded as."""
+        encoder = getattr(self, "encoder_", None)
+        return self.n_features_in_ if encoder is None else len(encoder.feature_groups_)
 
     def _set_size(self, size: int) -> None:
         """Put the model of ``size`` into the fitted attributes."""
@@ -301,10 +356,11 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         self.stop_ = self.path_.stop
 
     def _set_model(self, model: Model) -> None:
-        coef = np.zeros((*np.shape(model.coef)[:-1], self.n_features_in_))
+        coef = np.zeros((*np.shape(model.coef)[:-1], self._n_columns))
         coef[..., model.support] = model.coef
         self.coef_, self.intercept_ = self._reshape(coef, model.intercept)
-        self.support_ = model.support
+        # A bound may hold the coefficient of a chosen column at zero: it is on the path, but not in the support.
+        self.support_ = model.support[np.any(np.atleast_2d(model.coef), axis=0)]
         self.objective_ = model.objective
         self.k_ = model.size
 

@@ -11,6 +11,7 @@ from sklearn.metrics import r2_score
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
@@ -163,6 +164,18 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
     bounds : pair or dict, default=None
         ``(lower, upper)`` for all coefficients, or a dict of pairs by column; None stands for no bound. ``(0, None)``
         asks for coefficients that are not negative. Zero must be allowed.
+    heredity : "strong", "weak", dict, pair or None, default=None
+        Interactions are chosen only together with their parents, which count towards ``k``: all of them ("strong") or
+        one ("weak"). Parents are read from names such as ``a b``, ``a:b`` and ``a^2``, or given by a dict:
+        ``{"a:b": ("a", "b")}``, or ``("weak", {...})``.
+    categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
+        Which columns are categories: all levels of one are chosen together or not at all, and count as one feature.
+        "from_dtype": columns of a data frame of dtype category, text or object, unless they hold numbers only. A list
+        adds columns of numbers that are codes. None: none, and text is an error. See ``TableEncoder``.
+    missing : {"error", "median", "category"}, default="error"
+        What to do with missing values: "median" fills in the median of the column (in each fold that of its own rows),
+        and in categories counts them as the most frequent level; "category" also marks them by a column such as
+        ``age is missing``, chosen together with the column.
     time_limit : float or None, default=None
         Seconds after which the search stops and the best found so far is kept.
     callback : callable or None, default=None
@@ -170,6 +183,9 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
     warm_start : bool, default=False
         Whether a further call to ``fit`` with the same data and method continues where the last one stopped, for more
         features or after a time limit. With other data it starts afresh.
+    verbose : int, default=0
+        0 prints nothing. 1 shows on stderr how a fit is doing that takes more than a moment, and how much is left: a
+        bar on a terminal, lines elsewhere.
 
     Attributes
     ----------
@@ -179,7 +195,7 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
     support_ : ndarray
         Indices of the chosen features, ascending.
     feature_groups_ : ndarray
-        Labels of the chosen groups, where there are groups to choose.
+        Labels of the chosen groups, where there are groups to choose; of a raw table the chosen raw columns.
     cost_ : float
         What the chosen features, or groups, cost in all, where there are ``costs``.
     k_ : int
@@ -198,6 +214,9 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
         The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
     loss_ : Loss
         The loss with all its parameters, such as the dispersion of "negative_binomial"; it is not kept in files.
+    encoder_ : TableEncoder
+        How a table with categories or missing values became numbers; ``coef_`` and ``support_`` are about the columns
+        of numbers then, which ``path_.column_names`` names. Not set for plain tables of numbers.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only where X has column names.
@@ -267,9 +286,13 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        heredity: Any = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.loss = loss
@@ -291,9 +314,13 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.heredity = heredity
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
+        self.verbose = verbose
 
     def fit(
         self,
@@ -304,6 +331,7 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
         groups: Any = None,
         offset: Any = None,
         exposure: Any = None,
+        feature_names: Any = None,
     ) -> SparseRegressor:
         """Find the models of every size up to ``k``, or up to the sizes compared, and choose one.
 
@@ -320,15 +348,19 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
         exposure : array-like of shape (n_samples,), default=None
             What the mean of each row is proportional to, such as the time at risk: the same as
             ``offset=log(exposure)``. For losses whose score is the logarithm of the mean.
+        feature_names : array-like of shape (n_features,), default=None
+            Names of the columns of an array or a sparse matrix, such as those of a vectoriser: for summaries, plots,
+            exports and constraints. ``feature_names_in_`` is not set by it.
 
         Returns
         -------
         self
         """
         settings = self._settings()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        target = offset_target(target, self._known_scores(offset, exposure, len(y)), settings.scoring)
-        self._search(settings, X, y, weights, target, groups)
+        with settings.shown(), fitting(self):
+            X, y, weights, target = self._validate(X, y, sample_weight)
+            target = offset_target(target, self._known_scores(offset, exposure, len(y)), settings.scoring)
+            self._search(settings, X, y, weights, target, groups, feature_names)
         return self
 
     @lazy_on_dask

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from pauca.checks import ParameterChecks
+from pauca.estimators.raw_tables import check_table_parameters
 from pauca.methods import resolve
 from pauca.model_selection.grids import (
     Ridges,
@@ -18,9 +20,12 @@ from pauca.model_selection.grids import (
     parse_sizes,
 )
 from pauca.results.choice import Rule
+from pauca.runs.progress import ProgressReport, with_progress
 from pauca.runs.run import Budget, Goal, Method
 
-CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds")
+CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds", "heredity")
+
+PLAIN_TABLE = ("error", "from_dtype")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,8 @@ class SearchSettings:
     selection_rule: Rule
     criterion: str | None
     n_jobs: int | None
+    missing: str
+    progress: ProgressReport | None
 
     @classmethod
     def parse(cls, owner: str, parameters: Mapping[str, Any]) -> SearchSettings:
@@ -55,6 +62,12 @@ class SearchSettings:
         ridge, search_ridge = (parse_ridges(check, name, given[name]) for name in ("ridge", "search_ridge"))
         check_ridges(ridge, search_ridge, sizes, given["criterion"])
         check.optional_callable("callback", given["callback"])
+        if (given.get("missing", "error"), str(given.get("categorical_features"))) != PLAIN_TABLE:
+            check_table_parameters(owner, given)
+        time_limit, callback, progress = check.time_limit(given["time_limit"]), given["callback"], None
+        if check.count("verbose", int(given.get("verbose", 0)), least=0):
+            progress = ProgressReport(time_limit=time_limit)
+            callback = with_progress(progress, callback)
         return cls(
             owner=owner,
             sizes=sizes,
@@ -65,14 +78,20 @@ class SearchSettings:
             standardize=check.flag("standardize", given["standardize"]),
             fit_intercept=check.flag("fit_intercept", given["fit_intercept"]),
             warm_start=check.flag("warm_start", given["warm_start"]),
-            run_budget=Budget(check.time_limit(given["time_limit"]), given["callback"]),
-            constraints={name: given[name] for name in CONSTRAINTS},
+            run_budget=Budget(time_limit, callback),
+            constraints={name: given.get(name) for name in CONSTRAINTS},
             cv=given["cv"],
             scoring=given["scoring"],
             selection_rule=given["selection_rule"],
             criterion=given["criterion"],
             n_jobs=given["n_jobs"],
+            missing=given.get("missing", "error"),
+            progress=progress,
         )
+
+    def shown(self) -> AbstractContextManager[Any]:
+        """A context in which progress is shown, if that was asked for."""
+        return nullcontext() if self.progress is None else self.progress
 
     @property
     def chooses_size(self) -> bool:

@@ -16,7 +16,8 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from pauca.design import Chunks, Design
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.design.chunks.kernels import not_finite
-from pauca.wording import column_names, quoted_columns
+from pauca.estimators.raw_tables import encoded_rows, raw_table_of, set_table_attributes
+from pauca.wording import column_names, quoted, quoted_columns
 
 
 def check_is_table(X: Any) -> None:
@@ -35,7 +36,26 @@ def check_is_table(X: Any) -> None:
         )
 
 
+def check_not_masked(values: Any, name: str) -> None:
+    """Raise an error for masked entries, which NumPy and scikit-learn would read as if they were not."""
+    if isinstance(values, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(values)):
+        raise ValueError(
+            f"{name} has masked entries, and masks would be ignored. Leave out those rows, or fill them in: "
+            f"{name}.filled(...)."
+        )
+
+
+def _check_names_differ(X: Any) -> None:
+    """Raise an error for a frame in which several columns have one name."""
+    names = [str(name) for name in getattr(X, "columns", ())] if _dtypes(X) else []
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise ValueError(f"X has several columns of one name: {quoted(twice)}. Rename them, so that each can be told.")
+
+
 LARGEST_TARGET = 1e150
+
+ENCODING_ESTIMATORS = {"SparseRegressor", "SparseClassifier", "SparseCox", "SparseOrdinalClassifier"}
 
 
 # Sparse and dense data of any numeric dtype go through as they are; whether they are finite is checked here.
@@ -49,14 +69,15 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
     ``how`` is for scikit-learn's ``validate_data``. A table in chunks stays one; y is always in memory.
     """
     chunks, y = as_chunks(X), in_memory(y)
+    check_not_masked(y, "y")
     _check_not_text(estimator, y)
+    _check_no_missing_target(y)
     if chunks is not None:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         y = y if multi_output else column_or_1d(y, warn=True)
         return _check_chunks(estimator, chunks, y), y
-    with _named_columns(X):
-        X, y = validate_data(estimator, X, y, y_numeric=True, multi_output=multi_output, **AS_IT_IS, **how)
-        X = _as_numbers(X)
+    how = {"y_numeric": True, "multi_output": multi_output, **AS_IT_IS, **how}
+    X, y = _check_numbers_or_raw(estimator, X, y, how)
     if sparse.issparse(y):
         raise TypeError("y must be dense; call its toarray() first.")
     return X, np.asarray(y, dtype=np.float64)
@@ -64,6 +85,11 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
 
 def check_table(estimator: Any, X: Any, **how: Any) -> Any:
     """X alone, as ``check_data`` gives it; ``how`` is for scikit-learn's ``validate_data``."""
+    check_is_table(X)
+    raw = raw_table_of(estimator, X) if _may_be_raw(estimator, X) else None
+    if raw is not None:
+        set_table_attributes(estimator, X)
+        return raw
     with _named_columns(X):
         return _as_numbers(validate_data(estimator, X, **(AS_IT_IS | how)))
 
@@ -71,11 +97,10 @@ def check_table(estimator: Any, X: Any, **how: Any) -> Any:
 def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
     chunks, y = as_chunks(X), in_memory(y)
+    check_not_masked(y, "y")
     _check_no_missing_classes(y)
     if chunks is None:
-        with _named_columns(X):
-            X, y = validate_data(estimator, X, y, **AS_IT_IS, **how)
-            X = _as_numbers(X)
+        X, y = _check_numbers_or_raw(estimator, X, y, {**AS_IT_IS, **how})
     else:
         y = column_or_1d(y, warn=True)
         X = _check_chunks(estimator, chunks, y)
@@ -91,6 +116,27 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
         )
     check_classification_targets(y)
     return X, y
+
+
+def _may_be_raw(estimator: Any, X: Any) -> bool:
+    """Whether X may hold more than numbers for an estimator that encodes tables; an array may if it is told so."""
+    if not hasattr(estimator, "categorical_features"):
+        return False
+    asked = estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None)
+    return asked or not (isinstance(X, np.ndarray) or sparse.issparse(X))
+
+
+def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any]) -> tuple[Any, Any]:
+    """X as numbers, or column by column where the estimator encodes it; ``how`` is for ``validate_data``."""
+    check_is_table(X)
+    raw = raw_table_of(estimator, X) if _may_be_raw(estimator, X) else None
+    if raw is None:
+        with _named_columns(X):
+            X, y = validate_data(estimator, X, y, **how)
+            return _as_numbers(X), y
+    _, y = validate_data(estimator, np.zeros((raw.shape[0], 1)), y, **how)
+    set_table_attributes(estimator, X)
+    return raw, y
 
 
 def _check_chunks(estimator: Any, X: Chunks, y: np.ndarray) -> Chunks:
@@ -118,6 +164,9 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     scikit-learn requires numbers in all of them.
     """
     check_is_table(X)
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None:
+        return encoded_rows(estimator, encoder.encoding_, X, used)
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and _can_be_named(X, names, used):
         chosen = _by_name(estimator, X, names, used)
@@ -132,12 +181,13 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     return rows
 
 
-def check_finite(owner: str, rows: Any, names: np.ndarray | None) -> None:
-    """Raise an error that names the columns with values that are not finite."""
-    bad = ~np.isfinite(rows.data if sparse.issparse(rows) else rows)
+def check_finite(owner: str, rows: Any, names: np.ndarray | None, *, largest: float = np.inf) -> None:
+    """Raise an error that names the columns with values that are not finite, or beyond ``largest``."""
+    values = rows.data if sparse.issparse(rows) else rows
+    bad = ~np.isfinite(values) | (np.abs(values) > largest)
     if bad.any():
         places = np.unique(rows.tocoo().col[bad] if sparse.issparse(rows) else np.nonzero(bad)[1])
-        _raise_for_values(owner, rows, places, names)
+        _raise_for_values(owner, rows, places, names, largest)
 
 
 def check_target(y: np.ndarray) -> None:
@@ -164,6 +214,7 @@ def check_raw_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     sample_weight = in_memory(sample_weight)
     if sample_weight is None:
         return np.ones(n_rows)
+    check_not_masked(sample_weight, "sample_weight")
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, float(sample_weight))
     weights = check_array(
@@ -233,6 +284,17 @@ def _check_no_missing_classes(y: Any) -> None:
         raise ValueError("Input y contains None, which is no class. Leave out those rows, or give them a class.")
 
 
+def _check_no_missing_target(y: Any) -> None:
+    """Raise an error for targets that are NaN, with how many there are."""
+    column = None if y is None or sparse.issparse(y) else _as_column(y)
+    if column is not None and column.dtype.kind == "f" and np.isnan(column).any():
+        missing = int(np.count_nonzero(np.isnan(column).reshape(len(column), -1).any(axis=1)))
+        raise ValueError(
+            f"Input y contains NaN: {missing:,} of {len(column):,} rows have no target. Leave them out, such as by "
+            "known = ~np.isnan(y) and fit(X[known], y[known])."
+        )
+
+
 def _check_not_text(estimator: Any, y: Any) -> None:
     """Raise an error for a target of words; digits in text are numbers all the same."""
     column = None if y is None or sparse.issparse(y) else _as_column(y)
@@ -254,19 +316,25 @@ def _as_column(y: Any) -> np.ndarray | None:
         return None
 
 
-def _raise_for_values(owner: str, X: Any, bad: np.ndarray, names: np.ndarray | None) -> NoReturn:
+def _raise_for_values(
+    owner: str, X: Any, bad: np.ndarray, names: np.ndarray | None, largest: float = np.inf
+) -> NoReturn:
     columns = X[:, bad]
     values = columns.data if sparse.issparse(columns) else columns
     found = f"Found in: {quoted_columns(names, bad)}."
     if np.isnan(values).any():
+        # Estimators that cannot fill in missing values have no such parameter; scikit-learn can, in a step before them.
+        fill = "missing='median'" if owner in ENCODING_ESTIMATORS else "sklearn.impute.SimpleImputer"
         raise ValueError(
             f"Input X contains NaN.\n{owner} does not accept missing values encoded as NaN "
-            f"natively. {found} Leave out those rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
+            f"natively. {found} Leave out those rows or columns, or fill them in ({fill})."
         )
     if np.isinf(values).any():
         raise ValueError(
             f"Input X contains infinity or a value too large for {X.dtype!r}. {found} Leave out those rows or columns."
         )
+    if largest < np.inf:
+        raise ValueError(f"Input X contains values too large for {owner} (beyond {largest:g}). {found} Rescale them.")
     raise ValueError(f"Input X contains values too large to be squared (beyond about 1e150). {found} Rescale them.")
 
 
@@ -343,6 +411,8 @@ def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
 def _named_columns(X: Any) -> Iterator[None]:
     """Errors about the columns of a frame name them."""
     check_is_table(X)
+    check_not_masked(X, "X")
+    _check_names_differ(X)
     dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
     if dates:
         raise ValueError(
@@ -374,7 +444,9 @@ def _as_numbers(X: Any) -> Any:
     """Frames of mixed columns come as objects: make them floats, or fail."""
     if X.dtype.kind in "Mm":
         raise TypeError("X holds dates or times; turn them into numbers first.")
-    return X if X.dtype.kind in "biuf" else X.astype(np.float64)
+    if X.dtype.kind not in "biuf" or X.dtype.itemsize > 8:  # objects, and floats of more digits
+        return X.astype(np.float64)
+    return X
 
 
 def _holds_numbers(column: np.ndarray) -> bool:

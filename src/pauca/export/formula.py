@@ -9,6 +9,7 @@ import numpy as np
 
 from pauca.losses import resolve
 from pauca.results.path import Path
+from pauca.tables import Term
 
 
 class FittedLinearModel(Protocol):
@@ -29,6 +30,7 @@ class Formula:
     coef, intercept : shapes (C, m) and (C,)
     outputs : C names of the outputs, or None for a single output without a name
     classes : labels as plain Python values, or None; with two classes C is 1
+    terms : how the used columns come from those of a raw table; for a table of numbers each is the column itself
     thresholds : ascending, between classes in an order; the link is "cumulative" then
     link : "identity", "exp", "inverse" or "log_hazard" for regressors; "log_loss", "softmax", or None without
         probabilities, for classifiers
@@ -42,9 +44,15 @@ class Formula:
     outputs: list[str] | None
     classes: list[Any] | None
     link: str | None
+    terms: list[Term]
     thresholds: np.ndarray | None = None
     offset: str | None = None
     exposure: str | None = None
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether some column is not simply a number of the table."""
+        return any(term != Term(term.raw, term.raw) for term in self.terms)
 
 
 def formula_of(model: FittedLinearModel, *, offset: str | None = None, exposure: str | None = None) -> Formula:
@@ -56,6 +64,10 @@ def formula_of(model: FittedLinearModel, *, offset: str | None = None, exposure:
         link: str | None = "cumulative"
     else:
         link = _regression_link(model.loss) if classes is None else _class_link(model.loss, len(classes))
+    names, encoder = path.names(model.k_), getattr(model, "encoder_", None)
+    terms = [Term(name, name) for name in names]
+    if encoder is not None:
+        terms = [encoder.encoding_.terms[column] for column in chosen.support]
     if exposure is not None and link != "exp":
         raise ValueError("exposure is for models whose score is the logarithm of the mean, such as loss='poisson'.")
     if offset is not None and (
@@ -64,12 +76,13 @@ def formula_of(model: FittedLinearModel, *, offset: str | None = None, exposure:
         raise ValueError("offset is for numbers and for two classes, and not beside exposure.")
     return Formula(
         columns=chosen.support.tolist(),
-        names=path.names(model.k_),
+        names=names,
         coef=np.atleast_2d(chosen.coef),
         intercept=np.atleast_1d(chosen.intercept),
         outputs=path.output_names,
         classes=None if classes is None else [_plain_label(label) for label in classes.tolist()],
         link=link,
+        terms=terms,
         thresholds=thresholds,
         offset=offset,
         exposure=exposure,

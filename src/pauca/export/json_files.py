@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import math
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -26,13 +28,39 @@ class ModelFileError(ValueError):
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file so that readers find the old one or the complete new one, even if writing is interrupted."""
-    target = os.path.realpath(path)  # the file a link points to is replaced, not the link
+    """Write a file so that readers find the old one or the complete new one, even if writing is interrupted.
+
+    A link stays a link, and the file it points to is replaced. What is no regular file is never replaced: a device or
+    a pipe gets the content, and anything else raises ``OSError``.
+    """
+    try:
+        held = os.stat(path)
+    except FileNotFoundError:
+        held = None
+    if held is not None and not stat.S_ISREG(held.st_mode):
+        _write_through(path, content, held.st_mode)
+    else:
+        # What only its owner could read stays so.
+        _write_beside(os.path.realpath(path), content, None if held is None else stat.S_IMODE(held.st_mode))
+
+
+def _write_through(path: str | os.PathLike[str], content: bytes, mode: int) -> None:
+    """Write to a device or a pipe, which cannot be replaced."""
+    if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
+        raise OSError(errno.EINVAL, "It is neither a file nor a device or pipe that can be written to", os.fspath(path))
+    with open(os.open(path, os.O_WRONLY), "wb") as file:
+        file.write(content)
+
+
+def _write_beside(target: str, content: bytes, permissions: int | None) -> None:
+    """Write to a file beside the target, and put it in the target's place."""
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
         # Not tempfile: its files are readable by their owner only.
         with open(temporary, "xb") as file:
+            if permissions is not None:
+                os.chmod(temporary, permissions)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

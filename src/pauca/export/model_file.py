@@ -6,20 +6,27 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import numpy as np
 
 from pauca.export.json_files import JsonReader, ModelFileError, write_atomically
 from pauca.export.json_values import read_array, read_value, write_array, write_value
 from pauca.export.path_file import FIELDS, read_path, write_path
+from pauca.export.table_file import read_encoding, write_encoding
 from pauca.results.path import Path
 from pauca.version import __version__
+from pauca.wording import column_names
 
 FORMAT = "pauca model"
 
 # Raised whenever files change. A parameter that is added later must be filled in here with its default for files of an
 # earlier version.
-VERSION = 2
+VERSION = 3
+
+# Fields on the table of a fit, of which a table of numbers with names has none.
+TABLE_FIELDS = ("table", "names_for_display", "first_index")
 
 # Parameters that only matter while fitting and are code: they are not saved and come back as None.
 NOT_SAVED = ("callback",)
@@ -84,27 +91,6 @@ def register_kind(name: str, arrays: tuple[str, ...] = (), numbers: tuple[str, .
         return estimator
 
     return register
-
-
-@dataclass(frozen=True)
-class RawTable:
-    """How the command line encoded a raw table with text and missing values.
-
-    A column of text becomes columns such as ``city=Paris``, one for each of its values except the baseline.
-
-    Attributes
-    ----------
-    baselines : dict of str to str
-        The baseline of every column of text.
-    medians : dict of str to float, or None
-        Replacements for missing numbers; missing text then counts as the baseline. None: missing values are errors.
-    first_index : int or None
-        Whether a LIBSVM file counted its columns from 0 or 1; None for other tables.
-    """
-
-    baselines: dict[str, str] = field(default_factory=dict)
-    medians: dict[str, float] | None = None
-    first_index: int | None = None
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -193,9 +179,7 @@ def write_document(estimator: Any) -> dict[str, Any]:
     if kind.numbers:
         document["numbers"] = {name: float(getattr(estimator, name)) for name in kind.numbers}
     document |= {"size": int(estimator.k_), **write_path(estimator.path_)}
-    if hasattr(estimator, "raw_table_"):
-        document["raw_table"] = asdict(estimator.raw_table_)
-    return document
+    return document | _write_table(estimator)
 
 
 def read_document(document: Any) -> Any:
@@ -214,7 +198,10 @@ def read_document(document: Any) -> Any:
             *(() if holds_path else ("parameters", "arrays", "size")),
             *FIELDS,
         ],
-        optional=["custom", "certificate", "statistics", "checksum", *(() if holds_path else ("numbers", "raw_table"))],
+        optional=[
+            *("custom", "certificate", "statistics", "checksum"),
+            *(() if holds_path else ("numbers", *TABLE_FIELDS)),
+        ],
     )
     fields["pauca_version"].string()
     if "checksum" in fields:
@@ -228,8 +215,7 @@ def read_document(document: Any) -> Any:
     for name, reader in fields.get("numbers", JsonReader({}, "numbers")).fields(kind.numbers).items():
         setattr(estimator, name, reader.finite())
     estimator.path_ = read_path(fields)
-    if "raw_table" in fields:
-        estimator.raw_table_ = _read_raw_table(fields["raw_table"])
+    _read_table(estimator, fields)
     return _restore(estimator, fields["size"])
 
 
@@ -262,13 +248,37 @@ def _unfitted(kind: Kind, reader: JsonReader) -> Any:
     return estimator.set_params(**{name: read_value(value) for name, value in reader.fields(names).items()})
 
 
-def _read_raw_table(reader: JsonReader) -> RawTable:
-    fields = reader.fields(["baselines", "medians", "first_index"])
-    return RawTable(
-        {name: item.string() for name, item in fields["baselines"].entries().items()},
-        fields["medians"].optional(lambda found: {name: item.finite() for name, item in found.entries().items()}),
-        fields["first_index"].optional(lambda found: found.integer(0, 1)),
-    )
+def _write_table(estimator: Any) -> dict[str, Any]:
+    """How the table of a fit became numbers, where it was not plain numbers with names of their own."""
+    document: dict[str, Any] = {}
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None:
+        document["table"] = write_encoding(encoder.encoding_)
+    elif estimator.path_.column_names is not None and not hasattr(estimator, "feature_names_in_"):
+        document["names_for_display"] = True
+    if hasattr(estimator, "first_index_"):
+        document["first_index"] = estimator.first_index_
+    return document
+
+
+def _read_table(estimator: Any, fields: dict[str, JsonReader]) -> None:
+    """Set what the fit has learned of its table: the columns as they were given, and how they became numbers."""
+    path = estimator.path_
+    estimator.n_features_in_ = path.n_features
+    if "table" in fields:
+        if not hasattr(estimator, "categorical_features"):
+            fields["table"].fail("this kind of model has no raw table")
+        encoding = read_encoding(fields["table"])
+        if encoding.names != column_names(path.column_names, range(path.n_features)):
+            fields["table"].fail("the columns of the table do not agree with the features")
+        estimator._set_encoder(encoding)
+        estimator.n_features_in_ = len(encoding.columns)
+        if encoding.has_names:
+            estimator.feature_names_in_ = np.array(encoding.raw_names, dtype=object)
+    elif path.column_names is not None and not ("names_for_display" in fields and fields["names_for_display"].flag()):
+        estimator.feature_names_in_ = path.column_names
+    if "first_index" in fields:
+        estimator.first_index_ = fields["first_index"].integer(0, 1)
 
 
 def _restore(estimator: Any, size: JsonReader) -> Any:
@@ -276,9 +286,6 @@ def _restore(estimator: Any, size: JsonReader) -> Any:
     path = estimator.path_
     if size.integer(0, path.n_features) not in path:
         size.fail(f"there is no model of size {size.value}")
-    estimator.n_features_in_ = path.n_features
-    if path.column_names is not None:
-        estimator.feature_names_in_ = path.column_names
     try:
         estimator._after_loading()
         estimator._set_size(size.value)

@@ -40,7 +40,7 @@ def to_onnx(estimator: Any) -> Any:
     from skl2onnx.common.data_types import DoubleTensorType
 
     options = {id(estimator): {"zipmap": False}} if hasattr(estimator, "classes_") else None
-    types = [("X", DoubleTensorType([None, estimator.n_features_in_]))]
+    types = [("X", DoubleTensorType([None, estimator.path_.n_features]))]
     return skl2onnx.convert_sklearn(estimator, initial_types=types, options=options)
 
 
@@ -48,7 +48,7 @@ def _skl2onnx() -> Any:
     try:
         import skl2onnx
     except ImportError as error:
-        raise ImportError('to_onnx needs skl2onnx; install it with: pip install "pauca[onnx]"') from error
+        raise ImportError("to_onnx needs skl2onnx; install it with: pip install skl2onnx onnxruntime") from error
     return skl2onnx
 
 

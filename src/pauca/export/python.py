@@ -35,6 +35,51 @@ def _number(row, name):
     return value
 '''
 
+RAW_HEAD = '''"""A linear model of {size}, written by pauca {version}.
+
+A row is a mapping from the columns in TERMS to numbers and levels; missing values are None or NaN.
+"""
+
+import math
+
+# What each coefficient is multiplied by: a column, "number", "level" or "missing", the level, and the value where the
+# column is missing, if it may be.
+TERMS = {terms}
+INTERCEPTS = {intercepts}
+COEFFICIENTS = {coefficients}
+'''
+
+RAW_SCORES = '''
+
+def scores(row):
+    """The linear scores of a row."""
+    values = [_value(row[column], column, kind, level, fill) for column, kind, level, fill in TERMS]
+    return [
+        intercept + sum(weight * value for weight, value in zip(weights, values)){offset}
+        for intercept, weights in zip(INTERCEPTS, COEFFICIENTS)
+    ]
+
+
+def _value(value, column, kind, level, fill):
+    missing = value is None or value != value
+    if kind == "missing":
+        return 1.0 if missing else 0.0
+    if missing:
+        if fill is None:
+            raise ValueError("the column %r is missing" % column)
+        return fill
+    if kind == "level":
+        return 1.0 if value == level or str(value) == str(level) else 0.0
+    value = float(value)
+    if not math.isfinite(value):
+        raise ValueError("the column %r must hold a finite number; got %r" % (column, value))
+    return value
+
+
+def _number(row, name):
+    return _value(row[name], name, "number", None, None)
+'''
+
 # Beyond its bound math.exp raises OverflowError where NumPy returns infinity.
 LINKS = {
     "identity": "",
@@ -118,12 +163,13 @@ def predict_proba(row):
 
 def to_python(formula: Formula) -> str:
     """The source of the module. Names and labels go through ``repr`` and never into comments: they cannot be code."""
-    size = len(formula.names)
+    size = len({term.raw for term in formula.terms})
     parts = [
-        HEAD.format(
+        (RAW_HEAD if formula.is_raw else HEAD).format(
             size=f"{size} feature{'' if size == 1 else 's'}",
             version=__version__,
             features=repr(tuple(formula.names)),
+            terms=repr(tuple((term.raw, term.kind, term.level, term.fill) for term in formula.terms)),
             intercepts=repr(tuple(formula.intercept.tolist())),
             coefficients=repr(tuple(map(tuple, formula.coef.tolist()))),
         )
@@ -145,7 +191,8 @@ def to_python(formula: Formula) -> str:
 
 
 def _scores(formula: Formula) -> str:
-    return SCORES.format(offset="" if formula.offset is None else " + _number(row, OFFSET)")
+    scores = RAW_SCORES if formula.is_raw else SCORES
+    return scores.format(offset="" if formula.offset is None else " + _number(row, OFFSET)")
 
 
 def _prediction(formula: Formula) -> str:

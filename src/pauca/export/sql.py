@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pauca.export.formula import Formula
+from pauca.tables.encoding import MISSING, NUMBER, Term
 
 # exp(-700) is still a normal number; some databases fail on an underflow.
 LARGEST_EXPONENT = 700.0
@@ -113,18 +114,43 @@ def _many_classes(formula: Formula, table: Any, keep: Sequence[str]) -> str:
 
 
 def _scores(formula: Formula, table: Any) -> list[str]:
-    """The linear scores, each in parentheses, one term a line."""
-    names = [_column(name, table) for name in formula.names]
+    """The linear scores, each in parentheses, one term a line; all levels of a raw column are one term."""
+    by_raw: dict[tuple[str, bool], list[int]] = {}
+    for place, term in enumerate(formula.terms):
+        by_raw.setdefault((term.raw, term.kind == NUMBER), []).append(place)
     known = [] if formula.offset is None else [f"+ {_column(formula.offset, table)}"]
-    return [
-        "(" + "\n    ".join([_number(b), *(_term(w, name) for w, name in zip(row, names, strict=True)), *known]) + ")"
-        for b, row in zip(formula.intercept.tolist(), formula.coef.tolist(), strict=True)
-    ]
+    scores = []
+    for b, row in zip(formula.intercept.tolist(), formula.coef.tolist(), strict=True):
+        lines = [_number(b)]
+        for (raw, is_number), places in by_raw.items():
+            column = _column(raw, table)
+            if is_number:
+                lines += [_term(row[place], _filled(column, formula.terms[place].fill)) for place in places]
+            else:
+                lines.append(f"+ {_case(column, [(formula.terms[place], row[place]) for place in places])}")
+        scores.append("(" + "\n    ".join([*lines, *known]) + ")")
+    return scores
 
 
 def _term(weight: float, column: str) -> str:
     # Two minus signs in a row would start a comment.
     return f"{'-' if weight < 0 else '+'} {_number(abs(weight))} * {column}"
+
+
+def _filled(column: str, fill: float | None) -> str:
+    return column if fill is None else f"COALESCE({column}, {_number(fill)})"
+
+
+def _case(column: str, weighted: Sequence[tuple[Term, float]]) -> str:
+    """What the levels of a raw column, and its being missing, add to a score; NULL where a missing value may not be."""
+    # A NULL equals no level and not even NULL, so its own case comes first.
+    missing = [weight for term, weight in weighted if term.kind == MISSING]
+    cases = [f"WHEN {column} IS NULL THEN {_number(weight)}" for weight in missing]
+    levels = [(term, weight) for term, weight in weighted if term.kind != MISSING]
+    cases += [f"WHEN {column} = {literal(term.level)} THEN {_number(weight)}" for term, weight in levels]
+    refused = not missing and any(term.fill is None for term, _ in levels)
+    cases.append(f"WHEN {column} IS NOT NULL THEN {_number(0)}" if refused else f"ELSE {_number(0)}")
+    return f"CASE {' '.join(cases)} END"
 
 
 def _first_largest(scores: list[str], results: list[str]) -> str:

@@ -17,8 +17,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
+from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
-from pauca.estimators.fitted import PathMixin
+from pauca.estimators.fitted import PathMixin, check_finite_models, fitting
 from pauca.estimators.validation import check_moments, check_rows, check_table, check_weights
 from pauca.export import register_kind, save
 from pauca.graphical.covariance import (
@@ -184,6 +185,15 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
             Row weights, at least one of them positive.
         """
         self._check_parameters()
+        with fitting(self):
+            self._fit(X, sample_weight)
+        message = " ".join(fit_warnings(self._sizes(), self.path_, self.k_))
+        if message:
+            warnings.warn(message, PaucaWarning, stacklevel=2)
+        return self
+
+    def _fit(self, X: Any, sample_weight: Any) -> None:
+        deadline = deadline_after(self.time_limit)
         X = np.asarray(check_table(self, X, accept_sparse=False, ensure_min_samples=2))
         weights = check_weights(sample_weight, len(X))
         names = getattr(self, "feature_names_in_", None)
@@ -194,7 +204,9 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         check_moments(type(self).__name__, design, X, names)
         check_spreads(design, names)
         try:
-            self._keep(*self._search(problem, weights, design), names)
+            found = self._search(problem, weights, design)
+            with limited_until(deadline + GRACE):
+                self._keep(*found, names)
         except NoMaximumError as error:
             starts_full = isinstance(problem.method, Backward)
             first = "Backward search starts from all edges: choose another method" if starts_full else "Lower k"
@@ -203,10 +215,6 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
                 f"rounding, on the rows of the fit or of a fold. {first}, leave out columns, or set shrinkage, such as "
                 "shrinkage=0.1."
             ) from error
-        message = " ".join(fit_warnings(self._sizes(), self.path_, self.k_))
-        if message:
-            warnings.warn(message, PaucaWarning, stacklevel=2)
-        return self
 
     def get_precision(self) -> np.ndarray:
         """The precision matrix.
@@ -340,7 +348,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         weigh = by_likelihood(self.selection_rule) if self.criterion is None else by_criterion(self.criterion)
         runs = ParallelRuns(self._budget(), effective_n_jobs(self.n_jobs))
         choice = choose_size(selection, size_range_for(sizes, design.n_features, largest), runs, design, weigh)
-        return selection.whole, choice.chosen, choice
+        return selection.noted_whole(), choice.chosen, choice
 
     def _keep(self, run: SearchRun, answer: int, choice: Choice | None, names: np.ndarray | None) -> None:
         history, subset = run.history, run.subset
@@ -348,8 +356,10 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         assert history.stop is not None
         assert isinstance(subset, GraphSubset)
         edges, least = subset.graph.edges, complete_value(subset.graph.correlation)
+        models = run.models(answer)
+        check_finite_models(models)
         self.path_ = GraphPath(
-            run.models(answer),
+            models,
             history.moves,
             history.stop,
             len(edges),

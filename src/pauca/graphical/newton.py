@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array
 
+from pauca.clock import check_time
 from pauca.graphical.covariance import LARGEST_ENTRY, NoMaximumError
 from pauca.graphical.covariance_update import CholeskyFactor, cholesky, invert
 from pauca.solvers.line_search import Trial, backtrack
@@ -116,6 +117,7 @@ class HessianOperator:
         share = min(CG_TOLERANCE, float(np.sqrt(left))) if share is None else share
         enough = share**2 * left
         for _ in range(MOST_PRODUCTS):
+            check_time()
             product = self._product(sigma, at_first, direction)
             length = left / float(direction @ product)
             found += length * direction
@@ -168,6 +170,7 @@ def fit_block(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, sta
     target = pattern.read(covariance)
     operator = None if len(target) <= FACTORED_UP_TO else HessianOperator(pattern, pattern.read(theta))
     for _ in range(MOST_STEPS):
+        check_time()
         if _is_too_large(theta):
             break
         gradient = pattern.count * (target - pattern.read(sigma))

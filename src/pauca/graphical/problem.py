@@ -18,7 +18,7 @@ from pauca.graphical.subset import GraphSubset
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import SizeRange
-from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
+from pauca.model_selection.rules import choose_by_criterion, choose_by_folds, nothing_scored
 from pauca.model_selection.scoring import Models, penalised
 from pauca.model_selection.size_selection import ChoiceRule, Selection
 from pauca.results.choice import Choice, Rule
@@ -79,8 +79,7 @@ def by_likelihood(rule: Rule) -> ChoiceRule:
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
         found = selection.fold_models()
         if not found:
-            # A search that was stopped before any fold has a model keeps the one of all rows.
-            return choose_by_folds(np.array(sizes[-1:]), np.zeros((1, 1)), rule, SCORING)
+            return nothing_scored(sizes[-1], rule, SCORING)
         edges = _edges(selection)
         scores = []
         for fold, models in found:

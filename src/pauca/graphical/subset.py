@@ -124,9 +124,11 @@ class GraphSubset(RefittedSubset[GraphCache]):
             optimum.removal_costs(units),
         )
 
-    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
+    def finish(self, snapshots: list[Snapshot], answer: int | None) -> list[Model]:
         """The graphs in the user's units; importances of the edges of very large blocks remain estimates."""
         models = [self._model(found) for found in snapshots]
+        if answer is None:
+            return models
         chosen = self.copy()
         chosen.support = list(snapshots[answer].support)
         if all(len(block.edges) <= IMPORTANCE_REFITS for block in chosen._optimum.cyclic.values()):

@@ -12,8 +12,9 @@ from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 
 from pauca.checks import ParameterChecks
+from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
-from pauca.estimators.fitted import FittedModel
+from pauca.estimators.fitted import FittedModel, check_finite_models, fitting
 from pauca.estimators.validation import check_moments
 from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
@@ -111,8 +112,9 @@ class L1Model(FittedModel):
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``radius``.
         """
         self._check_parameters()
-        X, y, weights, target = self._validate(X, y, sample_weight)
-        self._search(X, y, weights, target, groups)
+        with fitting(self):
+            X, y, weights, target = self._validate(X, y, sample_weight)
+            self._search(X, y, weights, target, groups)
         return self
 
     def _search(self, X: Any, y: np.ndarray, weights: np.ndarray, target: Target, rows: Any) -> None:
@@ -132,6 +134,7 @@ class L1Model(FittedModel):
             bool(self.standardize),
             self._settings(),
         )
+        deadline = deadline_after(self._budget().time_limit)
         if self.radius == AUTO:
             search, certificate, best_by_size = self._choose_radius(problem, weights, design, y, rows)
         else:
@@ -139,7 +142,8 @@ class L1Model(FittedModel):
             certificate = search.run(float(self.radius), self._budget())
             best_by_size = search.best_by_size
             self.radii_ = self.scores_ = self.score_errors_ = np.zeros(0)
-        certificate = search.polish(certificate)
+        with limited_until(deadline + GRACE):
+            certificate = search.polish(certificate)
         self._keep(search, certificate, best_by_size)
         self._warn(certificate, search.objective, design)
 
@@ -183,10 +187,10 @@ class L1Model(FittedModel):
         kept[answer] = certificate.best
         sizes = sorted(kept)
         models = dict(zip(sizes, objective.models([kept[size] for size in sizes]), strict=True))
+        check_finite_models(models)
         self.path_ = self._path_of(models, search.moves, certificate.stop)
         self.norms_ = np.array([kept[size].norm for size in sizes])
         self.radius_, self.lower_bound_, self.n_iter_ = certificate.radius, certificate.lower, search.n_iter
-        self.__dict__.pop("raw_table_", None)  # of an earlier fit
         self._set_size(answer)
 
     def _set_size(self, size: int) -> None:

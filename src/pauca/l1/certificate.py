@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.l1.corrective import InnerSolver, corrective_steps, make_solver
 from pauca.l1.frank_wolfe import frank_wolfe_steps
 from pauca.l1.objective import BallObjective, DualityGap, Iterate
 from pauca.losses import Loss
-from pauca.runs.run import Budget, Move, Progress, Stop, interrupted_once
+from pauca.runs.run import Budget, Move, Progress, Stop, ended_early
 
 SOLVERS = ("corrective", "pairwise", "away", "forward")
 STEP_RULES = ("line", "closed")
@@ -87,14 +88,13 @@ class Search:
     def run(self, radius: float, budget: Budget | None = None) -> BallCertificate:
         """Search the ball of a radius no smaller than before."""
         budget, began = budget or Budget(), time.monotonic()
+        deadline = deadline_after(budget.time_limit)
         required = self.settings.required(self.objective.null_value)
         bounds = _Bounds(self.objective.null)
-        try:
-            stop = self._step_until_done(radius, required, bounds, budget, began)
-        except KeyboardInterrupt:
-            interrupted_once()
-            stop = Stop.INTERRUPTED
-        best = bounds.best
+        stops: list[Stop] = []
+        with ended_early(stops.append), limited_until(deadline + GRACE):
+            stops.append(self._step_until_done(radius, required, bounds, budget, began))
+        stop, best = stops[0], bounds.best
         value = self.objective.null_value if bounds.value == np.inf else bounds.value
         self.iterate = best
         return BallCertificate(radius, max(bounds.lower, 0.0), value, best, stop, best.norm >= BINDING_FROM * radius)
@@ -108,11 +108,14 @@ class Search:
         done = found.stop in {Stop.CERTIFIED, Stop.SIZE} and self.settings.solver == "corrective"
         if not done or loss.quadratic or loss.flat or not len(iterate.coords):
             return found
-        iterate, scores = objective.minimise_intercepts(loss, iterate)
-        gradient = objective.gradient(loss, scores, iterate)
-        iterate, scores = self._solver(loss).solve(iterate.coords, iterate, scores, gradient, found.radius, 0.0)
-        value = objective.value(loss, scores, iterate)
-        return replace(found, best=iterate, value=value) if value <= found.value else found
+        with ended_early(lambda _: None):
+            iterate, scores = objective.minimise_intercepts(loss, iterate)
+            gradient = objective.gradient(loss, scores, iterate)
+            iterate, scores = self._solver(loss).solve(iterate.coords, iterate, scores, gradient, found.radius, 0.0)
+            value = objective.value(loss, scores, iterate)
+            if value <= found.value:
+                return replace(found, best=iterate, value=value)
+        return found
 
     def _solver(self, loss: Loss) -> InnerSolver:
         return self._solvers.setdefault(loss, make_solver(self.objective, loss))

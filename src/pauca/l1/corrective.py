@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.l1.objective import (
     LEAST_CURVATURE,
     BallObjective,
@@ -18,6 +19,7 @@ from pauca.l1.objective import (
 )
 from pauca.l1.quadratic_in_ball import GAP_ROUNDING, minimise_in_ball
 from pauca.losses import Loss
+from pauca.solvers.factorisation import solve_or_nearest
 
 # At least so many coordinates come in together, and as many again as are in use.
 FEWEST_NEW = 10
@@ -179,6 +181,7 @@ class NewtonSolver:
         now = _Restricted(coef, iterate.intercepts, scores, gradient[coords])
         gap = duality_gap(now.gradient, coef, radius)
         for _ in range(MOST_STEPS):
+            check_time()
             if gap <= accuracy:
                 break
             model = _QuadraticModel(objective, loss, columns, output, now.scores, self._share if loss.flat else 0.0)
@@ -287,7 +290,7 @@ class _QuadraticModel:
                 if coupled is None
                 else regular_hessian(own)
             )
-            self._intercepts_per_coef[moving] = -np.linalg.solve(own, across[:, moving].T)
+            self._intercepts_per_coef[moving] = -solve_or_nearest(own, across[:, moving].T)
             self.hessian += across @ self._intercepts_per_coef
 
     def intercept_change(self, step: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model
+from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.line_search import Trial, backtrack, exact_length
 from pauca.tolerances import LINE_SEARCH_SLACK
 
@@ -421,5 +422,5 @@ def _newton_step(
         hessian -= (coupled * weights) @ coupled.T
     slope, step = np.zeros(len(scores)), np.zeros(len(scores))
     slope[moving] = (derivative @ weights)[moving]
-    step[moving] = -np.linalg.solve(regular_hessian(hessian[moving[:, None], moving]), slope[moving])
+    step[moving] = -solve_or_nearest(regular_hessian(hessian[moving[:, None], moving]), slope[moving, None])[:, 0]
     return slope, step

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from pauca.clock import check_time
 from pauca.l1.objective import duality_gap
 from pauca.solvers.factorisation import damped
 
@@ -48,6 +49,7 @@ def minimise_in_ball(
     face, at_minimum = _Face(hessian, gradient, radius, start), False
     now = face.at(u)
     for _ in range(FEWEST_FACES + FACES_PER_COORDINATE * len(u)):
+        check_time()
         if now.gap <= max(accuracy, now.rounding):
             break
         slope = now.slope

@@ -19,7 +19,7 @@ from pauca.model_selection.size_and_ridge import Measure, weigh_folds
 from pauca.results.choice import Choice, Rule
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import Target
-from pauca.runs.run import Budget, Stop
+from pauca.runs.run import Budget, Stop, ended_early
 
 # The first ball has this share of the length of the best step along a single coordinate, and each further one is so
 # much larger than the one before.
@@ -147,6 +147,7 @@ class RadiusSearch:
         self.whole = RadiusPath(Search(problem.objective(weights, design), problem.settings))
         self._paths: dict[int, RadiusPath] = {0: self.whole}
         self.radii: list[float] = []
+        self._ended_by: Stop | None = None
 
     def choose(self, runs: ParallelRuns, weigh: Callable[[RadiusSearch, list[int]], Choice]) -> Choice:
         """Search larger and larger balls until the best is well within them."""
@@ -155,7 +156,10 @@ class RadiusSearch:
             self.radii.append(radius)
             radius *= GROWTH
             self._advance(runs)
-            choice = weigh(self, self._comparable())
+            positions, choice = self._comparable(), None
+            with ended_early(self._note):
+                choice = weigh(self, positions)
+            choice = choice or weigh(self, positions)  # it takes little time; a second interrupt ends the fit
             if runs.ended or self.stopped_early or len(self.radii) >= MOST_RADII or self.whole.is_complete:
                 return choice
             if _has_turned(choice):
@@ -165,7 +169,10 @@ class RadiusSearch:
     def stopped_early(self) -> Stop | None:
         """What has ended some path early: time, callback or interrupt."""
         ended = [path.certificates[-1].stop for path in self._paths.values() if path.stopped_early]
-        return ended[0] if ended else None
+        return self._ended_by or (ended[0] if ended else None)
+
+    def _note(self, stop: Stop) -> None:
+        self._ended_by = stop
 
     def fold_models(self) -> list[tuple[Fold, Models]]:
         """The folds that have models, and these."""

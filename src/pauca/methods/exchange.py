@@ -17,6 +17,10 @@ from pauca.subsets.base import RULES, Subset, is_lower
 FAR_ENOUGH = 6
 
 
+# Of interactions that lack parents so many are tried together with their parents, those that gain most.
+INTERACTIONS_TRIED = 8
+
+
 @dataclass(frozen=True)
 class Exchange(GrowingMethod):
     """The best model of each size that swaps of single features find from several starts.
@@ -127,6 +131,10 @@ class Exchange(GrowingMethod):
                 rival = detour.model()
                 if rival.size == subset.size:
                     yield rival
+        for unit in _interactions(subset):
+            detour = _Detour(subset, 0, subset.size, through=unit)
+            if detour.allowed and len(detour.support) == subset.size and _is_new(detour.support, subset, tried):
+                yield detour.model()
 
     def _trade(self, subset: Subset, scouts: list[_Scout], goal: Goal) -> Generator[Move | None, None, bool]:
         """Where the limits allow no further unit: a model of any size that lowers the value, if there is one.
@@ -186,14 +194,17 @@ class _Scout:
 class _Detour:
     """The model after adding ``extra`` units, ignoring the limits, and then removing the cheapest.
 
-    Units are removed until the limits hold and at most ``size`` are left; then units that still fit are added.
+    Units are removed until the limits hold and at most ``size`` are left; then units that still fit are added. The
+    detour may start with an interaction to go ``through``, which brings its parents along.
     """
 
-    def __init__(self, subset: Subset, extra: int, size: int | None) -> None:
+    def __init__(self, subset: Subset, extra: int, size: int | None, through: int | None = None) -> None:
         self._subset = subset
         self._size = size
         limits = subset.limits
         with subset.trial():
+            if through is not None and subset.decrease(through) > subset.negligible:
+                subset.add(through)
             for _ in range(extra):
                 step = next_addition(subset, "refit", 0.0)
                 # Once the fit is perfect, any column will do, and later steps would depend on rounding.
@@ -203,6 +214,9 @@ class _Detour:
                 if not subset.closed_form and subset.limits is limits:
                     for swap in _swaps(subset):
                         apply(swap, subset)
+            for parent in limits.missing_parents(subset.support):
+                if subset.decrease(parent) > subset.negligible:
+                    subset.add(parent)
             removed = subset.cheapest_removals(size, limits)
             self.support = frozenset(subset.support) - frozenset(removed)
         self.allowed = limits.allows(self.support)
@@ -218,6 +232,15 @@ class _Detour:
                 break
             model.add(step)
         return model
+
+
+def _interactions(subset: Subset) -> list[int]:
+    """The interactions that lack parents in the model and would gain most, alone."""
+    heredity, never = subset.limits.heredity, subset.limits.never
+    if heredity is None or not subset.size:
+        return []
+    closed = [unit for unit in heredity.closed_to(subset.support) if unit not in subset.support and unit not in never]
+    return sorted(closed, key=lambda unit: (-subset.gain_alone(unit), unit))[:INTERACTIONS_TRIED]
 
 
 def _is_new(support: frozenset[int], subset: Subset, tried: set[frozenset[int]]) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from pauca.design import ChunkedDesign, Chunks, Design
-from pauca.design.chunks.kernels import Sums
+from pauca.design.chunks.kernels import Sums, add
 from pauca.design.chunks.sums import PartSums
 from pauca.design.fold_grams import parts_of_folds
 from pauca.losses import Loss
@@ -107,7 +107,7 @@ class StreamedSelection(SurfaceSelection):
             reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
             further = size_range.further(leading, min(reached, size_range.largest))
             if further is None or runs.ended or self.stopped_early:
-                return self._complete(choice, size_range), None
+                return self.complete(choice), None
             if further.largest > self._searched:
                 return choice, further
             size_range = further
@@ -166,8 +166,8 @@ def losses_by_blocks(
         if total is None:
             total = part
         else:
-            for one, other in zip(total, part, strict=True):
-                np.add(one, other, out=one)
+            add(total, part)
+        del part  # not to be held while the next one is made
     assert total is not None
     found = []
     for fold, sums in zip(models, total[:-1], strict=True):

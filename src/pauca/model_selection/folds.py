@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
 DEFAULT_FOLDS = 5
+
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +24,8 @@ class Fold:
     test: np.ndarray
     """Indices of the rows held out."""
     weights_of_all: np.ndarray
+    X: Any = None
+    """The table as this fold sees it, where what is filled in for missing values differs; None for that of all rows."""
 
     @property
     def weights(self) -> np.ndarray:
@@ -29,6 +33,10 @@ class Fold:
         fit = self.weights_of_all * self.counts
         fit /= fit.sum()
         return fit
+
+    def problem(self, problem: P) -> P:
+        """A problem on the table as this fold sees it."""
+        return problem if self.X is None else replace(problem, X=self.X)  # type: ignore[type-var]
 
 
 class FoldWeights(Sequence[np.ndarray]):

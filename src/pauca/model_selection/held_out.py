@@ -21,6 +21,8 @@ class HeldOutModel(NamedTuple):
     """Shape (C, q)."""
     intercept: np.ndarray
     """Shape (C,)."""
+    X: Any = None
+    """The table as its fold sees it, where what is filled in differs."""
 
 
 def held_out_scores(X: Any, n_rows: int, models: Sequence[HeldOutModel]) -> np.ndarray:
@@ -30,7 +32,8 @@ def held_out_scores(X: Any, n_rows: int, models: Sequence[HeldOutModel]) -> np.n
     """
     total, count = np.zeros((n_rows, len(models[0].intercept))), np.zeros(n_rows)
     for model in models:
-        np.add.at(total, model.rows, read_columns(X, model.columns, model.rows) @ model.coef.T + model.intercept)
+        block = read_columns(X if model.X is None else model.X, model.columns, model.rows)
+        np.add.at(total, model.rows, block @ model.coef.T + model.intercept)
         np.add.at(count, model.rows, 1)
     with np.errstate(invalid="ignore"):
         return total / count[:, None]

@@ -146,3 +146,8 @@ def choose_by_folds(sizes: np.ndarray, fold_scores: np.ndarray, rule: Rule, scor
 def choose_by_criterion(sizes: np.ndarray, values: np.ndarray, criterion: str) -> Choice:
     """The choice by an information criterion, lower being better; the smallest size among equals."""
     return Choice(criterion, criterion, sizes, values, None, None, int(sizes[np.argmin(values)]))
+
+
+def nothing_scored(size: int, rule: Rule, scoring: str) -> Choice:
+    """The choice where the run was stopped before any fold had a model: it keeps what it has."""
+    return Choice(rule, scoring, np.array([size]), np.zeros(1), np.zeros(1), np.zeros((0, 1)), size)

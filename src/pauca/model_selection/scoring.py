@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from pauca.design import Chunks, GatheredColumns
@@ -18,6 +20,9 @@ from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
 from pauca.runs.problem import Target
+
+FEW_ROWS = 50
+"""Rows on which a scorer is tried before any search, beside one of each class."""
 
 
 def criterion_values(
@@ -88,17 +93,42 @@ class Scorer:
     name: str
     score: Callable[..., float]
     estimator: Any
+    by_name: bool = False
+    """Whether it is one of scikit-learn's own, which know nothing of the user's classes."""
+
+    def check(self, X: Any, y: np.ndarray, n_outputs: int) -> None:
+        """Raise an error before any search if the scorer cannot score such a target."""
+        rows = np.unique(y, return_index=True)[1] if y.ndim == 1 else np.arange(len(y))
+        few = np.unique(np.append(rows[:FEW_ROWS], np.arange(min(len(y), FEW_ROWS))))
+        nothing, constant = np.zeros((n_outputs, 0)), np.zeros(n_outputs)
+        none = Model.of_columns(np.zeros(0, dtype=np.intp), nothing, constant, 0.0, np.zeros(0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a constant model has no precision, and few rows no R^2
+            try:
+                self.scores(X, y, Fold(np.ones(len(y)), few, np.ones(len(y))), [none])
+            except ValueError as error:
+                others = [name for name in get_scorer_names() if name.startswith(f"{self.name}_")]
+                hint = f" Others of its kind: {', '.join(others)}." if others else ""
+                raise ValueError(f"scoring={self.name!r} cannot score this target: {error}{hint}") from error
 
     def scores(self, X: Any, y: np.ndarray, fold: Fold, models: Sequence[Model]) -> list[float]:
         """Scores of some models on the rows held out."""
         fitted = copy.copy(self.estimator)
-        # The rows of a fold are arrays, whatever the user's table was.
-        fitted.__dict__.pop("feature_names_in_", None)
+        # The rows of a fold are arrays of numbers, whatever the user's table was.
+        for attribute in ("feature_names_in_", "encoder_"):
+            fitted.__dict__.pop(attribute, None)
+        fitted.n_features_in_ = X.shape[1]
         rows, target = rows_for(X, fold.test, models), y[fold.test]
+        classes = getattr(fitted, "classes_", None)
+        if self.by_name and classes is not None and len(classes) == 2 and classes.dtype.kind not in "biuf":
+            # What is positive to "f1" is the class 1: the second one.
+            fitted.classes_, target = np.array([0, 1]), (target == classes[1]).astype(np.intp)
         found = []
-        for model in models:
-            fitted._set_model(model)
-            found.append(float(self.score(fitted, rows, target)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)  # the constant model has no precision
+            for model in models:
+                fitted._set_model(model)
+                found.append(float(self.score(fitted, rows, target)))
         return found
 
 
@@ -112,7 +142,7 @@ def scorer_for(estimator: Any, scoring: Any) -> Scorer | None:
             "sklearn.metrics.get_scorer_names() lists them."
         )
     name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", type(scoring).__name__)
-    return Scorer(name, check_scoring(estimator, scoring), estimator)
+    return Scorer(name, check_scoring(estimator, scoring), estimator, isinstance(scoring, str))
 
 
 def mean_losses(

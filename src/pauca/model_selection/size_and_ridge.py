@@ -10,20 +10,21 @@ from typing import Protocol
 
 import numpy as np
 
-from pauca.design import Design, designs_of_folds
+from pauca.clock import GRACE, limited_until
+from pauca.design import Design, designs_of_folds, make_design
 from pauca.methods import Exchange, Forward
 from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import RidgeGrid, SizeRange
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.ridge_fits import Refitter, RidgeFits, has_dependent, refit_path, refitter, share_products
-from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose
+from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose, nothing_scored
 from pauca.model_selection.scoring import Models, Scorable, Scorer
-from pauca.model_selection.size_selection import Selection
+from pauca.model_selection.size_selection import CUT_OFF, Selection
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
-from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop
+from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
 
 
 class FoldBlocks(Protocol):
@@ -39,10 +40,6 @@ class FoldMeasure(FoldBlocks, Protocol):
     def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
         """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
         ...
-
-
-ENDED = {Stop.TIME: "the time limit", Stop.CALLBACK: "the callback asked to stop", Stop.INTERRUPTED: "the interrupt"}
-"""What ended a comparison early, in words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +58,12 @@ class Measure:
 
     def of_fold(self, fold: Fold, number: int) -> FoldMeasure:
         """What scores the models of one fold."""
+        problem = fold.problem(self.problem)
         if self.scorer is None:
-            kind = CoupledFoldLosses if self.problem.measure.coupled else FoldLosses
-            return kind(self.problem, fold, self.blocks)
-        return FoldScores(self.scorer, self.problem, self.y, fold, number)
+            kind = CoupledFoldLosses if problem.measure.coupled else FoldLosses
+            return kind(problem, fold, self.blocks)
+        return FoldScores(self.scorer, problem, self.y, fold, number)
 
-
-CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
-"""What ends a run in the middle, and leaves it with sizes that say little."""
 
 # The share of a time limit that forward selection may take, before the search that was asked for.
 FORWARD_SHARE = 0.5
@@ -181,11 +176,6 @@ class Comparison:
         )
 
 
-def nothing_scored(size: int, rule: Rule, scoring: str) -> Choice:
-    """The choice where the run was stopped before any fold had a model: it keeps what it has."""
-    return Choice(rule, scoring, np.array([size]), np.zeros(1), np.zeros(1), np.zeros((0, 1)), size)
-
-
 def weigh_folds(rule: Rule, measure: Measure, found: Sequence[tuple[Fold, Models]], sizes: Sequence[int]) -> Choice:
     """The choice among ``sizes`` by the models of every fold."""
     if not found:
@@ -231,12 +221,16 @@ class SurfaceSelection(Selection):
         super().advance(size_range, design, runs)
 
     def _begin(self, number: int, design: Design | None) -> list[SearchRun]:
-        weights = self.folds[number - 1].weights if number else self.weights
-        if number and self._designs is not None:
+        fold = self.folds[number - 1] if number else None
+        weights = self.weights if fold is None else fold.weights
+        problem = self.problem if fold is None else fold.problem(self.problem)
+        if fold is not None and fold.X is not None:
+            design = make_design(fold.X, weights, center=problem.center)
+        elif number and self._designs is not None:
             design = self._designs[number - 1]
         runs: list[SearchRun] = []
         for ridge in self._in_units(self.grid.search, self.grid.search_in_units, weights, design):
-            run = compared_by(replace(self.problem, ridge=ridge).begin(weights, design))
+            run = compared_by(replace(problem, ridge=ridge).begin(weights, design))
             if runs:
                 share_products(run.subset, runs[0].subset)
             runs, design = [*runs, run], run.design
@@ -330,16 +324,15 @@ class SurfaceSelection(Selection):
             reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
             further = size_range.further(leading, reached)
             if further is None or runs.ended or self.stopped_early:
-                return self._complete(choice, size_range)
+                return self.complete(choice)
             size_range = further
 
-    def _complete(self, choice: Choice, size_range: SizeRange) -> Choice:
+    def complete(self, choice: Choice) -> Choice:
         """The choice with what kept it from comparing more."""
-        ended = ENDED.get(self.stopped_early or Stop.SIZE, "")
         largest = int(choice.sizes.max())
         usable = int(np.count_nonzero(self.problem.units.any(self.whole.design.usable)))
         falling = choice.scored and len(choice.sizes) > 1 and 0 < choice.chosen == choice.best == largest < usable
-        return replace(choice, ended=ended, falling=falling, n_folds=len(self.folds) if ended else 0)
+        return replace(super().complete(choice), falling=falling)
 
     def weigh(self, sizes: Sequence[int]) -> tuple[Choice, int]:
         """The choice among some sizes, and the size that is as good as the best before a constant is compared."""
@@ -387,11 +380,11 @@ class SurfaceSelection(Selection):
             search, ridge = grid.search.index(surface.search_ridge), grid.fit.index(surface.ridge)
         found = []
         for number in self._finished():
-            history, rows = self._runs[number][search].history, self.folds[number - 1].test
+            history, fold = self._runs[number][search].history, self.folds[number - 1]
             assert history is not None
             units = at_most(history.best, choice.chosen).support
             fits = self._refitters[number](units)
-            found.append(HeldOutModel(rows, units, fits.columns, fits.coef[ridge], fits.intercept[ridge]))
+            found.append(HeldOutModel(fold.test, units, fits.columns, fits.coef[ridge], fits.intercept[ridge], fold.X))
         return found
 
     def fitted(self, choice: Choice, runs: ParallelRuns) -> tuple[SearchRun, Choice, tuple[float, float]]:
@@ -409,7 +402,10 @@ class SurfaceSelection(Selection):
             runs.run([search], n_folds=len(self.folds))
         run = self._runs[0][place]
         if ridge != search_ridge:
-            run = refitted_run(replace(self.problem, ridge=ridge), run, self.weights)
+            refitted = None
+            with ended_early(self.note), limited_until(runs.deadline + GRACE):
+                refitted = refitted_run(replace(self.problem, ridge=ridge), run, self.weights)
+            run, ridge = (run, search_ridge) if refitted is None else (refitted, ridge)
         assert run.history is not None
         return run, choice.among(run.history.best), (ridge, search_ridge)
 

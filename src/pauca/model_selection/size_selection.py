@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pauca.clock import GRACE, limited_until
 from pauca.design import Design
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import SizeRange
@@ -16,7 +17,13 @@ from pauca.model_selection.scoring import Models, criterion_values, mean_losses
 from pauca.results.choice import Choice
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Problem
-from pauca.runs.run import Budget, Goal, History, SearchRun, Stop, interrupted_once
+from pauca.runs.run import Budget, Goal, History, SearchRun, Stop, ended_early, interrupted_once
+
+CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
+"""What ends a run in the middle, and leaves it with sizes that say little."""
+
+ENDED = {Stop.TIME: "the time limit", Stop.CALLBACK: "the callback asked to stop", Stop.INTERRUPTED: "the interrupt"}
+"""What ended a comparison early, in words."""
 
 
 class Selection:
@@ -27,13 +34,20 @@ class Selection:
         self.weights = weights
         self.folds = folds
         self.tol = tol
-        self.was_interrupted = False
+        self.ended_by: Stop | None = None
+        """What has ended some of the work other than a run."""
         self._runs: dict[int, list[SearchRun]] = {}
 
     @property
     def whole(self) -> SearchRun:
         """The run on all rows."""
         return self._runs[0][0]
+
+    def noted_whole(self) -> SearchRun:
+        """The run on all rows, with what has ended it or any other."""
+        assert self.whole.history is not None
+        self.whole.history.stop = self.stopped_early or self.whole.history.stop
+        return self.whole
 
     def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
         """Continue all runs to the largest size in the range."""
@@ -43,21 +57,35 @@ class Selection:
             def work(budget: Budget) -> None:
                 if runs.ended and number:
                     return
-                try:
-                    self._advance(number, goal, budget, None if number else design)
-                    if number:
+                if number == 0:
+                    self._advance_on_all_rows(goal, budget, design)
+                else:
+                    # Without this fold there is still the run on all rows.
+                    with ended_early(self.note), limited_until(runs.deadline + GRACE):
+                        self._advance(number, goal, budget, None)
                         self._score(number, size_range)
-                except KeyboardInterrupt:
-                    if self._runs.get(0, [None])[0] is None or self.whole.history is None:
-                        raise  # there is nothing to keep yet
-                    interrupted_once()
-                    runs.ended = self.was_interrupted = True
                 if self._interrupted(number):
-                    runs.ended = True
+                    runs.ended = runs.interrupted = True
 
             return work
 
         runs.run([job(number) for number in range(1 + len(self.folds))])
+        if runs.interrupted:
+            self.note(Stop.INTERRUPTED)
+
+    def _advance_on_all_rows(self, goal: Goal, budget: Budget, design: Design | None) -> None:
+        try:
+            self._advance(0, goal, budget, design)
+        except KeyboardInterrupt:
+            if 0 not in self._runs or self.whole.history is None:
+                raise  # there is nothing to keep yet
+            interrupted_once()
+            self.note(Stop.INTERRUPTED)
+
+    def note(self, stop: Stop) -> None:
+        """Remember what has ended some of the work."""
+        if self.ended_by is not Stop.INTERRUPTED:
+            self.ended_by = stop
 
     def _advance(self, number: int, goal: Goal, budget: Budget, design: Design | None) -> None:
         if number not in self._runs:
@@ -74,43 +102,53 @@ class Selection:
 
     def _begin(self, number: int, design: Design | None) -> list[SearchRun]:
         """The runs on all rows (0) or on those of a fold."""
-        return [self.problem.begin(self.folds[number - 1].weights if number else self.weights, design)]
+        if not number:
+            return [self.problem.begin(self.weights, design)]
+        fold = self.folds[number - 1]
+        return [fold.problem(self.problem).begin(fold.weights, design)]
 
     def _score(self, number: int, size_range: SizeRange) -> None:
         """What is to be done with the models of a fold as soon as they are there."""
 
     def _interrupted(self, number: int) -> bool:
+        if self.ended_by is Stop.INTERRUPTED:
+            return True
         runs = self._runs.get(number, [])
         return any(run.history is not None and run.history.stop is Stop.INTERRUPTED for run in runs)
 
     @property
     def stopped_early(self) -> Stop | None:
         """What has ended some run early: time, callback or interrupt."""
-        if self.was_interrupted:
-            return Stop.INTERRUPTED
         ended = [run.history.stop for run in self.all_runs() if run.history is not None and run.stopped_early]
-        return ended[0] if ended else None
+        return self.ended_by or (ended[0] if ended else None)
 
     def all_runs(self) -> list[SearchRun]:
         """The runs on all rows, and those of the folds."""
         return [run for runs in self._runs.values() for run in runs]
 
     def fold_runs(self) -> list[tuple[Fold, SearchRun]]:
-        """The folds that have models, and their runs."""
-        numbers = [number for number in range(1, 1 + len(self.folds)) if number in self._runs]
-        found = [(self.folds[number - 1], self._runs[number][0]) for number in numbers]
-        return [(fold, run) for fold, run in found if run.history is not None]
+        """The folds whose runs were not cut off by an interrupt or the callback, and these runs."""
+        found = []
+        for number, fold in enumerate(self.folds, 1):
+            run = self._runs[number][0] if number in self._runs else None
+            if run is not None and run.history is not None and run.history.stop not in CUT_OFF:
+                found.append((fold, run))
+        # What a single one of several folds says is not enough.
+        return found if len(found) >= min(2, len(self.folds)) else []
 
     def fold_models(self) -> list[tuple[Fold, Models]]:
         """The folds that have models, and these models."""
         return [(fold, run.models(0)) for fold, run in self.fold_runs()]
 
+    def complete(self, choice: Choice) -> Choice:
+        """The choice with what kept it from comparing more."""
+        ended = ENDED.get(self.stopped_early or Stop.SIZE, "")
+        return replace(choice, ended=ended, n_folds=len(self.folds) if ended else 0)
+
     def comparable(self, size_range: SizeRange) -> list[int]:
-        """Sizes that all runs have reached; a run that was ended early limits them."""
-        runs = [run for run in self.all_runs() if run.history is not None]
-        ends = [max(a.history.best) for a in runs if a.stopped_early and a.history is not None]
-        if len(runs) < (1 + len(self.folds)) * len(self._runs[0]):
-            ends.append(0)
+        """Sizes that the runs to be compared have reached; one that was ended early limits them."""
+        runs = [*self._runs[0], *(run for _, run in self.fold_runs())]
+        ends = [max(run.history.best) for run in runs if run.history is not None and run.stopped_early]
         within = min(ends, default=size_range.largest)
         least = len(self.whole.subset.limits.always)
         best = {size for run in self._runs[0] if run.history is not None for size in run.history.best}
@@ -124,11 +162,14 @@ def choose_size(
     """Compare more and more sizes until the best is well within them."""
     while True:
         selection.advance(size_range, design, runs)
-        choice = weigh(selection, selection.comparable(size_range))
+        sizes, choice = selection.comparable(size_range), None
+        with ended_early(selection.note):
+            choice = weigh(selection, sizes)
+        choice = choice or weigh(selection, sizes)  # it takes little time; a second interrupt ends the fit
         assert selection.whole.history is not None
         further = size_range.further(choice.best, max(selection.whole.history.best))
         if further is None or runs.ended or selection.stopped_early:
-            return choice
+            return selection.complete(choice)
         size_range = further
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.losses import Loss, Slopes
 
 # Weighted columns of all ridges are gathered in blocks of about this many numbers, which stay in the cache.
@@ -82,6 +83,7 @@ def minimise_at_ridges(
         value = problem.values(coef, scores, penalty)
         slopes = problem.slopes(scores)
         for _ in range(MOST_STEPS):
+            check_time()
             here = (coef[open_], scores[open_], penalty[open_])
             step, promised, left = directions.next(open_, slopes, *here)
             last = left <= within * value[open_]

@@ -53,7 +53,9 @@ def warm_start_near(
     the minimum, if the loss is ``curved``.
     """
     positions, old = shared_positions(before, features, free)
-    removed = np.delete(np.arange(minimum.coef.shape[1]), old)
+    removed = np.zeros(0, dtype=np.intp)
+    if len(old) < minimum.coef.shape[1]:
+        removed = np.delete(np.arange(minimum.coef.shape[1]), old)
     coef = np.zeros((len(minimum.coef), free + len(features)))
     coef[:, positions] = minimum.coef[:, old]
     if not curved:
@@ -72,10 +74,11 @@ def warm_start_near(
 
 def shared_positions(before: np.ndarray, features: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the shared columns among the coefficients on ``features``, and among those on ``before``."""
-    position = {int(j): i for i, j in enumerate(before, free)}
-    pairs = [(i, position[j]) for i, j in enumerate(features.tolist(), free) if j in position]
-    pairs = [(i, i) for i in range(free)] + pairs
-    return np.array([new for new, _ in pairs], dtype=np.intp), np.array([old for _, old in pairs], dtype=np.intp)
+    place = {j: i for i, j in enumerate(before.tolist(), free)}
+    pairs = [(i, i) for i in range(free)]
+    pairs += [(i, place[j]) for i, j in enumerate(features.tolist(), free) if j in place]
+    new, old = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return new, old
 
 
 def _part(hessian: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -282,6 +285,9 @@ class Restricted:
 
 def weighted_gram(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """``columns diag(weights) columns'``, shape (q, q)."""
+    if columns.size <= HESSIAN_NUMBERS:
+        part = columns * np.sqrt(weights)
+        return np.asarray(part @ part.T)
     gram = np.zeros((len(columns), len(columns)))
     for rows in _row_blocks(columns, 1):
         part = columns[:, rows] * np.sqrt(weights[rows])

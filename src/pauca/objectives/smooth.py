@@ -245,6 +245,8 @@ class SmoothObjective:
         smoother = self._minimise(
             problem.with_loss(easier), easier, WarmStart(start.coef), WarmStart(null_start.coef), accuracy
         )
+        if not smoother.converged:
+            return found  # nor does the way back from there, with as many steps for every loss on it
         again = minimise(problem, smoother.coef, accuracy=accuracy)
         return again if again.value <= found.value else found
 
@@ -352,7 +354,24 @@ class SmoothObjective:
         """Models in the user's units."""
         return [self._model(snapshot) for snapshot in snapshots]
 
+    def _no_worse_than_empty(self, snapshot: Snapshot) -> Snapshot:
+        """A snapshot, or with coefficients of zero where the smoothing of a loss has cost more than they gain."""
+        assert snapshot.reported is not None
+        empty = self.reported(self.rows, self.null, np.zeros(0, dtype=np.intp))
+        features = self.units.of(snapshot.support)
+        if snapshot.reported <= empty or not self._may_be_zero(features):
+            return snapshot
+        intercept = self.null.coef[:, 0] if self.free else np.zeros(self.n_outputs)
+        return replace(snapshot, coef=np.zeros_like(snapshot.coef), intercept=intercept, reported=empty)
+
+    def _may_be_zero(self, features: np.ndarray) -> bool:
+        if self.user_bounds is None:
+            return True
+        lower, upper = (bounds[features] for bounds in self.user_bounds)
+        return bool(np.all((lower <= 0) & (upper >= 0)))
+
     def _model(self, snapshot: Snapshot) -> Model:
+        snapshot = self._no_worse_than_empty(snapshot)
         assert snapshot.intercept is not None
         assert snapshot.importance is not None
         assert snapshot.reported is not None

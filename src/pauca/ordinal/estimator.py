@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from pauca.estimators.base import SparseModel
+from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_classes, check_weights
 from pauca.export import register_kind
 from pauca.model import Model
@@ -44,6 +45,9 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         Constraints, as in ``SparseClassifier``; bounds are on the coefficients of the one score.
     time_limit, callback, warm_start
         As in ``SparseClassifier``.
+    categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
+    missing : {"error", "median", "category"}, default="error"
+        As in ``SparseRegressor``: how categories and missing values of a raw table become numbers.
 
     Attributes
     ----------
@@ -96,6 +100,8 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
@@ -119,6 +125,8 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
@@ -147,20 +155,21 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         """
         settings = self._settings()
         order = _order_of(y) if self.order is None else list(self.order)
-        X, y = check_classes(self, X, y)
-        self.classes_, codes = ordered_classes(y, order)
-        weights = check_weights(sample_weight, len(y))
-        present = np.unique(codes[weights > 0])
-        if len(present) < len(self.classes_):
-            self.classes_ = self.classes_[present]
-            codes = np.clip(np.searchsorted(present, codes), 0, len(present) - 1)
-        if len(present) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes; y holds the one class "
-                f"{plain(self.classes_[0])!r} alone."
-            )
-        target = Target(codes.astype(np.float64)[None], self.loss, 1)
-        self._search(settings, X, y, weights, target, groups)
+        with fitting(self):
+            X, y = check_classes(self, X, y)
+            self.classes_, codes = ordered_classes(y, order)
+            weights = check_weights(sample_weight, len(y))
+            present = np.unique(codes[weights > 0])
+            if len(present) < len(self.classes_):
+                self.classes_ = self.classes_[present]
+                codes = np.clip(np.searchsorted(present, codes), 0, len(present) - 1)
+            if len(present) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs at least two classes; y holds the one class "
+                    f"{plain(self.classes_[0])!r} alone."
+                )
+            target = Target(codes.astype(np.float64)[None], self.loss, 1)
+            self._search(settings, X, y, weights, target, groups)
         return self
 
     def latent_score(self, X: Any) -> np.ndarray:

@@ -45,6 +45,7 @@ NOT_SUPPORTED = (
     "no lower bound is known for this problem: proofs are for one output or two classes, without feature_groups "
     "(max_per_group is fine) and without bounds on coefficients"
 )
+HEREDITY = "no lower bound was computed: proofs are for models without heredity"
 NOT_SMOOTH = "no lower bound is known for this problem: proofs are for smooth losses, and pools for squared error"
 LOSS_WITHOUT_RIDGE = (
     "no lower bound exists: losses other than squared error need a ridge for one. Set a small ridge, such as "
@@ -79,6 +80,8 @@ class Proofs:
 
     def __init__(self, subset: Subset, models: Mapping[int, Snapshot], wanted: Wanted = THE_BEST) -> None:
         """Start the proofs of ``models``; raises ``NoBoundError`` where there is no bound."""
+        if subset.limits.heredity is not None:
+            raise NoBoundError(HEREDITY)
         least = max(1, len(subset.limits.always))
         self._waiting = {size: model for size, model in models.items() if size >= least}
         self._roots: dict[int, float] = {}

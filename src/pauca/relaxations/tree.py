@@ -413,7 +413,9 @@ class Forest:
         left, free = nodes.left, np.count_nonzero(np.abs(nodes.codes) < IN, axis=1)
         leaves = (free <= left) | (left < 2)
         if not self._counted:
-            leaves |= (left == 2) & (free <= MOST_PAIRED)
+            # Of several models all pairs are wanted, which are a table.
+            several = any(tree.wanted.several for tree in nodes.owners)
+            leaves |= (left == 2) & (free <= (MOST_PAIRED if several else self.backend.most_paired))
         for row in np.flatnonzero(leaves & (free >= left) & (left >= 0)):
             self._leaf(nodes.owners[row], nodes.codes[row], int(left[row]), int(free[row]))
         nodes = nodes.take(np.flatnonzero(~leaves))

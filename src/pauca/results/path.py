@@ -227,7 +227,7 @@ class Path:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError('to_frame needs pandas; install it with: pip install "pauca[frames]"') from error
+            raise ImportError("to_frame needs pandas; install it with: pip install pandas") from error
         return pd.DataFrame(self.table()).set_index("size")
 
     def summary(self, size: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from pauca.results.choice import EXPLAINED, Choice, Surface, standard_errors
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.wording import column_names
+from pauca.wording import column_names, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,7 +128,7 @@ def change(entered: Sequence[str], left: Sequence[str]) -> str:
 
 def short(name: str, longest: int = LONGEST_NAME) -> str:
     """A name in one line; of long ones the middle goes, since they tend to differ at their ends."""
-    line = " ".join(name.split())
+    line = _in_one_line(name)
     half = longest // 2
     return line if len(line) <= longest else f"{line[:half]}{CUT}{line[-half:]}"
 
@@ -140,7 +140,7 @@ def short_names(names: Sequence[str], longest: int = LONGEST_NAME) -> dict[str, 
     for name in dict.fromkeys(names):
         alike.setdefault(short(name, longest), []).append(name)
     for form, same in alike.items():
-        lines = [" ".join(name.split()) for name in same]
+        lines = [_in_one_line(name) for name in same]
         if len(set(lines)) == 1:
             found.update(dict.fromkeys(same, form))
             continue
@@ -151,6 +151,10 @@ def short_names(names: Sequence[str], longest: int = LONGEST_NAME) -> dict[str, 
             before = line[max(0, first - (longest - 2 - len(middle))) : first].partition(" ")[2]  # whole words of it
             found[name] = f"{CUT}{before}{middle}{CUT if last else ''}"
     return found
+
+
+def _in_one_line(name: str) -> str:
+    return printable(" ".join(name.split()))
 
 
 def _in_common(lines: Sequence[str]) -> int:
@@ -436,7 +440,7 @@ def plot_stability(stability: Stability, ax: Axes | None, most: int) -> Axes:
             va="center",
             fontsize=8,
         )
-    ax.set_yticks(range(len(records)), [record["name"] for record in records])
+    ax.set_yticks(range(len(records)), [plain(short(record["name"], 3 * LONGEST_NAME)) for record in records])
     ax.invert_yaxis()
     ax.set_xlim(0, 108)
     ax.set_xlabel("chosen on this share of random halves of the rows (%)")
@@ -451,5 +455,5 @@ def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('plot needs matplotlib; install it with: pip install "pauca[plots]"') from error
+        raise ImportError("plot needs matplotlib; install it with: pip install matplotlib") from error
     return plt

@@ -23,15 +23,21 @@ FIGURES = {
     "mae": "mean absolute error {:.4g}",
 }
 
-# Of models with more outputs than this, the coefficients of the first few are shown.
-MOST_OUTPUTS = 6
+# Coefficients of so many outputs are shown side by side, those of more one table below the other.
+OUTPUTS_PER_TABLE = 6
+
+# Of free coordinates the first few are shown.
+MOST_FREE = 6
 
 
 def summarize(path: Path, size: int) -> str:
     """The model of ``size`` as text: its features, their coefficients and importances."""
-    head, *lines = aligned(_rows(path, size), left=1 if path.group_labels is None else 2)
-    table = [head, "-" * len(head), *lines]
-    return "\n".join([_head(path, size), "", *table, "", *_notes(path, size), *_end(path, size)])
+    table = []
+    for first in range(0, len(path.output_names or [""]), OUTPUTS_PER_TABLE):
+        rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE))
+        head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
+        table += [head, "-" * len(head), *lines, ""]
+    return "\n".join([_head(path, size), "", *table, *_notes(path, size), *_end(path, size)])
 
 
 def _head(path: Path, size: int) -> str:
@@ -100,12 +106,11 @@ def _end(path: Path, size: int) -> Iterator[str]:
         yield path.stop.message
 
 
-def _rows(path: Path, size: int) -> list[list[str]]:
+def _rows(path: Path, size: int, outputs: slice) -> list[list[str]]:
     """The table's cells: the head, a row for each feature, the most valuable first, and what is always in."""
     model = path[size]
-    outputs = path.output_names or ["coefficient"]
-    shown = outputs[:MOST_OUTPUTS]
-    coef = np.atleast_2d(model.coef)[: len(shown)]
+    shown = (path.output_names or ["coefficient"])[outputs]
+    coef = np.atleast_2d(model.coef)[outputs]
     grouped = path.group_labels is not None
     blank = [""] if grouped else []
     priced = [] if path.prices is None else ["cost"]
@@ -125,7 +130,7 @@ def _rows(path: Path, size: int) -> list[list[str]]:
             rows.append([*label, names[column], *numbers, importance, *price])
             label, importance, price = blank, "", [""] * len(priced)
     for name, values in _free_rows(path, size):
-        rows.append([*blank, name, *(f"{value:.6g}" for value in values[: len(shown)]), "", *([""] * len(priced))])
+        rows.append([*blank, name, *(f"{value:.6g}" for value in values[outputs]), "", *([""] * len(priced))])
     return rows
 
 
@@ -148,7 +153,7 @@ def _free_rows(path: Path, size: int) -> list[tuple[str, list[float]]]:
         return [("(intercept)", np.atleast_1d(model.intercept).tolist())]
     if path.free is None:  # they have no names among the coordinates
         return []
-    shown = column_names(path.column_names, path.free[:MOST_OUTPUTS].tolist())
+    shown = column_names(path.column_names, path.free[:MOST_FREE].tolist())
     return [(_in_brackets(name), [value]) for name, value in zip(shown, model.free.tolist(), strict=False)]
 
 

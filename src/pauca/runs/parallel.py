@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -25,6 +26,13 @@ class ParallelRuns:
         self._n_folds = 0
         self.ended = False
         """Whether the callback or an interrupt asked to end."""
+        self.interrupted = False
+        """Whether that was an interrupt."""
+
+    @property
+    def deadline(self) -> float:
+        """When the time is up; infinity without a limit."""
+        return math.inf if self._deadline is None else self._deadline
 
     @property
     def seconds_left(self) -> float | None:
@@ -51,13 +59,14 @@ class ParallelRuns:
             try:
                 wait(running)
             except KeyboardInterrupt:
-                self.ended = True
+                self.ended = self.interrupted = True
                 interrupted_once()
         for one in running:
             one.result()
 
     def _start(self, job: Callable[[Budget], None], number: int, n_jobs: int, at_once: int) -> None:
-        job(Budget(self._share(n_jobs - number, at_once), self._listener(number, self._n_folds)))
+        with np.errstate(all="ignore"):  # a thread does not have those of the one that started it
+            job(Budget(self._share(n_jobs - number, at_once), self._listener(number, self._n_folds)))
 
     def _share(self, jobs_left: int, at_once: int) -> float | None:
         """Seconds for one of the jobs that are left."""

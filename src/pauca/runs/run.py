@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pauca.clock import GRACE, OutOfTime, deadline_after, limited_until
 from pauca.model import Model
 from pauca.relaxations.size_proof import SizeProof
-from pauca.subsets.base import OutOfTime, Subset
+from pauca.subsets.base import Subset
 from pauca.threads import blas_threads
 
 
@@ -54,7 +55,7 @@ _MESSAGES = {
     Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
     Stop.NO_GAIN: "Nothing that remains lowers the objective noticeably.",
     Stop.EXHAUSTED: "Nothing is left to choose: the rest is constant, depends on what was chosen, or was left out.",
-    Stop.LIMITS: "Nothing further fits in the limits given: budget, max_per_group, never.",
+    Stop.LIMITS: "Nothing further fits in the limits given: budget, max_per_group, heredity, never.",
     Stop.STEPS: "The largest number of steps was reached.",
     Stop.REPEATED: "Removals led back to a model that the search had left; it would go in circles.",
     Stop.TIME: "The time limit was reached.",
@@ -158,6 +159,7 @@ class History:
 
     def record(self, move: Move, subset: Subset) -> None:
         """Write down a move that has just been made."""
+        self._keep(subset)  # first: it takes a while, and an interrupt may come
         change = self._value - subset.value
         if move[0] == "add":
             self.smallest_gain = min(self.smallest_gain, change)
@@ -169,7 +171,12 @@ class History:
         self.moves.append(move)
         self.size = subset.size
         self._value = subset.value
-        self._keep(subset)
+
+    def end(self, stop: Stop) -> None:
+        """Note what has cut the run short: it ends at a model that it has."""
+        self.stop = stop
+        if self.size not in self.best:
+            self.size = max(self.best)
 
     def keep_last(self, subset: Subset) -> None:
         """Keep the model a run ended at even if it is larger than was asked for: it may be the only one."""
@@ -223,22 +230,23 @@ def run(
     """Run ``method`` from where ``resume`` (the moves of an earlier run) left off until it or the budget ends it."""
     budget = budget or Budget()
     subset.expect(goal.k)
-    method.begin(subset)
     history = History(subset, goal.k)
-    history.dependent = subset.dependent().tolist()
-    for move in resume:
-        apply(move, subset)
-        history.record(move, subset)
-    began = time.monotonic()
-    moves = method.moves(subset, history, goal)
-    try:
-        history.stop = _drive(moves, subset, history, goal, budget, began)
+    # The history is written after each move is complete, so it is whole whenever an interrupt comes.
+    stops: list[Stop] = []
+    with ended_early(stops.append):
+        with limited_until(deadline_after(budget.time_limit) + GRACE):
+            method.begin(subset)
+            history = History(subset, goal.k)
+            history.dependent = subset.dependent().tolist()
+        for move in resume:
+            apply(move, subset)
+            history.record(move, subset)
+        moves = method.moves(subset, history, goal)
+        history.stop = _drive(moves, subset, history, goal, budget)
         history.keep_last(subset)
         history.dependent = sorted({*history.dependent, *subset.dependent().tolist()})
-    except KeyboardInterrupt:
-        interrupted_once()
-        # The history is written after each move is complete, so it is whole whenever the interrupt came.
-        history.stop = Stop.INTERRUPTED
+    if stops:
+        history.end(stops[0])
     return history
 
 
@@ -266,26 +274,43 @@ def interrupted_once() -> None:
     _interrupts.once_or_raise()
 
 
-def _drive(
-    moves: Iterator[Move | None], subset: Subset, history: History, goal: Goal, budget: Budget, began: float
-) -> Stop:
-    # The first move is always made: runs that are taken up again and again get on.
+class ended_early:  # noqa: N801, used as a function
+    """A context that the time limit or Ctrl-C may end; ``note`` is told which. What follows must do without it."""
+
+    def __init__(self, note: Callable[[Stop], None]) -> None:
+        self._note = note
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, OutOfTime):
+            self._note(Stop.TIME)
+            return True
+        if isinstance(error, KeyboardInterrupt):
+            interrupted_once()
+            self._note(Stop.INTERRUPTED)
+            return True
+        return False
+
+
+def _drive(moves: Iterator[Move | None], subset: Subset, history: History, goal: Goal, budget: Budget) -> Stop:
+    # The first move is made even if that takes a little longer: runs that are taken up again and again get on.
     moved = False
-    deadline = np.inf if budget.time_limit is None else began + budget.time_limit
+    began, deadline = time.monotonic(), deadline_after(budget.time_limit)
     while True:
-        subset.allow_until(deadline if moved else np.inf)
         try:
-            move = next(moves)
+            with limited_until(deadline if moved else deadline + GRACE):
+                move = next(moves)
+            if move is not None:
+                with limited_until(deadline + GRACE):  # a move that was found is made
+                    apply(move, subset)
+                history.record(move, subset)
+                moved = True
         except StopIteration as end:
             return Stop(end.value)
         except OutOfTime:
             return Stop.TIME
-        finally:
-            subset.allow_until(np.inf)  # a move that was found is made
-        if move is not None:
-            apply(move, subset)
-            history.record(move, subset)
-            moved = True
         elapsed = time.monotonic() - began
         if budget.callback is not None and (move is not None or history.proofs):
             last = history.moves[-1] if move is None else move
@@ -325,10 +350,17 @@ class SearchRun:
         return self.history.stop in {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
 
     def models(self, answer: int) -> dict[int, Model]:
-        """The best model of every size, in the user's units; that of size ``answer`` with exact importances."""
-        assert self.history is not None
-        best = self.history.best
-        sizes = sorted(best)
+        """The best model of every size, in the user's units; that of size ``answer`` with exact importances.
+
+        Time and Ctrl-C leave estimates of these, and are noted in the history.
+        """
+        history = self.history
+        assert history is not None
+        sizes = sorted(history.best)
+        snapshots = [history.best[size] for size in sizes]
+        models: list[Model] = []
         with blas_threads.single():
-            models = self.subset.finish([best[size] for size in sizes], sizes.index(answer))
+            with ended_early(lambda stop: setattr(history, "stop", stop)):
+                models = self.subset.finish(snapshots, sizes.index(answer))
+            models = models or self.subset.finish(snapshots, None)
         return dict(zip(sizes, models, strict=True))

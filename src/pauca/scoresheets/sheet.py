@@ -15,7 +15,10 @@ from pauca.export.json_files import write_atomically
 from pauca.export.sql import identifier
 from pauca.inference.steps import readable
 from pauca.scoresheets.rows import SheetRow
+from pauca.tables import TableEncoding, Term
+from pauca.tables.raw_table import names_of
 from pauca.version import __version__
+from pauca.wording import printable, quoted
 
 # Log-odds beyond which a risk is as good as certain: 0.1 % and 99.9 %.
 CERTAIN = 6.9
@@ -57,6 +60,8 @@ class ScoreSheet:
     deviance: float
     held_out: dict[str, dict[str, float]] = field(default_factory=dict)
     pool: tuple[ScoreSheet, ...] = ()
+    encoding: TableEncoding | None = None
+    """How the columns come from those of a raw table, where the model was fitted to one."""
 
     @property
     def points(self) -> np.ndarray:
@@ -81,12 +86,30 @@ class ScoreSheet:
         """
         found: Any = 0.0
         for row in self.rows:
-            named = hasattr(X, "columns") and row.feature in list(X.columns)
-            column = np.asarray(X[row.feature] if named else np.asarray(X)[:, row.column], dtype=np.float64)
+            column = self._column(X, row)
             if not np.all(np.isfinite(column)):
                 raise ValueError(f"The column {row.feature!r} holds values that are missing or not finite.")
             found = found + row.points * row.values(column)
         return np.asarray(found)
+
+    def _column(self, X: Any, row: SheetRow) -> np.ndarray:
+        """The values of a row's feature: by name in a frame that has it, by position elsewhere."""
+        if self.encoding is not None:
+            raw, names = int(self.encoding.owner[row.column]), names_of(X)
+            place = raw if names is None else names.index(self.encoding.raw_names[raw])
+            return self.encoding.encode_rows(X, [row.column], [place])[0][:, 0]
+        named = hasattr(X, "columns") and row.feature in list(X.columns)
+        return np.asarray(X[row.feature] if named else np.asarray(X)[:, row.column], dtype=np.float64)
+
+    def _check_numbers(self) -> None:
+        """Raise an error if a row is about a level of a category, or a column with missing values."""
+        terms = [] if self.encoding is None else [self.encoding.terms[row.column] for row in self.rows]
+        raw = [term.name for term in terms if term != Term(term.raw, term.raw)]
+        if raw:
+            raise ValueError(
+                f"The sheet cannot be exported: {quoted(raw)} is not a number of the raw table. Export the model "
+                "instead, or fit it to the columns of pauca.TableEncoder."
+            )
 
     def predict_risk(self, X: Any) -> np.ndarray:
         """The risk of rows, shape (n_samples,); X as for ``total``."""
@@ -94,11 +117,14 @@ class ScoreSheet:
 
     def summary(self) -> str:
         """The sheet as text, to be printed."""
-        width = max(len(self._line(row)) for row in self.rows)
-        lines = [f"{self._line(row):{width}}  {row.points:+4d}" for row in self.rows]
+        names = [printable(self._line(row)) for row in self.rows]
+        width = max(map(len, names))
+        lines = [f"{name:{width}}  {row.points:+4d}" for name, row in zip(names, self.rows, strict=True)]
         table = [f"{_total(total):>8} {100 * self.risk(total):6.1f} %" for total in self.totals]
         head = f"{'points':>{width + 6}}"
-        return "\n".join([head, *lines, "", f"{'total':>8}   risk of {self.outcome}", *table, *self._costs()])
+        return "\n".join(
+            [head, *lines, "", f"{'total':>8}   risk of {printable(self.outcome)}", *table, *self._costs()]
+        )
 
     def to_python(self) -> str:
         """The sheet as the source of a Python module that imports nothing but ``math``.
@@ -108,6 +134,7 @@ class ScoreSheet:
         str
             With functions ``total(row)`` and ``risk(row)``; a row is a mapping from names of features to numbers.
         """
+        self._check_numbers()
         rows = tuple((row.feature, row.unit or 1.0, row.threshold, row.points) for row in self.rows)
         return PYTHON.format(version=__version__, rows=rows, scale=self.scale, constant=self.constant)
 
@@ -126,6 +153,7 @@ class ScoreSheet:
         str
             With a table: a SELECT of "points" and "risk".
         """
+        self._check_numbers()
         prefix = "" if table is None else "t."
         terms = [_sql_term(row, prefix + identifier(row.feature)) for row in self.rows]
         total = "(" + "\n    + ".join(terms) + ")"

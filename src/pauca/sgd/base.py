@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,14 +15,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
+from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Chunks
 from pauca.design.chunks import as_chunks
 from pauca.design.chunks.kernels import take
-from pauca.estimators.fitted import FittedModel
+from pauca.estimators.fitted import FittedModel, check_finite_models, fitting
 from pauca.estimators.validation import check_finite, check_raw_weights, in_memory
 from pauca.losses import Loss
 from pauca.runs.problem import Target
-from pauca.runs.run import Stop
+from pauca.runs.run import Stop, ended_early
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.stream import DRAWS, ORDER, Stream, StreamOptions, StreamProgress, learn_in_passes
@@ -36,6 +37,8 @@ SET_BY_FINISH = (
     *("path_", "coef_", "intercept_", "support_", "k_", "objective_", "stop_"),
     *("radius_", "learning_rate_", "first_epoch_"),
 )
+
+LARGEST_IN_STREAM = 1e50
 
 NO_WEIGHT = "All values in `sample_weight` are zero; at least one row must count."
 
@@ -102,7 +105,7 @@ class StreamModel(FittedModel):
         chunks = as_chunks(X)
         if chunks is not None:
             return self._fit_chunks(chunks, in_memory(y), sample_weight)
-        with self._unchanged_on_error():
+        with fitting(self):
             self._fit_table(self._samples(X, y, sample_weight, reset=True))
         return self
 
@@ -130,7 +133,8 @@ class StreamModel(FittedModel):
         samples = stream.reservoir.samples() if X is None else self._samples(X, y, sample_weight, reset=False)
         if not samples.weights.any():
             raise ValueError(NO_WEIGHT)
-        self._run_second_stage(stream, samples, Stop.SIZE)
+        with fitting(self):
+            self._run_second_stage(stream, samples, Stop.SIZE)
         return self
 
     @property
@@ -175,34 +179,28 @@ class StreamModel(FittedModel):
     def _target_encoder(self) -> Callable[[np.ndarray], Target]:
         """The encoder of targets for the second stage."""
 
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        """Restore all attributes after an error, so that a chunk with errors changes nothing."""
-        before = self.__dict__.copy()
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
     def _fit_table(self, samples: Samples) -> None:
         """Learn all rows of a table, in several passes, and run the second stage on them."""
         rows = np.flatnonzero(samples.weights)
         if not len(rows):
             raise ValueError(NO_WEIGHT)
-        samples = replace(samples, weights=samples.weights / samples.weights[rows].mean())
+        samples = replace(samples, weights=_of_mean_one(samples.weights))
         stream = Stream(self._stream_options(samples.X.shape[1], int(self.passes)))
 
         def order_of_pass(number: int) -> np.ndarray:
             return stream.options.random(ORDER, number).permutation(rows) if self.shuffle else rows
 
+        deadline = deadline_after(self.time_limit)
         stop = learn_in_passes(stream, samples, order_of_pass, self.time_limit, self.callback)
         self._stream = stream
-        self._run_second_stage(stream, samples, stop)
+        self._run_second_stage(stream, samples, stop, deadline)
+        self._warn_of_interrupt(stop)
+
+    def _warn_of_interrupt(self, stop: Stop) -> None:
         if stop is Stop.INTERRUPTED:
-            message = f"Learning was interrupted; what was learned from {stream.n_samples_seen} rows was kept."
-            warnings.warn(message, PaucaWarning, stacklevel=3)
+            rows = self._stream.n_samples_seen
+            message = f"Learning was interrupted; what was learned from {rows} rows was kept."
+            warnings.warn(message, PaucaWarning, stacklevel=4)
 
     def _fit_chunk(self, samples: Samples) -> None:
         """Learn rows that follow those before, once each."""
@@ -221,15 +219,36 @@ class StreamModel(FittedModel):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[X.n_rows, len(y)]}")
         if not weights.any():
             raise ValueError(NO_WEIGHT)
-        with self._unchanged_on_error():
+        with fitting(self):
             for name in ("_stream", "path_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
-            for _ in range(int(self.passes)):
-                for rows, block in X.map(take):
-                    self._learn_chunk(block, y[rows], weights[rows] / weights.mean(), y)
+            deadline = deadline_after(self.time_limit)
+            stop = self._learn_chunks(X, y, _of_mean_one(weights), deadline)
             if X.names is not None:
                 self.feature_names_in_ = np.array(X.names, dtype=object)
-            return self.finish()
+            with limited_until(deadline if stop is Stop.SIZE else -np.inf):
+                stream = self._tuned_stream()
+            self._run_second_stage(stream, stream.reservoir.samples(), stop, deadline)
+            self._warn_of_interrupt(stop)
+        return self
+
+    def _learn_chunks(self, X: Chunks, y: np.ndarray, weights: np.ndarray, deadline: float) -> Stop:
+        """Learn all chunks in several passes, and say what has ended that."""
+        start, done, total = time.monotonic(), 0, int(self.passes) * X.n_rows
+        stops: list[Stop] = []
+        with ended_early(stops.append):
+            for _ in range(int(self.passes)):
+                for rows, block in X.map(take):
+                    with limited_until(deadline):
+                        self._learn_chunk(block, y[rows], weights[rows], y)
+                    done, elapsed = done + len(block), time.monotonic() - start
+                    if self.callback is not None and self.callback(StreamProgress(done, total, elapsed)) is True:
+                        return Stop.CALLBACK
+                    if time.monotonic() >= deadline:
+                        return Stop.TIME
+        if "_stream" not in self.__dict__:
+            raise KeyboardInterrupt  # nothing was learned yet
+        return stops[0] if stops else Stop.SIZE
 
     def _learn_chunk(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, every: np.ndarray) -> None:
         """Learn a chunk; ``every`` target there will be tells the classes."""
@@ -244,9 +263,17 @@ class StreamModel(FittedModel):
             )
         return "_stream" not in self.__dict__
 
-    def _run_second_stage(self, stream: Stream, samples: Samples, stop: Stop) -> None:
+    def _run_second_stage(self, stream: Stream, samples: Samples, stop: Stop, deadline: float = np.inf) -> None:
         """Choose features, refit them, and set the attributes that follow."""
-        null, model, left_out = self._second_stage().run(stream.learner, samples, stream.options.random(DRAWS))
+        stage, stops, found = self._second_stage(), list[Stop](), None
+        with ended_early(stops.append), limited_until(deadline + GRACE):
+            found = stage.run(stream.learner, samples, stream.options.random(DRAWS))
+        if found is None:
+            stop, found = stops[0], stage.run_without_refit(stream.learner, samples, stream.options.random(DRAWS))
+            message = f"{stop.message} The chosen features have the coefficients of the stream: there was no refit."
+            warnings.warn(message, PaucaWarning, stacklevel=5)
+        null, model, left_out = found
+        check_finite_models({0: null, 1: model})
         if len(left_out) and stop is Stop.SIZE:
             stop = Stop.EXHAUSTED
         models = {0: null, model.size: model}
@@ -328,6 +355,12 @@ class StreamModel(FittedModel):
         check.optional_callable("callback", self.callback)
 
     def _finite_rows(self, X: Any) -> Any:
-        """X as dense rows or CSR, with finite values."""
-        check_finite(type(self).__name__, X, getattr(self, "feature_names_in_", None))
+        """X as dense rows or CSR, with finite values of moderate size: steps multiply squares of rows with targets."""
+        check_finite(type(self).__name__, X, getattr(self, "feature_names_in_", None), largest=LARGEST_IN_STREAM)
         return X.tocsr() if sparse.issparse(X) else X
+
+
+def _of_mean_one(weights: np.ndarray) -> np.ndarray:
+    """Weights whose mean over the rows that have some is one; their sum may be beyond the largest float."""
+    weights = weights / weights.max()
+    return np.asarray(weights / weights[weights > 0].mean())

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from pauca.estimators.classifier import ClassificationMixin, encode_classes
+from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_class_weight, check_classes, check_raw_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, resolve
@@ -149,7 +150,7 @@ class StreamClassifier(ClassificationMixin, StreamModel):
             raise ValueError(
                 f"`classes={classes}` is not the same as on last call to partial_fit, which was: {self.classes_}."
             )
-        with self._unchanged_on_error():
+        with fitting(self):
             self._fit_chunk(self._samples(X, y, sample_weight, reset=first, least=0, classes=classes))
         return self
 

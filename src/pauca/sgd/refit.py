@@ -45,6 +45,13 @@ class SecondStage:
         target, weights = self.target(samples.y), samples.weights / samples.weights.sum()
         if self.refits:
             return self._truncate_and_refit(learner, samples.X, target, weights, rng)
+        return self.run_without_refit(learner, samples, rng)
+
+    def run_without_refit(
+        self, learner: OneVsRestSGD, samples: Samples, rng: np.random.Generator
+    ) -> tuple[Model, Model, np.ndarray]:
+        """As ``run``, with the coefficients as they were learned."""
+        target, weights = self.target(samples.y), samples.weights / samples.weights.sum()
         model = self._truncate(learner, samples.X, target, weights, rng)
         null, _ = self._refit(samples.X, target, weights, model.support[:0])
         return null, model, model.support[:0]

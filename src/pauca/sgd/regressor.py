@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pauca.estimators.fitted import fitting
 from pauca.estimators.regressor import RegressionMixin
 from pauca.estimators.validation import check_data, check_raw_weights, check_target
 from pauca.export import register_kind
@@ -145,7 +146,7 @@ class StreamRegressor(RegressionMixin, StreamModel):
         sample_weight : array-like of shape (n_samples,), default=None
         """
         self._check_parameters()
-        with self._unchanged_on_error():
+        with fitting(self):
             self._fit_chunk(self._samples(X, y, sample_weight, reset=self._is_first_chunk(), least=0))
         return self
 

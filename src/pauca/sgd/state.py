@@ -120,6 +120,6 @@ def compiled(function: Function, *, cache: bool = False) -> Function:
     try:
         from numba import njit
     except ImportError as error:
-        raise ImportError('Learning from streams needs numba: pip install "pauca[compiled]"') from error
+        raise ImportError("Learning from streams needs numba: pip install numba") from error
     machine_code: Any = njit(cache=cache, nogil=True, error_model="numpy")(function)
     return machine_code

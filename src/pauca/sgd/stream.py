@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from pauca.clock import deadline_after, limited_until
 from pauca.losses import Loss
 from pauca.runs.run import Stop, interrupted_once
 from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Reservoir, Samples
-from pauca.sgd.tuning import GivenSettings, SettingsSearch, choose_settings, initial_learning_rate, row_scale
+from pauca.sgd.tuning import DIVERGED, GivenSettings, SettingsSearch, choose_settings, initial_learning_rate, row_scale
 
 # Uses of random numbers. None is 0, the seed by itself: that is for the reservoir.
 ORDER, DRAWS = 1, 2
+
+# A learning rate that nobody tried, and with which coefficients diverge, is lowered so often by this factor.
+LOWERED_BY = 16.0
+MOST_LOWERED = 8
 
 # The clock is read between blocks of so many rows; in long tables so many times in a pass, for the targets of all rows
 # are checked with every block.
@@ -138,6 +144,13 @@ class Stream:
             settings = choose_settings(search, options.given, initial_learning_rate(scale, loss, encoded))
         learner = make(settings)
         learner.learn(samples)
+        # Where there was no time to try, the learning rate may be too large.
+        for _ in range(MOST_LOWERED if options.given.learning_rate is None else 0):
+            if learner.norm < DIVERGED:
+                break
+            settings = replace(settings, learning_rate=settings.learning_rate / LOWERED_BY)
+            learner = make(settings)
+            learner.learn(samples)
         self.settings, self._learner = settings, learner
 
     def tuned(self) -> Stream:
@@ -164,6 +177,7 @@ def learn_in_passes(
 ) -> Stop:
     """Learn all rows as often as the options say; what was learned stays when that is cut short."""
     start, done, passes = time.monotonic(), 0, stream.options.passes
+    deadline = deadline_after(time_limit)
 
     def learn_pass(number: int) -> Stop:
         nonlocal done
@@ -171,14 +185,16 @@ def learn_in_passes(
         size = max(BLOCK, -(-len(order) // MOST_BLOCKS))
         for first in range(0, len(order), size):
             block = order[first : first + size]
-            learn(samples, block)
+            with limited_until(deadline):  # for the choice of settings, which ends in time with what it has
+                learn(samples, block)
             done += len(block)
             elapsed = time.monotonic() - start
             if callback is not None and callback(StreamProgress(done, passes * len(order), elapsed)) is True:
                 return Stop.CALLBACK
             if time_limit is not None and elapsed >= time_limit:
                 return Stop.TIME
-        stream.tune()
+        with limited_until(deadline):
+            stream.tune()
         return Stop.SIZE
 
     stop = Stop.SIZE
@@ -191,7 +207,8 @@ def learn_in_passes(
             raise
         interrupted_once()
         stop = Stop.INTERRUPTED
-    stream.tune()
+    with limited_until(deadline if stop is Stop.SIZE else -math.inf):
+        stream.tune()
     return stop
 
 

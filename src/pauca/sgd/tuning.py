@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pauca.clock import OutOfTime, check_time
 from pauca.losses import Loss
 from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
 from pauca.sgd.reservoir import Samples
@@ -126,6 +128,7 @@ class SettingsSearch:
         learner, rows = self._make(settings), np.arange(len(self._train))
         for _ in range(self._passes):
             for start in range(0, len(rows), CHECK_EVERY):
+                check_time()
                 learner.learn(self._train, rows[start : start + CHECK_EVERY])
                 if not learner.norm < DIVERGED:
                     return None
@@ -133,7 +136,7 @@ class SettingsSearch:
 
 
 def choose_settings(search: SettingsSearch, given: GivenSettings, learning_rate: float) -> SGDSettings:
-    """The settings with the least held-out loss, chosen one after the other.
+    """The settings with the least held-out loss, chosen one after the other; those found so far if time is up.
 
     First the learning rate, without any ball, by the loss of the first stage, starting at ``learning_rate``. Then, by
     the loss of the final model: radii, from the norm that was reached downwards; the learning rate again, within the
@@ -141,16 +144,23 @@ def choose_settings(search: SettingsSearch, given: GivenSettings, learning_rate:
     """
     first_epoch = given.first_epoch or max(1, search.n_steps // PARTS)
     best = SGDSettings(given.radius or UNBOUNDED, given.learning_rate or learning_rate, first_epoch)
+    with contextlib.suppress(OutOfTime):
+        for better in _better_settings(search, given, best):
+            best = better
+    return best
+
+
+def _better_settings(search: SettingsSearch, given: GivenSettings, best: SGDSettings) -> Iterator[SGDSettings]:
+    """Settings that are better and better, one after each step of the choice."""
     if given.learning_rate is None:
-        best = _choose_learning_rate(search, best)
+        yield (best := _choose_learning_rate(search, best))
     if given.radius is None:
-        best = _choose_radius(search, best)
+        yield (best := _choose_radius(search, best))
     if given.learning_rate is None:
-        best = _best(search, best, [replace(best, learning_rate=best.learning_rate * f) for f in (0.5, 2.0)])
+        yield (best := _best(search, best, [replace(best, learning_rate=best.learning_rate * f) for f in (0.5, 2.0)]))
     if given.first_epoch is None:
         lengths = {max(1, int(best.first_epoch * f)) for f in (0.25, 4.0)}
-        best = _best(search, best, [replace(best, first_epoch=length) for length in sorted(lengths)])
-    return best
+        yield _best(search, best, [replace(best, first_epoch=length) for length in sorted(lengths)])
 
 
 def row_scale(samples: Samples) -> float:
@@ -169,6 +179,10 @@ def initial_learning_rate(scale: float, loss: Loss, encoded: np.ndarray) -> floa
 def _choose_learning_rate(search: SettingsSearch, start: SGDSettings) -> SGDSettings:
     """Larger ones as long as that helps; if it does not help at all, smaller ones."""
     best = start
+    for _ in range(MOST_TRIALS):  # the first may be too large for rows that are far larger than most
+        if search.loss(best) < np.inf:
+            break
+        best = start = replace(best, learning_rate=best.learning_rate / RATE_FACTOR**2)
     for factor in (RATE_FACTOR, 1.0 / RATE_FACTOR):
         for _ in range(MOST_TRIALS):
             other = replace(best, learning_rate=best.learning_rate * factor)
@@ -183,7 +197,7 @@ def _choose_learning_rate(search: SettingsSearch, start: SGDSettings) -> SGDSett
 def _choose_radius(search: SettingsSearch, free: SGDSettings) -> SGDSettings:
     """The best radius below the norm reached without a ball, if any helps."""
     norm = search.norm(free)
-    if norm == 0:
+    if norm == 0 or not norm < DIVERGED:
         return replace(free, radius=1.0)
     best = replace(free, radius=LOOSE * norm)
     misses, radius = 0, norm

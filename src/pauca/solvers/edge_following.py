@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pauca.clock import check_time
+
 # Rows that tie (copies of rows, integer data) could lead around in circles, so targets are moved apart by this share of
 # their spread. The basis found then is judged on the targets as they are; where its gap is too large, it is the start
 # of a search with targets closer to them.
@@ -156,6 +158,7 @@ class _Search:
         """Along edges that lead down until there is none."""
         self._renew()
         for count in range(1, MOST_EXCHANGES * (len(self.basis) + 10)):
+            check_time()
             edge = self._steepest_edge()
             if edge is None:
                 return True

@@ -121,6 +121,18 @@ def damped(matrices: np.ndarray, first: float) -> Iterator[np.ndarray]:
         damping *= RAISED_BY
 
 
+def solve_or_nearest(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Solutions of a stack of linear systems; the least ones where rounding has made a matrix singular.
+
+    For estimates that rank: what they lead to is refitted before it counts.
+    """
+    try:
+        return np.asarray(np.linalg.solve(matrices, right))
+    except np.linalg.LinAlgError:
+        finite = np.nan_to_num(matrices, nan=0.0, posinf=0.0, neginf=0.0)
+        return np.asarray(np.linalg.pinv(finite) @ right)
+
+
 def damped_inverse(matrix: np.ndarray, first: float) -> np.ndarray:
     """The inverse of a positive semidefinite matrix, by the first damped Cholesky factor that exists."""
     scaled, scale = scaled_to_ones(np.asarray(matrix, dtype=np.float64), first)

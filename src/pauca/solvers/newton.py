@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.solvers.factorisation import damped, scaled_to_ones
 from pauca.solvers.line_search import SlopeBracket, Trial, backtrack
 from pauca.tolerances import LINE_SEARCH_SLACK
@@ -174,6 +175,7 @@ def _minimise_curved(
     before, within = np.inf, accuracy.within
     gradient = objective.gradient(coef, scores)
     for taken in range(accuracy.most_steps + 1):
+        check_time()
         free = _free(coef, gradient, objective)
         step, promised, enough = gradient, np.nan, CORRECTED_BELOW * within
         if hessian is not None:
@@ -214,6 +216,7 @@ def _minimise_piecewise(objective: Smooth, coef: np.ndarray, scores: np.ndarray,
     """Newton steps on a loss whose curvature vanishes here and there, so that it says little of longer steps."""
     share = FIRST_SHARE
     for _ in range(MOST_STEPS):
+        check_time()
         gradient = objective.gradient(coef, scores)
         free = _free(coef, gradient, objective)
         step, promised = _direction(objective.hessian(scores, share), gradient, free)
@@ -353,6 +356,7 @@ def _search_slope(
     fall, rise = (FLAT_SLOPE, FLAT_SLOPE) if objective.flat else (SMOOTH_SLOPE, SMOOTH_RISE)
     length, bracket = 1.0, SlopeBracket(-2 * promised)
     for _ in range(1, MOST_TRIALS):
+        check_time()
         new, there = coef + length * step, scores + length * change
         slope = objective.slope_along(new, there, step, change)
         if -fall * 2 * promised <= slope <= rise * 2 * promised:

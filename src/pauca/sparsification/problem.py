@@ -14,6 +14,7 @@ from pauca.design import Design
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.objectives import Rows, SmoothObjective, WarmStart
+from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.newton import minimise
 from pauca.sparsification.draws import make_sampling
 from pauca.sparsification.sampling import RandomNumbers, Sampling, UnbiasedSampling, Variance
@@ -187,7 +188,7 @@ def _importance(hessian: np.ndarray, coef: np.ndarray, free: int) -> np.ndarray:
     # One block for all outputs: a feature has a position in the part of each.
     positions = np.arange(free, size)[:, None] + size * np.arange(outputs)
     blocks, own = inverse[0][positions[:, :, None], positions[:, None, :]], coef[:, free:].T[:, :, None]
-    return np.asarray(0.5 * np.sum(own * np.linalg.solve(blocks, own), axis=(1, 2)))
+    return np.asarray(0.5 * np.sum(own * solve_or_nearest(blocks, own), axis=(1, 2)))
 
 
 def _scattered(features: np.ndarray, coef: Any, n_features: int) -> Any:

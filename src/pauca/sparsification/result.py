@@ -14,6 +14,7 @@ from pauca.losses import Loss
 from pauca.model import Model
 from pauca.runs.run import Move, Stop
 from pauca.sparsification.sampling import Draw
+from pauca.wording import column_names, printable
 
 # At most so many features and outputs are shown.
 MOST_SHOWN = 30
@@ -125,7 +126,7 @@ class Sparsified:
 
     def names(self) -> list[str]:
         """Names of the features in the model; ``x3`` stands for column 3 of a table without names."""
-        return self.model.path_.names(self.k_)
+        return column_names(self.model.path_.column_names, self.support_)
 
     def get_feature_names_out(self) -> np.ndarray:
         """The same as an array, as of every selector of scikit-learn."""
@@ -205,7 +206,7 @@ class Sparsified:
         """The largest coefficients first."""
         coef = np.atleast_2d(self.coef_)[:, self.support_]
         order = np.argsort(-np.abs(coef).max(axis=0, initial=0.0), kind="stable")[:MOST_SHOWN]
-        names = self.names()
+        names = [printable(name) for name in self.names()]
         rows = [(names[i], coef[:MOST_OUTPUTS, i]) for i in order]
         rows.append(("(intercept)", np.atleast_1d(self.intercept_)[:MOST_OUTPUTS]))
         width = max(len(name) for name, _ in rows)

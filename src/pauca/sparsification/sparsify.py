@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pauca.checks import ParameterChecks
+from pauca.checks import ParameterChecks, arithmetic_in_words
 from pauca.design import make_design
 from pauca.estimators import SparseClassifier, SparseRegressor
+from pauca.estimators.fitted import check_finite_models
 from pauca.estimators.regressor import names_of_outputs
 from pauca.estimators.validation import check_moments
 from pauca.losses import Loss, SquaredError
@@ -147,8 +148,9 @@ def sparsify(
     dense = read_model(model, intercept, fit_intercept)
     estimator = make_estimator(dense, y, loss, k, ridge)
     X, weights, target, classes = read_data(estimator, dense, X, y, sample_weight, feature_names)
-    problem = _problem(estimator, dense, X, weights, target, ridge)
-    sampling = problem.sampling(k, truncation)
+    with arithmetic_in_words():
+        problem = _problem(estimator, dense, X, weights, target, ridge)
+        sampling = problem.sampling(k, truncation)
     exhausted = len(sampling.features) < k
     if exhausted and truncation in EXACT:
         warnings.warn(
@@ -157,12 +159,14 @@ def sparsify(
             PaucaWarning,
             stacklevel=2,
         )
-    draws = [problem.draw(sampling, rng) for _ in range(n_draws)]
-    best = min(draws, key=lambda drawn: drawn.objective)
-    final = problem.refit(best) if refit else best
-    stop = Stop.EXHAUSTED if exhausted and final.size == len(sampling.features) else Stop.SIZE
-    set_fitted(estimator, problem.constant, final, stop, len(dense.coef), names_of_outputs(y), classes)
-    costs = _costs(problem, sampling, draws, best)
+    with arithmetic_in_words():
+        draws = [problem.draw(sampling, rng) for _ in range(n_draws)]
+        best = min(draws, key=lambda drawn: drawn.objective)
+        final = problem.refit(best) if refit else best
+        check_finite_models({0: problem.constant, 1: final})
+        stop = Stop.EXHAUSTED if exhausted and final.size == len(sampling.features) else Stop.SIZE
+        set_fitted(estimator, problem.constant, final, stop, len(dense.coef), names_of_outputs(y), classes)
+        costs = _costs(problem, sampling, draws, best)
     return Sparsified(model=estimator, truncation=truncation, draws=k, refitted=bool(refit), **costs)
 
 

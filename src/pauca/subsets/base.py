@@ -26,10 +26,6 @@ SLACK = 2.0
 """How far estimates of gains are trusted: to this factor, unless a method says otherwise."""
 
 
-class OutOfTime(Exception):
-    """The time limit of a run has passed before an answer was found."""
-
-
 class Swap(NamedTuple):
     """The exchange of one chosen unit for another, and by how much it lowers the value."""
 
@@ -68,10 +64,6 @@ class Subset(Protocol):
 
     def expect(self, size: int | None) -> None:
         """Announce how many units the run aims for, so that work can be planned."""
-        ...
-
-    def allow_until(self, deadline: float) -> None:
-        """Set the time after which a subset whose answers may take long raises ``OutOfTime``."""
         ...
 
     def best_addition(self, rule: str, slack: float | None = SLACK) -> int | None:
@@ -163,10 +155,11 @@ class Subset(Protocol):
         """The fitted model as it is now."""
         ...
 
-    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
+    def finish(self, snapshots: list[Snapshot], answer: int | None) -> list[Model]:
         """Models in the user's units.
 
-        Importances in the one at position ``answer`` are exact; in the others they may be estimates.
+        Importances in the one at position ``answer`` are exact; in the others they may be estimates. None: all may be,
+        and nothing that takes long is done.
         """
         ...
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -11,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.objectives import (
     Additions,
     Restricted,
@@ -21,8 +20,8 @@ from pauca.objectives import (
     previews_of_additions,
     warm_start_near,
 )
+from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
-from pauca.subsets.base import OutOfTime
 from pauca.subsets.column_cache import ColumnCache
 
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
@@ -163,8 +162,6 @@ class FitCache:
         self._inverses = RecentTable[np.ndarray]()
         self._exact: set[frozenset[int]] = set()
         """Supports whose Hessian has been computed to rounding."""
-        self.deadline = math.inf
-        """The time after which no further model is searched for; ``OutOfTime`` is raised instead."""
         self._most_kept = max(LEAST_KEPT, KEPT_BYTES // (8 * null.coef.shape[0] * objective.design.n_rows))
 
     @property
@@ -207,7 +204,7 @@ class FitCache:
         return [known[support] for support in supports]
 
     def _preview_together(self, fit: Fit, units: Sequence[int]) -> list[AdditionPreview]:
-        self.check_time()
+        check_time()
         solved, objective = self._solved(fit), self.objective
         rows = self.pool.split(solved.rows, units)
         additions = previews_of_additions(
@@ -301,7 +298,7 @@ class FitCache:
         objective, solved = self.objective, self._solved(fit)
         if not (objective.smooth.joint and objective.units.single) or objective.bounds is not None or not units:
             return {}
-        self.check_time()
+        check_time()
         rows = self.pool.split(solved.rows, units)
         scores = solved.rows.onto(rows, solved.minimum.scores)
         columns = self.pool.gather(units, rows)[objective.free :]
@@ -366,13 +363,8 @@ class FitCache:
     def _keep(self, key: frozenset[int], solved: Solution) -> None:
         self._exact.difference_update(self._minima.keep(key, solved, self._most_kept))
 
-    def check_time(self) -> None:
-        """Raise ``OutOfTime`` after the deadline."""
-        if time.monotonic() > self.deadline:
-            raise OutOfTime
-
     def _search(self, units: tuple[int, ...], near: Fit | AdditionPreview | Solution, accuracy: Accuracy) -> Solution:
-        self.check_time()
+        check_time()
         if isinstance(near, Fit):
             near = self._previews.get(frozenset(near.units), {}).get(frozenset(units), near)
         before, objective = self._solved(near), self.objective
@@ -468,7 +460,7 @@ def _step_without_ridge(objective: SmoothObjective, fit: Fit, hessian: np.ndarra
     ridge = np.tile(penalty, blocks.shape[1] // len(penalty))
     # A thousandth of the ridge stays, so that the Hessian remains positive definite.
     loose = hessian - (1 - 1e-3) * np.diag(ridge)
-    step: np.ndarray = np.linalg.solve(loose, (ridge * blocks)[:, :, None]).reshape(fit.coef.shape)
+    step: np.ndarray = solve_or_nearest(loose, (ridge * blocks)[:, :, None]).reshape(fit.coef.shape)
     return step
 
 
@@ -481,4 +473,4 @@ def _removal_cost(inverse: np.ndarray, coef: np.ndarray, positions: np.ndarray) 
         inverse, coef = inverse[:, in_all[:, None], in_all], coef[:, positions].reshape(1, -1)
     else:
         inverse, coef = inverse[:, positions[:, None], positions], coef[:, positions]
-    return 0.5 * float(np.sum(coef * np.linalg.solve(inverse, coef[:, :, None])[:, :, 0]))
+    return 0.5 * float(np.sum(coef * solve_or_nearest(inverse, coef[:, :, None])[:, :, 0]))

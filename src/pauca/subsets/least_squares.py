@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import GramRows, LeastSquares, RowStack
@@ -117,9 +118,6 @@ class LeastSquaresSubset:
     def expect(self, size: int | None) -> None:
         self._expected = size
 
-    def allow_until(self, deadline: float) -> None:
-        """No answer takes long."""
-
     def best_addition(self, rule: str, slack: float | None = None) -> int | None:
         if not self.limits.trivial:
             return self._find_addition(rule)
@@ -221,6 +219,7 @@ class LeastSquaresSubset:
         support, places = list(self.support), list(range(self.size))
         removed: list[int] = []
         while (size is not None and len(support) > size) or not limits.allows(support):
+            check_time()
             own = coef[places]
             position = _cheapest_position(own * own / inverse.diagonal()[places], support, limits)
             if position is None:
@@ -239,6 +238,7 @@ class LeastSquaresSubset:
         if self._fill_at_once(usable, rows):
             return
         for j in np.setdiff1d(usable, self.support):
+            check_time()
             candidates = self._computed_candidates()
             if candidates.residual[j] > candidates.thresholds()[j]:
                 self.add(int(j))
@@ -272,7 +272,7 @@ class LeastSquaresSubset:
         found: Snapshot = self._answers["snapshot"]
         return found
 
-    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
+    def finish(self, snapshots: list[Snapshot], answer: int | None) -> list[Model]:
         return self.objective.finish(snapshots, self.gram)
 
     def held_back(self) -> bool:

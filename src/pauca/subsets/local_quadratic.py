@@ -10,6 +10,7 @@ import numpy as np
 from pauca.constraints.units import Units
 from pauca.design import Design
 from pauca.objectives import Bounds, weighted_gram
+from pauca.solvers.factorisation import solve_or_nearest
 from pauca.subsets.fit_cache import Fit, FitCache
 from pauca.tolerances import DEPENDENT_BELOW
 
@@ -112,7 +113,7 @@ def _block_gains(slope: np.ndarray, den: np.ndarray, own: np.ndarray) -> np.ndar
     scaled[..., range(size), range(size)] += DEPENDENT_BELOW
     scaled[..., range(size), range(size)] += diagonal <= 0
     slope = slope * scale
-    step = np.linalg.solve(scaled, slope[..., None])[..., 0]
+    step = solve_or_nearest(scaled, slope[..., None])[..., 0]
     return 0.5 * np.einsum("cum,cum->u", slope, step)
 
 
@@ -238,7 +239,7 @@ class LocalQuadratic:
                 hessian -= part @ part.T
                 cross -= part @ new.T
                 own[output] -= np.einsum("bt,bt->b", new, new)
-            left[output] = own[output] - np.einsum("qb,qb->b", cross, np.linalg.solve(hessian, cross))
+            left[output] = own[output] - np.einsum("qb,qb->b", cross, solve_or_nearest(hessian, cross))
         slope = feasible_slope(self.slope, objective.bounds)[:, features]
         return _line_gains(slope, left, own, _of(objective.bounds, features))
 

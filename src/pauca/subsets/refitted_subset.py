@@ -105,7 +105,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def snapshot(self) -> Snapshot: ...
 
     @abstractmethod
-    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]: ...
+    def finish(self, snapshots: list[Snapshot], answer: int | None) -> list[Model]: ...
 
     @abstractmethod
     def data_key(self) -> bytes: ...
@@ -170,9 +170,6 @@ class RefittedSubset(ABC, Generic[CacheT]):
 
     def expect(self, size: int | None) -> None:
         """The expected size changes nothing."""
-
-    def allow_until(self, deadline: float) -> None:
-        """No answer takes long."""
 
     def best_addition(self, rule: str, slack: float | None = SLACK) -> int | None:
         key = (frozenset(self.support), rule, slack, self.limits is self._cache.limits)
@@ -273,7 +270,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
     @contextmanager
     def trial(self) -> Iterator[None]:
         before = self.__dict__ | {"support": list(self.support)}
-        if self.limits.budget is not None or self.limits.kind is not None:
+        if self.limits.can_be_relaxed:
             self.limits = self.limits.relaxed()
         try:
             yield

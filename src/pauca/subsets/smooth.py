@@ -135,9 +135,6 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         other._move_to(sorted(units))
         return other
 
-    def allow_until(self, deadline: float) -> None:
-        self._cache.fits.deadline = deadline
-
     def snapshot(self) -> Snapshot:
         fits, fit, free = self._cache.fits, self._fit, self.objective.free
         return Snapshot(
@@ -152,8 +149,10 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
             fit.converged,
         )
 
-    def finish(self, snapshots: list[Snapshot], answer: int) -> list[Model]:
+    def finish(self, snapshots: list[Snapshot], answer: int | None) -> list[Model]:
         models, fits = self.objective.finish(snapshots), self._cache.fits
+        if answer is None:
+            return models
         fit = fits.of(frozenset(snapshots[answer].support), self._fit)
         importance = np.array([max(fits.value_without(fit, unit) - fit.value, 0.0) for unit in fit.units])
         models[answer] = replace(models[answer], importance=importance, importance_is_exact=True)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
+from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_table, check_weights
 from pauca.export import register_kind
 from pauca.model import Model
@@ -81,6 +82,9 @@ class SparseCox(SparseModel):
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
     warm_start : bool, default=False
         Whether a further call to ``fit`` with the same data and method continues where the last one stopped.
+    categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
+    missing : {"error", "median", "category"}, default="error"
+        As in ``SparseRegressor``: how categories and missing values of a raw table become numbers.
 
     Attributes
     ----------
@@ -148,6 +152,8 @@ class SparseCox(SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
@@ -171,6 +177,8 @@ class SparseCox(SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
@@ -217,15 +225,16 @@ class SparseCox(SparseModel):
         """
         settings = self._settings()
         target = survival_target(y, event, time)
-        X = check_table(self, X)
-        if X.shape[0] != len(target):
-            raise ValueError(f"X and y must have the same number of rows: {X.shape[0]} and {len(target)}.")
-        weights = check_weights(sample_weight, len(target))
-        target, labels = with_strata(with_entry(target, entry), strata)
-        check_events(target, weights)
-        self.strata_ = np.array([]) if labels is None else labels
-        self._search(settings, X, target, weights, Target(target[None], self.loss, 1), groups)
-        self._set_baseline()
+        with fitting(self):
+            X = check_table(self, X)
+            if X.shape[0] != len(target):
+                raise ValueError(f"X and y must have the same number of rows: {X.shape[0]} and {len(target)}.")
+            weights = check_weights(sample_weight, len(target))
+            target, labels = with_strata(with_entry(target, entry), strata)
+            check_events(target, weights)
+            self.strata_ = np.array([]) if labels is None else labels
+            self._search(settings, X, target, weights, Target(target[None], self.loss, 1), groups)
+            self._set_baseline()
         return self
 
     def predict(self, X: Any) -> np.ndarray:

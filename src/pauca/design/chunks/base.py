@@ -108,6 +108,7 @@ class Chunks(ABC):
         total: Sums | None = None
         for _, part in self.map(kernel, *args, beside=beside):
             total = part if total is None else merge(total, part)
+            del part  # not to be held while the next one is made
         assert total is not None
         return total
 

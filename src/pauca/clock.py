@@ -1,0 +1,56 @@
+"""The time limit of a fit, known to all of its loops.
+
+A limit is set where a fit is run, and asked for deep within it, by solvers that know nothing of who called them. Every
+loop whose turns may take long calls ``check_time``; whoever sets a limit has something to fall back on.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+GRACE = 0.3
+"""Seconds by which what comes first or last in a fit may exceed its limit.
+
+The first move of a search is made even if the limit is shorter, so that fits that are taken up again get on, and the
+last refit of a small model is not lost because of a few milliseconds.
+"""
+
+
+class OutOfTime(Exception):
+    """The time limit has passed before an answer was found."""
+
+
+class _Limit(threading.local):
+    deadline = math.inf
+
+
+_limit = _Limit()
+
+
+@contextmanager
+def limited_until(deadline: float) -> Iterator[None]:
+    """A context in which ``check_time`` raises ``OutOfTime`` after ``deadline``, a time of ``time.monotonic``.
+
+    An earlier limit from outside stays in force. Threads that are started within have no limit.
+    """
+    before = _limit.deadline
+    _limit.deadline = min(before, deadline)
+    try:
+        yield
+    finally:
+        _limit.deadline = before
+
+
+def check_time() -> None:
+    """Raise ``OutOfTime`` after the deadline of this thread."""
+    if time.monotonic() > _limit.deadline:
+        raise OutOfTime
+
+
+def deadline_after(seconds: float | None) -> float:
+    """The time that is so many seconds from now; infinity for None."""
+    return math.inf if seconds is None else time.monotonic() + seconds

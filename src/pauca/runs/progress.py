@@ -1,0 +1,170 @@
+"""How a long fit is doing, on stderr: nothing for the first moment, then a bar or lines, with what is left."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Self, TextIO
+
+from pauca.runs.run import Progress
+
+# Seconds before anything is shown, between two updates of a bar, and before the first line where there is no terminal;
+# each further line comes after twice as long, up to a minute.
+DELAY = 0.5
+INTERVAL = 0.2
+FIRST_LINE = 4.0
+LONGEST_SILENCE = 60.0
+
+BAR_WIDTH = 24
+
+
+class TimeLeft:
+    """What is left of a round of runs: one on all rows, and one for every fold.
+
+    Runs on as many rows take about as long, so that what is left is known once the first run is complete. Before that,
+    and in the last search on all rows, nothing is claimed. A round to larger sizes starts afresh.
+    """
+
+    def __init__(self) -> None:
+        self._round: tuple[int | None, int] = (None, 0)
+        self._spans: dict[int | None, list[float]] = {}
+        self._began = 0.0
+
+    def record(self, progress: Progress, now: float) -> None:
+        """Note a move of the search."""
+        if (progress.k, progress.n_folds) != self._round:
+            self._round, self._spans, self._began = (progress.k, progress.n_folds), {}, now
+        self._spans.setdefault(progress.fold, [now, now])[1] = now
+
+    def share(self, progress: Progress) -> float:
+        """The share of the round that is done."""
+        done = len(self._complete(progress))
+        within = progress.size / progress.k if progress.k and progress.size <= progress.k else 0.0
+        return min(1.0, (done + within) / (1 + progress.n_folds))
+
+    def seconds(self, progress: Progress, now: float) -> float | None:
+        """Seconds left in the round; None where nothing is known."""
+        complete = self._complete(progress)
+        if not complete:
+            return None
+        # Runs may overlap: what counts is how many of them were completed since the round began.
+        each = (max(end for _, end in complete) - self._began) / len(complete)
+        left = (1 + progress.n_folds - len(complete)) * each
+        return max(0.0, left - (now - max(end for _, end in complete)))
+
+    def _complete(self, progress: Progress) -> list[list[float]]:
+        """The spans of runs that ended: another has begun after their last move."""
+        others = [(fold, span) for fold, span in self._spans.items() if fold != progress.fold]
+        return [span for _, span in others if any(began >= span[1] for began, _ in self._spans.values())]
+
+
+class ProgressReport:
+    """Shows the progress of a fit on a stream: a bar on a terminal, lines elsewhere.
+
+    It is the callback of the search, and a context: a thread draws while it is open, so that a single long step is not
+    silent either.
+
+    Parameters
+    ----------
+    stream : text stream, default=None
+        None: stderr.
+    time_limit : float or None, default=None
+        What is left is at most what is left of it.
+    """
+
+    def __init__(self, stream: TextIO | None = None, time_limit: float | None = None) -> None:
+        self._given = stream
+        self._time_limit = time_limit
+        self._left = TimeLeft()
+        self._latest: Progress | None = None
+        self._phase = ""
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._on_screen = False
+
+    def __call__(self, progress: Progress) -> bool:
+        """Record a move; never ends the search."""
+        with self._lock:
+            self._left.record(progress, time.monotonic())
+            self._latest = progress
+        return False
+
+    def phase(self, name: str) -> None:
+        """What is being done, where it is not a search."""
+        with self._lock:
+            self._phase, self._latest = name, None
+
+    def __enter__(self) -> Self:
+        self._stream = sys.stderr if self._given is None else self._given
+        self._live = bool(getattr(self._stream, "isatty", lambda: False)())
+        self._started = time.monotonic()
+        self._closed.clear()
+        self._thread = threading.Thread(target=self._draw, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._on_screen:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._on_screen = False
+
+    def line(self, now: float) -> str:
+        """What is shown now."""
+        elapsed = now - self._started
+        with self._lock:
+            progress, phase = self._latest, self._phase
+            if progress is None:
+                return f"{phase or 'preparing'}, {duration(elapsed)} so far"
+            share, left = self._left.share(progress), self._left.seconds(progress, now)
+        full = int(BAR_WIDTH * share)
+        run = "all rows" if progress.fold is None else f"fold {progress.fold + 1} of {progress.n_folds}"
+        size = f"size {progress.size}" if progress.k is None else f"size {progress.size} of {progress.k}"
+        if self._time_limit is not None:
+            limit = max(0.0, self._time_limit - elapsed)
+            left = limit if left is None else min(left, limit)
+        estimate = "" if left is None else f", about {duration(left)} left"
+        more = " for these sizes" if left is not None and progress.n_folds and self._time_limit is None else ""
+        bar = f"[{'#' * full}{'.' * (BAR_WIDTH - full)}] " if progress.k is not None else ""
+        return f"{bar}{run}, {size}, {duration(elapsed)} so far{estimate}{more}"
+
+    def _draw(self) -> None:
+        """Draw until the report is closed."""
+        wait, silence = (DELAY, INTERVAL) if self._live else (FIRST_LINE, 2 * FIRST_LINE)
+        while not self._closed.wait(wait):
+            line = self.line(time.monotonic())
+            if self._live:
+                self._stream.write(f"\r{line}\x1b[K")
+                self._on_screen, wait = True, silence
+            else:
+                self._stream.write(f"pauca: {line}\n")
+                wait, silence = silence, min(2 * silence, LONGEST_SILENCE)
+            self._stream.flush()
+
+
+def with_progress(
+    report: ProgressReport | None, callback: Callable[[Progress], bool | None] | None
+) -> Callable[[Progress], bool | None] | None:
+    """A callback that also tells the report."""
+    if report is None or callback is None:
+        return report or callback
+
+    def both(progress: Progress) -> bool | None:
+        report(progress)
+        return callback(progress)
+
+    return both
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,287 @@
+"""Raw tables in estimators: folds learn from their own rows, constraints name raw columns, exports take raw rows."""
+
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.model_selection import KFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import pauca
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor, TableEncoder
+from pauca.estimators.raw_tables import FitTable
+from pauca.model_selection.folds import make_folds
+from pauca.tables import TableError, read_table
+
+
+def people(n=160, seed=0, gaps=True):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "city": rng.choice(["Paris", "Lyon", "Nice"], n, p=[0.5, 0.3, 0.2]),
+            "age": rng.normal(40, 10, n),
+            "smoker": rng.random(n) < 0.3,
+            "grade": pd.Categorical(rng.choice([3, 1, 2], n)),
+            "noise": rng.normal(size=n),
+        }
+    )
+    y = 0.2 * frame["age"] + frame["city"].map({"Paris": 0, "Lyon": 3, "Nice": -2}).to_numpy() + rng.normal(size=n)
+    if gaps:
+        frame.loc[::7, "age"] = np.nan
+        frame.loc[::11, "city"] = None
+    return frame, y.to_numpy()
+
+
+@parametrize_with_checks([TableEncoder(), TableEncoder(missing="median"), TableEncoder(missing="category")])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("missing", ["error", "median", "category"])
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_raw_rows_go_through_every_export(missing, classes, tmp_path):
+    frame, y = people(gaps=missing != "error")
+    if classes:
+        y = np.array(["low", "middle", "high"])[np.digitize(y, np.quantile(y, [0.5] if classes == 2 else [0.3, 0.7]))]
+    model = (SparseClassifier if classes else SparseRegressor)(k=4, missing=missing, ridge=1e-3).fit(frame, y)
+    encoded = TableEncoder(missing=missing).fit_transform(frame)
+    expected = encoded @ np.atleast_2d(model.coef_).T + model.intercept_
+    if not classes:
+        np.testing.assert_allclose(model.predict(frame), expected[:, 0], rtol=0, atol=1e-12)
+    found = model.predict(frame)
+    np.testing.assert_array_equal(model.predict(pl.from_pandas(frame)), found)
+    model.save(tmp_path / "model.json")
+    again = pauca.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict(frame), found)
+    assert again.summary() == model.summary()
+    assert list(again.feature_names_in_) == list(frame.columns)
+    assert again.n_features_in_ == 5
+    module = {}
+    exec(model.to_python(), module)
+    rows = frame.to_dict("records")
+    database = sqlite3.connect(":memory:")
+    frame.astype({"grade": int}).to_sql("people", database, index=False)
+    selected = list(database.execute(model.to_sql("people")))
+    database.close()
+    if not classes:
+        np.testing.assert_allclose([module["predict"](row) for row in rows], found, rtol=0, atol=1e-12)
+        np.testing.assert_allclose([row[0] for row in selected], found, rtol=0, atol=1e-12)
+        return
+    assert [module["predict"](row) for row in rows] == found.tolist() == [row[0] for row in selected]
+    share = model.predict_proba(frame)
+    np.testing.assert_allclose([module["predict_proba"](row) for row in rows], share, rtol=0, atol=1e-12)
+    given = [row[1:] if classes == 3 else row[1] for row in selected]
+    np.testing.assert_allclose(given, share if classes == 3 else share[:, 1], rtol=0, atol=1e-12)
+
+
+def test_missing_values_that_may_not_be_are_null_in_sql():
+    frame, y = people(gaps=False)
+    model = SparseRegressor(k=2).fit(frame, y)
+    database = sqlite3.connect(":memory:")
+    pd.DataFrame({"city": ["Rome", None, "Nice"], "age": [1.0, 2, None]}).to_sql("t", database, index=False)
+    found = [row[0] for row in database.execute(model.to_sql("t"))]
+    database.close()
+    assert found[1:] == [None, None]
+    with pytest.warns(PaucaWarning, match="1 row holds values of 'city' that the data of the fit do not: 'Rome'"):
+        assert model.predict(pd.DataFrame({"age": [1.0], "city": ["Rome"]})) == pytest.approx(found[0])
+    with pytest.raises(ValueError, match="missing values in 'city', which the model uses"):
+        model.predict(pd.DataFrame({"age": [1.0], "city": [None]}))
+    with pytest.raises(ValueError, match="'age' must hold numbers, as in the data of the fit; it holds 'old'"):
+        model.predict(pd.DataFrame({"age": ["old"], "city": ["Nice"]}))
+    with pytest.raises(ValueError, match="columns that X does not have: 'city'"):
+        model.predict(frame[["age"]])
+
+
+def test_folds_fill_in_medians_of_their_own_rows():
+    frame, _ = people()
+    weights = np.full(len(frame), 1 / len(frame))
+    table = FitTable.of(read_table(frame, "from_dtype", "median", "the test"), weights, None, "median")
+    folds = table.folds(make_folds(KFold(4), np.zeros(len(frame)), None, weights, classifies=False))
+    gaps, column = frame["age"].isna().to_numpy(), list(table.names).index("age")
+    for fold in folds:
+        seen = frame["age"][fold.weights > 0]
+        X = table.X if fold.X is None else fold.X
+        assert set(X[gaps, column]) == {np.nanmedian(seen)}
+        others = np.delete(np.arange(X.shape[1]), column)
+        np.testing.assert_array_equal(X[:, others], table.X[:, others])
+    assert sum(fold.X is not None for fold in folds) > 1
+    complete = FitTable.of(
+        read_table(people(gaps=False)[0], "from_dtype", "median", "the test"), weights, None, "median"
+    )
+    assert all(fold.X is None for fold in complete.folds(make_folds(3, weights, None, weights, classifies=False)))
+
+
+@pytest.mark.parametrize("scoring", [None, "r2"])
+def test_scores_are_those_of_fits_on_the_rows_of_each_fold(scoring):
+    """Each fold's score is that of an estimator fitted on its rows alone, medians and levels included."""
+    frame, y = people()
+    y[frame["age"].isna()] += 5
+    folds = list(KFold(4).split(frame))
+    options = {"method": "forward", "missing": "median"}
+    model = SparseRegressor(k=[2], ridge=0.0, cv=folds, scoring=scoring, **options).fit(frame, y)
+    scores = []
+    for train, test in folds:
+        alone = SparseRegressor(k=2, **options).fit(frame.iloc[train], y[train])
+        predicted = alone.predict(frame.iloc[test])
+        if scoring is None:
+            scores.append(np.mean((predicted - y[test]) ** 2))
+        else:
+            scores.append(alone.score(frame.iloc[test], y[test]))
+    found = model.path_.choice.fold_scores[:, 0]
+    if scoring == "r2":
+        np.testing.assert_allclose(found, scores, atol=1e-9)
+    else:
+        constant = np.array([np.mean((y[test] - y[train].mean()) ** 2) for train, test in folds])
+        np.testing.assert_allclose(found, (constant - scores) / constant.mean(), atol=1e-9)
+
+
+def test_constraints_speak_of_raw_columns():
+    frame, y = people()
+    forced = SparseRegressor(k=3, missing="category", always=["grade"], never=[1]).fit(frame, y)
+    assert "grade" in forced.feature_groups_
+    assert "age" not in forced.feature_groups_
+    assert SparseRegressor(k=2, missing="median", always=["city=Nice"]).fit(frame, y).feature_groups_[0] == "city"
+    bounded = SparseRegressor(k=5, missing="median", bounds={"city": (0, None), "grade=2": (None, 0)}).fit(frame, y)
+    by_name = dict(zip(bounded.path_.column_names, bounded.coef_, strict=True))
+    assert by_name["city=Nice"] == 0
+    assert by_name["city=Lyon"] > 0
+    assert by_name["grade=2"] <= 0
+    paid = SparseRegressor(k=2, missing="median", costs={"city": 3}, budget=4).fit(frame, y)
+    assert paid.cost_ == 4
+    kinds = SparseRegressor(k=3, missing="median", feature_groups={"city": "who", "age": "who"}, max_per_group=1)
+    kinds.fit(frame, y)
+    assert len({"city", "age"} & set(kinds.feature_groups_)) == 1
+    together = SparseRegressor(k=1, missing="median", feature_groups={"city": "who", "age": "who"}).fit(frame, y)
+    assert list(together.feature_groups_) == ["who"]
+    assert sorted(together.get_feature_names_out()) == ["age", "city=Lyon", "city=Nice"]
+
+
+def test_groups_and_costs_given_in_part():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(80, 5))
+    y = X @ [1, 1, 0, 0, 3] + rng.normal(size=80) * 0.1
+    for groups in ({0: "a", 1: "a"}, {0: 7, 1: 7}):
+        model = SparseRegressor(k=2, feature_groups=groups).fit(X, y)
+        assert list(model.feature_groups_) == [str(groups[0]), "x4"]
+    with pytest.raises(ValueError, match="name of a column that is not in it: 'x3'"):
+        SparseRegressor(k=2, feature_groups={0: "x3"}).fit(X, y)
+    assert SparseRegressor(k=2, costs={4: 9.0}, budget=8).fit(X, y).cost_ == 2
+    assert SparseRegressor(k=2, costs={4: 9.0, None: 0.5}, budget=10).fit(X, y).cost_ == 9.5
+    assert SparseRegressor(k=2, costs={"a": 4.0}, feature_groups={0: "a", 1: "a"}, budget=10).fit(X, y).cost_ == 5
+
+
+def test_plain_numbers_need_no_encoder():
+    frame, y = people(gaps=False)
+    numbers = frame[["age", "noise", "smoker"]]
+    model = SparseRegressor(k=1).fit(numbers, y)
+    assert not hasattr(model, "encoder_")
+    model.fit(frame, y)
+    assert hasattr(model, "encoder_")
+    assert not hasattr(model.fit(numbers.astype(object), y), "encoder_")
+
+
+def test_names_for_display(tmp_path):
+    from scipy import sparse
+
+    rng = np.random.default_rng(0)
+    X = sparse.random(60, 8, density=0.5, random_state=0, format="csr")
+    words = [f"word {j}" for j in range(8)]
+    y = X.toarray()[:, 3] * 2 + rng.normal(size=60) * 0.01
+    model = SparseRegressor(k=1, never=["word 0"]).fit(X, y, feature_names=words)
+    assert list(model.get_feature_names_out()) == ["word 3"]
+    assert "word 3" in model.summary()
+    assert '"word 3"' in model.to_sql()
+    assert not hasattr(model, "feature_names_in_")
+    model.save(tmp_path / "m.json")
+    again = pauca.load(tmp_path / "m.json")
+    assert not hasattr(again, "feature_names_in_")
+    assert list(again.get_feature_names_out()) == ["word 3"]
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="X has 8, and there are 2 names"):
+        SparseRegressor(k=1).fit(X, y, feature_names=["a", "b"])
+    with pytest.raises(ValueError, match="column names of its own"):
+        SparseRegressor(k=1).fit(pd.DataFrame(X.toarray(), columns=words), y, feature_names=words)
+    with pytest.raises(ValueError, match="there are several 'a'"):
+        SparseRegressor(k=1).fit(X, y, feature_names=["a"] * 8)
+
+
+def test_what_cannot_be_encoded_is_refused_by_name():
+    frame, y = people()
+    with pytest.raises(TableError, match=r"'city' \(15 rows\), 'age' \(23 rows\): set missing='median'"):
+        SparseRegressor().fit(frame, y)
+    with pytest.raises(ValueError, match="'missing' parameter of SparseRegressor must be one of"):
+        SparseRegressor(missing="mean").fit(frame, y)
+    with pytest.raises(ValueError, match="do not hold numbers"):
+        SparseRegressor(categorical_features=None).fit(frame.dropna(), y[frame.notna().all(axis=1)])
+    constant = frame.assign(only="x", none=None)
+    with pytest.warns(PaucaWarning, match="Constant columns were left out: 'only', 'none'"):
+        SparseRegressor(k=1, missing="median").fit(constant, y)
+
+
+def test_transform_hands_on_the_chosen_columns():
+    frame, y = people()
+    model = SparseRegressor(k=2, missing="median").fit(frame, y)
+    expected = TableEncoder(missing="median").set_output(transform="pandas").fit_transform(frame)
+    names = list(model.get_feature_names_out())
+    assert names == ["city=Lyon", "city=Nice", "age"]
+    np.testing.assert_array_equal(model.transform(frame), expected[names])
+    assert list(model.set_output(transform="pandas").transform(frame).columns) == names
+
+
+def test_sheets_of_points_take_raw_rows():
+    frame, y = people(gaps=False)
+    model = SparseClassifier(k=2).fit(frame, y > 8)
+    sheet = model.to_points(cv=None)
+    encoded = TableEncoder().set_output(transform="pandas").fit_transform(frame)
+    plain = SparseClassifier(k=2, feature_groups=model.encoder_.feature_groups_).fit(encoded, y > 8).to_points(cv=None)
+    np.testing.assert_allclose(sheet.predict_risk(frame), plain.predict_risk(encoded))
+    np.testing.assert_allclose(sheet.predict_risk(frame[["age", "city"]]), plain.predict_risk(encoded))
+    with pytest.raises(ValueError, match="'city=Lyon', 'city=Nice' is not a number of the raw table"):
+        sheet.to_python()
+
+
+def test_row_numbers_and_missing_targets_are_told():
+    frame, y = people(gaps=False)
+    frame["id"] = np.random.default_rng(0).permutation(len(frame)) + 1000
+    with pytest.warns(PaucaWarning, match="'id' numbers the rows, and is in the model"):
+        SparseRegressor(k=1, always=["id"]).fit(frame, y)
+    SparseRegressor(k=1, never=["id"]).fit(frame, y)
+    y[:7] = np.nan
+    with pytest.raises(ValueError, match="Input y contains NaN: 7 of 160 rows have no target"):
+        SparseRegressor().fit(frame, y)
+
+
+def test_warnings_are_about_the_chosen_model():
+    """A column that depends on all others is no combination of the one that is chosen, unless it is a copy."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd"))
+    X["sum"], X["copy"] = X["a"] + X["b"], X["c"]
+    y = 3 * X["c"] + X["a"] + X["b"] + 0.1 * rng.normal(size=80)
+    with pytest.warns(PaucaWarning) as caught:
+        model = SparseRegressor(k=range(1, 7), ridge=0.0, selection_rule=1e9).fit(X, y)
+    assert model.k_ == 1
+    text = str(caught[0].message)
+    assert "linear combinations of chosen ones were left out: 'copy'." in text
+    for name in ("'sum'", "'a'", "'b'"):
+        assert name not in text
+
+
+def test_summaries_show_every_class():
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    X = X[:, X[:300].std(axis=0) > 0]
+    model = SparseClassifier(k=2, method="forward", ridge=0.1).fit(X[:300], y[:300])
+    text = model.summary()
+    heads = " ".join(line for line in text.splitlines() if line.startswith("feature"))
+    assert heads.split() == [
+        "feature",
+        *map(str, range(6)),
+        "importance",
+        "feature",
+        *map(str, range(6, 10)),
+        "importance",
+    ]
+    assert text.count("(intercept)") == 2
