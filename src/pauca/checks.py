@@ -84,4 +84,15 @@ def arithmetic_in_words() -> Iterator[None]:
         with np.errstate(all="ignore"):
             yield
     except (ArithmeticError, np.linalg.LinAlgError) as error:
+        if not _is_ours(error):
+            raise
         raise ValueError(f"{OUT_OF_RANGE} ({type(error).__name__}: {error})") from error
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an error was raised by a computation of ours, not by a callback or a loss that a user wrote."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    raised_in = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
+    return raised_in.partition(".")[0] in {"pauca", "numpy", "scipy", "sklearn"}

@@ -47,7 +47,7 @@ def limited_until(deadline: float) -> Iterator[None]:
 
 def check_time() -> None:
     """Raise ``OutOfTime`` after the deadline of this thread."""
-    if time.monotonic() > _limit.deadline:
+    if time.monotonic() >= _limit.deadline:
         raise OutOfTime
 
 

@@ -66,7 +66,7 @@ def weights_of(weighted, n=80):
 def fitted(kind, X, y, *, weights=None, form=np.asarray, **options):
     """The model on SUPPORT; nothing to choose."""
     model = kind.estimator(k=3, always=SUPPORT, **options).fit(form(X), y, weights)
-    assert model.support_.tolist() == SUPPORT
+    assert set(model.support_) <= set(SUPPORT)  # a coefficient of a piecewise loss may be zero
     return model
 
 

@@ -258,9 +258,9 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
 
     The median instead of the mean, without negative coefficients, and with one feature forced in:
 
-    >>> model = SparseRegressor(k=3, loss="absolute_error", bounds=(0, None), always=["age"]).fit(X, y)
+    >>> model = SparseRegressor(k=3, loss="absolute_error", bounds=(0, None), always=["bp"]).fit(X, y)
     >>> list(model.get_feature_names_out())
-    ['age', 'bmi', 's5']
+    ['bmi', 'bp', 's5']
     """
 
     def __init__(

@@ -46,6 +46,8 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 def _write_through(path: str | os.PathLike[str], content: bytes, mode: int) -> None:
     """Write to a device or a pipe, which cannot be replaced."""
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
         raise OSError(errno.EINVAL, "It is neither a file nor a device or pipe that can be written to", os.fspath(path))
     with open(os.open(path, os.O_WRONLY), "wb") as file:

@@ -28,7 +28,6 @@ __all__ = [
     "SquaredError",
     "SquaredHinge",
     "Tweedie",
-    "is_custom",
     "resolve",
 ]
 

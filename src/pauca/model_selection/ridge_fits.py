@@ -23,7 +23,7 @@ from pauca.tolerances import DEPENDENT_BELOW
 SCORED = Accuracy(within=1e-7)
 """How far models are fitted that are only scored on rows held out."""
 
-SCORED_JOINTLY = Accuracy(within=1e-5)
+SCORED_JOINTLY = Accuracy(within=1e-6)
 """The same for many classes and for coupled rows, whose every step costs far more."""
 
 # Hessians are carried on from the last set of units if no more than so many are new.

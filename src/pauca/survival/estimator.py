@@ -127,7 +127,7 @@ class SparseCox(SparseModel):
     (array([ 4, 11]), 0.79)
     >>> model.predict_survival_function(X[:2], times=[1.0, 2.0]).round(2)
     array([[0.17, 0.01],
-           [0.71, 0.43]])
+           [0.72, 0.44]])
     """
 
     def __init__(
