@@ -100,9 +100,9 @@ def linear_objective(case, X, coef, intercept, *, ridge, classes=None):
     scores = (X @ coef.T).T + intercept[:, None]
     doubt = 1e-13 * ((np.abs(X) @ np.abs(coef).T).T + np.abs(intercept)[:, None] + (0 if y.ndim == 1 else np.abs(y)))
     value = mean_loss(case, y, scores, v)
-    doubtful = max(abs(mean_loss(case, y, scores + sign * doubt, v) - value) for sign in (-1, 1))
+    uncertain = max(abs(mean_loss(case, y, scores + sign * doubt, v) - value) for sign in (-1, 1))
     scales = column_scales(case, X, v)
-    return value + 0.5 * ridge * float(np.sum((scales * coef) ** 2)), doubtful
+    return value + 0.5 * ridge * float(np.sum((scales * coef) ** 2)), uncertain
 
 
 def cox_objective(case, X, coef, *, ridge):

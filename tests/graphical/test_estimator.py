@@ -693,3 +693,10 @@ def test_backward_needs_more_rows_than_columns():
     X = np.random.default_rng(0).standard_normal((8, 12))
     with pytest.raises(ValueError, match="Backward search starts from all edges: choose another method"):
         SparsePrecision(k=3, method="backward").fit(X)
+
+
+def test_a_graph_of_one_variable_is_saved(tmp_path):
+    with pytest.warns(PaucaWarning, match="only 0 exist"):
+        model = SparsePrecision(k=1).fit(np.array([[3.1], [-1.8], [-1.7]]))
+    model.save(tmp_path / "graph.json")
+    np.testing.assert_array_equal(pauca.load(tmp_path / "graph.json").precision_, model.precision_)

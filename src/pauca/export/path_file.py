@@ -180,7 +180,7 @@ def _read_custom(reader: JsonReader) -> tuple[np.ndarray | None, float | None, s
 
 def _read_features(reader: JsonReader, n_free: int) -> tuple[int, np.ndarray | None]:
     fields = reader.fields(["count", "names"])
-    count = fields["count"].integer(1, MOST_FEATURES)
+    count = fields["count"].integer(0, MOST_FEATURES)  # a graph of one variable has no edges
     return count, fields["names"].optional(lambda names: np.array(names.strings(count + n_free), dtype=object))
 
 
