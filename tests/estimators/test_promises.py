@@ -58,7 +58,7 @@ def masked(values):
         (masked(X), "X has masked entries"),
         (X + 1j, "Complex data not supported"),
         (pd.DataFrame(X).astype("Float64").where(X < 1, pd.NA), "NaN"),
-        (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"] * 60), "b": X[:, 1]}), "dates or times: 'when'"),
+        (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"] * 60), "b": X[:, 1]}), r"dates or times(:| in) 'when'"),
         (np.where(np.eye(*X.shape, dtype=bool), 1e200, X), "too large"),
     ],
 )

@@ -411,7 +411,7 @@ def _drop(*path):
         ),
         ("squared_error", _put("features", "names", ["a"]), r"features\.names: expected a list of length 6"),
         ("squared_error", _put("features", "names", 0, 3), r"features\.names\[0\]: expected a string, got 3"),
-        ("squared_error", _put("features", "count", 0), r"features\.count: expected an integer from 1 to"),
+        ("squared_error", _put("features", "count", -1), r"features\.count: expected an integer from 0 to"),
         ("squared_error", _put("output_names", []), "output_names: the list is empty"),
         ("outputs", _put("output_names", None), r"models\[0\]\.coef: expected a list of length 0"),
         ("outputs", _put("models", 1, "intercept", 1.0), r"models\[1\]\.intercept: expected a list"),
