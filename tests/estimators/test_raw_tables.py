@@ -285,3 +285,9 @@ def test_summaries_show_every_class():
         "importance",
     ]
     assert text.count("(intercept)") == 2
+
+
+def test_several_columns_of_one_name_are_told():
+    table = pd.DataFrame(np.zeros((6, 3)), columns=["a", "a", "b"]).assign(c=["x", "y"] * 3)
+    with pytest.raises(ValueError, match="several columns of one name: 'a'"):
+        SparseRegressor().fit(table, np.arange(6.0))

@@ -86,6 +86,7 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
 def check_table(estimator: Any, X: Any, **how: Any) -> Any:
     """X alone, as ``check_data`` gives it; ``how`` is for scikit-learn's ``validate_data``."""
     check_is_table(X)
+    _check_names_differ(X)
     raw = raw_table_of(estimator, X) if _may_be_raw(estimator, X) else None
     if raw is not None:
         set_table_attributes(estimator, X)
@@ -129,6 +130,7 @@ def _may_be_raw(estimator: Any, X: Any) -> bool:
 def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any]) -> tuple[Any, Any]:
     """X as numbers, or column by column where the estimator encodes it; ``how`` is for ``validate_data``."""
     check_is_table(X)
+    _check_names_differ(X)
     raw = raw_table_of(estimator, X) if _may_be_raw(estimator, X) else None
     if raw is None:
         with _named_columns(X):

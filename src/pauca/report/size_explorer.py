@@ -37,9 +37,9 @@ CHARTS = {
 CHART_TEXT = "The numbers are in the table of all sizes below."
 NOTE = (
     f"Explained is the share of a constant prediction's error that the model removes: 100{SPACE}% is perfect, "
-    f"0{SPACE}% is no better than a constant. On the training data it increases with size; rows held out of the fit "
-    "show how well new rows are predicted. Added and removed compare a size with the one before. Units differ between "
-    "features, so every coefficient is drawn relative to its largest value at any size."
+    f"0{SPACE}% is no better than a constant. On the training data it grows with size as a rule; rows held out of the "
+    "fit show how well new rows are predicted. Added and removed compare a size with the one before. Units differ "
+    "between features, so every coefficient is drawn relative to its largest value at any size."
 )
 
 

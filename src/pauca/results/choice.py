@@ -258,6 +258,12 @@ class Choice:
             return f"{found} is best by {folds}: {self.scored_text(self.chosen)}."
         if self.surface is not None and self._best_score <= self.mean[self.sizes == self.chosen].max():
             return f"{found} is the choice of {folds}: {self.scored_text(self.chosen)}."
+        if self.surface is not None and self.chosen == self.best:
+            return (
+                f"{self.chosen} is the best size by {folds}; of its ridges, {self.surface.ridge:.3g} is the largest "
+                f"within {errors_text(self.rule)} of the best: {self.scored_text(self.chosen)}; "
+                f"ridge {self.surface.reference[1]:.3g} has {self._best_number}."
+            )
         return (
             f"{found} is the smallest size whose difference to the best is within {errors_text(self.rule)} by {folds}: "
             f"{self.scored_text(self.chosen)}; the best, {self.best}{self._best_ridge_text}, has {self._best_number}."

@@ -240,8 +240,9 @@ def draw_score(path: Path, ax: Axes) -> None:
         ha="right" if late else "left",
         color=COLOURS[1],
     )
-    if choice.best != choice.chosen:
-        position = choice.position(choice.best)
+    position = choice.position(choice.best)
+    # The best may be so at another ridge than that of the curve, or count as lucky: then it is not the best to see.
+    if choice.best != choice.chosen and (not choice.by_folds or mean[position] >= mean[choice.sizes == choice.chosen]):
         ax.plot([choice.best], [mean[position]], "o", markersize=9, fillstyle="none", color=INK)
         ax.annotate(
             f"best: {choice.best}",

@@ -61,7 +61,7 @@ def _notes(path: Path, size: int) -> Iterator[str]:
         if path.choice.held_out:
             text = figures_text(path.choice.held_out)
             text = text[0].upper() + text[1:]
-            yield f"{text} on these rows, which is optimistic: they chose the model (see evaluate)."
+            yield f"{text} on the rows held out, which is optimistic: they chose the model (see evaluate)."
     elif path.choice is not None and path.choice.by_folds and path.choice.scored:
         yield _score_of_another(path.choice, size)
     if path.certificate is not None and path.certificate.message(size):
