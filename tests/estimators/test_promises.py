@@ -214,7 +214,7 @@ HOSTILE = ["\x1b[2J\x1b[31mred", "two\nlines", "\u202eevil", "$\\x$", "half \ud8
 
 
 def test_names_are_shown_and_not_obeyed():
-    frame = pd.DataFrame(np.column_stack([X, X[:, 0] + X[:, 1]]), columns=HOSTILE)
+    frame = pd.DataFrame(np.column_stack([X, X[:, 0] + X[:, 1]]), columns=pd.Index(HOSTILE, dtype=object))
     model = SparseRegressor(k=6, ridge=0.1).fit(frame, Y)
     plain = SparseRegressor(k=6, ridge=0.1).fit(frame.to_numpy(), Y)
     text = model.summary()

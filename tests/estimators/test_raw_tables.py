@@ -31,7 +31,7 @@ def people(n=160, seed=0, gaps=True):
     if gaps:
         frame.loc[::7, "age"] = np.nan
         frame.loc[::11, "city"] = None
-    return frame, y.to_numpy()
+    return frame, y.to_numpy(copy=True)
 
 
 @parametrize_with_checks([TableEncoder(), TableEncoder(missing="median"), TableEncoder(missing="category")])
