@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("src", "tests", "docs", "benchmarks", "examples", ".ci")
 FILES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff", "LICENSE")
 FILES += ("Makefile", "conftest.py", "pyproject.toml")
+WRITTEN_BY_TOOLS = {"__pycache__", ".hypothesis", "sg_execution_times.rst"}  # and the gallery of the pages
 SMOKE = """
 import sys
 import pauca
@@ -69,8 +70,8 @@ def check_wheel(wheel: Path, version: str, folder: Path) -> None:
 
 def sources(folder: Path) -> list[Path]:
     """The files of a folder that somebody wrote."""
-    files = (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
-    return [file for file in files if not any(part.startswith(".hypothesis") for part in file.parts)]
+    files = (file for file in folder.rglob("*") if file.is_file() and not WRITTEN_BY_TOOLS.intersection(file.parts))
+    return [file for file in files if not file.is_relative_to(ROOT / "docs" / "gallery")]
 
 
 def contents(wheel: Path) -> set[tuple[str, int]]:
