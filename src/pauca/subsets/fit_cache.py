@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import TypeVar
 
@@ -11,13 +12,13 @@ import numpy as np
 
 from pauca.clock import check_time
 from pauca.objectives import (
-    Additions,
+    FittedModel,
+    Previews,
     Restricted,
     Rows,
     SmoothObjective,
     WarmStart,
     joint_line_gains,
-    previews_of_additions,
     warm_start_near,
 )
 from pauca.solvers.factorisation import solve_or_nearest
@@ -32,6 +33,13 @@ LEAST_KEPT = 8
 # loss, each step costs far more.
 REPORTED = Accuracy(within=1e-7)
 REPORTED_JOINTLY = Accuracy(within=1e-5)
+
+# So many quasi-Newton steps, taken for all units at once, usually suffice for it; where they do not, Newton's do.
+MOST_REPORTED_STEPS = 12
+
+# Outputs that share a loss are fitted to this share of the value. The last step squares the error, except where classes
+# can be told apart without error: there the rest is never gone, and each further share of it takes a step.
+EXACT_JOINTLY = Accuracy(within=1e-6)
 
 # A preview takes so many steps with the Hessian of the model before; what the next one promises is counted as gained.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
@@ -92,6 +100,8 @@ class Solution:
     minimum: Minimum
     origin: Solution | None = None
     """Of a preview made together with others: the model it started from, whose rows are split by fewer columns."""
+    inverse: np.ndarray | None = None
+    """About the inverse Hessian, where it tells what removals change but serves no further steps: (C q, C q)."""
 
     @property
     def value(self) -> float:
@@ -99,17 +109,17 @@ class Solution:
         return self.minimum.value - self.minimum.promised
 
 
-class AdditionPreview:
-    """A preview of one unit more, made together with those of others."""
+class Preview:
+    """A preview of a model near a fit, made together with those of others."""
 
     __slots__ = ("_place", "_together", "removal_costs", "value")
 
-    def __init__(self, together: PreviewsTogether, place: int, value: float, removal_costs: np.ndarray) -> None:
+    def __init__(self, together: PreviewsTogether, place: int, value: float, removal_costs: np.ndarray | None) -> None:
         self._together, self._place = together, place
         self.value = value
         """The value, less what the next step promised."""
         self.removal_costs = removal_costs
-        """By how much the value would rise without each unit of the fit, to second order, in their order."""
+        """Of an addition: by how much the value would rise without each unit of the fit, to second order."""
 
     def solution(self) -> Solution:
         """What the steps have reached, as a start for others."""
@@ -118,35 +128,39 @@ class AdditionPreview:
 
 @dataclass(frozen=True, eq=False)
 class PreviewsTogether:
-    """Previews of a fit with each of some units added."""
+    """Previews of a fit with each of some units added, or without each of some of its own."""
 
     origin: Solution
     units: Sequence[int]
+    """Those added or removed."""
     rows: Rows
-    additions: Additions
+    found: Previews
     free: int
+    added: bool
 
-    def each(self) -> list[AdditionPreview]:
+    def each(self) -> list[Preview]:
         """The previews one by one, in the order of the units."""
-        found = self.additions
-        costs, values = found.removal_costs()[:, self.free :], (found.value - found.promised).tolist()
-        return [AdditionPreview(self, place, value, costs[place]) for place, value in enumerate(values)]
+        values = (self.found.value - self.found.promised).tolist()
+        if not self.added:
+            return [Preview(self, place, value, None) for place, value in enumerate(values)]
+        costs = self.found.removal_costs()[:, self.free : -1]
+        return [Preview(self, place, value, costs[place]) for place, value in enumerate(values)]
 
     def solution(self, place: int) -> Solution:
         """One of the previews, with the coefficients in the order of its columns."""
-        found, before = self.additions, self.origin
-        units = [*before.units, self.units[place]]
-        order = np.concatenate([np.arange(self.free), self.free + np.argsort(units)])
-        hessian = _inverse(found.inverse[place])[order[:, None], order]
-        minimum = Minimum(
-            found.coef[place, order][None],
-            found.scores[place][None],
-            float(found.value[place]),
-            hessian[None],
-            False,
-            float(found.promised[place]),
-        )
-        return Solution(tuple(sorted(units)), self.rows, before.split_by | frozenset(self.units), minimum, before)
+        found, before, changed = self.found, self.origin, self.units[place]
+        units = [*before.units, changed] if self.added else list(before.units)
+        order = [at for at in np.argsort(units).tolist() if self.added or units[at] != changed]
+        kept = np.concatenate([np.arange(self.free), self.free + np.array(order, dtype=np.intp)])
+        outputs, size = found.coef[place].shape
+        in_all = (np.arange(outputs)[:, None] * size + kept).ravel()
+        inverse = found.inverse[place][in_all[:, None], in_all]
+        # Where outputs share a loss and classes are nearly separable, an inverse may be far off.
+        hessian = _inverse(inverse)[None] if outputs == 1 else None
+        value, promised = float(found.value[place]), float(found.promised[place])
+        minimum = Minimum(found.coef[place][:, kept], found.scores[place], value, hessian, False, promised)
+        split_by = before.split_by | frozenset(self.units) if self.added else before.split_by
+        return Solution(tuple(units[at] for at in order), self.rows, split_by, minimum, before, inverse)
 
 
 class FitCache:
@@ -158,10 +172,11 @@ class FitCache:
         null = objective.null
         self._known = {frozenset[int](): Fit((), null.coef, null.value)}
         self._minima = RecentTable[Solution]({frozenset(): Solution((), objective.rows, frozenset(), null)})
-        self._previews = RecentTable[dict[frozenset[int], AdditionPreview | Solution]]()
+        self._previews = RecentTable[dict[frozenset[int], Preview | Solution]]()
         self._inverses = RecentTable[np.ndarray]()
         self._exact: set[frozenset[int]] = set()
         """Supports whose Hessian has been computed to rounding."""
+        self._exactly = EXACT_JOINTLY if objective.smooth.joint else EXACT
         self._most_kept = max(LEAST_KEPT, KEPT_BYTES // (8 * null.coef.shape[0] * objective.design.n_rows))
 
     @property
@@ -169,17 +184,17 @@ class FitCache:
         """The model without units."""
         return self._known[frozenset()]
 
-    def of(self, support: frozenset[int], near: Fit | AdditionPreview | Solution) -> Fit:
+    def of(self, support: frozenset[int], near: Fit | Preview | Solution) -> Fit:
         """The minimiser on ``support``, starting from that on a similar set."""
         found = self._known.get(support)
         if found is None:
-            solved = self._search(tuple(sorted(support)), near, EXACT)
+            solved = self._search(tuple(sorted(support)), near, self._exactly)
             self._keep(support, solved)
             minimum = solved.minimum
             found = self._known[support] = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
         return found
 
-    def preview(self, fit: Fit, support: frozenset[int]) -> AdditionPreview | Solution:
+    def preview(self, fit: Fit, support: frozenset[int]) -> Preview | Solution:
         """About the minimum on ``support``: a few steps from a fit on a similar set, with its Hessian.
 
         It is the same whatever was fitted before.
@@ -190,50 +205,92 @@ class FitCache:
             known[support] = self._search(tuple(sorted(support)), fit, ROUGH)
         return known[support]
 
-    def preview_additions(self, fit: Fit, units: Sequence[int]) -> list[AdditionPreview | Solution]:
+    @cached_property
+    def _together(self) -> bool:
+        """Whether previews are made together."""
+        objective = self.objective
+        one_block = objective.n_outputs == 1 or objective.smooth.joint
+        return one_block and objective.units.single and objective.bounds is None and not objective.smooth.flat
+
+    def preview_additions(self, fit: Fit, units: Sequence[int]) -> list[Preview | Solution]:
         """Previews of a fit with each of some units added: many at once where that is possible."""
-        objective, known = self.objective, self._previews_from(fit)
-        supports = [frozenset([*fit.units, unit]) for unit in units]
-        simple = objective.units.single and objective.n_outputs == 1 and objective.bounds is None
-        if not simple or objective.smooth.flat:
+        return self._preview_each(fit, units, [frozenset([*fit.units, unit]) for unit in units], added=True)
+
+    def preview_removals(self, fit: Fit, units: Sequence[int]) -> list[Preview | Solution]:
+        """Previews of a fit without each of some of its units: many at once where that is possible."""
+        return self._preview_each(fit, units, [frozenset(fit.units) - {unit} for unit in units], added=False)
+
+    def _preview_each(
+        self, fit: Fit, units: Sequence[int], supports: list[frozenset[int]], *, added: bool
+    ) -> list[Preview | Solution]:
+        if not self._together:
             return [self.preview(fit, support) for support in supports]
-        unknown = [unit for unit, key in zip(units, supports, strict=True) if key not in known]
+        known = self._previews_from(fit)
+        unknown = {support: unit for unit, support in zip(units, supports, strict=True) if support not in known}
         if unknown:
-            for unit, preview in zip(unknown, self._preview_together(fit, unknown), strict=True):
-                known[frozenset([*fit.units, unit])] = preview
+            make = self._previews_with if added else self._previews_without
+            known.update(zip(unknown, make(fit, list(unknown.values()), ROUGH).each(), strict=True))
         return [known[support] for support in supports]
 
-    def _preview_together(self, fit: Fit, units: Sequence[int]) -> list[AdditionPreview]:
+    def _previews_with(self, fit: Fit, units: Sequence[int], accuracy: Accuracy) -> PreviewsTogether:
         check_time()
         solved, objective = self._solved(fit), self.objective
         rows = self.pool.split(solved.rows, units)
-        additions = previews_of_additions(
+        new, penalty = self.pool.gather(units, rows)[objective.free :], objective.penalty[objective.units.of(units)]
+        found = self._fitted_model(fit, rows).with_each(new, penalty, accuracy)
+        return PreviewsTogether(solved, units, rows, found, objective.free, added=True)
+
+    def _previews_without(self, fit: Fit, units: Sequence[int], accuracy: Accuracy) -> PreviewsTogether:
+        check_time()
+        solved, free = self._solved(fit), self.objective.free
+        positions = free + np.searchsorted(fit.units, units)
+        found = self._fitted_model(fit, solved.rows).without_each(positions, accuracy)
+        return PreviewsTogether(solved, units, solved.rows, found, free, added=False)
+
+    def _fitted_model(self, fit: Fit, rows: Rows) -> FittedModel:
+        """A fit on its rows, or on finer ones."""
+        solved, objective = self._solved(fit), self.objective
+        minimum = solved.minimum
+        return FittedModel(
             objective.smooth,
             rows,
             self.pool.gather(fit.units, rows),
             objective.full_penalty(objective.units.of(fit.units)),
-            solved.minimum.coef[0],
-            solved.rows.onto(rows, solved.minimum.scores)[0],
-            solved.minimum.value,
+            minimum.coef,
+            solved.rows.onto(rows, minimum.scores),
+            minimum.value,
             self.inverse_hessian(fit)[0],
-            self.pool.gather(units, rows)[objective.free :],
-            objective.penalty[objective.units.of(units)],
-            ROUGH,
         )
-        return PreviewsTogether(solved, units, rows, additions, objective.free).each()
 
-    def _previews_from(self, fit: Fit) -> dict[frozenset[int], AdditionPreview | Solution]:
+    def _previews_from(self, fit: Fit) -> dict[frozenset[int], Preview | Solution]:
         key = frozenset(fit.units)
         found = self._previews.get(key, {})
         self._previews.keep(key, found, KEPT_PREVIEWS)
         return found
 
-    def value_without(self, fit: Fit, unit: int) -> float:
-        """The least value on the units of a fit but one, as accurate as a report needs it."""
-        rest = tuple(other for other in fit.units if other != unit)
-        known = self._known.get(frozenset(rest))
+    def values_without(self, fit: Fit) -> np.ndarray:
+        """The least values on the units of a fit but each of them, as accurate as a report needs them."""
         accuracy = REPORTED_JOINTLY if self.objective.smooth.joint else REPORTED
-        return self._search(rest, fit, accuracy).minimum.value if known is None else known.value
+        values = {}
+        for unit in fit.units:
+            known = self._known.get(frozenset(fit.units) - {unit})
+            values[unit] = np.nan if known is None else known.value
+        unknown = [unit for unit, value in values.items() if np.isnan(value)]
+        if unknown and self._together:
+            found = self._previews_without(fit, unknown, replace(accuracy, most_steps=MOST_REPORTED_STEPS)).found
+            reached = found.promised <= accuracy.within * found.value
+            values.update(
+                {
+                    unit: value
+                    for unit, value, there in zip(unknown, found.value.tolist(), reached, strict=True)
+                    if there
+                }
+            )
+        for unit in unknown:
+            if np.isnan(values[unit]):
+                rest = tuple(other for other in fit.units if other != unit)
+                values[unit] = self._search(rest, fit, accuracy).minimum.value
+        return np.array(list(values.values()))
 
     def scores(self, fit: Fit) -> np.ndarray:
         """Linear scores of a fit for all rows of the data, shape (C, n)."""
@@ -314,9 +371,10 @@ class FitCache:
             inverse = self.inverse_hessian(fit)
         return quadratic_removal_costs(self.objective, solved, inverse)
 
-    def costs_beside(self, fit: Fit, preview: AdditionPreview | Solution) -> np.ndarray:
+    def costs_beside(self, fit: Fit, preview: Preview | Solution) -> np.ndarray:
         """The same for the units of a fit once another was added."""
-        if isinstance(preview, AdditionPreview):
+        if isinstance(preview, Preview):
+            assert preview.removal_costs is not None
             return preview.removal_costs
         if self.objective.smooth.flat:
             inverse = _inverse(self._restricted(preview).hessian(preview.minimum.scores, np.inf))
@@ -347,23 +405,23 @@ class FitCache:
         columns = self.pool.gather(solved.units, solved.rows)
         return self.objective.restricted(solved.rows, columns, self.objective.units.of(solved.units))
 
-    def _solved(self, near: Fit | AdditionPreview | Solution) -> Solution:
+    def _solved(self, near: Fit | Preview | Solution) -> Solution:
         """The minimum that belongs to a fit: solved for again if it is no longer kept."""
         if isinstance(near, Solution):
             return near
-        if isinstance(near, AdditionPreview):
+        if isinstance(near, Preview):
             return near.solution()
         key = frozenset(near.units)
         if key not in self._minima:
             rows = self.pool.split(self.objective.rows, near.units)
-            minimum = self._minimise(rows, near.units, WarmStart(near.coef, value=near.value), EXACT)
+            minimum = self._minimise(rows, near.units, WarmStart(near.coef, value=near.value), self._exactly)
             self._keep(key, Solution(near.units, rows, key, minimum))
         return self._minima[key]
 
     def _keep(self, key: frozenset[int], solved: Solution) -> None:
         self._exact.difference_update(self._minima.keep(key, solved, self._most_kept))
 
-    def _search(self, units: tuple[int, ...], near: Fit | AdditionPreview | Solution, accuracy: Accuracy) -> Solution:
+    def _search(self, units: tuple[int, ...], near: Fit | Preview | Solution, accuracy: Accuracy) -> Solution:
         check_time()
         if isinstance(near, Fit):
             near = self._previews.get(frozenset(near.units), {}).get(frozenset(units), near)
@@ -378,6 +436,7 @@ class FitCache:
             objective.units.of(units),
             free=objective.free,
             curved=not objective.smooth.flat,
+            inverse=before.inverse,
         )
         return Solution(units, rows, split_by, self._minimise(rows, units, start, accuracy))
 
