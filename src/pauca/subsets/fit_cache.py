@@ -138,6 +138,10 @@ class PreviewsTogether:
     free: int
     added: bool
 
+    def reached(self, within: float) -> np.ndarray:
+        """Whether each has come as near to its minimum as was asked for, by what the next step promises."""
+        return self.found.promised <= within * self.found.value
+
     def each(self) -> list[Preview]:
         """The previews one by one, in the order of the units."""
         values = (self.found.value - self.found.promised).tolist()
@@ -229,7 +233,14 @@ class FitCache:
         unknown = {support: unit for unit, support in zip(units, supports, strict=True) if support not in known}
         if unknown:
             make = self._previews_with if added else self._previews_without
-            known.update(zip(unknown, make(fit, list(unknown.values()), ROUGH).each(), strict=True))
+            together = make(fit, list(unknown.values()), ROUGH)
+            known.update(zip(unknown, together.each(), strict=True))
+            if not added and not self.objective.smooth.joint:
+                # A removal may lead far, where Newton's steps are worth their Hessians.
+                for support, there in zip(unknown, together.reached(ROUGH.within), strict=True):
+                    if not there:
+                        del known[support]
+                        self.preview(fit, support)
         return [known[support] for support in supports]
 
     def _previews_with(self, fit: Fit, units: Sequence[int], accuracy: Accuracy) -> PreviewsTogether:
@@ -277,15 +288,10 @@ class FitCache:
             values[unit] = np.nan if known is None else known.value
         unknown = [unit for unit, value in values.items() if np.isnan(value)]
         if unknown and self._together:
-            found = self._previews_without(fit, unknown, replace(accuracy, most_steps=MOST_REPORTED_STEPS)).found
-            reached = found.promised <= accuracy.within * found.value
-            values.update(
-                {
-                    unit: value
-                    for unit, value, there in zip(unknown, found.value.tolist(), reached, strict=True)
-                    if there
-                }
-            )
+            few_steps = replace(accuracy, most_steps=MOST_REPORTED_STEPS)
+            together = self._previews_without(fit, unknown, few_steps)
+            found = np.where(together.reached(accuracy.within), together.found.value, np.nan)
+            values.update(zip(unknown, found.tolist(), strict=True))
         for unit in unknown:
             if np.isnan(values[unit]):
                 rest = tuple(other for other in fit.units if other != unit)

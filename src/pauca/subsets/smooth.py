@@ -251,9 +251,13 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         below ``at_least``.
         """
         fits, per_price = self._cache.fits, self.limits.per_price
+        best, at_once = 0.0, max(LEAST_PREVIEWS, PREVIEWED_NUMBERS // self.objective.design.n_rows)
+        if np.count_nonzero(addable) <= at_once:
+            # To rank so few takes longer than to preview all of them.
+            units = np.flatnonzero(addable).tolist()
+            return dict(zip(units, fits.preview_additions(fit, units), strict=True))
         likely = self._likely_gains(fit, addable)
         units, found = list(likely), dict[int, Preview | Solution]()
-        best, at_once = 0.0, max(LEAST_PREVIEWS, PREVIEWED_NUMBERS // self.objective.design.n_rows)
         while len(found) < len(units):
             some = units[len(found) : len(found) + at_once]
             if found and slack * likely[some[0]] < min(best, at_least):
@@ -283,6 +287,9 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         return costs[np.searchsorted(self._fit.units, units)]
 
     def _likely_cheapest(self) -> int | None:
+        if self.value <= NEARLY_PERFECT * self.null_value:
+            # Around a perfect fit there is no curvature that could tell what a removal costs.
+            return super()._likely_cheapest()
         removable = self.limits.removable(self.support)
         units = [unit for unit, may in zip(self.support, removable, strict=True) if may]
         likely = list(self._likely_removals(units, np.inf, SLACK, self.shortlist.removals))
