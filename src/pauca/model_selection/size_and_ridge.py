@@ -161,6 +161,7 @@ class Comparison:
                 found.error / null,
                 grid.fit[ridge],
                 grid.search[search],
+                error,
             )
         return Choice(
             rule,
@@ -172,6 +173,8 @@ class Comparison:
             int(self.sizes[size]),
             surface,
             int(self.sizes[found.best[2]]),
+            n_folds=len(self._by_fold),
+            one_error_size=int(self.sizes[found.within_one_error]),
             difference_error=self.losses.error(self.losses.sums[found.place])[search, ridge] / null,
         )
 
