@@ -473,6 +473,8 @@ class SparseClassifier(ClassificationMixin, PointsMixin, MeasuredMixin, SparseMo
         settings = self._settings()
         with settings.shown(), fitting(self):
             X, y, weights, target = self._validate(X, y, sample_weight)
-            target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
+            known = self._known_scores(offset, len(y))
+            if known is not None:
+                target = offset_target(target, known, settings.scoring)
             self._search(settings, X, y, weights, target, groups, feature_names)
         return self

@@ -24,7 +24,7 @@ def check_is_table(X: Any) -> None:
     """Raise an error for tables that are read in chunks, and for texts that were not turned into numbers."""
     if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
         raise TypeError("X is a lazy frame; call its collect() first.")
-    if as_chunks(X) is not None:
+    if _chunks_of(X) is not None:
         raise TypeError(
             f"X is a table in chunks ({type(X).__name__}), which is not read into memory, and this needs all of it at "
             "once. Give a sample of its rows as an array, or fit SparseRegressor or SparseClassifier."
@@ -68,7 +68,7 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
     Whether X is finite shows in its moments, which are the first pass over it; ``check_moments`` looks there.
     ``how`` is for scikit-learn's ``validate_data``. A table in chunks stays one; y is always in memory.
     """
-    chunks, y = as_chunks(X), in_memory(y)
+    chunks, y = _chunks_of(X), in_memory(y)
     check_not_masked(y, "y")
     _check_not_text(estimator, y)
     _check_no_missing_target(y)
@@ -97,7 +97,7 @@ def check_table(estimator: Any, X: Any, **how: Any) -> Any:
 
 def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
-    chunks, y = as_chunks(X), in_memory(y)
+    chunks, y = _chunks_of(X), in_memory(y)
     check_not_masked(y, "y")
     _check_no_missing_classes(y)
     if chunks is None:
@@ -155,7 +155,12 @@ def _check_chunks(estimator: Any, X: Chunks, y: np.ndarray) -> Chunks:
 
 def in_memory(y: Any) -> Any:
     """One value for every row as an array, also where it lies on a cluster; anything else as it is."""
-    return y.compute() if is_dask(y) else y
+    return y if isinstance(y, np.ndarray | None) or not is_dask(y) else y.compute()
+
+
+def _chunks_of(X: Any) -> Chunks | None:
+    """A table that is read in chunks; None for all others, such as any array that is no memory map."""
+    return None if type(X) is np.ndarray else as_chunks(X)
 
 
 def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
@@ -175,6 +180,7 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
         with _named_columns(chosen):
             rows = _as_numbers(check_array(chosen, estimator=estimator, **AS_IT_IS))
     else:
+        _check_names_differ(X)
         with _named_columns(X), _fewer_columns(X, used):
             X = _as_numbers(_all_columns(estimator, X))
         check_finite(type(estimator).__name__, X, names)
@@ -412,9 +418,7 @@ def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
 @contextmanager
 def _named_columns(X: Any) -> Iterator[None]:
     """Errors about the columns of a frame name them."""
-    check_is_table(X)
     check_not_masked(X, "X")
-    _check_names_differ(X)
     dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
     if dates:
         raise ValueError(
