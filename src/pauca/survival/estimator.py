@@ -226,7 +226,7 @@ class SparseCox(SparseModel):
         settings = self._settings()
         target = survival_target(y, event, time)
         with fitting(self):
-            X = check_table(self, X)
+            X = check_table(self, X, raw=True)
             if X.shape[0] != len(target):
                 raise ValueError(f"X and y must have the same number of rows: {X.shape[0]} and {len(target)}.")
             weights = check_weights(sample_weight, len(target))
