@@ -23,13 +23,12 @@ from pauca.estimators.validation import check_moments
 from pauca.methods.exact import Exact
 from pauca.model import Model
 from pauca.model_selection.chunked_search import Gathering
-from pauca.model_selection.chunked_selection import selection_for
-from pauca.model_selection.fold_losses import RowBlocks
+from pauca.model_selection.chunked_selection import StreamedSelection, measure_by_moments
 from pauca.model_selection.folds import Fold, FoldWeights, make_folds
 from pauca.model_selection.grids import RidgeGrid, SizeRange, make_grid, size_range_for
-from pauca.model_selection.held_out import HeldOutModel
+from pauca.model_selection.held_out import HeldOutModel, Measure, RowBlocks
 from pauca.model_selection.scoring import Scorer
-from pauca.model_selection.size_and_ridge import Measure, refitted_run
+from pauca.model_selection.size_and_ridge import SurfaceSelection, refitted_run
 from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
 from pauca.results.choice import Choice
 from pauca.results.fit_statistics import FitStatistics
@@ -368,17 +367,13 @@ def _search_and_choose(inputs: FitInputs, problem: LinearProblem) -> SearchResul
     assert held_out is not None
     if held_out.scorer is not None:
         held_out.scorer.check(problem.X, held_out.y, problem.target.n_outputs)
+    folds, rule = held_out.folds, settings.selection_rule
     measure = Measure(problem, held_out.scorer, held_out.y, held_out.blocks)
-    selection = selection_for(
-        inputs.design,
-        problem,
-        inputs.weights,
-        held_out.folds,
-        settings.tol,
-        inputs.grid,
-        measure,
-        settings.selection_rule,
-    )
+    by_moments = measure_by_moments(inputs.design, problem, folds, measure)
+    if by_moments is None:
+        selection = SurfaceSelection(problem, inputs.weights, folds, settings.tol, inputs.grid, measure, rule)
+    else:
+        selection = StreamedSelection(problem, inputs.weights, folds, settings.tol, inputs.grid, by_moments, rule)
     size_range, runs, design = _compared_sizes(inputs)
     run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
     searches, stop = selection.searches(), selection.stopped_early

@@ -21,11 +21,10 @@ from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, Ba
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
-from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.grids import AUTO
+from pauca.model_selection.held_out import Measure, RowBlocks
 from pauca.model_selection.scoring import scorer_for
-from pauca.model_selection.size_and_ridge import Measure
 from pauca.results.choice import errors_text
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import Target
