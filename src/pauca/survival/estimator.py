@@ -20,9 +20,8 @@ from pauca.results.choice import DEFAULT_RULE
 from pauca.results.path import Path
 from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Method, Progress
-from pauca.survival.baseline import Baseline
 from pauca.survival.concordance import concordance_index
-from pauca.survival.curves import RiskGroups, plot_risk_groups, risk_groups
+from pauca.survival.curves import Baseline, RiskGroups, plot_risk_groups, risk_groups
 from pauca.survival.partial_likelihood import TIES, PartialLikelihood
 from pauca.survival.target import check_events, survival_target, with_entry, with_strata
 from pauca.wording import quoted_columns
