@@ -1,4 +1,4 @@
-"""Checks of parameters, made before any data are looked at, and of what cannot be computed; in scikit-learn's wording."""
+"""Checks of parameters before any data are looked at, in scikit-learn's wording; errors of what cannot be computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Survival curves: the baseline hazard of a model, and survival by groups of predicted risk, as seen and as predicted."""
+"""Survival curves: the baseline hazard of a model, and curves of groups of predicted risk, as seen and predicted."""
 
 from __future__ import annotations
 
