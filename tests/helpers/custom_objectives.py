@@ -158,7 +158,7 @@ def warned_of(call):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         result = call()
-    assert all(warning.category is PaucaWarning and warning.filename == __file__ for warning in found)
+    assert all(warning.category is PaucaWarning and warning.filename == call.__code__.co_filename for warning in found)
     assert len(found) <= 1
     return result, "".join(str(warning.message) for warning in found)
 
