@@ -212,6 +212,7 @@ class SparseModel(ProvingMixin, FittedModel):
             X, names = table.X, table.names
         self._set_encoder(None if table is None else table.encoding)
         classes = self._fold_classes(y) if settings.uses_folds else None
+        row_groups = None if row_groups is None else in_memory(row_groups)
         data = CheckedData(X, y, weights, target, names, row_groups, classes, table)
         scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
         resume = getattr(self, "_resume", None) if settings.warm_start else None
@@ -221,10 +222,8 @@ class SparseModel(ProvingMixin, FittedModel):
         if found.held_out and path.choice is not None:
             figures = self._held_out_figures(fitted.problem, y, weights, found.held_out)
             path = replace(path, choice=replace(path.choice, held_out=figures))
-        groups, searches = in_memory(row_groups), found.searches
-        kept = FitData(
-            fitted.problem, weights, y, searches, found.search_ridge, fitted.folds, groups, found.held_out, table
-        )
+        searches, ridge = found.searches, found.search_ridge
+        kept = FitData(fitted.problem, weights, y, searches, ridge, fitted.folds, row_groups, found.held_out, table)
         try:
             self._keep(path, fitted, kept)
         except KeyboardInterrupt:  # once more, from the beginning: it takes no time

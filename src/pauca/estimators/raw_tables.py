@@ -116,8 +116,6 @@ def check_table_parameters(owner: str, parameters: Mapping[str, Any]) -> None:
 
 def raw_table_of(estimator: Any, X: Any) -> RawTable | None:
     """X column by column if it may hold more than numbers and the estimator encodes it; None for plain numbers."""
-    if not hasattr(estimator, "categorical_features"):
-        return None
     categories, missing = estimator.categorical_features, estimator.missing
     if as_chunks(X) is not None:
         _check_plain(categories, missing, "a table in chunks")

@@ -16,9 +16,8 @@ from pauca.inference.standard_errors import coefficient_covariance
 from pauca.inference.steps import unit_of
 from pauca.losses.offset import parts_of
 from pauca.model import Model
-from pauca.model_selection.fold_losses import at_most
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.held_out import HeldOutModel
+from pauca.model_selection.held_out import HeldOutModel, at_most
 from pauca.model_selection.ridge_fits import refitter
 from pauca.model_selection.scoring import read_columns
 from pauca.objectives.least_squares import ridge_penalty
