@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TypeVar
@@ -13,7 +13,6 @@ import numpy as np
 from pauca.clock import check_time
 from pauca.objectives import (
     FittedModel,
-    Previews,
     Restricted,
     Rows,
     SmoothObjective,
@@ -24,6 +23,7 @@ from pauca.objectives import (
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
 from pauca.subsets.column_cache import ColumnCache
+from pauca.subsets.solutions import Fit, Preview, PreviewsTogether, Solution, inverse_of
 
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
 KEPT_BYTES = 1 << 26
@@ -74,97 +74,6 @@ class RecentTable(dict[frozenset[int], V]):
         for key in dropped:
             del self[key]
         return dropped
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """The minimiser on a set of units."""
-
-    units: tuple[int, ...]
-    """Ascending; the coefficients are in the order of their columns."""
-    coef: np.ndarray
-    """Shape (C, q), that of the intercept first."""
-    value: float
-    converged: bool = True
-    """Whether the solver converged."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """A minimum, or what a few steps towards it have reached, with the rows it was found on."""
-
-    units: tuple[int, ...]
-    rows: Rows
-    split_by: frozenset[int]
-    """Units on whose columns the rows are constant: those of the model, and perhaps some more."""
-    minimum: Minimum
-    origin: Solution | None = None
-    """Of a preview made together with others: the model it started from, whose rows are split by fewer columns."""
-    inverse: np.ndarray | None = None
-    """About the inverse Hessian, where it tells what removals change but serves no further steps: (C q, C q)."""
-
-    @property
-    def value(self) -> float:
-        """The value, less what the next step promised."""
-        return self.minimum.value - self.minimum.promised
-
-
-class Preview:
-    """A preview of a model near a fit, made together with those of others."""
-
-    __slots__ = ("_place", "_together", "removal_costs", "value")
-
-    def __init__(self, together: PreviewsTogether, place: int, value: float, removal_costs: np.ndarray | None) -> None:
-        self._together, self._place = together, place
-        self.value = value
-        """The value, less what the next step promised."""
-        self.removal_costs = removal_costs
-        """Of an addition: by how much the value would rise without each unit of the fit, to second order."""
-
-    def solution(self) -> Solution:
-        """What the steps have reached, as a start for others."""
-        return self._together.solution(self._place)
-
-
-@dataclass(frozen=True, eq=False)
-class PreviewsTogether:
-    """Previews of a fit with each of some units added, or without each of some of its own."""
-
-    origin: Solution
-    units: Sequence[int]
-    """Those added or removed."""
-    rows: Rows
-    found: Previews
-    free: int
-    added: bool
-
-    def reached(self, within: float) -> np.ndarray:
-        """Whether each has come as near to its minimum as was asked for, by what the next step promises."""
-        return self.found.promised <= within * self.found.value
-
-    def each(self) -> list[Preview]:
-        """The previews one by one, in the order of the units."""
-        values = (self.found.value - self.found.promised).tolist()
-        if not self.added:
-            return [Preview(self, place, value, None) for place, value in enumerate(values)]
-        costs = self.found.removal_costs()[:, self.free : -1]
-        return [Preview(self, place, value, costs[place]) for place, value in enumerate(values)]
-
-    def solution(self, place: int) -> Solution:
-        """One of the previews, with the coefficients in the order of its columns."""
-        found, before, changed = self.found, self.origin, self.units[place]
-        units = [*before.units, changed] if self.added else list(before.units)
-        order = [at for at in np.argsort(units).tolist() if self.added or units[at] != changed]
-        kept = np.concatenate([np.arange(self.free), self.free + np.array(order, dtype=np.intp)])
-        outputs, size = found.coef[place].shape
-        in_all = (np.arange(outputs)[:, None] * size + kept).ravel()
-        inverse = found.inverse[place][in_all[:, None], in_all]
-        # Where outputs share a loss and classes are nearly separable, an inverse may be far off.
-        hessian = _inverse(inverse)[None] if outputs == 1 else None
-        value, promised = float(found.value[place]), float(found.promised[place])
-        minimum = Minimum(found.coef[place][:, kept], found.scores[place], value, hessian, False, promised)
-        split_by = before.split_by | frozenset(self.units) if self.added else before.split_by
-        return Solution(tuple(units[at] for at in order), self.rows, split_by, minimum, before, inverse)
 
 
 class FitCache:
@@ -322,7 +231,7 @@ class FitCache:
         key = frozenset(fit.units)
         found = self._inverses.get(key)
         if found is None:
-            found = _inverse(self.exact_hessian(fit))
+            found = inverse_of(self.exact_hessian(fit))
             self._inverses.keep(key, found, LEAST_KEPT)
         return found
 
@@ -372,7 +281,7 @@ class FitCache:
         """By how much the value would rise without each unit, to second order, in the order of the fit's units."""
         solved = self._solved(fit)
         if self.objective.smooth.flat:
-            inverse = _inverse(self._restricted(solved).hessian(solved.minimum.scores, np.inf))
+            inverse = inverse_of(self._restricted(solved).hessian(solved.minimum.scores, np.inf))
         else:
             inverse = self.inverse_hessian(fit)
         return quadratic_removal_costs(self.objective, solved, inverse)
@@ -382,30 +291,13 @@ class FitCache:
         if isinstance(preview, Preview):
             assert preview.removal_costs is not None
             return preview.removal_costs
-        if self.objective.smooth.flat:
-            inverse = _inverse(self._restricted(preview).hessian(preview.minimum.scores, np.inf))
-        elif preview.minimum.hessian is not None:
-            inverse = _inverse(preview.minimum.hessian)
-        else:
-            inverse = self._bordered_inverse(fit, preview)
+        hessian = preview.minimum.hessian
+        if hessian is None or self.objective.smooth.flat:
+            share = np.inf if self.objective.smooth.flat else 0.0
+            hessian = self._restricted(preview).hessian(preview.minimum.scores, share)
+        inverse = inverse_of(hessian)
         costs = quadratic_removal_costs(self.objective, preview, inverse)
         return costs[[place for place, unit in enumerate(preview.units) if unit in fit.units]]
-
-    def _bordered_inverse(self, fit: Fit, preview: Solution) -> np.ndarray:
-        """The inverse Hessian at a fit bordered by the columns that a preview has in addition: outputs share a loss."""
-        solved, objective = self._solved(fit), self.objective
-        start = warm_start_near(
-            replace(solved.minimum, hessian=self.exact_hessian(fit)),
-            objective.units.of(fit.units),
-            objective.units.of(preview.units),
-            free=objective.free,
-            curved=True,
-        )
-        assert start.positions is not None
-        assert start.hessian is not None
-        scores = solved.rows.onto(preview.rows, solved.minimum.scores)
-        whole = self._restricted(preview).bordered(scores, start.hessian, start.positions)
-        return bordered_inverse(whole[0], self.inverse_hessian(fit)[0], start.positions, objective.n_outputs)[None]
 
     def _restricted(self, solved: Solution) -> Restricted:
         columns = self.pool.gather(solved.units, solved.rows)
@@ -456,29 +348,6 @@ class FitCache:
     def _minimise(self, rows: Rows, units: tuple[int, ...], start: WarmStart, accuracy: Accuracy) -> Minimum:
         features = self.objective.units.of(units)
         return self.objective.minimise(rows, self.pool.gather(units, rows), features, start, accuracy)
-
-
-def _inverse(hessian: np.ndarray) -> np.ndarray:
-    try:
-        return np.linalg.inv(hessian)
-    except np.linalg.LinAlgError:
-        return np.linalg.pinv(hessian, hermitian=True)
-
-
-def bordered_inverse(whole: np.ndarray, inverse: np.ndarray, positions: np.ndarray, outputs: int) -> np.ndarray:
-    """The inverse of a matrix, given that of its part at ``positions`` of every output."""
-    size = len(whole) // outputs
-    others = np.delete(np.arange(size), positions)
-    old, new = ((np.arange(outputs)[:, None] * size + places).ravel() for places in (positions, others))
-    across = whole[old[:, None], new]
-    regressed = inverse @ across
-    left = _inverse(whole[new[:, None], new] - across.T @ regressed)
-    found = np.empty_like(whole)
-    found[old[:, None], old] = inverse + regressed @ left @ regressed.T
-    found[old[:, None], new] = -regressed @ left
-    found[new[:, None], old] = found[old[:, None], new].T
-    found[new[:, None], new] = left
-    return found
 
 
 def quadratic_removal_costs(objective: SmoothObjective, solved: Solution, inverse: np.ndarray) -> np.ndarray:
