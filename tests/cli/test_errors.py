@@ -188,7 +188,7 @@ def test_a_fit_that_fails_to_write_leaves_nothing(table, capsys, monkeypatch):
     monkeypatch.setattr("pauca.export.json_files.os.replace", fail)
     code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "1", "--out", "m.json")
     assert code == 1
-    assert out.startswith("1 feature of 5")
+    assert out.startswith("1 column of 5")
     assert err.endswith("pauca: error: m.json cannot be written: No space left on device\n")
     assert Path("m.json").read_text() == "old"
     assert sorted(file.name for file in table.iterdir()) == ["houses.csv", "m.json"]

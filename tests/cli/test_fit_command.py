@@ -38,7 +38,7 @@ def test_json(table, capsys):
 
 def test_quiet(table, capsys):
     _, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "3", "--quiet")
-    assert out.startswith("3 features of 5")
+    assert out.startswith("3 columns of 5")
     assert err == ""
 
 

@@ -222,6 +222,7 @@ def fit_path(
         noun=None if data.table is None else data.table.noun(constraints),
         certificate=certificate_of(search, models, names, (found.ridge, found.search_ridge)) if proves else None,
         statistics=path_statistics(models, problem, data.weights, found.run, found.ridge),
+        encoding=None if data.table is None else data.table.encoding,
     )
     again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
     folds = [] if held_out is None else held_out.folds

@@ -120,6 +120,7 @@ class Comparison:
                 found.error / null,
                 grid.fit[ridge],
                 grid.search[search],
+                error,
             )
         return Choice(
             rule,
@@ -131,6 +132,8 @@ class Comparison:
             int(self.sizes[size]),
             surface,
             int(self.sizes[found.best[2]]),
+            n_folds=len(self._by_fold),
+            one_error_size=int(self.sizes[found.within_one_error]),
             difference_error=self.losses.error(self.losses.sums[found.place])[search, ridge] / null,
         )
 
