@@ -83,10 +83,12 @@ class ClassificationMixin(ClassifierMixin):
         """
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
+    def _validate(
+        self, X: Any, y: Any, sample_weight: Any, *, raw: bool = False
+    ) -> tuple[Any, np.ndarray, np.ndarray, Target]:
         """X and y as they are fitted, row weights that sum to one, and the target as its loss wants it."""
         loss = resolve(self.loss, classes=True)
-        X, y = check_classes(self, X, y)
+        X, y = check_classes(self, X, y, raw=raw)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -472,7 +474,9 @@ class SparseClassifier(ClassificationMixin, PointsMixin, MeasuredMixin, SparseMo
         """
         settings = self._settings()
         with settings.shown(), fitting(self):
-            X, y, weights, target = self._validate(X, y, sample_weight)
-            target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
+            X, y, weights, target = self._validate(X, y, sample_weight, raw=True)
+            known = self._known_scores(offset, len(y))
+            if known is not None:
+                target = offset_target(target, known, settings.scoring)
             self._search(settings, X, y, weights, target, groups, feature_names)
         return self
