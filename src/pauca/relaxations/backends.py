@@ -20,9 +20,9 @@ DEPENDENT_SHARE = 1e-10
 
 # With two columns missing all pairs are tried among at most so many, before a node is relaxed and after it: beyond, it
 # costs more than some branching. Compiled code has no table of them: with 150 after the relaxation, three features of a
-# table with 4088 columns were 7 % short of a proof after ten seconds, and with 5000 they are proved in seven. With three
-# missing it tries all triples: five features of 300 columns with correlations 0.9^|i - j| are then 4 to 6 % short of a
-# proof after ten seconds, and 25 to 31 % without.
+# table with 4088 columns were 7 % short of a proof after ten seconds, and with 5000 they are proved in seven. Of three
+# it tries all triples: five features of 300 columns with correlations 0.9^|i - j| are then 4 to 6 % short of a proof
+# after ten seconds, and 25 to 31 % without.
 MOST_PAIRED_AT_ONCE, MOST_PAIRED = 30, 150
 COMPILED_AT_ONCE, COMPILED_AFTER = {2: 300, 3: 50}, {2: 5000, 3: 300}
 
@@ -54,7 +54,7 @@ class Backend:
     def completions(
         self, problem: Quadratic, inside: np.ndarray, free: np.ndarray, missing: int, below: float, *, every: bool
     ) -> Iterator[tuple[float, list[int]]]:
-        """Models of ``inside`` and ``missing`` of the ``free`` columns, few as in ``after``, with a value below a limit.
+        """Models of ``inside`` and ``missing`` of the ``free`` columns with a value below a limit.
 
         Pairs of value and columns: the best only, or all of them.
         """

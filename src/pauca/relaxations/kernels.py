@@ -404,7 +404,7 @@ def best_partner(
     """
     inverse, coef = 1 / own[b], slope[b] / own[b]
     wanted, better, second = best - coef * slope[b], 0, -1
-    # One loop without branches and divisions, which is done for several columns at a time, finds out whether any may be.
+    # One loop without branches and divisions, which is done for several columns at a time, finds out whether any is.
     # Places without a sign, as negative ones would have to be turned around.
     for c in range(uintp(b + 1), uintp(len(own))):
         product = line[c] - share * above[c]
