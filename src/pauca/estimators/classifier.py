@@ -15,9 +15,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.evaluate import EvaluationMixin
 from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
-from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.points import PointsMixin
 from pauca.estimators.validation import check_class_weight, check_classes, check_offset, check_weights
 from pauca.export import register_kind
@@ -237,7 +237,7 @@ def encode_classes(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndar
 
 
 @register_kind("SparseClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
-class SparseClassifier(ClassificationMixin, PointsMixin, MeasuredMixin, SparseModel):
+class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, SparseModel):
     """The best linear classifier with few features.
 
     Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) sum_j (s_j w_j)^2`` over models of at most ``k``
@@ -325,7 +325,7 @@ class SparseClassifier(ClassificationMixin, PointsMixin, MeasuredMixin, SparseMo
         Whether a further call to ``fit`` with the same data and method continues where the last one stopped.
     verbose : int, default=0
         0 prints nothing. 1 shows on stderr how a fit is doing that takes more than a moment, and how much is left: a
-        bar on a terminal, lines elsewhere.
+        bar on a terminal (of rich or tqdm if installed), lines elsewhere.
 
     Attributes
     ----------

@@ -11,9 +11,9 @@ from sklearn.metrics import r2_score
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.evaluate import EvaluationMixin
 from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
-from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, is_custom, resolve
@@ -99,7 +99,7 @@ def names_of_outputs(y: Any) -> list[str] | None:
 
 
 @register_kind("SparseRegressor", numbers=("ridge_", "search_ridge_"))
-class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
+class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
     """The best linear model of numbers with few features.
 
     Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) sum_j (s_j w_j)^2`` over models of at most ``k``
@@ -187,7 +187,7 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
         features or after a time limit. With other data it starts afresh.
     verbose : int, default=0
         0 prints nothing. 1 shows on stderr how a fit is doing that takes more than a moment, and how much is left: a
-        bar on a terminal, lines elsewhere.
+        bar on a terminal (of rich or tqdm if installed), lines elsewhere.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Regressors and classifiers that tell how good their predictions and how sure their coefficients are."""
+"""``evaluate()`` and ``inference()``: how good the predictions of a fitted model and how sure its coefficients are."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from pauca.warnings import PaucaWarning
 BOOTSTRAP_NUMBERS = 2_000_000
 
 
-class MeasuredMixin:
+class EvaluationMixin:
     """``evaluate``, ``inference`` and a report that holds both."""
 
     k_: int
