@@ -18,6 +18,10 @@ LEAST_POOLED = 32
 # Columns with more distinct values than this among the first few times as many rows leave hardly any rows alike.
 MOST_VALUES = 64
 
+# Columns of length one whose correlation c is at least ``COPY_ABOVE`` are no further than ``sqrt(2 (1 - c))`` apart,
+# and so are their products with a direction; rounding adds far less than this.
+PROBES_WITHIN = float(np.sqrt(2.0 * (1.0 - COPY_ABOVE))) + 1e-7
+
 
 class ColumnCache:
     """Standardised columns gathered from X, one to a row, after a row of ones if there is an intercept."""
@@ -30,6 +34,7 @@ class ColumnCache:
         # Of a large array the memory is taken only as it is filled; one that grew would be held twice.
         self._rows = np.empty((self._capacity if self._capacity == LEAST_POOLED else min(16, self._capacity), n_rows))
         self._codes: dict[int, tuple[np.ndarray, int] | None] = {}
+        self._probes: dict[int, float] = {}
 
     def gather(self, units: Iterable[int], rows: Rows | None = None) -> np.ndarray:
         """Ones, if there is an intercept, and the columns of some units, on some rows: shape (q, G)."""
@@ -107,8 +112,23 @@ class ColumnCache:
 
     def _is_copy(self, unit: int, others: list[int]) -> bool:
         """Whether a unit of one column has the same column as another, up to its sign."""
-        z = self._weighted([*others, unit])
+        own = self._probed(unit)
+        alike = [other for other in others if abs(self._probed(other) - own) <= PROBES_WITHIN]
+        if not alike:
+            return False
+        z = self._weighted([*alike, unit])
         return bool(np.abs(z[:-1] @ z[-1]).max() >= COPY_ABOVE)
+
+    def _probed(self, unit: int) -> float:
+        """The product of a unit's column, scaled to length one, with a random direction: about equal for copies."""
+        if unit not in self._probes:
+            self._probes[unit] = float(np.abs(self._weighted([unit])[0] @ self._direction))
+        return self._probes[unit]
+
+    @cached_property
+    def _direction(self) -> np.ndarray:
+        direction = np.random.default_rng(0).normal(size=self._objective.design.n_rows)
+        return direction / np.linalg.norm(direction)
 
     def _depends(self, unit: int, others: list[int]) -> bool:
         """Whether all columns of a unit are linear combinations of those of others."""

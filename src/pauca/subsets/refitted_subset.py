@@ -195,7 +195,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def coefficient_sizes(self) -> np.ndarray:
         # Of a linear model; other kinds of subset have coefficients of other kinds.
         objective: Any = self.objective  # type: ignore[attr-defined]
-        model = objective.finish([self.snapshot()])[0]
+        model = self.finish([self.snapshot()], None)[0]
         squares = np.square(np.atleast_2d(model.coef)).sum(axis=0)
         totals = np.bincount(objective.units.owner[model.support], weights=squares, minlength=len(self.usable))
         return np.sqrt(totals[self.support])

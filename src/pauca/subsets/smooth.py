@@ -31,6 +31,9 @@ NEARLY_PERFECT = 1e-3
 # Local quadratics kept: that of the run's own model, and those of its scouts and look-ahead.
 KEPT_QUADRATICS = 6
 
+# Snapshots are small; this many serve the longest paths.
+KEPT_SNAPSHOTS = 1 << 10
+
 # Candidates whose curvature is computed exactly before they are ranked for previews, and the most that are previewed.
 REFINED = 32
 MOST_PREVIEWS = 16
@@ -58,6 +61,8 @@ class SmoothCache(SubsetCache):
         self.blocks = UnitBlocks(objective.units, objective.design)
         self.columns = ColumnEntries(objective.design)
         self._quadratics = RecentTable[LocalQuadratic]()
+        self.snapshots = RecentTable[Snapshot]()
+        """The latest snapshots: a search that goes on from its moves meets all its models again."""
 
     def quadratic(self, fit: Fit) -> LocalQuadratic:
         """The quadratic around a fit."""
@@ -137,21 +142,32 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         return other
 
     def snapshot(self) -> Snapshot:
-        fits, fit, free = self._cache.fits, self._fit, self.objective.free
-        return Snapshot(
-            fit.units,
-            fit.coef[:, free:],
-            fit.value,
-            np.zeros(0),
-            fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs),
-            self._removal_estimates(fit.units),
-            fits.reported(fit),
-            diverged(fits, fit),
-            fit.converged,
-        )
+        fits, fit, free, table = self._cache.fits, self._fit, self.objective.free, self._cache.snapshots
+        key = frozenset(fit.units)
+        found = table.get(key)
+        if found is None or found.value != fit.value:
+            intercept = fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs)
+            found = Snapshot(
+                fit.units,
+                fit.coef[:, free:],
+                fit.value,
+                np.zeros(0),
+                intercept,
+                reported=fits.reported(fit),
+                diverged=diverged(fits, fit),
+                converged=fit.converged,
+            )
+        table.keep(key, found, KEPT_SNAPSHOTS)
+        return found
 
     def finish(self, snapshots: list[Snapshot], answer: int | None) -> list[Model]:
-        models, fits = self.objective.finish(snapshots), self._cache.fits
+        fits = self._cache.fits
+        # Few models are reported, so only theirs are estimated: that takes an inverse Hessian for each.
+        known = [fits.of(frozenset(one.support), self._fit) for one in snapshots]
+        costs = [fits.removal_costs(fit) if fit.units else np.zeros(0) for fit in known]
+        models = self.objective.finish(
+            [replace(one, importance=cost) for one, cost in zip(snapshots, costs, strict=True)]
+        )
         if answer is None:
             return models
         fit = fits.of(frozenset(snapshots[answer].support), self._fit)
