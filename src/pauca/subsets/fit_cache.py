@@ -39,7 +39,7 @@ MOST_REPORTED_STEPS = 12
 
 # Outputs that share a loss are fitted to this share of the value. The last step squares the error, except where classes
 # can be told apart without error: there the rest is never gone, and each further share of it takes a step.
-EXACT_JOINTLY = Accuracy(within=1e-6)
+EXACT_JOINTLY = Accuracy(within=1e-8)
 
 # A preview takes so many steps with the Hessian of the model before; what the next one promises is counted as gained.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
