@@ -227,11 +227,15 @@ def _minimise_piecewise(objective: Smooth, coef: np.ndarray, scores: np.ndarray,
             share = FIRST_SHARE
             if promised <= LAST_FLAT_STEP_BELOW * value:
                 return _polish(objective, coef, scores, value)
-        length, coef, scores = _search_along(objective, coef, scores, gradient, step, promised)
-        if length == 0.0:
+        before = value
+        length, moved, scores = _search_along(objective, coef, scores, gradient, step, promised)
+        value = objective.value(moved, scores)
+        if length == 0.0 or not value < before:
+            # Rounding leaves nothing to gain: a convex function that falls along a step is lower at its end.
             return _minimum_at(
-                objective, coef, objective.hessian(scores, 0.0), converged=promised <= STUCK_ABOVE * value
+                objective, coef, objective.hessian(scores, 0.0), converged=promised <= STUCK_ABOVE * before
             )
+        coef = moved
         factor = SHARE_RAISED if length < SHORT_STEP else SHARE_LOWERED
         share = float(np.clip(share * factor, *SHARE_RANGE))
     return _minimum_at(objective, coef, objective.hessian(scores, 0.0), converged=False)
