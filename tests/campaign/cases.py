@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from data_kinds import ALL_FORMS, draw_form, draw_numbers, draw_target, draw_weights, plain_numbers
+from data_kinds import ALL_FORMS, RAW_FORMS, draw_form, draw_numbers, draw_target, draw_weights, plain_numbers
 
 import pauca
 from pauca import losses
@@ -103,6 +103,8 @@ def _search_parameters(case, rng):
         given["time_limit"] = _pick(rng, 1e-9, 0.01, 0.1)
     if rng.random() < 0.05:
         given["n_jobs"] = 2
+    if case.form in RAW_FORMS:  # constraints would be on raw columns
+        return given | ({"missing": _pick(rng, "median", "category")} if case.form == "gaps" else {})
     return given | _constraints(d, rng)
 
 
