@@ -245,7 +245,7 @@ def encoded_by_names(table, names):
     columns = []
     for name in names:
         raw, _, level = name.removesuffix(" is missing").partition("=")
-        values = [None if value is None or value != value else value for value in table[raw].to_list()]
+        values = [None if pd.isna(value) else value for value in table[raw].to_list()]
         if name.endswith(" is missing"):
             columns.append([float(value is None) for value in values])
         elif level:

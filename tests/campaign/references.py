@@ -108,8 +108,8 @@ def linear_objective(case, X, coef, intercept, *, ridge, classes=None):
     if _loss_name(case) in DIFFERENCES:
         terms = np.abs(y) * (1 + np.abs(scores)) + np.exp(np.abs(scores)) + np.abs(xlogy(y, y))
         uncertain += 1e-15 * float(np.sum(terms @ v))
-    scales = column_scales(case, X, v)
-    return value + 0.5 * ridge * float(np.sum((scales * coef) ** 2)), uncertain
+    shrinkage = 0.5 * ridge * float(np.sum((column_scales(case, X, v) * coef) ** 2)) if ridge else 0.0
+    return value + shrinkage, uncertain
 
 
 def cox_objective(case, X, coef, *, ridge):

@@ -145,6 +145,9 @@ def _may_refuse(case, text):
         "sparse",
         "Sparse",
         "names",
+        "learning_rate",
+        "do not vary",
+        "the same up to their units",
     )
     return any(reason in text for reason in reasons)
 
@@ -255,6 +258,8 @@ def _judge_linear(case, model, verdict):
         doubt = _rounding_of_scores(X, coef)
     else:
         value, doubt = linear_objective(case, X, coef, model.intercept_, ridge=ridge, classes=classes)
+    if np.isnan(value) or not np.isfinite(doubt):
+        return  # coefficients whose scores overflow, though not those of the centred columns
     # Losses of classes have no units: below this they are rounding, whatever the weights leave of the empty model's.
     allowed = doubt + ACCURACY * abs(null) + 1e-12 * abs(value) + (0.0 if "Regressor" in case.family else 1e-12)
     if not abs(value - model.objective_) <= allowed:
@@ -274,8 +279,8 @@ def _judge_encoding(case, model, verdict):
     X = encoded_by_names(table, names)
     theirs, known = model.encoder_.transform(table), ~np.isnan(X)
     if not np.array_equal(X[known], theirs[known]):
-        verdict.found("encoding", f"{np.argwhere((X != theirs) & known)[:3].tolist()} differ")
-    if case.weights is None and case.parameters.get("missing") == "median" and not known.all():
+        verdict.found("encoding", f"{np.argwhere((theirs != X) & known)[:3].tolist()} differ")
+    if case.weights is None and case.parameters.get("missing") == "median" and known.any(axis=0).all():
         X = np.where(known, X, np.nanmedian(X, axis=0))
         if not np.allclose(X, theirs, rtol=1e-12, atol=0):
             verdict.found("encoding", f"missing numbers became {theirs[~known][:3]}, medians are {X[~known][:3]}")

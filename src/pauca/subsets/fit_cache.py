@@ -20,7 +20,7 @@ from pauca.objectives import (
     previews_of_additions,
     warm_start_near,
 )
-from pauca.solvers.factorisation import solve_or_nearest
+from pauca.solvers.factorisation import positive_inverse, solve_or_nearest
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
 from pauca.subsets.column_cache import ColumnCache
 
@@ -395,7 +395,7 @@ class FitCache:
 
 def _inverse(hessian: np.ndarray) -> np.ndarray:
     try:
-        return np.linalg.inv(hessian)
+        return positive_inverse(hessian)
     except np.linalg.LinAlgError:
         return np.linalg.pinv(hessian, hermitian=True)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pauca.clock import OutOfTime
 from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
@@ -137,15 +138,19 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def snapshot(self) -> Snapshot:
         fits, fit, free = self._cache.fits, self._fit, self.objective.free
+        try:
+            importance, diverges = self._removal_estimates(fit.units), diverged(fits, fit)
+        except OutOfTime:  # the model is kept without them
+            importance, diverges = np.full(len(fit.units), np.nan), False
         return Snapshot(
             fit.units,
             fit.coef[:, free:],
             fit.value,
             np.zeros(0),
             fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs),
-            self._removal_estimates(fit.units),
+            importance,
             fits.reported(fit),
-            diverged(fits, fit),
+            diverges,
             fit.converged,
         )
 
