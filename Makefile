@@ -8,8 +8,12 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 # Tests run in as many processes as there are cores, with one thread of the BLAS in each, for threads of several processes are
 # in each other's way. The quick part, which runs once more on other kernels, has threads as a user has them.
 WORKERS ?= auto
+SHARE := -n $(WORKERS) --dist worksteal
 ONE_THREAD := OPENBLAS_NUM_THREADS=1
 QUICK := README.md docs tests/subsets/test_least_squares.py tests/methods tests/solvers
+
+# Tests start many short processes: none should compile the package anew, whatever the shell says.
+export PYTHONDONTWRITEBYTECODE :=
 
 # The oldest Python that pyproject.toml allows has wheels of the oldest packages it allows.
 LOWEST_PYTHON ?= python3.11
@@ -21,7 +25,7 @@ demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
 test: lint
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
+	$(ONE_THREAD) $(BIN)/python -m pytest $(SHARE)
 
 # Random trials of everything, for an hour or HOURS; what is in campaign_output/results.jsonl is not run again.
 HOURS ?= 1
@@ -38,12 +42,12 @@ test-lowest:
 	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python .ci/lowest.py > $(LOWEST)/constraints.txt
 	$(LOWEST)/bin/python $(INSTALL) -e ".[test]" -c $(LOWEST)/constraints.txt
-	$(ONE_THREAD) $(LOWEST)/bin/python -m pytest -n $(WORKERS)
+	$(ONE_THREAD) $(LOWEST)/bin/python -m pytest $(SHARE)
 
 # The quick part once more as on other processors: sums are rounded differently there.
 test-cores: $(STAMP)
 	set -e; for core in $$($(BIN)/python .ci/cores.py); do \
-	    echo "As on $$core:"; OPENBLAS_CORETYPE=$$core $(BIN)/python -m pytest -n $(WORKERS) $(QUICK); \
+	    echo "As on $$core:"; OPENBLAS_CORETYPE=$$core $(BIN)/python -m pytest $(SHARE) $(QUICK); \
 	done
 
 # Wheel and sdist are built, compared, and tried in an environment without extras.

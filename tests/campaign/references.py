@@ -102,9 +102,9 @@ def linear_objective(case, X, coef, intercept, *, ridge, classes=None):
     X, v, y = X[used], v[used], y[..., used]
     coef, intercept = np.atleast_2d(coef), np.atleast_1d(intercept).astype(float)
     scores = (X @ coef.T).T + intercept[:, None]
-    doubt = 1e-13 * ((np.abs(X) @ np.abs(coef).T).T + np.abs(intercept)[:, None] + (0 if y.ndim == 1 else np.abs(y)))
+    rounding = 1e-13 * ((np.abs(X) @ np.abs(coef).T).T + np.abs(intercept)[:, None] + (0 if y.ndim == 1 else np.abs(y)))
     value = mean_loss(case, y, scores, v)
-    uncertain = max(abs(mean_loss(case, y, scores + sign * doubt, v) - value) for sign in (-1, 1))
+    uncertain = max(abs(mean_loss(case, y, scores + sign * rounding, v) - value) for sign in (-1, 1))
     if _loss_name(case) in DIFFERENCES:
         terms = np.abs(y) * (1 + np.abs(scores)) + np.exp(np.abs(scores)) + np.abs(xlogy(y, y))
         uncertain += 1e-15 * float(np.sum(terms @ v))

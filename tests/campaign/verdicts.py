@@ -250,21 +250,21 @@ def _judge_linear(case, model, verdict):
     ridge = getattr(model, "ridge_", case.parameters.get("ridge", 0.0))
     classes = getattr(model, "classes_", None)
     # Where everything is in one row, a constant is a perfect fit, and shares of it are shares of nothing.
-    null, doubt = model.path_[0].objective, 0.0
+    null, rounding = model.path_[0].objective, 0.0
     if case.family == "SparseCox":
-        value, doubt = cox_objective(case, X, coef[0], ridge=ridge), _rounding_of_scores(X, coef)
+        value, rounding = cox_objective(case, X, coef[0], ridge=ridge), _rounding_of_scores(X, coef)
     elif case.family == "SparseOrdinalClassifier":
         value = ordinal_objective(case, X, coef[0], model.thresholds_, classes, ridge=ridge)
-        doubt = _rounding_of_scores(X, coef)
+        rounding = _rounding_of_scores(X, coef)
     else:
-        value, doubt = linear_objective(case, X, coef, model.intercept_, ridge=ridge, classes=classes)
-    if np.isnan(value) or not np.isfinite(doubt):
+        value, rounding = linear_objective(case, X, coef, model.intercept_, ridge=ridge, classes=classes)
+    if np.isnan(value) or not np.isfinite(rounding):
         return  # coefficients whose scores overflow, though not those of the centred columns
     # Losses of classes have no units: below this they are rounding, whatever the weights leave of the empty model's.
-    allowed = doubt + ACCURACY * abs(null) + 1e-12 * abs(value) + (0.0 if "Regressor" in case.family else 1e-12)
+    allowed = rounding + ACCURACY * abs(null) + 1e-12 * abs(value) + (0.0 if "Regressor" in case.family else 1e-12)
     if not abs(value - model.objective_) <= allowed:
         verdict.found("objective", f"objective_ is {model.objective_!r}, the model's {value!r} (empty {null!r})")
-    if model.objective_ > null + 1e-9 * abs(null) + doubt + 1e-300 and not _is_forced(case):
+    if model.objective_ > null + 1e-9 * abs(null) + rounding + 1e-300 and not _is_forced(case):
         verdict.found("above empty", f"objective_ {model.objective_!r}, empty {null!r}")
     if case.family in ("SparseRegressor", "SparseClassifier") and len(support) and case.seed % 2 == 0:
         _judge_optimality(case, model, X, value, allowed, ridge, verdict)
@@ -351,8 +351,8 @@ def _judge_ball(case, model, X, verdict):
     ridge, classes = case.parameters.get("ridge", 0.0), getattr(model, "classes_", None)
     for share in (0.0, 0.5, 0.9):
         coef = share * np.atleast_2d(model.coef_)
-        other, doubt = linear_objective(case, X, coef, model.intercept_, ridge=ridge, classes=classes)
-        if other < model.lower_bound_ - doubt - ACCURACY * abs(model.path_[0].objective):
+        other, rounding = linear_objective(case, X, coef, model.intercept_, ridge=ridge, classes=classes)
+        if other < model.lower_bound_ - rounding - ACCURACY * abs(model.path_[0].objective):
             verdict.found("false bound", f"a model in the ball has {other!r}, below {model.lower_bound_!r}")
 
 

@@ -339,7 +339,7 @@ def test_with_another_ridge_the_objective_of_the_search_is_proved(method, tmp_pa
         assert model.path_[k].objective == pytest.approx(fitted, rel=1e-9)
     assert "at ridge 0.01, the ridge of the search." in model.summary()
     assert model.path_.table()[6]["search_objective"] == certificate.proofs[6].objective
-    assert model.path_.table()[0]["proved"]
+    assert model.path_.table()[0]["search_proved"]
     model.save(tmp_path / "model.json")
     assert pauca.load(tmp_path / "model.json").certificate_ == certificate
     assert model.pool(0.0).supports == [tuple(model.path_.names(6))]

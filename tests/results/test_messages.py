@@ -213,3 +213,68 @@ def test_the_summary_of_another_size_does_not_say_that_it_was_asked_for():
     model = SparseRegressor(k=3).fit(X, X @ np.arange(5) + rng.standard_normal(40))
     assert "size asked for" in model.summary()
     assert "size asked for" not in model.at(2).summary()
+
+
+# Raw tables: what is counted, and what levels are compared with.
+
+
+def test_the_baseline_of_a_category_is_told():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"city": rng.choice(["Paris", "Lyon", "Nice"], 90, p=[0.6, 0.2, 0.2]), "age": rng.normal(size=90)})
+    y = (X["city"] == "Nice") * 3.0 + X["age"] + rng.normal(size=90)
+    model = SparseRegressor(k=2).fit(X, y)
+    assert model.summary().startswith("2 columns of 2")
+    assert rows(model)[0] == ["column", "term", "coefficient", "importance"]
+    for text in (model.summary(), model.inference().summary()):
+        assert "Baseline: city=Paris. The coefficient of a level is its difference to the baseline" in text
+    assert "A category counts as one column" in model.summary()
+    assert "Baseline" not in model.at(0).summary()
+    assert model.path_.raw_columns(2)[0].levels == ("Paris", "Lyon", "Nice")
+    marked = SparseRegressor(k=2, missing="category").fit(X.where(X["age"] > -1), y)
+    assert f"by the median (age by {X['age'][X['age'] > -1].median():.6g})" in marked.summary()
+
+
+# What smaller models cost.
+
+
+@pytest.fixture(scope="module")
+def fading():
+    """Coefficients that fade: the best model by cross-validation is far from the smallest good one."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.standard_normal((120, 10)), columns=list("abcdefghij"))
+    return X, X.to_numpy() @ 0.75 ** np.arange(10) + 1.5 * rng.standard_normal(120)
+
+
+def test_a_smaller_model_within_one_standard_error_is_told(fading):
+    model = SparseRegressor(ridge=[0, 0.1, 1]).fit(*fading)
+    smaller = SparseRegressor(ridge=[0, 0.1, 1], selection_rule="1se").fit(*fading)
+    assert 0 < smaller.k_ < model.k_
+    assert model.path_.choice.one_error_size == smaller.k_
+    assert f'at({smaller.k_}, ridge="best") gives it, and selection_rule="1se" chooses such sizes' in model.summary()
+    assert "A smaller model" not in smaller.summary()
+    assert model.path_.choice.n_folds == 5
+
+
+def test_other_sizes_tell_their_own_scores(fading):
+    model = SparseRegressor(k=range(11), ridge=[0, 0.1, 1]).fit(*fading)
+    surface = model.path_.choice.surface
+    for size in (1, 3):
+        search, ridge = surface.best_of(size)
+        score = surface.mean[:, :, surface.sizes == size].max()
+        other = model.at(size, ridge="best")
+        if (search, ridge) != (surface.search_ridge, surface.ridge):
+            assert (
+                f"at({size}, ridge='best') has the best one for {size}: {100 * score:.2f} %" in model.at(size).summary()
+            )
+            assert f"its ridge, {ridge:.3g}, were set by hand: {100 * score:.2f} %" in other.summary()
+            assert f"{model.k_} with ridge {surface.ridge:.3g} was chosen" in other.summary()
+        assert other.path_.to_frame()["score"][size] == pytest.approx(score)
+
+
+def test_proofs_of_another_objective_have_names_that_say_so(fading):
+    model = SparseRegressor(k=3, ridge=0.5, search_ridge=0.1).fit(*fading)
+    found = model.path_.to_frame()
+    assert found["search_proved"].all()
+    assert found["search_lower_bound"][3] == pytest.approx(found["search_objective"][3])
+    assert "lower_bound" not in found
+    assert "lower_bound" in SparseRegressor(k=3).fit(*fading).path_.to_frame()

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
-from pauca import PaucaWarning, SparseRegressor, Stop
+from pauca import L1Regressor, PaucaWarning, SparseRegressor, Stop, select
 from pauca.methods import Exchange, FoBa, Forward
 from pauca.runs import run as driver
 from problems import METHODS, ar_problem
@@ -58,6 +58,33 @@ def test_the_callback_sees_every_move(hard, method):
     assert last.null_objective == pytest.approx(model.path_[0].objective)
     assert last.objective == pytest.approx(model.path_[last.size].objective, rel=1e-8)
     assert np.all(np.diff([p.elapsed for p in callback.seen]) >= 0)
+
+
+def fails(*_):
+    """A function of a user's own that fails as a computation may; np.linalg raises in a module of NumPy."""
+    return np.linalg.inv(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda X, y: SparseRegressor(k=2, callback=fails).fit(X, y),
+        lambda X, y: SparseRegressor(k=range(3), callback=fails, n_jobs=2).fit(X, y),
+        lambda X, y: SparseRegressor(k=range(3), scoring=lambda *_: 1 / 0).fit(X, y),
+        lambda X, y: L1Regressor(radius=1.0, callback=fails).fit(X, y),
+        lambda X, y: select(fails, 1, gradient=fails, n_coords=3, check=False),
+    ],
+    ids=["callback", "callback of folds", "scorer", "l1", "objective"],
+)
+def test_what_functions_of_users_raise_is_left_alone(hard, fit):
+    with pytest.raises((ZeroDivisionError, np.linalg.LinAlgError)):
+        fit(*hard)
+
+
+def test_what_cannot_be_computed_is_told_in_words(hard, monkeypatch):
+    monkeypatch.setattr(driver, "apply", fails)
+    with pytest.raises(ValueError, match="leave the range of floating-point numbers"):
+        SparseRegressor(k=2).fit(*hard)
 
 
 @pytest.mark.parametrize("cut", [1, 3, 8, 15])

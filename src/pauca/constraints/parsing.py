@@ -158,8 +158,8 @@ class ConstraintParser:
 
     @property
     def counts_columns(self) -> bool:
-        """Whether a size counts columns as they were given, each of which became several."""
-        return self._given.single and not self.units.single
+        """Whether a size counts columns as they were given, whatever they became."""
+        return self._given.single
 
     def limits(self, k: int | None, usable: np.ndarray) -> Limits:
         """Limits on the choice of units; ``usable`` marks the columns that are not constant."""

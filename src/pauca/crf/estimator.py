@@ -23,9 +23,9 @@ from pauca.crf.observations import Observations, check_magnitudes
 from pauca.crf.problem import SENSOR, WEIGHT, TaggerSettings, fit_tagger
 from pauca.estimators.fit import too_few, unusual_end
 from pauca.estimators.fitted import PathMixin, check_finite_models, fitting
+from pauca.estimators.settings import check_cross_validation, parse_sizes
 from pauca.export import register_kind, save
 from pauca.methods import FoBa, Forward, resolve
-from pauca.model_selection.grids import check_cross_validation, parse_sizes
 from pauca.runs.run import Budget, Method, Progress
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pauca.checks import users_function
 from pauca.clock import check_time
 from pauca.constraints.units import Units
 from pauca.derivative_check import NUMBERS, described
@@ -136,7 +137,7 @@ class CustomProblem:
     def value(self, w: np.ndarray) -> float:
         """``Q(w)``; infinite outside of its domain."""
         check_time()
-        with np.errstate(all="ignore"):
+        with users_function():
             return self.read_value(self.objective.value(w))
 
     def at(self, w: np.ndarray) -> tuple[float, np.ndarray | None]:
@@ -145,7 +146,7 @@ class CustomProblem:
             value = self.value(w)
             return value, self.gradient(w, value) if value < np.inf else None
         check_time()
-        with np.errstate(all="ignore"):
+        with users_function():
             found = self._both(w)
         if not isinstance(found, tuple | list) or len(found) != 2:
             method = "value_and_gradient"
@@ -155,7 +156,7 @@ class CustomProblem:
 
     def gradient(self, w: np.ndarray, value: float) -> np.ndarray:
         """The gradient at a point whose value is known to be finite."""
-        with np.errstate(all="ignore"):
+        with users_function():
             return self.read_gradient(self.objective.gradient(w), value)
 
     def read_value(self, found: Any, method: str = "value") -> float:
@@ -271,7 +272,7 @@ def _option(objective: Objective, name: str, given: Any, otherwise: Any) -> Any:
 
 def _quiet(hook: Any) -> Any:
     """A function that may overflow far out without NumPy's warnings, as value and gradient may."""
-    return None if hook is None else np.errstate(all="ignore")(hook)
+    return None if hook is None else users_function()(hook)
 
 
 def called(coord: int, names: np.ndarray | None) -> str:

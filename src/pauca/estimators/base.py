@@ -27,6 +27,7 @@ from pauca.estimators.fit import (
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
 from pauca.estimators.fitted import FittedModel
 from pauca.estimators.raw_tables import FitTable, display_names
+from pauca.estimators.refits import facts_of
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.table_encoder import TableEncoder
 from pauca.estimators.validation import in_memory
@@ -35,6 +36,7 @@ from pauca.losses.offset import without_offset
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import refitted_run, searched_by
+from pauca.results.columns import DataFacts
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.runs.problem import LinearProblem, Target
@@ -102,7 +104,8 @@ class SparseModel(ProvingMixin, FittedModel):
         other.ridge_, other.search_ridge_ = best, search_ridge
         certificate = certificate_of(search, models, self.path_.column_names, (best, search_ridge))
         statistics = path_statistics(models, problem, data.weights, search, best)
-        other.path_ = replace(self.path_, models=models, certificate=certificate, statistics=statistics)
+        choice = choice.at_ridges(search_ridge, best)
+        other.path_ = replace(self.path_, models=models, certificate=certificate, statistics=statistics, choice=choice)
         other._fit_data = replace(data, problem=problem, search_ridge=search_ridge, held_out=())
         other.k = size
         other._set_size(size)
@@ -197,14 +200,19 @@ class SparseModel(ProvingMixin, FittedModel):
     ) -> None:
         """Run the method on checked data and set the fitted attributes.
 
-        ``row_groups`` are kept together by folds; ``feature_names`` are for a table that has none.
+        ``X`` may be encoded already. ``row_groups`` are kept together by folds; ``feature_names`` are for a table that
+        has none.
         """
         names, table = getattr(self, "feature_names_in_", None), None
-        if isinstance(X, RawTable) or feature_names is not None:
+        if isinstance(X, FitTable):
+            table = X
+            X, names = table.X, table.names
+        elif isinstance(X, RawTable) or feature_names is not None:
             table = FitTable.of(X, weights, display_names(feature_names, X.shape[1], names), settings.missing)
             X, names = table.X, table.names
         self._set_encoder(None if table is None else table.encoding)
         classes = self._fold_classes(y) if settings.uses_folds else None
+        row_groups = None if row_groups is None else in_memory(row_groups)
         data = CheckedData(X, y, weights, target, names, row_groups, classes, table)
         scorer = None if settings.scoring is None else scorer_for(self, settings.scoring)
         resume = getattr(self, "_resume", None) if settings.warm_start else None
@@ -214,8 +222,8 @@ class SparseModel(ProvingMixin, FittedModel):
         if found.held_out and path.choice is not None:
             figures = self._held_out_figures(fitted.problem, y, weights, found.held_out)
             path = replace(path, choice=replace(path.choice, held_out=figures))
-        groups, searches = in_memory(row_groups), found.searches
-        kept = FitData(fitted.problem, weights, y, searches, found.search_ridge, fitted.folds, groups, found.held_out)
+        searches, ridge = found.searches, found.search_ridge
+        kept = FitData(fitted.problem, weights, y, searches, ridge, fitted.folds, row_groups, found.held_out, table)
         try:
             self._keep(path, fitted, kept)
         except KeyboardInterrupt:  # once more, from the beginning: it takes no time
@@ -276,6 +284,13 @@ class SparseModel(ProvingMixin, FittedModel):
                 f"{caller}() needs the data of the fit, which are not kept in files or pickles: fit the model again."
             )
         return data
+
+    def _data_facts(self) -> DataFacts | None:
+        """What is known of the data of the fit: from the data, or from the file that the model was read from."""
+        data = getattr(self, "_fit_data", None)
+        if data is None:
+            return self.path_.facts
+        return facts_of(data, self.path_, getattr(self, "classes_", None))
 
     def __getstate__(self) -> Any:
         # Data do not travel with a model.

@@ -15,9 +15,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.evaluate import EvaluationMixin
 from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
-from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.points import PointsMixin
 from pauca.estimators.validation import check_class_weight, check_classes, check_offset, check_weights
 from pauca.export import register_kind
@@ -83,10 +83,12 @@ class ClassificationMixin(ClassifierMixin):
         """
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
+    def _validate(
+        self, X: Any, y: Any, sample_weight: Any, *, raw: bool = False
+    ) -> tuple[Any, np.ndarray, np.ndarray, Target]:
         """X and y as they are fitted, row weights that sum to one, and the target as its loss wants it."""
         loss = resolve(self.loss, classes=True)
-        X, y = check_classes(self, X, y)
+        X, y = check_classes(self, X, y, raw=raw)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -235,7 +237,7 @@ def encode_classes(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndar
 
 
 @register_kind("SparseClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
-class SparseClassifier(ClassificationMixin, PointsMixin, MeasuredMixin, SparseModel):
+class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, SparseModel):
     """The best linear classifier with few features.
 
     Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) sum_j (s_j w_j)^2`` over models of at most ``k``
@@ -472,7 +474,9 @@ class SparseClassifier(ClassificationMixin, PointsMixin, MeasuredMixin, SparseMo
         """
         settings = self._settings()
         with settings.shown(), fitting(self):
-            X, y, weights, target = self._validate(X, y, sample_weight)
-            target = offset_target(target, self._known_scores(offset, len(y)), settings.scoring)
+            X, y, weights, target = self._validate(X, y, sample_weight, raw=True)
+            known = self._known_scores(offset, len(y))
+            if known is not None:
+                target = offset_target(target, known, settings.scoring)
             self._search(settings, X, y, weights, target, groups, feature_names)
         return self

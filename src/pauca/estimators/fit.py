@@ -18,21 +18,20 @@ from pauca.estimators.certify import NARROW, certificate_of, follow_search, prov
 from pauca.estimators.fitted import check_finite_models
 from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.raw_tables import FitTable
-from pauca.estimators.settings import SearchSettings
-from pauca.estimators.validation import check_moments, in_memory
+from pauca.estimators.settings import SearchSettings, largest_size
+from pauca.estimators.validation import check_moments
 from pauca.methods.exact import Exact
 from pauca.model import Model
 from pauca.model_selection.chunked_search import Gathering
-from pauca.model_selection.chunked_selection import selection_for
-from pauca.model_selection.fold_losses import RowBlocks
+from pauca.model_selection.chunked_selection import StreamedSelection, measure_by_moments
 from pauca.model_selection.folds import Fold, FoldWeights, make_folds
-from pauca.model_selection.grids import RidgeGrid, SizeRange, largest_size, make_grid, size_range_for
-from pauca.model_selection.held_out import HeldOutModel
+from pauca.model_selection.grids import RidgeGrid, SizeRange, make_grid, size_range_for
+from pauca.model_selection.held_out import HeldOutModel, Measure, RowBlocks
 from pauca.model_selection.scoring import Scorer
-from pauca.model_selection.size_and_ridge import Measure, refitted_run
+from pauca.model_selection.size_and_ridge import SurfaceSelection, refitted_run
 from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
 from pauca.results.choice import Choice
-from pauca.results.fit_statistics import SampleSize, Statistics, fit_statistics
+from pauca.results.fit_statistics import FitStatistics
 from pauca.results.path import Path
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
@@ -223,6 +222,7 @@ def fit_path(
         noun=None if data.table is None else data.table.noun(constraints),
         certificate=certificate_of(search, models, names, (found.ridge, found.search_ridge)) if proves else None,
         statistics=path_statistics(models, problem, data.weights, found.run, found.ridge),
+        encoding=None if data.table is None else data.table.encoding,
     )
     again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
     folds = [] if held_out is None else held_out.folds
@@ -233,15 +233,14 @@ def fit_path(
 
 def path_statistics(
     models: Mapping[int, Model], problem: LinearProblem, weights: np.ndarray, run: SearchRun, ridge: float
-) -> Statistics:
+) -> FitStatistics:
     """Figures of textbooks for the models of a path."""
     n_rows, n_columns = int(np.count_nonzero(weights)), int(np.count_nonzero(run.design.usable))
-    sample = SampleSize(n_rows, n_columns, problem.target.n_outputs, problem.center)
-    return fit_statistics(models, problem.measure, sample, ridge=ridge)
+    return FitStatistics(models, problem.measure, ridge, n_rows, n_columns, problem.target.n_outputs, problem.center)
 
 
 def _hold_out(settings: SearchSettings, data: CheckedData, scorer: Scorer | None) -> HeldOutRows:
-    row_groups = in_memory(data.row_groups)
+    row_groups = data.row_groups
     labels = data.y if data.classes is None else data.classes
     folds = make_folds(settings.cv, labels, row_groups, data.weights, classifies=data.classes is not None)
     folds = folds if data.table is None else data.table.folds(folds)
@@ -251,7 +250,7 @@ def _hold_out(settings: SearchSettings, data: CheckedData, scorer: Scorer | None
 def _make_design(
     settings: SearchSettings, data: CheckedData, constraints: ConstraintParser, held_out: HeldOutRows | None
 ) -> Design:
-    folds = FoldWeights(held_out.folds if held_out is not None else [])
+    folds = () if held_out is None else FoldWeights(held_out.folds)
     closed_form = has_closed_form(data.target, constraints.units, constraints.bounds())
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named by check_moments
         return design_for(
@@ -281,22 +280,28 @@ def _make_inputs(
         target.loss.tuned(outputs, weights),
         settings.standardize,
     )
-    grid = make_grid(
+    grid = settings.given_ridges if held_out is None else _compared_ridges(settings, problem, design, weights)
+    deadline = deadline_after(settings.run_budget.time_limit)
+    return FitInputs(settings, problem, design, weights, grid, held_out, resume, deadline)
+
+
+def _compared_ridges(
+    settings: SearchSettings, problem: LinearProblem, design: Design, weights: np.ndarray
+) -> RidgeGrid:
+    return make_grid(
         settings.ridge,
         settings.search_ridge,
         chooses_size=settings.chooses_size,
-        loss=target.loss,
+        loss=problem.target.loss,
         n_rows=int(np.count_nonzero(weights)),
         n_units=int(np.count_nonzero(problem.units.any(design.usable))),
     )
-    deadline = deadline_after(settings.run_budget.time_limit)
-    return FitInputs(settings, problem, design, weights, grid, held_out, resume, deadline)
 
 
 def _search(inputs: FitInputs) -> SearchResult:
     """A path at the ridges that were given or chosen."""
     settings, problem, grid = inputs.settings, inputs.problem, inputs.grid
-    compares = settings.chooses_size or not grid.single
+    compares = inputs.held_out is not None and (settings.chooses_size or not grid.single)
     if isinstance(problem.method, Exact) and (compares or settings.criterion):
         problem = replace(problem, method=problem.method.search)  # only the models on all rows are proved
     if compares:
@@ -363,17 +368,13 @@ def _search_and_choose(inputs: FitInputs, problem: LinearProblem) -> SearchResul
     assert held_out is not None
     if held_out.scorer is not None:
         held_out.scorer.check(problem.X, held_out.y, problem.target.n_outputs)
+    folds, rule = held_out.folds, settings.selection_rule
     measure = Measure(problem, held_out.scorer, held_out.y, held_out.blocks)
-    selection = selection_for(
-        inputs.design,
-        problem,
-        inputs.weights,
-        held_out.folds,
-        settings.tol,
-        inputs.grid,
-        measure,
-        settings.selection_rule,
-    )
+    by_moments = measure_by_moments(inputs.design, problem, folds, measure)
+    if by_moments is None:
+        selection = SurfaceSelection(problem, inputs.weights, folds, settings.tol, inputs.grid, measure, rule)
+    else:
+        selection = StreamedSelection(problem, inputs.weights, folds, settings.tol, inputs.grid, by_moments, rule)
     size_range, runs, design = _compared_sizes(inputs)
     run, choice, ridges = selection.fitted(selection.choose(size_range, runs, design), runs)
     searches, stop = selection.searches(), selection.stopped_early
@@ -417,16 +418,16 @@ def fit_warnings(
     ``divergence`` says what there is to say of coefficients that diverge.
     """
     size, constraints, history = fitted.found.answer, fitted.constraints, fitted.found.run.history
-    units = constraints.units
+    units, model = constraints.units, path[size]
     assert history is not None
-    constant = column_names(path.column_names, np.flatnonzero(~fitted.usable))
+    constant = [] if fitted.usable.all() else column_names(path.column_names, np.flatnonzero(~fitted.usable))
     if fitted.table is not None:
         constant = [*fitted.table.constant, *constant]
-        yield from fitted.table.warnings(path[size].support)
+        yield from fitted.table.warnings(model.support)
     if constant:
         yield f"Constant columns were left out: {quoted(constant)}."
     if history.dependent and history.stop is not Stop.PERFECT:
-        found = combinations_of_chosen(fitted.found.run.design, units, path[size].units, history.dependent)
+        found = combinations_of_chosen(fitted.found.run.design, units, model.units, history.dependent)
         if found:
             names = quoted_columns(path.column_names if units.single else units.labels, found)
             yield f"Columns that are linear combinations of chosen ones were left out: {names}."
@@ -435,9 +436,9 @@ def fit_warnings(
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
         yield path.choice.message
     yield from unusual_end(path, int(units.any(fitted.usable).sum()))
-    if not path[size].converged:
+    if not model.converged:
         yield NOT_CONVERGED
-    if path[size].diverged:
+    if model.diverged:
         yield divergence(size)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from pauca.design import Chunks, GatheredColumns
+from pauca.estimators.raw_tables import FitTable
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.results.path import Path
@@ -35,6 +36,8 @@ class FitData:
     row_groups: np.ndarray | None = None
     held_out: Sequence[HeldOutModel] = ()
     """The chosen model as it was fitted for every fold."""
+    table: FitTable | None = None
+    """What X was made from, where that was a raw table or one with names for display."""
 
     @property
     def in_memory(self) -> bool:
@@ -92,4 +95,4 @@ def measure_stability(
 
     ParallelRuns(Budget(), effective_n_jobs(n_jobs)).run([job(number) for number in range(len(resamples))])
     chosen = [path.unit_name(int(unit)) for unit in path[size].units]
-    return count_choices(supports, chosen, size, "feature" if path.group_labels is None else "group")
+    return count_choices(supports, chosen, size, path.counted)

@@ -362,7 +362,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         # A bound may hold the coefficient of a chosen column at zero: it is on the path, but not in the support.
         self.support_ = model.support[np.any(np.atleast_2d(model.coef), axis=0)]
         self.objective_ = model.objective
-        self.k_ = model.size
+        self.k_ = len(model.units)
 
     def _path_of(self, models: dict[int, Model], moves: list[Move], stop: Stop) -> Path:
         """The path of models that have columns as units, and no costs."""

@@ -56,10 +56,8 @@ def _with_parameters_at(problem: LinearProblem, run: SearchRun, size: int, weigh
     return replace(problem, target=replace(target, loss=loss), measure=loss)
 
 
-def offset_target(target: Target, known: np.ndarray | None, scoring: Any) -> Target:
-    """The target of scores that have a known part, shape (n,); the target itself where there is none."""
-    if known is None:
-        return target
+def offset_target(target: Target, known: np.ndarray, scoring: Any) -> Target:
+    """The target of scores that have a known part, shape (n,)."""
     if scoring is not None:
         raise ValueError(
             "'scoring' cannot be combined with offset or exposure: scorers of scikit-learn do not know them. Leave it "

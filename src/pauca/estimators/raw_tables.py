@@ -57,13 +57,18 @@ class FitTable:
         names = self.encoding.raw_names
         return Columns(len(names), names, Spread(self.encoding.owner, self.encoding.names))
 
+    def of_rows(self, weights: np.ndarray) -> FitTable:
+        """The table as a fit to the rows with weight may see it: missing numbers are filled in from these alone."""
+        if self.encoding is None or self.raw is None:
+            return self
+        encoding = self.encoding.filled_from(self.raw, weights)
+        return replace(self, X=self.encoding.refilled(self.raw, self.X, encoding), encoding=encoding)
+
     def folds(self, folds: Sequence[Fold]) -> list[Fold]:
         """The folds, each with missing numbers filled in from its own rows."""
-        if self.encoding is None or self.raw is None:
-            return list(folds)
         found = []
         for fold in folds:
-            X = self.encoding.refilled(self.raw, self.X, fold.weights)
+            X = self.of_rows(fold.weights).X
             found.append(fold if X is self.X else replace(fold, X=X))
         return found
 
@@ -73,8 +78,8 @@ class FitTable:
         return [] if self.encoding is None else [one.name for one in self.encoding.columns if not one.terms]
 
     def noun(self, constraints: ConstraintParser) -> str | None:
-        """What a size counts: of a raw table its columns, which are features whatever they became."""
-        return "feature" if self.encoding is not None and constraints.counts_columns else None
+        """What a size counts: of a raw table its columns, whatever they became."""
+        return "column" if self.encoding is not None and constraints.counts_columns else None
 
     def warnings(self, chosen: np.ndarray) -> Iterator[str]:
         """What to know of the raw columns behind the ``chosen`` columns of numbers."""
@@ -111,8 +116,6 @@ def check_table_parameters(owner: str, parameters: Mapping[str, Any]) -> None:
 
 def raw_table_of(estimator: Any, X: Any) -> RawTable | None:
     """X column by column if it may hold more than numbers and the estimator encodes it; None for plain numbers."""
-    if not hasattr(estimator, "categorical_features"):
-        return None
     categories, missing = estimator.categorical_features, estimator.missing
     if as_chunks(X) is not None:
         _check_plain(categories, missing, "a table in chunks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +16,18 @@ from pauca.inference.standard_errors import coefficient_covariance
 from pauca.inference.steps import unit_of
 from pauca.losses.offset import parts_of
 from pauca.model import Model
-from pauca.model_selection.fold_losses import at_most
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.held_out import HeldOutModel
+from pauca.model_selection.held_out import HeldOutModel, at_most
 from pauca.model_selection.ridge_fits import refitter
 from pauca.model_selection.scoring import read_columns
 from pauca.objectives.least_squares import ridge_penalty
-from pauca.results.columns import UsedColumn
+from pauca.results.columns import ColumnValues, DataFacts
 from pauca.results.path import Path
 from pauca.runs.run import Budget, Goal
 from pauca.threads import blas_threads
+
+# Columns are read so many at a time: a path may use many, of many rows.
+COLUMNS_AT_ONCE = 16
 
 
 def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
@@ -32,11 +35,11 @@ def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOut
     searched = replace(data.problem, ridge=data.search_ridge)
     found = []
     for fold in folds:
-        run = searched.begin(fold.weights)
+        run = fold.problem(searched).begin(fold.weights)
         support = at_most(run.advance(Goal(max(1, size)), Budget()).best, size).support
         with blas_threads.single():
             fits = refitter(run.subset, [data.problem.ridge], standardize=data.problem.standardize)(support)
-        found.append(HeldOutModel(fold.test, support, fits.columns, fits.coef[0], fits.intercept[0]))
+        found.append(HeldOutModel(fold.test, support, fits.columns, fits.coef[0], fits.intercept[0], fold.X))
     return found
 
 
@@ -95,11 +98,27 @@ def likelihood_errors(data: FitData, model: Model) -> np.ndarray:
     return np.sqrt(np.maximum(covariance.diagonal(), 0.0))
 
 
-def used_columns_of(data: FitData, path: Path, size: int) -> list[UsedColumn]:
-    """What is known of the columns that a model uses, from the rows that have weight."""
-    support = path[size].support
-    block = read_columns(data.problem.X, support, np.flatnonzero(data.weights > 0))
-    return [
-        UsedColumn(name, unit_of(column), float(np.median(column)), float(column.min()), float(column.max()))
-        for name, column in zip(path.names(size), block.T, strict=True)
-    ]
+def facts_of(data: FitData, path: Path, classes: np.ndarray | None) -> DataFacts:
+    """What a report and a file tell of the data of a fit; ``classes`` are all there are, ascending."""
+    rows = np.flatnonzero(data.weights > 0)
+    counts = None
+    if classes is not None:
+        counts = np.bincount(np.searchsorted(classes, data.y[rows]), minlength=len(classes)).tolist()
+    missing, values = {}, {}
+    if data.table is not None and data.table.raw is not None and data.table.encoding is not None:
+        found = zip(data.table.encoding.raw_names, data.table.raw.columns, strict=True)
+        missing = {name: int(np.count_nonzero(column.missing[rows])) for name, column in found}
+    if data.in_memory:
+        values = _column_values(data.problem.X, np.unique(np.concatenate([model.support for model in path])), rows)
+    return DataFacts(len(rows), counts, {name: many for name, many in missing.items() if many}, values)
+
+
+def _column_values(X: Any, columns: np.ndarray, rows: np.ndarray) -> dict[int, ColumnValues]:
+    found = {}
+    for first in range(0, len(columns), COLUMNS_AT_ONCE):
+        some = columns[first : first + COLUMNS_AT_ONCE].astype(np.intp)
+        for column, values in zip(some.tolist(), read_columns(X, some, rows).T, strict=True):
+            found[column] = ColumnValues(
+                unit_of(values), float(np.median(values)), float(values.min()), float(values.max())
+            )
+    return found

@@ -11,9 +11,9 @@ from sklearn.metrics import r2_score
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
+from pauca.estimators.evaluate import EvaluationMixin
 from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
-from pauca.estimators.measured import MeasuredMixin
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_kind
 from pauca.losses import Loss, is_custom, resolve
@@ -34,11 +34,13 @@ class RegressionMixin(RegressorMixin):
 
     score = lazy_score(RegressorMixin.score)
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Target]:
+    def _validate(
+        self, X: Any, y: Any, sample_weight: Any, *, raw: bool = False
+    ) -> tuple[Any, np.ndarray, np.ndarray, Target]:
         """X and y as they are fitted, row weights that sum to one, and the target as its loss wants it."""
         loss = resolve(self.loss, classes=False)
         names = names_of_outputs(y)
-        X, y = check_data(self, X, y)
+        X, y = check_data(self, X, y, raw=raw)
         check_target(y)
         weights = check_weights(sample_weight, len(y))
         self._several_outputs = y.ndim == 2
@@ -97,7 +99,7 @@ def names_of_outputs(y: Any) -> list[str] | None:
 
 
 @register_kind("SparseRegressor", numbers=("ridge_", "search_ridge_"))
-class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
+class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
     """The best linear model of numbers with few features.
 
     Minimises ``Q(w) = sum_i v_i L(y_i, x_i w + b) + (ridge/2) sum_j (s_j w_j)^2`` over models of at most ``k``
@@ -358,8 +360,10 @@ class SparseRegressor(RegressionMixin, MeasuredMixin, SparseModel):
         """
         settings = self._settings()
         with settings.shown(), fitting(self):
-            X, y, weights, target = self._validate(X, y, sample_weight)
-            target = offset_target(target, self._known_scores(offset, exposure, len(y)), settings.scoring)
+            X, y, weights, target = self._validate(X, y, sample_weight, raw=True)
+            known = self._known_scores(offset, exposure, len(y))
+            if known is not None:
+                target = offset_target(target, known, settings.scoring)
             self._search(settings, X, y, weights, target, groups, feature_names)
         return self
 

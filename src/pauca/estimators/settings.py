@@ -1,8 +1,9 @@
-"""The parameters of a sparse linear model, checked and parsed once per fit."""
+"""The parameters of searching and of choosing a size, checked and parsed once per fit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import numbers
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -10,22 +11,18 @@ from typing import Any
 from pauca.checks import ParameterChecks
 from pauca.estimators.raw_tables import check_table_parameters
 from pauca.methods import resolve
-from pauca.model_selection.grids import (
-    Ridges,
-    Sizes,
-    check_criterion,
-    check_cross_validation,
-    check_ridges,
-    parse_ridges,
-    parse_sizes,
-)
-from pauca.results.choice import Rule
+from pauca.model_selection.grids import AUTO, RidgeGrid, Ridges, Sizes
+from pauca.results.choice import CRITERIA, FOLD_RULES, Rule
 from pauca.runs.progress import ProgressReport, with_progress
 from pauca.runs.run import Budget, Goal, Method
 
 CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds", "heredity")
 
 PLAIN_TABLE = ("error", "from_dtype")
+
+ALLOWED_SIZES = "an int in the range [1, inf), 'auto', None, or sizes such as range(1, 31)"
+
+ALLOWED_RIDGES = "a float in the range [0, inf), a list of such, 'auto' or None"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +101,110 @@ class SearchSettings:
         ridges = self.ridge, self.search_ridge
         return self.chooses_size or any(isinstance(one, tuple | str) for one in ridges)
 
+    @property
+    def given_ridges(self) -> RidgeGrid:
+        """The ridges of the search and of the fit, where both are given and none is compared."""
+        fit, search = self.ridge or 0.0, self.search_ridge
+        assert isinstance(fit, float)
+        assert search is None or isinstance(search, float)
+        return RidgeGrid((fit if search is None else search,), (fit,))
+
     def goal(self, size: int | None) -> Goal:
         """What a run to ``size`` aims for."""
         return Goal(size, self.tol)
+
+
+def parse_sizes(check: ParameterChecks, k: Any) -> Sizes:
+    """The parameter ``k``, checked; sizes to compare are in order."""
+    if k is None or (isinstance(k, str) and k == AUTO):
+        return k
+    if isinstance(k, Iterable) and not isinstance(k, Iterator | str):
+        sizes = tuple(k)
+        if not sizes or any(isinstance(s, bool) or not isinstance(s, numbers.Integral) or s < 0 for s in sizes):
+            raise ValueError(check.message("k", ALLOWED_SIZES, k))
+        if max(sizes) < 1:
+            raise ValueError("'k' must hold a size of at least 1.")
+        return tuple(sorted({int(size) for size in sizes}))
+    if isinstance(k, str):
+        raise ValueError(check.message("k", ALLOWED_SIZES, k))
+    if isinstance(k, bool) or not isinstance(k, numbers.Integral):
+        raise TypeError(check.message("k", ALLOWED_SIZES, k))
+    if k < 1:
+        raise ValueError(check.message("k", ALLOWED_SIZES, k))
+    return int(k)
+
+
+def largest_size(sizes: Sizes) -> int | None:
+    """The largest size that is asked for; None if there is none."""
+    return max(sizes) if isinstance(sizes, tuple) else sizes if isinstance(sizes, int) else None
+
+
+def check_cross_validation(check: ParameterChecks, cv: Any, selection_rule: Any, n_jobs: Any) -> None:
+    """Raise an error if an option of cross-validation is invalid."""
+    check_rule(check, selection_rule)
+    check_folds(cv)
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or not n_jobs):
+        raise ValueError(f"n_jobs must be an integer other than 0, or None; got {n_jobs!r}.")
+
+
+def check_rule(check: ParameterChecks, selection_rule: Any) -> None:
+    """Raise an error unless a rule is "1se", "best", or a number of standard errors."""
+    if isinstance(selection_rule, str) or selection_rule is None:
+        if selection_rule not in FOLD_RULES:
+            wanted = f"one of {', '.join(map(repr, FOLD_RULES))}, or a number of standard errors"
+            raise ValueError(check.message("selection_rule", wanted, selection_rule))
+        return
+    check.number("selection_rule", selection_rule, otherwise=", '1se' or 'best'")
+
+
+def check_folds(cv: Any) -> None:
+    """Raise an error unless ``cv`` is a number of folds, a splitter or an iterable of splits."""
+    if cv is None:
+        return
+    is_valid = isinstance(cv, numbers.Integral) or hasattr(cv, "split") or hasattr(cv, "__iter__")
+    if isinstance(cv, bool | str) or not is_valid:
+        raise TypeError(f"cv must be an integer, a splitter such as KFold, or an iterable of splits; got {cv!r}.")
+    if isinstance(cv, numbers.Integral) and cv < 2:
+        raise ValueError(f"cv must be at least 2 folds; got {cv!r}.")
+
+
+def check_criterion(check: ParameterChecks, criterion: Any, **of_folds: Any) -> None:
+    """Raise an error if an information criterion is unknown, or comes with options of cross-validation."""
+    if criterion is None:
+        return
+    check.one_of("criterion", criterion, tuple(CRITERIA))
+    given = [name for name, value in of_folds.items() if value is not None]
+    if given:
+        raise ValueError(f"'criterion' needs no folds: leave out {' and '.join(given)}, or criterion.")
+
+
+def parse_ridges(check: ParameterChecks, name: str, value: Any) -> Ridges:
+    """A parameter that says which ridges to compare, checked; those of a list in order."""
+    if value is None or (isinstance(value, str) and value == AUTO):
+        return value
+    if isinstance(value, str):
+        raise ValueError(check.message(name, ALLOWED_RIDGES, value))
+    if isinstance(value, Iterable) and not isinstance(value, Iterator):
+        ridges = tuple(value)
+        if not ridges:
+            raise ValueError(f"{check.message(name, ALLOWED_RIDGES, value)} The list is empty.")
+        return tuple(sorted({_number(check, name, ridge) for ridge in ridges}))
+    return _number(check, name, value)
+
+
+def _number(check: ParameterChecks, name: str, value: Any) -> float:
+    return check.number(name, value, otherwise=", a list of such, 'auto' or None")
+
+
+def check_ridges(ridge: Ridges, search_ridge: Ridges, sizes: Sizes, criterion: str | None) -> None:
+    """Raise an error where ridges are to be compared and nothing can be."""
+    for name, value in (("ridge", ridge), ("search_ridge", search_ridge)):
+        if not isinstance(value, tuple | str):
+            continue
+        if criterion is not None:
+            raise ValueError(
+                f"'criterion' compares sizes at one ridge: give {name} as a number, or leave out criterion to choose "
+                "it by cross-validation."
+            )
+        if sizes is None:
+            raise ValueError(f"k=None cannot be combined with {name}={value!r}: give k, or {name} as a number.")

@@ -24,7 +24,7 @@ def check_is_table(X: Any) -> None:
     """Raise an error for tables that are read in chunks, and for texts that were not turned into numbers."""
     if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
         raise TypeError("X is a lazy frame; call its collect() first.")
-    if as_chunks(X) is not None:
+    if _chunks_of(X) is not None:
         raise TypeError(
             f"X is a table in chunks ({type(X).__name__}), which is not read into memory, and this needs all of it at "
             "once. Give a sample of its rows as an array, or fit SparseRegressor or SparseClassifier."
@@ -62,13 +62,16 @@ ENCODING_ESTIMATORS = {"SparseRegressor", "SparseClassifier", "SparseCox", "Spar
 AS_IT_IS: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
 
 
-def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **how: Any) -> tuple[Any, np.ndarray]:
+def check_data(
+    estimator: Any, X: Any, y: Any, *, multi_output: bool = True, raw: bool = False, **how: Any
+) -> tuple[Any, np.ndarray]:
     """X as an array or a CSC or CSR matrix in its own dtype, uncopied where it was one already; y as floats.
 
-    Whether X is finite shows in its moments, which are the first pass over it; ``check_moments`` looks there.
+    Whether X is finite shows in its moments, which are the first pass over it; ``check_moments`` looks there. With
+    ``raw`` a table of more than numbers is a ``RawTable``, which the estimator encodes; without, that is an error.
     ``how`` is for scikit-learn's ``validate_data``. A table in chunks stays one; y is always in memory.
     """
-    chunks, y = as_chunks(X), in_memory(y)
+    chunks, y = _chunks_of(X), in_memory(y)
     check_not_masked(y, "y")
     _check_not_text(estimator, y)
     _check_no_missing_target(y)
@@ -77,31 +80,31 @@ def check_data(estimator: Any, X: Any, y: Any, *, multi_output: bool = True, **h
         y = y if multi_output else column_or_1d(y, warn=True)
         return _check_chunks(estimator, chunks, y), y
     how = {"y_numeric": True, "multi_output": multi_output, **AS_IT_IS, **how}
-    X, y = _check_numbers_or_raw(estimator, X, y, how)
+    X, y = _check_numbers_or_raw(estimator, X, y, how, raw=raw)
     if sparse.issparse(y):
         raise TypeError("y must be dense; call its toarray() first.")
     return X, np.asarray(y, dtype=np.float64)
 
 
-def check_table(estimator: Any, X: Any, **how: Any) -> Any:
+def check_table(estimator: Any, X: Any, *, raw: bool = False, **how: Any) -> Any:
     """X alone, as ``check_data`` gives it; ``how`` is for scikit-learn's ``validate_data``."""
     check_is_table(X)
     _check_names_differ(X)
-    raw = raw_table_of(estimator, X) if _may_be_raw(estimator, X) else None
-    if raw is not None:
+    table = raw_table_of(estimator, X) if raw and _may_be_raw(estimator, X) else None
+    if table is not None:
         set_table_attributes(estimator, X)
-        return raw
+        return table
     with _named_columns(X):
         return _as_numbers(validate_data(estimator, X, **(AS_IT_IS | how)))
 
 
-def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.ndarray]:
+def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
-    chunks, y = as_chunks(X), in_memory(y)
+    chunks, y = _chunks_of(X), in_memory(y)
     check_not_masked(y, "y")
     _check_no_missing_classes(y)
     if chunks is None:
-        X, y = _check_numbers_or_raw(estimator, X, y, {**AS_IT_IS, **how})
+        X, y = _check_numbers_or_raw(estimator, X, y, {**AS_IT_IS, **how}, raw=raw)
     else:
         y = column_or_1d(y, warn=True)
         X = _check_chunks(estimator, chunks, y)
@@ -121,24 +124,22 @@ def check_classes(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, np.n
 
 def _may_be_raw(estimator: Any, X: Any) -> bool:
     """Whether X may hold more than numbers for an estimator that encodes tables; an array may if it is told so."""
-    if not hasattr(estimator, "categorical_features"):
-        return False
     asked = estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None)
     return asked or not (isinstance(X, np.ndarray) or sparse.issparse(X))
 
 
-def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any]) -> tuple[Any, Any]:
-    """X as numbers, or column by column where the estimator encodes it; ``how`` is for ``validate_data``."""
+def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any], *, raw: bool) -> tuple[Any, Any]:
+    """X as numbers, or column by column where it is ``raw`` and encoded later; ``how`` is for ``validate_data``."""
     check_is_table(X)
     _check_names_differ(X)
-    raw = raw_table_of(estimator, X) if _may_be_raw(estimator, X) else None
-    if raw is None:
+    table = raw_table_of(estimator, X) if raw and _may_be_raw(estimator, X) else None
+    if table is None:
         with _named_columns(X):
             X, y = validate_data(estimator, X, y, **how)
             return _as_numbers(X), y
-    _, y = validate_data(estimator, np.zeros((raw.shape[0], 1)), y, **how)
+    _, y = validate_data(estimator, np.zeros((table.shape[0], 1)), y, **how)
     set_table_attributes(estimator, X)
-    return raw, y
+    return table, y
 
 
 def _check_chunks(estimator: Any, X: Chunks, y: np.ndarray) -> Chunks:
@@ -155,7 +156,12 @@ def _check_chunks(estimator: Any, X: Chunks, y: np.ndarray) -> Chunks:
 
 def in_memory(y: Any) -> Any:
     """One value for every row as an array, also where it lies on a cluster; anything else as it is."""
-    return y.compute() if is_dask(y) else y
+    return y if isinstance(y, np.ndarray | None) or not is_dask(y) else y.compute()
+
+
+def _chunks_of(X: Any) -> Chunks | None:
+    """A table that is read in chunks; None for all others, such as any array that is no memory map."""
+    return None if type(X) is np.ndarray else as_chunks(X)
 
 
 def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
@@ -175,6 +181,7 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
         with _named_columns(chosen):
             rows = _as_numbers(check_array(chosen, estimator=estimator, **AS_IT_IS))
     else:
+        _check_names_differ(X)
         with _named_columns(X), _fewer_columns(X, used):
             X = _as_numbers(_all_columns(estimator, X))
         check_finite(type(estimator).__name__, X, names)
@@ -412,9 +419,7 @@ def _fewer_columns(X: Any, used: np.ndarray) -> Iterator[None]:
 @contextmanager
 def _named_columns(X: Any) -> Iterator[None]:
     """Errors about the columns of a frame name them."""
-    check_is_table(X)
     check_not_masked(X, "X")
-    _check_names_differ(X)
     dates = [name for name, dtype in _dtypes(X) if dtype.lower().startswith(("date", "time", "duration"))]
     if dates:
         raise ValueError(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from pauca.export.json_files import JsonReader, ModelFileError, write_atomically
 from pauca.export.json_values import read_array, read_value, write_array, write_value
 from pauca.export.path_file import FIELDS, read_path, write_path
-from pauca.export.table_file import read_encoding, write_encoding
+from pauca.export.table_file import read_encoding, read_facts, write_encoding, write_facts
 from pauca.results.path import Path
 from pauca.version import __version__
 from pauca.wording import column_names
@@ -23,10 +23,10 @@ FORMAT = "pauca model"
 
 # Raised whenever files change. A parameter that is added later must be filled in here with its default for files of an
 # earlier version.
-VERSION = 3
+VERSION = 4
 
 # Fields on the table of a fit, of which a table of numbers with names has none.
-TABLE_FIELDS = ("table", "names_for_display", "first_index")
+TABLE_FIELDS = ("table", "names_for_display", "first_index", "data")
 
 # Parameters that only matter while fitting and are code: they are not saved and come back as None.
 NOT_SAVED = ("callback",)
@@ -258,6 +258,9 @@ def _write_table(estimator: Any) -> dict[str, Any]:
         document["names_for_display"] = True
     if hasattr(estimator, "first_index_"):
         document["first_index"] = estimator.first_index_
+    facts = estimator._data_facts() if hasattr(estimator, "_data_facts") else None
+    if facts is not None:
+        document["data"] = write_facts(facts)
     return document
 
 
@@ -272,6 +275,7 @@ def _read_table(estimator: Any, fields: dict[str, JsonReader]) -> None:
         if encoding.names != column_names(path.column_names, range(path.n_features)):
             fields["table"].fail("the columns of the table do not agree with the features")
         estimator._set_encoder(encoding)
+        estimator.path_ = replace(path, encoding=encoding)
         estimator.n_features_in_ = len(encoding.columns)
         if encoding.has_names:
             estimator.feature_names_in_ = np.array(encoding.raw_names, dtype=object)
@@ -279,6 +283,8 @@ def _read_table(estimator: Any, fields: dict[str, JsonReader]) -> None:
         estimator.feature_names_in_ = path.column_names
     if "first_index" in fields:
         estimator.first_index_ = fields["first_index"].integer(0, 1)
+    if "data" in fields:
+        estimator.path_ = replace(estimator.path_, facts=read_facts(fields["data"], path.n_features))
 
 
 def _restore(estimator: Any, size: JsonReader) -> Any:
@@ -288,6 +294,9 @@ def _restore(estimator: Any, size: JsonReader) -> Any:
         size.fail(f"there is no model of size {size.value}")
     try:
         estimator._after_loading()
+        counts = None if path.facts is None else path.facts.class_counts
+        if counts is not None and len(counts) != len(getattr(estimator, "classes_", ())):
+            raise ValueError("data: the rows are counted by other classes than the model has")
         estimator._set_size(size.value)
     except (ValueError, TypeError) as error:
         raise ModelFileError(f"the file is inconsistent: {error}") from error

@@ -273,6 +273,8 @@ def _write_choice(choice: Choice) -> dict[str, Any]:
         "n_folds": choice.n_folds,
         "difference_error": None if choice.difference_error is None else _write_numbers(choice.difference_error),
         "surface": None if choice.surface is None else _write_surface(choice.surface),
+        "one_error_size": choice.one_error_size,
+        "instead_of": choice.instead_of,
         **({"held_out": _write_figures(choice.held_out)} if choice.held_out else {}),
     }
 
@@ -287,6 +289,7 @@ def _write_surface(surface: Surface) -> dict[str, Any]:
         "ridges": surface.ridges.tolist(),
         "mean": _write_numbers(surface.mean.ravel()),
         "standard_error": _write_numbers(surface.standard_error.ravel()),
+        "score_error": _write_numbers(surface.score_error.ravel()),
         "search_ridge": surface.search_ridge,
         "ridge": surface.ridge,
     }
@@ -294,7 +297,7 @@ def _write_surface(surface: Surface) -> dict[str, Any]:
 
 def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
     names = ["rule", "scoring", "sizes", "mean", "standard_error", "fold_scores", "chosen"]
-    names += ["best", "ended", "falling", "n_folds", "difference_error", "surface"]
+    names += ["best", "ended", "falling", "n_folds", "difference_error", "surface", "one_error_size", "instead_of"]
     fields = reader.fields(names, optional=["held_out"])
     sizes = fields["sizes"].increasing_integers(max(models))
     if not sizes or not set(sizes) <= set(models):
@@ -321,6 +324,8 @@ def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
         fields["n_folds"].integer(0, MOST_FOLDS),
         fields["difference_error"].optional(lambda errors: _read_numbers(errors, len(sizes))),
         {name: item.number() for name, item in fields["held_out"].entries().items()} if "held_out" in fields else {},
+        fields["one_error_size"].optional(lambda size: size.integer(0, max(models))),
+        fields["instead_of"].string(),
     )
 
 
@@ -332,14 +337,18 @@ def _read_rule(reader: JsonReader, by_folds: bool) -> Rule:
 
 
 def _read_surface(reader: JsonReader, sizes: list[int]) -> Surface:
-    fields = reader.fields(["search_ridges", "ridges", "mean", "standard_error", "search_ridge", "ridge"])
+    names = ["search_ridges", "ridges", "mean", "standard_error", "score_error", "search_ridge", "ridge"]
+    fields = reader.fields(names)
     searches, ridges = (_read_ridges(fields[name]) for name in ("search_ridges", "ridges"))
     shape = len(searches), len(ridges), len(sizes)
-    mean, error = (_read_numbers(fields[name], int(np.prod(shape))) for name in ("mean", "standard_error"))
+    mean, error, of_score = (
+        _read_numbers(fields[name], int(np.prod(shape))).reshape(shape)
+        for name in ("mean", "standard_error", "score_error")
+    )
     search_ridge, ridge = fields["search_ridge"].finite(), fields["ridge"].finite()
     if search_ridge not in searches or ridge not in ridges:
         fields["ridge"].fail("the chosen ridges are not among the compared ridges")
-    return Surface(searches, ridges, np.array(sizes), mean.reshape(shape), error.reshape(shape), ridge, search_ridge)
+    return Surface(searches, ridges, np.array(sizes), mean, error, ridge, search_ridge, of_score)
 
 
 def _read_ridges(reader: JsonReader) -> np.ndarray:

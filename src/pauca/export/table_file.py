@@ -1,11 +1,14 @@
-"""The encoding of a raw table as plain JSON, and back."""
+"""The encoding of a raw table, and what is told of the data of a fit, as plain JSON, and back."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pauca.export.json_files import JsonReader
+from pauca.results.columns import ColumnValues, DataFacts
 from pauca.tables import ColumnEncoding, TableEncoding
+
+MOST_ROWS = 2**53
 
 
 def write_encoding(encoding: TableEncoding) -> dict[str, Any]:
@@ -54,3 +57,29 @@ def _read_level(reader: JsonReader) -> Any:
 def _number(reader: JsonReader) -> int | float:
     number = reader.finite()
     return reader.value if isinstance(reader.value, int) else number
+
+
+def write_facts(facts: DataFacts) -> dict[str, Any]:
+    """The field of a file that tells of the data of the fit."""
+    return {
+        "n_rows": facts.n_rows,
+        "class_counts": facts.class_counts,
+        "missing": dict(facts.missing),
+        "columns": [
+            [column, values.step, values.median, values.lowest, values.highest]
+            for column, values in facts.values.items()
+        ],
+    }
+
+
+def read_facts(reader: JsonReader, n_features: int) -> DataFacts:
+    """What is told of the data from this field."""
+    fields = reader.fields(["n_rows", "class_counts", "missing", "columns"])
+    n_rows = fields["n_rows"].integer(1, MOST_ROWS)
+    counts = fields["class_counts"].optional(lambda items: [item.integer(0, n_rows) for item in items.items()])
+    missing = {name: item.integer(0, n_rows) for name, item in fields["missing"].entries().items()}
+    values = {}
+    for item in fields["columns"].items():
+        column, *numbers = item.items(5)
+        values[column.integer(0, n_features - 1)] = ColumnValues(*(number.finite() for number in numbers))
+    return DataFacts(n_rows, counts, missing, values)

@@ -10,7 +10,8 @@ import numpy as np
 
 from pauca.constraints.limits import Limits
 from pauca.constraints.parsing import Columns, ConstraintParser
-from pauca.model_selection.grids import Sizes, largest_size
+from pauca.estimators.settings import largest_size
+from pauca.model_selection.grids import Sizes
 from pauca.wording import column_names
 
 

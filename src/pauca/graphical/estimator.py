@@ -20,6 +20,7 @@ from pauca.checks import ParameterChecks
 from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
 from pauca.estimators.fitted import PathMixin, check_finite_models, fitting
+from pauca.estimators.settings import check_criterion, check_cross_validation, parse_sizes
 from pauca.estimators.validation import check_moments, check_rows, check_table, check_weights
 from pauca.export import register_kind, save
 from pauca.graphical.covariance import (
@@ -36,7 +37,7 @@ from pauca.graphical.problem import GraphProblem, by_criterion, by_likelihood, f
 from pauca.graphical.subset import GraphSubset
 from pauca.methods import Backward, resolve
 from pauca.model_selection.folds import Fold, make_folds
-from pauca.model_selection.grids import Sizes, check_criterion, check_cross_validation, parse_sizes
+from pauca.model_selection.grids import Sizes
 from pauca.model_selection.size_selection import Selection, choose_size
 from pauca.results.choice import Choice
 from pauca.results.path import Path

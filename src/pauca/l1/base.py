@@ -15,16 +15,16 @@ from pauca.checks import ParameterChecks
 from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
 from pauca.estimators.fitted import FittedModel, check_finite_models, fitting
+from pauca.estimators.settings import check_cross_validation
 from pauca.estimators.validation import check_moments
 from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
-from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import make_folds
-from pauca.model_selection.grids import AUTO, check_cross_validation
+from pauca.model_selection.grids import AUTO
+from pauca.model_selection.held_out import Measure, RowBlocks
 from pauca.model_selection.scoring import scorer_for
-from pauca.model_selection.size_and_ridge import Measure
 from pauca.results.choice import errors_text
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import Target

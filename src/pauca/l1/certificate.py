@@ -13,7 +13,7 @@ from pauca.l1.corrective import InnerSolver, corrective_steps, make_solver
 from pauca.l1.frank_wolfe import frank_wolfe_steps
 from pauca.l1.objective import BallObjective, DualityGap, Iterate
 from pauca.losses import Loss
-from pauca.runs.run import Budget, Move, Progress, Stop, ended_early
+from pauca.runs.run import Budget, Move, Progress, Stop, asks_to_stop, ended_early
 
 SOLVERS = ("corrective", "pairwise", "away", "forward")
 STEP_RULES = ("line", "closed")
@@ -146,8 +146,7 @@ class Search:
             elapsed = time.monotonic() - began
             if budget.callback is not None:
                 progress = Progress(move, len(now), k, found.value, self.objective.null_value, elapsed)
-                answer = budget.callback(progress)
-                if isinstance(answer, bool | np.bool_) and answer:
+                if asks_to_stop(budget.callback, progress):
                     return Stop.CALLBACK
             # One step is always made: searches that are resumed again and again make progress.
             if count > 1 and budget.time_limit is not None and elapsed >= budget.time_limit:

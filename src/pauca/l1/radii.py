@@ -14,8 +14,9 @@ from pauca.l1.objective import BallObjective, Iterate
 from pauca.losses import Loss
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
+from pauca.model_selection.held_out import Measure
 from pauca.model_selection.scoring import Models
-from pauca.model_selection.size_and_ridge import Measure, weigh_folds
+from pauca.model_selection.size_and_ridge import weigh_folds
 from pauca.results.choice import Choice, Rule
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import Target

@@ -14,13 +14,12 @@ from pauca.design.chunks.kernels import Sums, add
 from pauca.design.chunks.sums import PartSums
 from pauca.design.fold_grams import parts_of_folds
 from pauca.losses import Loss
-from pauca.model_selection.fold_losses import RowBlocks
 from pauca.model_selection.folds import Fold, FoldWeights
-from pauca.model_selection.grids import RidgeGrid, SizeRange
-from pauca.model_selection.held_out import HeldOutModel
+from pauca.model_selection.grids import SizeRange
+from pauca.model_selection.held_out import FoldMeasure, HeldOutModel, Measure, RowBlocks
 from pauca.model_selection.ridge_fits import RidgeFits
-from pauca.model_selection.size_and_ridge import FoldMeasure, Measure, ScoredFold, SurfaceSelection
-from pauca.results.choice import Choice, Rule, standard_errors
+from pauca.model_selection.size_and_ridge import ScoredFold, SurfaceSelection
+from pauca.results.choice import Choice, standard_errors
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 
@@ -103,12 +102,8 @@ class StreamedSelection(SurfaceSelection):
     def _choose_again(self, size_range: SizeRange, runs: ParallelRuns) -> tuple[Choice, SizeRange | None]:
         """The choice by rows from models that are there, and the range to search if they do not suffice."""
         while True:
-            choice, leading = self.weigh(self.comparable(size_range))
-            reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
-            further = size_range.further(leading, min(reached, size_range.largest))
-            if further is None or runs.ended or self.stopped_early:
-                return self.complete(choice), None
-            if further.largest > self._searched:
+            choice, further = self.compared(size_range, runs)
+            if further is None or further.largest > self._searched:
                 return choice, further
             size_range = further
 
@@ -220,27 +215,17 @@ def _block_losses(
     return (*sums, weight)
 
 
-def selection_for(
-    design: Design,
-    problem: LinearProblem,
-    weights: np.ndarray,
-    folds: list[Fold],
-    tol: float,
-    grid: RidgeGrid,
-    measure: Measure,
-    rule: Rule,
-) -> SurfaceSelection:
-    """The search for a size and ridges: from sums of folds where the design has them, else from rows."""
-    if measure.scorer is None and isinstance(design, ChunkedDesign) and problem.closed_form:
-        held_out = _held_out_parts(design, folds)
-        if held_out is not None:
-            y = problem.target.y[0]
-            intercept = float(y[0] - design.sums.target[0])  # type: ignore[index]
-            by_moments = MomentsMeasure(
-                measure.problem, None, measure.y, measure.blocks, design.sums, intercept, held_out
-            )
-            return StreamedSelection(problem, weights, folds, tol, grid, by_moments, rule)
-    return SurfaceSelection(problem, weights, folds, tol, grid, measure, rule)
+def measure_by_moments(
+    design: Design, problem: LinearProblem, folds: list[Fold], measure: Measure
+) -> MomentsMeasure | None:
+    """The measure from sums of folds, where the design has them and nothing else is asked for than squared error."""
+    if measure.scorer is not None or not isinstance(design, ChunkedDesign) or not problem.closed_form:
+        return None
+    held_out = _held_out_parts(design, folds)
+    if held_out is None:
+        return None
+    intercept = float(problem.target.y[0, 0] - design.sums.target[0])  # type: ignore[index]
+    return MomentsMeasure(measure.problem, None, measure.y, measure.blocks, design.sums, intercept, held_out)
 
 
 def _held_out_parts(design: ChunkedDesign, folds: list[Fold]) -> np.ndarray | None:

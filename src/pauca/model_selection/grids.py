@@ -1,17 +1,20 @@
-"""The sizes and ridges that a fit asks for and a choice compares, and checks of the options of choosing."""
+"""The sizes and the ridges that a choice compares."""
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pauca.checks import ParameterChecks
 from pauca.losses import Loss
-from pauca.results.choice import CRITERIA, FOLD_RULES
+
+AUTO = "auto"
+
+Sizes = int | tuple[int, ...] | str | None
+"""What ``k`` asks for: one size, sizes to compare, "auto", or None for as many features as lower the objective."""
+
+Ridges = float | tuple[float, ...] | str | None
+"""What ``ridge`` asks for: a number, numbers to compare, "auto", or None for what suits the choice of the size."""
 
 # Without sizes to compare: the first range ends here, grows by half (and at least by so many) while the best size lies
 # beyond this share of it, and never exceeds this many.
@@ -80,88 +83,12 @@ class SizeRange:
         return size in self.sizes
 
 
-AUTO = "auto"
-ALLOWED_SIZES = "an int in the range [1, inf), 'auto', None, or sizes such as range(1, 31)"
-
-Sizes = int | tuple[int, ...] | str | None
-"""What ``k`` asks for: one size, sizes to compare, "auto", or None for as many features as lower the objective."""
-
-
-def parse_sizes(check: ParameterChecks, k: Any) -> Sizes:
-    """The parameter ``k``, checked; sizes to compare are in order."""
-    if k is None or (isinstance(k, str) and k == AUTO):
-        return k
-    if isinstance(k, Iterable) and not isinstance(k, Iterator | str):
-        sizes = tuple(k)
-        if not sizes or any(isinstance(s, bool) or not isinstance(s, numbers.Integral) or s < 0 for s in sizes):
-            raise ValueError(check.message("k", ALLOWED_SIZES, k))
-        if max(sizes) < 1:
-            raise ValueError("'k' must hold a size of at least 1.")
-        return tuple(sorted({int(size) for size in sizes}))
-    if isinstance(k, str):
-        raise ValueError(check.message("k", ALLOWED_SIZES, k))
-    if isinstance(k, bool) or not isinstance(k, numbers.Integral):
-        raise TypeError(check.message("k", ALLOWED_SIZES, k))
-    if k < 1:
-        raise ValueError(check.message("k", ALLOWED_SIZES, k))
-    return int(k)
-
-
-def largest_size(sizes: Sizes) -> int | None:
-    """The largest size that is asked for; None if there is none."""
-    return max(sizes) if isinstance(sizes, tuple) else sizes if isinstance(sizes, int) else None
-
-
 def size_range_for(sizes: tuple[int, ...] | str, n_units: int, n_rows: int | None = None) -> SizeRange:
     """The sizes to compare; those that are not given end at half of ``n_rows``."""
     if not isinstance(sizes, str):
         return SizeRange.given(sizes)
     return SizeRange.open(n_units if n_rows is None else min(n_units, int(MOST_PER_ROW * n_rows)))
 
-
-def check_cross_validation(check: ParameterChecks, cv: Any, selection_rule: Any, n_jobs: Any) -> None:
-    """Raise an error if an option of cross-validation is invalid."""
-    check_rule(check, selection_rule)
-    check_folds(cv)
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or not n_jobs):
-        raise ValueError(f"n_jobs must be an integer other than 0, or None; got {n_jobs!r}.")
-
-
-def check_rule(check: ParameterChecks, selection_rule: Any) -> None:
-    """Raise an error unless a rule is "1se", "best", or a number of standard errors."""
-    if isinstance(selection_rule, str) or selection_rule is None:
-        if selection_rule not in FOLD_RULES:
-            wanted = f"one of {', '.join(map(repr, FOLD_RULES))}, or a number of standard errors"
-            raise ValueError(check.message("selection_rule", wanted, selection_rule))
-        return
-    check.number("selection_rule", selection_rule, otherwise=", '1se' or 'best'")
-
-
-def check_folds(cv: Any) -> None:
-    """Raise an error unless ``cv`` is a number of folds, a splitter or an iterable of splits."""
-    if cv is None:
-        return
-    is_valid = isinstance(cv, numbers.Integral) or hasattr(cv, "split") or hasattr(cv, "__iter__")
-    if isinstance(cv, bool | str) or not is_valid:
-        raise TypeError(f"cv must be an integer, a splitter such as KFold, or an iterable of splits; got {cv!r}.")
-    if isinstance(cv, numbers.Integral) and cv < 2:
-        raise ValueError(f"cv must be at least 2 folds; got {cv!r}.")
-
-
-def check_criterion(check: ParameterChecks, criterion: Any, **of_folds: Any) -> None:
-    """Raise an error if an information criterion is unknown, or comes with options of cross-validation."""
-    if criterion is None:
-        return
-    check.one_of("criterion", criterion, tuple(CRITERIA))
-    given = [name for name, value in of_folds.items() if value is not None]
-    if given:
-        raise ValueError(f"'criterion' needs no folds: leave out {' and '.join(given)}, or criterion.")
-
-
-Ridges = float | tuple[float, ...] | str | None
-"""What ``ridge`` asks for: a number, numbers to compare, "auto", or None for what suits the choice of the size."""
-
-ALLOWED_RIDGES = "a float in the range [0, inf), a list of such, 'auto' or None"
 
 # The grids were found on the settings of Hastie, Tibshirani and Tibshirani (2020), on their twins with two classes, and
 # on real tables: docs/choosing_k.md. Ridges are those of standardised columns, in units of the curvature of the loss.
@@ -191,38 +118,6 @@ class RidgeGrid:
     def single(self) -> bool:
         """Whether there is nothing to compare."""
         return len(self.search) == len(self.fit) == 1
-
-
-def parse_ridges(check: ParameterChecks, name: str, value: Any) -> Ridges:
-    """A parameter that says which ridges to compare, checked; those of a list in order."""
-    if value is None or (isinstance(value, str) and value == AUTO):
-        return value
-    if isinstance(value, str):
-        raise ValueError(check.message(name, ALLOWED_RIDGES, value))
-    if isinstance(value, Iterable) and not isinstance(value, Iterator):
-        ridges = tuple(value)
-        if not ridges:
-            raise ValueError(f"{check.message(name, ALLOWED_RIDGES, value)} The list is empty.")
-        return tuple(sorted({_number(check, name, ridge) for ridge in ridges}))
-    return _number(check, name, value)
-
-
-def _number(check: ParameterChecks, name: str, value: Any) -> float:
-    return check.number(name, value, otherwise=", a list of such, 'auto' or None")
-
-
-def check_ridges(ridge: Ridges, search_ridge: Ridges, sizes: Sizes, criterion: str | None) -> None:
-    """Raise an error where ridges are to be compared and nothing can be."""
-    for name, value in (("ridge", ridge), ("search_ridge", search_ridge)):
-        if not isinstance(value, tuple | str):
-            continue
-        if criterion is not None:
-            raise ValueError(
-                f"'criterion' compares sizes at one ridge: give {name} as a number, or leave out criterion to choose "
-                "it by cross-validation."
-            )
-        if sizes is None:
-            raise ValueError(f"k=None cannot be combined with {name}={value!r}: give k, or {name} as a number.")
 
 
 def make_grid(

@@ -1,13 +1,214 @@
-"""Models that have not seen some rows, and their scores of these."""
+"""Rows held out: which are independent of each other, the losses of models on them, and models that have not seen them.
+
+Losses are added up over blocks of rows, so that models can be compared pair by pair on the same rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy import sparse
 
-from pauca.model_selection.scoring import read_columns
+from pauca.model import Model
+from pauca.model_selection.folds import Fold
+from pauca.model_selection.ridge_fits import RidgeFits
+from pauca.model_selection.scoring import Scorable, Scorer, read_columns
+from pauca.results.choice import EXPLAINED
+
+# Rows in more blocks than this are pooled: the standard error of a thousand sums is known to 2 %.
+MOST_BLOCKS = 1000
+
+# Rows held out are read in blocks of about this many numbers.
+SCORED_NUMBERS = 1 << 21
+
+# How much of a row with a wrong label is added to the rows held out. With a whole row models are not sure enough of
+# themselves where classes are easily told apart; with none they are too sure in few rows (docs/choosing_k.md).
+WRONG_LABEL = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlocks:
+    """Which rows are independent of each other: every row is a block, or every group of rows."""
+
+    block: np.ndarray
+    """The block of every row, shape (n,)."""
+    count: int
+    share: np.ndarray
+    """The weight of every row, divided by how often it is held out: repeated folds are averaged first."""
+    weights: np.ndarray
+    n_held_out: int
+    """How many rows with weight any fold holds out."""
+
+    @classmethod
+    def of(cls, weights: np.ndarray, groups: Any, folds: Sequence[Fold]) -> RowBlocks:
+        """Blocks of the rows, or of the ``groups`` of rows where there are any."""
+        n_rows = len(weights)
+        # Of many rows two bytes each are less than eight.
+        if groups is None:
+            block, n_blocks = np.resize(np.arange(MOST_BLOCKS, dtype=np.int16), n_rows), n_rows
+        else:
+            labels, codes = np.unique(np.asarray(groups), return_inverse=True)
+            block, n_blocks = (codes % MOST_BLOCKS).astype(np.int16), len(labels)
+        held_out = np.zeros(n_rows, dtype=np.int32)
+        for fold in folds:
+            held_out += np.bincount(fold.test, minlength=n_rows)
+        share = weights if held_out.max() <= 1 else weights / np.maximum(held_out, 1)
+        n_held_out = int(np.count_nonzero((held_out > 0) & (weights > 0)))
+        return cls(block, min(n_blocks, MOST_BLOCKS), share, weights, n_held_out)
+
+
+class FoldLosses:
+    """Losses of models on the rows that one fold holds out.
+
+    Of classes there is a block without weight: what a part of one row more would add, with a wrong label. Few rows held
+    out may all be predicted well by chance, and then the model that is surest of itself would be the best; with many
+    rows it makes no difference.
+    """
+
+    def __init__(self, problem: Scorable, fold: Fold, blocks: RowBlocks) -> None:
+        self._problem = problem
+        self._rows = fold.test
+        self._share = blocks.share[fold.test]
+        self._n_rows = blocks.n_held_out
+        own, self._position = np.unique(blocks.block[fold.test], return_inverse=True)
+        extra = int(problem.target.loss.classifies)
+        self.blocks = np.append(own, [blocks.count] * extra).astype(np.intp)
+        self.weight = np.bincount(self._position, weights=self._share, minlength=len(self.blocks))
+
+    def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
+        """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
+        columns = np.unique(np.concatenate([model.columns for model in models])).astype(np.intp)
+        places = [np.searchsorted(columns, model.columns) for model in models]
+        found = [np.zeros((len(model.intercept), len(self.blocks))) for model in models]
+        step = max(1, SCORED_NUMBERS // max(1, len(columns)))
+        for start in range(0, len(self._rows), step):
+            here = slice(start, start + step)
+            block = read_columns(self._problem.X, columns, self._rows[here])
+            adding = self._adding(here)
+            for total, model, place in zip(found, models, places, strict=True):
+                losses, mislabelled = self._losses(model, block[:, place], here)
+                np.add(total, (adding @ losses.T).T, out=total)
+                if mislabelled is not None:
+                    total[:, -1] += WRONG_LABEL * (mislabelled @ self._share[here]) / self._n_rows
+        return found
+
+    def _adding(self, here: slice) -> Any:
+        """The matrix that adds up rows to blocks, shape (blocks, rows)."""
+        position, share = self._position[here], self._share[here]
+        shape = len(self.blocks), len(position)
+        return sparse.csr_array((share, (position, np.arange(len(position)))), shape=shape)
+
+    def _losses(self, model: RidgeFits, block: np.ndarray, here: slice) -> tuple[np.ndarray, np.ndarray | None]:
+        """Losses of every row at every ridge, added up over outputs, shape (R, rows), and those of wrong labels."""
+        target, measure, rows = self._problem.target, self._problem.measure, self._rows[here]
+        y = target.y[rows] if target.loss.joint else target.y[:, rows]
+        found, wrong = [], []
+        with np.errstate(over="ignore", invalid="ignore"):
+            for coef, intercept in zip(model.coef, model.intercept, strict=True):
+                scores = intercept[:, None] + coef @ block.T
+                found.append(_over_outputs(measure.held_out(y, scores)))
+                mislabelled = measure.mislabelled(y, scores)
+                if mislabelled is not None:
+                    wrong.append(_over_outputs(mislabelled))
+        return np.array(found), np.array(wrong) if wrong else None
+
+
+def _over_outputs(losses: np.ndarray) -> np.ndarray:
+    return losses.sum(axis=0) if losses.ndim == 2 else losses
+
+
+class CoupledFoldLosses(FoldLosses):
+    """The same where the loss of a row depends on the scores of others: those of all rows are computed."""
+
+    def __init__(self, problem: Scorable, fold: Fold, blocks: RowBlocks) -> None:
+        super().__init__(problem, fold, blocks)
+        loss, y = problem.target.loss, problem.target.y
+        self._of_rows = loss.tuned(y, fold.weights).held_out_losses(y, blocks.weights, fold.test)
+
+    def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
+        """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
+        adding, every = self._adding(slice(None)), np.arange(self._problem.target.y.shape[-1])
+        found = []
+        for model in models:
+            block = read_columns(self._problem.X, model.columns, every)
+            scores = model.intercept[:, 0, None] + model.coef[:, 0] @ block.T
+            found.append((adding @ self._of_rows(scores).T).T)
+        return found
+
+
+class FoldScores:
+    """Scores of models by a scorer, which has no score for a single row: every fold is one block."""
+
+    def __init__(self, scorer: Scorer, problem: Scorable, y: np.ndarray, fold: Fold, number: int) -> None:
+        self._scorer, self._X, self._y, self._fold = scorer, problem.X, y, fold
+        self._single = problem.target.n_outputs == 1
+        self.blocks = np.array([number])
+        self.weight = np.ones(1)
+
+    def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
+        """Minus the scores of models, each of shape (R, 1)."""
+        every = [self._model(one, ridge) for one in models for ridge in range(len(one.intercept))]
+        scores = -np.array(self._scorer.scores(self._X, self._y, self._fold, every))
+        ends = np.cumsum([len(one.intercept) for one in models])[:-1]
+        return [part[:, None] for part in np.split(scores, ends)]
+
+    def _model(self, refits: RidgeFits, ridge: int) -> Model:
+        coef, intercept = refits.coef[ridge], refits.intercept[ridge]
+        nothing = np.zeros(0)
+        if self._single:
+            return Model(refits.columns, coef[0], float(intercept[0]), np.nan, nothing, refits.columns)
+        return Model(refits.columns, coef, intercept, np.nan, nothing, refits.columns)
+
+
+class FoldBlocks(Protocol):
+    """The blocks of rows that a fold holds out, and their weights."""
+
+    blocks: np.ndarray
+    weight: np.ndarray
+
+
+class FoldMeasure(FoldBlocks, Protocol):
+    """What scores models on the rows that a fold holds out."""
+
+    def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
+        """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """How models are compared on rows held out: by their loss, row by row, or by a scorer, fold by fold."""
+
+    problem: Scorable
+    scorer: Scorer | None
+    y: np.ndarray
+    blocks: RowBlocks
+
+    @property
+    def scoring(self) -> str:
+        """The name of the score."""
+        return EXPLAINED if self.scorer is None else self.scorer.name
+
+    def of_fold(self, fold: Fold, number: int) -> FoldMeasure:
+        """What scores the models of one fold."""
+        problem = fold.problem(self.problem)
+        if self.scorer is None:
+            kind = CoupledFoldLosses if problem.measure.coupled else FoldLosses
+            return kind(problem, fold, self.blocks)
+        return FoldScores(self.scorer, problem, self.y, fold, number)
+
+
+def as_refits(model: Model) -> RidgeFits:
+    """One model as refits at a single ridge."""
+    return RidgeFits(model.support, np.atleast_2d(model.coef)[None], np.atleast_1d(model.intercept)[None])
+
+
+def at_most(known: Mapping[int, Any], size: int) -> Any:
+    """What there is of a size, or of the next smaller one: a path that ended early has no better to offer."""
+    return known[max(one for one in known if one <= size)]
 
 
 class HeldOutModel(NamedTuple):

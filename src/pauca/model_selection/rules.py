@@ -74,6 +74,8 @@ class Chosen:
     """Standard error of every candidate's difference to the best."""
     leading: int
     """Position of the smallest size that is as good as the best, before it is compared with a constant."""
+    within_one_error: int
+    """Position of the smallest size within one standard error of the best."""
 
 
 def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule, *, ahead: int = 0) -> Chosen:
@@ -95,7 +97,8 @@ def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule, *, ahead: int =
         needed = max(allowed, BEATS_CONSTANT_BY) * error[0, 0, 0]
         if mean[0, 0, 0] <= mean[best] + needed + same:
             place = (*best[:2], 0)
-    return Chosen(place, best, error, leading)
+    within_one_error = _preferred(mean <= mean[best] + error + same, mean)[2]
+    return Chosen(place, best, error, leading, within_one_error)
 
 
 def without_lucky_dips(mean: np.ndarray, sizes: np.ndarray, ahead: int) -> np.ndarray:
@@ -139,7 +142,9 @@ def choose_by_folds(sizes: np.ndarray, fold_scores: np.ndarray, rule: Rule, scor
         fold_scores,
         int(sizes[found.place[2]]),
         best_size=int(sizes[found.best[2]]),
+        n_folds=len(fold_scores),
         difference_error=losses.error(losses.sums[found.place])[0, 0],
+        one_error_size=int(sizes[found.within_one_error]),
     )
 
 

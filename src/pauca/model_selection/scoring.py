@@ -14,6 +14,7 @@ from scipy.special import gammaln
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring, get_scorer_names
 
+from pauca.checks import users_function
 from pauca.design import Chunks, GatheredColumns
 from pauca.inference.criteria import akaike, schwarz
 from pauca.losses import Loss
@@ -128,7 +129,9 @@ class Scorer:
             warnings.simplefilter("ignore", UndefinedMetricWarning)  # the constant model has no precision
             for model in models:
                 fitted._set_model(model)
-                found.append(float(self.score(fitted, rows, target)))
+                with users_function():
+                    score = self.score(fitted, rows, target)
+                found.append(float(score))
         return found
 
 

@@ -6,64 +6,23 @@ import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from pauca.clock import GRACE, limited_until
 from pauca.design import Design, designs_of_folds, make_design
 from pauca.methods import Exchange, Forward
-from pauca.model_selection.fold_losses import CoupledFoldLosses, FoldLosses, FoldScores, RowBlocks, as_refits, at_most
 from pauca.model_selection.folds import Fold, FoldWeights
 from pauca.model_selection.grids import RidgeGrid, SizeRange
-from pauca.model_selection.held_out import HeldOutModel
-from pauca.model_selection.ridge_fits import Refitter, RidgeFits, has_dependent, refit_path, refitter, share_products
+from pauca.model_selection.held_out import FoldBlocks, FoldMeasure, HeldOutModel, Measure, as_refits, at_most
+from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path, refitter, share_products
 from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose, nothing_scored
-from pauca.model_selection.scoring import Models, Scorable, Scorer
+from pauca.model_selection.scoring import Models
 from pauca.model_selection.size_selection import CUT_OFF, Selection
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
-
-
-class FoldBlocks(Protocol):
-    """The blocks of rows that a fold holds out, and their weights."""
-
-    blocks: np.ndarray
-    weight: np.ndarray
-
-
-class FoldMeasure(FoldBlocks, Protocol):
-    """What scores models on the rows that a fold holds out."""
-
-    def sums(self, models: Sequence[RidgeFits]) -> list[np.ndarray]:
-        """Sums of the losses of models over every block, each of shape (R, blocks of this fold)."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class Measure:
-    """How models are compared on rows held out: by their loss, row by row, or by a scorer, fold by fold."""
-
-    problem: Scorable
-    scorer: Scorer | None
-    y: np.ndarray
-    blocks: RowBlocks
-
-    @property
-    def scoring(self) -> str:
-        """The name of the score."""
-        return EXPLAINED if self.scorer is None else self.scorer.name
-
-    def of_fold(self, fold: Fold, number: int) -> FoldMeasure:
-        """What scores the models of one fold."""
-        problem = fold.problem(self.problem)
-        if self.scorer is None:
-            kind = CoupledFoldLosses if problem.measure.coupled else FoldLosses
-            return kind(problem, fold, self.blocks)
-        return FoldScores(self.scorer, problem, self.y, fold, number)
-
 
 # The share of a time limit that forward selection may take, before the search that was asked for.
 FORWARD_SHARE = 0.5
@@ -161,6 +120,7 @@ class Comparison:
                 found.error / null,
                 grid.fit[ridge],
                 grid.search[search],
+                error,
             )
         return Choice(
             rule,
@@ -172,6 +132,8 @@ class Comparison:
             int(self.sizes[size]),
             surface,
             int(self.sizes[found.best[2]]),
+            n_folds=len(self._by_fold),
+            one_error_size=int(self.sizes[found.within_one_error]),
             difference_error=self.losses.error(self.losses.sums[found.place])[search, ridge] / null,
         )
 
@@ -319,13 +281,18 @@ class SurfaceSelection(Selection):
         """Compare more and more sizes until the chosen one is well within them."""
         while True:
             self.advance(size_range, design, runs)
-            sizes = self.comparable(size_range)
-            choice, leading = self.weigh(sizes)
-            reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
-            further = size_range.further(leading, reached)
-            if further is None or runs.ended or self.stopped_early:
-                return self.complete(choice)
+            choice, further = self.compared(size_range, runs)
+            if further is None:
+                return choice
             size_range = further
+
+    def compared(self, size_range: SizeRange, runs: ParallelRuns) -> tuple[Choice, SizeRange | None]:
+        """The choice among the sizes of a range, and the range to compare next; None if the choice is final."""
+        choice, leading = self.weigh(self.comparable(size_range))
+        reached = max(max(run.history.best) for run in self._runs[0] if run.history is not None)
+        ended = runs.ended or self.stopped_early
+        further = None if ended else size_range.further(leading, reached)
+        return self.complete(choice) if further is None else choice, further
 
     def complete(self, choice: Choice) -> Choice:
         """The choice with what kept it from comparing more."""

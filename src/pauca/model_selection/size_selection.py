@@ -143,7 +143,7 @@ class Selection:
     def complete(self, choice: Choice) -> Choice:
         """The choice with what kept it from comparing more."""
         ended = ENDED.get(self.stopped_early or Stop.SIZE, "")
-        return replace(choice, ended=ended, n_folds=len(self.folds) if ended else 0)
+        return replace(choice, ended=ended, n_folds=len(self.folds))
 
     def comparable(self, size_range: SizeRange) -> list[int]:
         """Sizes that the runs to be compared have reached; one that was ended early limits them."""

@@ -156,7 +156,7 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         settings = self._settings()
         order = _order_of(y) if self.order is None else list(self.order)
         with fitting(self):
-            X, y = check_classes(self, X, y)
+            X, y = check_classes(self, X, y, raw=True)
             self.classes_, codes = ordered_classes(y, order)
             weights = check_weights(sample_weight, len(y))
             present = np.unique(codes[weights > 0])

@@ -1,6 +1,6 @@
 """A fitted model as one HTML page, for readers without Python."""
 
-from pauca.report.model_data import Findings, Sample
+from pauca.report.model_data import Findings
 from pauca.report.page import write_report
 
-__all__ = ["Findings", "Sample", "write_report"]
+__all__ = ["Findings", "write_report"]

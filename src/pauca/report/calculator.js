@@ -2,7 +2,7 @@
 (() => {
   const model = JSON.parse(document.getElementById("data").textContent).calculator;
   if (!model) return;
-  const fields = [...document.querySelectorAll("#calculator input")];
+  const controls = [...document.querySelectorAll("#calculator input, #calculator select")];
   const result = document.getElementById("calculated");
   const outside = document.getElementById("outside");
   const names = [...document.querySelectorAll("#calculator label")].map((label) => label.textContent);
@@ -47,24 +47,41 @@
     return "Prediction: " + model.outputs.map((name, i) => name + " " + values[i]).join(", ");
   };
 
+  // What a field gives to the terms of the formula; null where a number is needed and there is none.
+  const fill = (field, control, values) => {
+    const text = control.value.trim();
+    const chosen = field.list ? Number(text) : null;
+    const missing = field.list ? chosen === field.missing : text === "" && !control.validity.badInput;
+    const number = field.list ? (field.numbers && !missing ? field.numbers[chosen] : NaN) : text === "" ? NaN : Number(text);
+    if (!field.list && !Number.isFinite(number) && !(missing && field.optional)) return null;
+    for (const [place, kind, wanted, stands] of field.terms) {
+      if (kind === "missing") values[place] = Number(missing);
+      else if (missing) values[place] = stands;
+      else values[place] = kind === "level" ? Number(chosen === wanted) : number;
+    }
+    return number;
+  };
+
   const show = () => {
-    const values = fields.map((field) => (field.value.trim() === "" ? NaN : Number(field.value)));
-    const missing = names.filter((_, i) => !Number.isFinite(values[i]));
-    if (missing.length) {
-      result.textContent = "Type a number for " + missing.join(", ") + ".";
+    const values = new Array(model.coef[0].length).fill(0);
+    const numbers = model.fields.map((field, i) => fill(field, controls[i], values));
+    const lacking = names.filter((_, i) => numbers[i] === null);
+    if (lacking.length) {
+      result.textContent = "Type a number for " + lacking.join(", ") + ".";
       outside.hidden = true;
       return;
     }
     const scores = model.coef.map((row, c) => row.reduce((sum, w, j) => sum + w * values[j], model.intercept[c]));
     result.textContent = model.classes ? classText(scores) : numberText(scores);
     result.dataset.scores = JSON.stringify(scores);
-    const beyond = model.ranges
-      ? names.filter((_, i) => values[i] < model.ranges[i][0] || values[i] > model.ranges[i][1])
-      : [];
+    const beyond = names.filter((_, i) => {
+      const range = model.fields[i].range;
+      return range && (numbers[i] < range[0] || numbers[i] > range[1]);
+    });
     outside.hidden = !beyond.length;
     outside.textContent = beyond.length ? "Outside of what the fit has seen, so do not rely on it: " + beyond.join(", ") : "";
   };
 
-  fields.forEach((field) => field.addEventListener("input", show));
+  controls.forEach((control) => control.addEventListener("input", show));
   show();
 })();

@@ -7,7 +7,8 @@ import math
 from pauca.export.formula import Formula
 from pauca.report.formatting import MINUS, NONE, Markup, percent, short_number, table, tag
 from pauca.report.model_data import ModelData
-from pauca.results.columns import UsedColumn
+from pauca.results.columns import ColumnValues
+from pauca.tables.encoding import MISSING, NUMBER
 
 FREQUENCY_NOTE = (
     "Selected says how often the feature was chosen when the search was repeated on part of the rows. A feature that "
@@ -20,9 +21,9 @@ def effects(data: ModelData) -> Markup:
     formula = data.formula
     if formula is None or not data.size or len(formula.coef) > 1 or formula.thresholds is not None:
         return Markup("")
-    columns = data.columns or [UsedColumn(name, 1.0, 0.0, 0.0, 0.0) for name in formula.names]
-    order = sorted(range(len(columns)), key=lambda place: -abs(formula.coef[0, place]) * columns[place].step)
-    heads = ["Feature", "Change", f"Effect on {_target(formula)}"]
+    steps = [_step(data, place) for place in range(len(formula.names))]
+    order = sorted(range(len(steps)), key=lambda place: -abs(formula.coef[0, place]) * steps[place])
+    heads = ["Term" if formula.is_raw else "Feature", "Change", f"Effect on {_target(formula)}"]
     intervals = data.inference is not None
     frequency = _frequencies(data)
     of_ratio = " of the ratio" if formula.link in ("log_loss", "exp") else ""
@@ -30,13 +31,15 @@ def effects(data: ModelData) -> Markup:
     heads += [] if frequency is None else ["Selected"]
     rows = []
     for place in order:
-        column, coef = columns[place], float(formula.coef[0, place])
-        cells = [column.name, _change(column), _words(formula, coef * column.step)]
+        name, coef, step = formula.names[place], float(formula.coef[0, place]), steps[place]
+        cells = [name, _change(data, place), _words(formula, coef * step)]
         if intervals:
-            cells.append(_interval(data, formula, place, column.step))
-        rows.append([*cells, *([] if frequency is None else [frequency.get(column.name, NONE)])])
-    content = table("What a change of one feature does while the others stay as they are", heads, rows)
-    text = tag("div", tag("h2", "What each feature does"), *(tag("p", note, class_="note") for note in _notes(data)))
+            cells.append(_interval(data, formula, place, step))
+        rows.append([*cells, *([] if frequency is None else [frequency.get(name, NONE)])])
+    content = table(f"What a change of one {data.part} does while the others stay as they are", heads, rows)
+    text = tag(
+        "div", tag("h2", f"What each {data.part} does"), *(tag("p", note, class_="note") for note in _notes(data))
+    )
     return tag("section", text, tag("div", content), class_="split effects")
 
 
@@ -59,6 +62,8 @@ def _notes(data: ModelData) -> list[str]:
             else "Intervals come from the curvature of the likelihood."
         )
         notes += [made, data.inference.caution]
+    if data.facts is None or not data.facts.values:
+        notes.append("The values that columns had in the fit are not known of this model, so all changes are by 1.")
     if _frequencies(data) is not None:
         notes.append(FREQUENCY_NOTE)
     return notes
@@ -72,8 +77,28 @@ def _target(formula: Formula) -> str:
     return "the linear score" if formula.link == "inverse" else "the prediction"
 
 
-def _change(column: UsedColumn) -> str:
-    return "1 instead of 0" if column.binary else f"{short_number(column.step)} more"
+def _values(data: ModelData, place: int) -> ColumnValues | None:
+    assert data.formula is not None
+    return None if data.facts is None else data.facts.values.get(data.formula.columns[place])
+
+
+def _step(data: ModelData, place: int) -> float:
+    """The change that is put into words: one for levels, and where nothing is known of the column."""
+    assert data.formula is not None
+    values = _values(data, place)
+    return 1.0 if values is None or data.formula.terms[place].kind != NUMBER else values.step
+
+
+def _change(data: ModelData, place: int) -> str:
+    assert data.formula is not None
+    term, values = data.formula.terms[place], _values(data, place)
+    if term.kind != NUMBER:
+        column = next(one for one in data.path.raw_columns(data.size) if one.name == term.raw)
+        other = f"{column.fill:.6g}" if column.levels is None else column.baseline
+        return f"{'missing' if term.kind == MISSING else term.level} instead of {other}"
+    if values is not None and values.binary:
+        return "1 instead of 0"
+    return f"{short_number(_step(data, place))} more"
 
 
 def _words(formula: Formula, change: float) -> str:

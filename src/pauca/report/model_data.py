@@ -14,14 +14,15 @@ from pauca.export.formula import Formula, formula_of
 from pauca.losses import resolve
 from pauca.report.formatting import count, enumerate_names, number, percent, short_number
 from pauca.report.survival_curves import SurvivalCurves
-from pauca.results.columns import UsedColumn
+from pauca.results.columns import DataFacts
 from pauca.results.evaluation import Evaluation
 from pauca.results.inference import Inference
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 
 LONGEST_SETTING = 300
-MOST_OUTPUTS = 6
+# Tables have a column for each of so many outputs or classes; the page says so where there are more.
+MOST_OUTPUTS = 30
 
 
 class FittedEstimator(Protocol):
@@ -32,22 +33,12 @@ class FittedEstimator(Protocol):
     get_params: Callable[..., dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The rows of a fit."""
-
-    n_rows: int
-    class_counts: list[int] | None = None
-
-
 @dataclass(frozen=True, eq=False)
 class Findings:
     """What was found with the data of the fit or with test rows; None for what was not."""
 
     evaluation: Evaluation | None = None
     inference: Inference | None = None
-    columns: list[UsedColumn] | None = None
-    sample: Sample | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +58,10 @@ class ModelData:
     formula: Formula | None = None
     """None where the prediction has none that can be written down."""
     findings: Findings = field(default_factory=Findings)
+    facts: DataFacts | None = None
+    """What is known of the data of the fit."""
+    measurable: bool = False
+    """Whether predictions can be measured where there are rows."""
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -79,14 +74,19 @@ class ModelData:
         return self.findings.inference
 
     @property
-    def columns(self) -> list[UsedColumn] | None:
-        """What is known of the columns in use."""
-        return self.findings.columns
-
-    @property
     def noun(self) -> str:
         """What a size counts."""
-        return "feature" if self.path.group_labels is None else "group"
+        return self.path.counted
+
+    @property
+    def part(self) -> str:
+        """What has a coefficient: a term of a raw table, or a feature."""
+        return "term" if self.path.encoding is not None else "feature"
+
+    @property
+    def n_drawn(self) -> int:
+        """How many columns have a coefficient in some model of the path."""
+        return len({int(column) for model in self.path for column in model.support})
 
     @property
     def candidates(self) -> int:
@@ -127,6 +127,8 @@ def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> M
         predicts_scores=classes is None and _has_identity_link(getattr(model, "loss", None)),
         formula=_formula(model),
         findings=findings or Findings(),
+        facts=getattr(model, "_data_facts", lambda: None)(),
+        measurable=hasattr(model, "evaluate"),
     )
 
 
@@ -156,7 +158,8 @@ def layout(path: Path) -> Layout:
     grouped = path.group_labels is not None
     outputs = ["Coefficient"] if path.output_names is None else path.output_names[:MOST_OUTPUTS]
     cost = [] if path.prices is None else ["Cost"]
-    heads = [*(["Group"] if grouped else []), "Feature", *outputs, "Importance", *cost]
+    names = [path.counted.capitalize(), "Feature" if path.encoding is None else "Term"]
+    heads = [*(names if grouped else names[:1]), *outputs, "Importance", *cost]
     return Layout(heads, 2 if grouped else 1)
 
 

@@ -13,12 +13,30 @@ CALIBRATION = "Calibration: predicted probability against what happened, in bins
 
 PYTHON_HINT = "In Python, report(..., nested=True) or a test set, report(..., X=X_test, y=y_test), has no such bias."
 
+NOT_MEASURED = (
+    "Predictions were not measured for this page, since the rows of the fit are not at hand: files of models hold no "
+    "rows. In Python, report(..., X=X_test, y=y_test) measures them on test rows; so does a report that is written "
+    "where the model is fitted."
+)
+KEPT = (
+    "Optimistic: these figures were kept when the model was fitted. The rows that they were measured on were held out "
+    "of the fit, but had a part in choosing the size or the ridge. New rows will be predicted worse."
+)
+NAMES = {
+    "auc": "AUC",
+    "accuracy": "Accuracy",
+    "brier": "Brier score",
+    "r2": "R²: share of the variance explained",
+    "rmse": "Root mean squared error",
+    "mae": "Mean absolute error",
+}
+
 
 def performance(data: ModelData) -> Markup:
-    """The section; empty where nothing was measured."""
+    """The section; where nothing could be measured, what was known when the model was fitted."""
     found = data.evaluation
     if found is None:
-        return Markup("")
+        return _not_measured(data) if data.measurable and data.size else Markup("")
     notes = [" ".join([found.message, *([PYTHON_HINT] if found.optimistic else [])]), *_how_to_read(found)]
     text = tag(
         "div",
@@ -32,6 +50,24 @@ def performance(data: ModelData) -> Markup:
     if found.calibration is not None:
         parts.append(_calibration(found, found.calibration))
     return tag("section", text, tag("div", *parts), class_="split performance")
+
+
+def _not_measured(data: ModelData) -> Markup:
+    """Why there are no figures of this page's own, and those that the file of the model has."""
+    notes = [tag("p", NOT_MEASURED, class_="note")]
+    choice = data.path.choice
+    kept = {} if choice is None or not choice.is_of(data.size) else choice.held_out
+    listed = Markup("")
+    if kept:
+        notes.insert(0, tag("p", KEPT, class_="caution"))
+        rows = [[*_named(name, value)] for name, value in kept.items() if name in NAMES]
+        listed = table("Figures of the fit, on rows held out", ["Figure", "Value"], rows)
+    text = tag("div", tag("h2", "How good are the predictions?"), *notes)
+    return tag("section", text, tag("div", listed), class_="split performance")
+
+
+def _named(name: str, value: float) -> tuple[str, str]:
+    return NAMES[name], f"{value:.3f}" if name in ("auc", "accuracy", "brier") else number(value, 4)
 
 
 def headline_figures(found: Evaluation) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ from pauca.report.performance import headline_figures
 from pauca.report.size_explorer import score_head, score_text
 from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
+from pauca.results.columns import COUNTED_ONCE, DataFacts, encoding_notes
 from pauca.runs.run import Stop
 from pauca.version import __version__
 
@@ -58,7 +59,7 @@ def _accuracy(data: ModelData) -> list[tuple[str, str]]:
         return [training]
     head = score_head(choice)
     head = head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head
-    return [(head, score_text(choice, data.size) or ""), training]
+    return [(f"{head}, ± one standard error", score_text(choice, data.size) or ""), training]
 
 
 def _features_used(data: ModelData) -> str:
@@ -71,19 +72,26 @@ def _features_used(data: ModelData) -> str:
 
 
 def _rows_used(data: ModelData) -> list[str]:
-    """Rows and events of the fit."""
-    sample = data.findings.sample
-    if sample is None:
+    """Rows, events and missing values of the fit."""
+    facts = data.facts
+    if facts is None:
         return []
-    how = data.parameters.get("missing", "error")
-    missing = "No values were missing." if how == "error" else f"Missing values were allowed: missing={how}."
-    if sample.class_counts is None or data.classes is None:
-        return [f"It was fitted to {sample.n_rows} rows. {missing}"]
-    counts = [f"{many} of {name}" for name, many in zip(data.classes, sample.class_counts, strict=True)]
-    event = ""
-    if len(counts) == 2:
-        event = f" ({percent(sample.class_counts[1] / sample.n_rows)} are {data.classes[1]}, the event)"
-    return [f"It was fitted to {sample.n_rows} rows: {enumerate_names(counts)}{event}. {missing}"]
+    rows = f"It was fitted to {facts.n_rows} rows"
+    if facts.class_counts is not None and data.classes is not None:
+        counts = [f"{many} of {name}" for name, many in zip(data.classes, facts.class_counts, strict=True)]
+        rows += f": {enumerate_names(counts)}"
+        if len(counts) == 2:
+            rows += f" ({percent(facts.class_counts[1] / facts.n_rows)} are {data.classes[1]}, the event)"
+    return [f"{rows}. {_missing_values(data, facts)}"]
+
+
+def _missing_values(data: ModelData, facts: DataFacts) -> str:
+    if not facts.missing:
+        return "No values were missing."
+    listed = enumerate_names([f"{name} in {count(many, 'row')}" for name, many in facts.missing.items()])
+    how = "replaced by medians and most frequent levels"
+    marked = ", and marked by terms of their own" if data.parameters.get("missing") == "category" else ""
+    return f"Values were missing: {listed}. They were {how}{marked}."
 
 
 def _reason(data: ModelData) -> list[str]:
@@ -99,10 +107,13 @@ def _reason_of_size(data: ModelData) -> list[str]:
         unknown = "How well it predicts new rows was not measured; expect less than on the training data."
         return [unknown] if data.size and data.evaluation is None else []
     message = unbroken(choice.message)
-    if data.size != choice.chosen:
+    if not choice.is_of(data.size):
+        if choice.by_folds and choice.scored:
+            return [unbroken(choice.comparison(data.size))]
         return [f"This size was set by hand. Among the sizes compared, {message}"]
     measured = choice.by_folds or data.evaluation is not None
-    return [message if measured else f"{message} How well it predicts new rows was not measured."]
+    text = message if measured else f"{message} How well it predicts new rows was not measured."
+    return [text, *([unbroken(choice.smaller)] if choice.smaller else [])]
 
 
 def selected_model(data: ModelData) -> Markup:
@@ -122,10 +133,14 @@ def selected_model(data: ModelData) -> Markup:
         )
     if path.output_names is not None and len(path.output_names) > MOST_OUTPUTS:
         notes.append(f"The coefficients of the first {MOST_OUTPUTS} of {len(path.output_names)} outputs are shown.")
+    if data.path.encoding is not None and data.path.group_labels is not None and data.path.noun is not None:
+        notes.append(COUNTED_ONCE)
+    notes += encoding_notes(data.path.raw_columns(data.size))
     if data.size:
         what = "the prediction" if data.predicts_scores else "the linear score"
         notes.append(
-            f"A coefficient is the change in {what} when the feature increases by one unit and the others stay fixed."
+            f"A coefficient is the change in {what} when the {data.part} increases by one unit and the others stay "
+            "fixed."
         )
     if model.diverged:
         notes.append(
@@ -227,9 +242,9 @@ def settings(data: ModelData) -> Markup:
     """The candidates, the parameters of the estimator, and why the search stopped."""
     path = data.path
     lines: list[tuple[str, str | Markup]] = [("Estimator", data.estimator)]
-    lines += [("Candidate features", str(path.n_features))]
+    lines += [(f"Candidate {data.noun}s", str(data.candidates))]
     if path.group_labels is not None:
-        lines.append(("Candidate groups", str(len(path.group_labels))))
+        lines.append((f"Candidate {data.part}s in them", str(path.n_features)))
     if data.classes is not None:
         lines.append(("Classes", name_tag(enumerate_names(data.classes, 20))))
     elif path.output_names is not None:

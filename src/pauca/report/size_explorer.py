@@ -23,6 +23,7 @@ from pauca.report.formatting import (
 from pauca.report.model_data import ModelData, layout, table_rows
 from pauca.results.choice import EXPLAINED, Choice
 from pauca.results.path import Path
+from pauca.results.plots import NAMED_LINES
 
 # Of more sizes than this only some are shown: a page of ten thousand would be slow to load and to read.
 MOST_SIZES = 300
@@ -228,6 +229,8 @@ def _current_size(data: ModelData) -> Markup:
 def _chart(data: ModelData, name: str, drawn: Markup) -> Markup:
     choice = data.path.choice
     title = CHARTS.get(name, "")
+    if name == "coefficients" and data.n_drawn > NAMED_LINES:
+        title += f" (the {NAMED_LINES} most important of {data.n_drawn} {data.part}s are named)"
     if name == "score" and choice is not None:
         title = f"{score_head(choice)} by size" + ("" if choice.by_folds else " (lower is better)")
     return tag(

@@ -159,7 +159,7 @@ class Certificate:
             {
                 "size": size,
                 "objective": proof.objective,
-                **self.record(size),
+                **self._figures(proof),
                 "nodes": proof.nodes,
                 "always_in": self.always_in[size],
                 "never_in": self.never_in[size],
@@ -168,16 +168,19 @@ class Certificate:
         ]
 
     def record(self, size: int) -> dict[str, Any]:
-        """The columns of a path's table for one size."""
+        """The columns of a path's table for one size; ``search_`` marks what is about the objective of the search."""
         proof = self.proofs.get(size)
-        searched = self.search_ridge is not None
-        if proof is None:
-            unknown = dict.fromkeys(
-                [*(["search_objective"] if searched else []), "lower_bound", "gap", "relative_gap"], np.nan
-            )
-            return {**unknown, "proved": size == 0}
+        known = {**dict.fromkeys(["lower_bound", "gap", "relative_gap"], np.nan), "proved": size == 0}
+        if proof is not None:
+            known = self._figures(proof)
+        if self.search_ridge is None:
+            return known
+        objective = np.nan if proof is None else proof.objective
+        return {f"search_{name}": value for name, value in {"objective": objective, **known}.items()}
+
+    @staticmethod
+    def _figures(proof: SizeProof) -> dict[str, Any]:
         return {
-            **({"search_objective": proof.objective} if searched else {}),
             "lower_bound": proof.lower_bound,
             "gap": proof.gap,
             "relative_gap": proof.relative_gap,

@@ -59,6 +59,8 @@ class Surface:
         The standard error of the difference to the best score, which all candidates share rows with.
     ridge, search_ridge : float
         Those of the chosen model.
+    score_error : ndarray of shape (s, r, m)
+        The standard error of the mean score itself.
     """
 
     search_ridges: np.ndarray
@@ -68,6 +70,7 @@ class Surface:
     standard_error: np.ndarray
     ridge: float
     search_ridge: float
+    score_error: np.ndarray
 
     @property
     def best(self) -> tuple[float, float, int]:
@@ -160,12 +163,17 @@ class Choice:
     falling : bool
         Whether held-out loss was still falling at the largest size compared.
     n_folds : int
-        How many folds there were to score, if the comparison ended early; 0 for as many as were scored.
+        How many folds there were to score; ``fold_scores`` has those that were, should the comparison have ended early.
     difference_error : ndarray of shape (m,) or None
         The standard error of the difference between the score of each size and that of the chosen one.
     held_out : dict of str to float
         Further figures of the chosen model on the rows held out: auc, accuracy and brier, or r2, rmse and mae. They
         are optimistic, since these rows chose it.
+    one_error_size : int or None
+        The smallest size within one standard error of the best at any ridge, which ``selection_rule="1se"`` would
+        choose, unless a constant is as good.
+    instead_of : str
+        What was chosen, in words, where the scores are about other ridges: those of ``at(size, ridge="best")``.
     """
 
     rule: Rule
@@ -182,6 +190,8 @@ class Choice:
     n_folds: int = 0
     difference_error: np.ndarray | None = None
     held_out: Mapping[str, float] = field(default_factory=dict)
+    one_error_size: int | None = None
+    instead_of: str = ""
 
     @property
     def by_folds(self) -> bool:
@@ -214,7 +224,8 @@ class Choice:
         surface = self.surface
         if surface is not None:
             mean, error = surface.mean[:, :, keep], surface.standard_error[:, :, keep]
-            surface = replace(surface, sizes=surface.sizes[keep], mean=mean, standard_error=error)
+            of_score = surface.score_error[:, :, keep]
+            surface = replace(surface, sizes=surface.sizes[keep], mean=mean, standard_error=error, score_error=of_score)
         return replace(
             self,
             sizes=self.sizes[keep],
@@ -224,7 +235,31 @@ class Choice:
             difference_error=None if self.difference_error is None else self.difference_error[keep],
             surface=surface,
             best_size=self.best if self.best in sizes else self.chosen,
+            one_error_size=self.one_error_size if self.one_error_size in sizes else None,
         )
+
+    def at_ridges(self, search_ridge: float, ridge: float) -> Choice:
+        """The choice with the scores of all sizes at other ridges than the chosen ones."""
+        surface = self.surface
+        assert surface is not None
+        place = np.flatnonzero(surface.search_ridges == search_ridge)[0], np.flatnonzero(surface.ridges == ridge)[0]
+        if (search_ridge, ridge) == (surface.search_ridge, surface.ridge):
+            return self
+        folds = 0 if self.fold_scores is None else len(self.fold_scores)
+        return replace(
+            self,
+            mean=surface.mean[place],
+            standard_error=surface.score_error[place],
+            fold_scores=np.full((folds, len(self.sizes)), np.nan),  # not kept for every ridge
+            difference_error=None,
+            held_out={},
+            surface=replace(surface, search_ridge=search_ridge, ridge=ridge),
+            instead_of=self.instead_of or self._chosen_text,
+        )
+
+    def is_of(self, size: int) -> bool:
+        """Whether the model of this size is the one that was chosen."""
+        return size == self.chosen and not self.instead_of
 
     def position(self, size: int) -> int | None:
         """Position of a size in the arrays; None if it was not compared."""
@@ -290,6 +325,42 @@ class Choice:
         return found
 
     @property
+    def smaller(self) -> str:
+        """A sentence about a smaller size within one standard error of the best; empty where there is none."""
+        size = self.one_error_size
+        if size is None or not 0 < size < self.chosen:
+            return ""
+        return f"A smaller model, of size {size}, is within one standard error of the best."
+
+    def comparison(self, size: int) -> str:
+        """What cross-validation says of a size that it did not choose."""
+        if self.position(size) is None:
+            return f"This size was set by hand; it was not scored on rows held out. {self.chosen} was chosen."
+        ridge = self.surface.ridge if self.surface is not None else 0.0
+        by_hand = f"This size{f' and its ridge, {ridge:.3g},' if self.instead_of else ''}"
+        were = "were" if self.instead_of else "was"
+        text = f"{by_hand} {were} set by hand: {self.scored_text(size)}; {self.instead_of or self._chosen_text}."
+        return " ".join([text, *self._better_ridge(size)])
+
+    @property
+    def _chosen_text(self) -> str:
+        return f"{self.chosen}{self._ridge_text} was chosen, with {self.number_text(self.chosen)}"
+
+    def _better_ridge(self, size: int) -> list[str]:
+        """What another ridge would give where the path has that of the chosen size."""
+        surface = self.surface
+        if surface is None or not size or self.instead_of:
+            return []
+        search, ridge = surface.best_of(size)
+        if (search, ridge) == (surface.search_ridge, surface.ridge):
+            return []
+        other = self.at_ridges(search, ridge)
+        return [
+            f"It has the ridge of the chosen size, {surface.ridge:.3g}; at({size}, ridge='best') has the best one for "
+            f"{size}: {other.number_text(size)}."
+        ]
+
+    @property
     def _n_folds(self) -> int:
         return 0 if self.fold_scores is None else len(self.fold_scores)
 
@@ -328,7 +399,7 @@ class Choice:
 
     def scored_text(self, size: int) -> str:
         """The score of a size with its standard error, and what it is a score of."""
-        number = self.number_text(size)
+        number = self.number_text(size).replace(")", ", one standard error)")
         return f"{number} explained on rows held out" if self.scoring == EXPLAINED else f"{self.scoring} {number}"
 
     def number_text(self, size: int) -> str:

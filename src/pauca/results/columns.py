@@ -1,23 +1,26 @@
-"""What a reader should know of the columns that a model uses."""
+"""What a reader should know of the data of a fit: its rows, and the columns that a model uses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pauca.tables import ColumnEncoding
+
+COUNTED_ONCE = "A category counts as one column, however many levels it has."
 
 
 @dataclass(frozen=True)
-class UsedColumn:
-    """A column of the chosen model, on the rows of the fit.
+class ColumnValues:
+    """The values of a column of numbers in the rows of a fit.
 
     Attributes
     ----------
-    name : str
     step : float
         A change that a person would speak of: one for small whole numbers, else a round number near the spread.
     median, lowest, highest : float
     """
 
-    name: str
     step: float
     median: float
     lowest: float
@@ -27,3 +30,42 @@ class UsedColumn:
     def binary(self) -> bool:
         """Whether it holds zeros and ones, or nothing else."""
         return self.step == 1.0 and self.lowest == 0.0 and self.highest == 1.0
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What is kept of the data of a fit, for reports of models that were saved.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that have weight.
+    class_counts : list of int or None
+        How many of them are of each class.
+    missing : dict of str to int
+        In how many of them a raw column is missing, for columns where there are such rows.
+    values : dict of int to ColumnValues
+        By column, for those that some model of the path uses; empty where the rows cannot be read once more.
+    """
+
+    n_rows: int
+    class_counts: list[int] | None = None
+    missing: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[int, ColumnValues] = field(default_factory=dict)
+
+
+def encoding_notes(columns: Sequence[ColumnEncoding]) -> Iterator[str]:
+    """What must be known of raw columns to read their coefficients: baselines, and what stands for missing values."""
+    baselines = [f"{column.name}={column.baseline}" for column in columns if column.levels]
+    if baselines:
+        one = len(baselines) == 1
+        yield (
+            f"{'Baseline' if one else 'Baselines'}: {', '.join(baselines)}. The coefficient of a level is its "
+            "difference to the baseline of its column."
+        )
+    filled = [f"{column.name} by {column.fill:.6g}" for column in columns if column.marks_missing and not column.levels]
+    if filled:
+        yield (
+            f"Missing values are replaced by the median ({', '.join(filled)}), and the coefficient of 'is missing' is "
+            "added."
+        )

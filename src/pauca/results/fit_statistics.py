@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +13,21 @@ from pauca.inference.criteria import adjusted_r2, akaike, mallows_cp, schwarz
 from pauca.losses import Loss
 from pauca.model import Model
 
-Statistics = dict[int, dict[str, float]]
+Statistics = Mapping[int, dict[str, float]]
 """Figures by size and name."""
 
 
-@dataclass(frozen=True)
-class SampleSize:
-    """What the figures count."""
+@dataclass(frozen=True, eq=False)
+class FitStatistics(Mapping[int, dict[str, float]]):
+    """The figures that there are for a likelihood, computed when they are first asked for.
 
+    The first two are for squared error. Coefficients count in full, also where a ridge shrinks them. Cp needs the least
+    squares fit of all columns on the path. There are none for several outputs or classes.
+    """
+
+    models: Mapping[int, Model]
+    loss: Loss
+    ridge: float
     n_rows: int
     """Rows that have weight."""
     n_columns: int
@@ -27,29 +36,34 @@ class SampleSize:
     center: bool
     """Whether there is an intercept."""
 
+    def __getitem__(self, size: int) -> dict[str, float]:
+        return self._figures[size]
 
-def fit_statistics(models: Mapping[int, Model], loss: Loss, sample: SampleSize, *, ridge: float) -> Statistics:
-    """The figures that there are for a loss: the first two for squared error, the others for likelihoods.
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._figures)
 
-    Coefficients count in full, also where a ridge shrinks them. Cp needs the least squares fit of all columns on the
-    path. There are none for several outputs or classes.
-    """
-    if loss.free_dispersion is None or sample.n_outputs > 1:
-        return {}
-    null, found = models[0].loss, {}
-    full = next((model for model in models.values() if len(model.support) == sample.n_columns), None)
-    for size, model in models.items():
-        q = int(np.size(model.coef))
-        figures = {}
-        if loss.quadratic:
+    def __len__(self) -> int:
+        return len(self._figures)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The figures travel, without the loss, which may know the rows of the fit.
+        return dict, (self._figures,)
+
+    @cached_property
+    def _figures(self) -> dict[int, dict[str, float]]:
+        if self.loss.free_dispersion is None or self.n_outputs > 1:
+            return {}
+        full = next((model for model in self.models.values() if len(model.support) == self.n_columns), None)
+        return {size: self._of(model, full) for size, model in self.models.items()}
+
+    def _of(self, model: Model, full: Model | None) -> dict[str, float]:
+        """The figures of a model; ``full`` is that of all columns, where there is one."""
+        q, n_rows, null, figures = int(np.size(model.coef)), self.n_rows, self.models[0].loss, {}
+        if self.loss.quadratic:
             r2 = 1.0 - model.loss / null if null > 0 else 0.0
-            figures["adjusted_r2"] = adjusted_r2(r2, sample.n_rows, q, center=sample.center)
-            if full is not None and not ridge:
-                figures["cp"] = mallows_cp(
-                    model.loss, full.loss, sample.n_rows, q, sample.n_columns, center=sample.center
-                )
-        fit = loss.minus_twice_log_likelihood(np.array([model.loss]), sample.n_rows)
-        parameters = q + int(sample.center)
-        figures |= {"aic": akaike(fit, parameters), "bic": schwarz(fit, parameters, sample.n_rows)}
-        found[size] = figures
-    return found
+            figures["adjusted_r2"] = adjusted_r2(r2, n_rows, q, center=self.center)
+            if full is not None and not self.ridge:
+                figures["cp"] = mallows_cp(model.loss, full.loss, n_rows, q, self.n_columns, center=self.center)
+        fit = self.loss.minus_twice_log_likelihood(np.array([model.loss]), n_rows)
+        parameters = q + int(self.center)
+        return figures | {"aic": akaike(fit, parameters), "bic": schwarz(fit, parameters, n_rows)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.wording import aligned
+from pauca.wording import aligned, printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -39,6 +39,8 @@ class Inference:
         How many resamples the bootstrap had.
     shrunken : bool
         Whether the model has a ridge.
+    notes : tuple of str
+        What must be known of raw columns, such as the baselines of categories.
     """
 
     names: list[str]
@@ -50,6 +52,7 @@ class Inference:
     method: str
     n_resamples: int = 0
     shrunken: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def caution(self) -> str:
@@ -91,4 +94,4 @@ class Inference:
             for record in self.table()
         ]
         lines = aligned([head, *body], left=1)
-        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", self.caution])
+        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", *map(printable, self.notes), self.caution])

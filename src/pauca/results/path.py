@@ -11,8 +11,10 @@ import numpy as np
 from pauca.model import Model
 from pauca.results.certificate import Certificate
 from pauca.results.choice import Choice
+from pauca.results.columns import DataFacts
 from pauca.results.fit_statistics import Statistics
 from pauca.runs.run import Move, Stop
+from pauca.tables import ColumnEncoding, TableEncoding
 from pauca.wording import column_names
 
 if TYPE_CHECKING:
@@ -61,6 +63,10 @@ class Path:
         Lower bounds of the objective of every size, where they were computed.
     statistics : dict of int to dict
         Adjusted R^2, Mallows' Cp, AIC and BIC by size, as far as the loss has them.
+    encoding : TableEncoding or None
+        How the columns come from those of a raw table, with the baseline of every category.
+    facts : DataFacts or None
+        What a file keeps of the data of the fit: rows, missing values, medians and ranges of columns.
     """
 
     models: dict[int, Model]
@@ -79,6 +85,8 @@ class Path:
     noun: str | None = None
     certificate: Certificate | None = None
     statistics: Statistics = field(default_factory=dict)
+    encoding: TableEncoding | None = None
+    facts: DataFacts | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -136,6 +144,15 @@ class Path:
         support = self[size].support
         return [unit] if self.owner is None else support[self.owner[support] == unit].tolist()
 
+    def raw_columns(self, size: int) -> list[ColumnEncoding]:
+        """The columns of the raw table that the model of one size uses, in the order of the table; there may be none.
+
+        Of a category, ``levels`` holds its levels, the baseline first.
+        """
+        if self.encoding is None:
+            return []
+        return [self.encoding.columns[place] for place in np.unique(self.encoding.owner[self[size].support])]
+
     def cost(self, size: int) -> float:
         """What the model of one size costs in all; there must be costs."""
         if self.prices is None:
@@ -178,11 +195,12 @@ class Path:
             With the keys size, objective, explained, entered, left and features: which features are in, and which
             features (or groups, if there are any) came in since the size before, and which went out. An objective
             without a floor has no share explained. Where costs were given, cost is what the model costs in all. Where
-            the objective has lower bounds, lower_bound, gap, relative_gap and proved say what is proved; where the
-            search had another ridge, they are about search_objective, the objective with that ridge. Where the
-            size was chosen by cross-validation, score and standard_error are the mean score on rows held out and its
-            standard error (NaN for sizes that were not compared), and of an accuracy there is also error, which is
-            one less it; where by a criterion, there is a key of its name. For squared error there is adjusted_r2, and
+            the objective has lower bounds, lower_bound, gap, relative_gap and proved say what is proved. Where the
+            search had another ridge, proofs are about the objective with that ridge: the keys are search_objective,
+            search_lower_bound, search_gap, search_relative_gap and search_proved then. Where the size was chosen by
+            cross-validation, score and standard_error are the mean score on rows held out and its standard error (NaN
+            for sizes that were not compared), and of an accuracy there is also error, which is one less it; where by a
+            criterion, there is a key of its name. For squared error there is adjusted_r2, and
             cp (Mallows) if the path goes up to all columns without a ridge; for likelihoods there are aic and bic,
             which count every coefficient and the intercept. These four are figures of the data of the fit, and do not
             know of the search: the more columns it could choose from, the better they make its models look.

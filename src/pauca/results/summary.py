@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pauca.wording import aligned, column_names
+from pauca.results.columns import COUNTED_ONCE, encoding_notes
+from pauca.wording import aligned, column_names, printable
 
 if TYPE_CHECKING:
-    from pauca.results.choice import Choice
     from pauca.results.path import Path
 
 # Figures of predictions in words.
@@ -55,17 +55,24 @@ def _head(path: Path, size: int) -> str:
 def _notes(path: Path, size: int) -> Iterator[str]:
     """What must be known to read the table."""
     model = path[size]
-    if path.choice is not None and size == path.choice.chosen:
+    if path.choice is not None and path.choice.is_of(size):
         none_helps = path.noun is not None and size == 0 and path.choice.by_folds
         yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message
         if path.choice.held_out:
             text = figures_text(path.choice.held_out)
             text = text[0].upper() + text[1:]
             yield f"{text} on the rows held out, which is optimistic: they chose the model (see evaluate)."
+        if path.choice.smaller:
+            ridge = "" if path.choice.surface is None else ', ridge="best"'
+            how = f'at({path.choice.one_error_size}{ridge}) gives it, and selection_rule="1se" chooses such sizes.'
+            yield f"{path.choice.smaller} {how}"
     elif path.choice is not None and path.choice.by_folds and path.choice.scored:
-        yield _score_of_another(path.choice, size)
+        yield path.choice.comparison(size)
     if path.certificate is not None and path.certificate.message(size):
         yield path.certificate.message(size)
+    yield from map(printable, encoding_notes(path.raw_columns(size)))
+    if path.encoding is not None and path.noun is not None and path.group_labels is not None:
+        yield COUNTED_ONCE
     classes = path.two_classes
     if size and classes is not None:
         yield f"positive coefficients favour class {classes[1]!r}, negative ones {classes[0]!r}"
@@ -81,14 +88,6 @@ def figures_text(figures: Mapping[str, float]) -> str:
     """``AUC 0.996, accuracy 0.982 and Brier score 0.019``."""
     words = [FIGURES[name].format(value) for name, value in figures.items() if name in FIGURES]
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def _score_of_another(choice: Choice, size: int) -> str:
-    """What cross-validation says of a size that it did not choose."""
-    if choice.position(size) is None:
-        return f"This size was set by hand; it was not scored on rows held out. {choice.chosen} was chosen."
-    chosen = f"{choice.chosen} was chosen, with {choice.number_text(choice.chosen)}"
-    return f"This size was set by hand: {choice.scored_text(size)}; {chosen}."
 
 
 def _lost(path: Path, size: int) -> str:
@@ -114,8 +113,7 @@ def _rows(path: Path, size: int, outputs: slice) -> list[list[str]]:
     grouped = path.group_labels is not None
     blank = [""] if grouped else []
     priced = [] if path.prices is None else ["cost"]
-    # Where sensors are groups, what they have are columns; elsewhere these are features.
-    below = [path.counted, "column" if path.noun else "feature"] if grouped else [path.counted]
+    below = [path.counted, _part(path)] if grouped else [path.counted]
     rows = [[*below, *shown, "importance", *priced]]
     names = dict(zip(model.support.tolist(), path.names(size), strict=True))
     places = {column: place for place, column in enumerate(model.support.tolist())}
@@ -132,6 +130,13 @@ def _rows(path: Path, size: int, outputs: slice) -> list[list[str]]:
     for name, values in _free_rows(path, size):
         rows.append([*blank, name, *(f"{value:.6g}" for value in values[outputs]), "", *([""] * len(priced))])
     return rows
+
+
+def _part(path: Path) -> str:
+    """What a group consists of: a column of a raw table of terms, a sensor of columns, groups of features."""
+    if path.encoding is not None:
+        return "term"
+    return "column" if path.noun else "feature"
 
 
 def _importance(path: Path, importance: float) -> str:

@@ -11,7 +11,7 @@ from threading import Lock
 
 import numpy as np
 
-from pauca.runs.run import Budget, Progress, interrupted_once
+from pauca.runs.run import Budget, Progress, asks_to_stop, interrupted_once
 from pauca.threads import blas_threads
 
 
@@ -80,8 +80,8 @@ class ParallelRuns:
             if self._callback is not None and not self.ended:
                 with self._lock:
                     fold = number - 1 if number else None
-                    answer = self._callback(replace(progress, fold=fold, n_folds=n_folds))
-                    self.ended = self.ended or (isinstance(answer, bool | np.bool_) and bool(answer))
+                    told = replace(progress, fold=fold, n_folds=n_folds)
+                    self.ended = asks_to_stop(self._callback, told) or self.ended
             return self.ended
 
         return listen

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pauca.checks import users_function
 from pauca.clock import GRACE, OutOfTime, deadline_after, limited_until
 from pauca.model import Model
 from pauca.relaxations.size_proof import SizeProof
@@ -125,6 +126,13 @@ class Budget:
 
     time_limit: float | None = None
     callback: Callable[[Progress], bool | None] | None = None
+
+
+def asks_to_stop(callback: Callable[[Any], Any], progress: Any) -> bool:
+    """Call a callback; whether it has returned True. What it raises is the user's own."""
+    with users_function():
+        answer = callback(progress)
+    return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 class History:
@@ -323,8 +331,7 @@ def _drive(
             progress = Progress(
                 last, subset.size, goal.k, float(subset.value), subset.null_value, elapsed, relative_gap=gap
             )
-            answer = budget.callback(progress)
-            if isinstance(answer, bool | np.bool_) and answer:
+            if asks_to_stop(budget.callback, progress):
                 return Stop.CALLBACK
         if moved and budget.time_limit is not None and elapsed >= budget.time_limit:
             return Stop.TIME

@@ -23,7 +23,7 @@ from pauca.estimators.fitted import FittedModel, check_finite_models, fitting
 from pauca.estimators.validation import check_finite, check_raw_weights, in_memory
 from pauca.losses import Loss
 from pauca.runs.problem import Target
-from pauca.runs.run import Stop, ended_early
+from pauca.runs.run import Stop, asks_to_stop, ended_early
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.stream import DRAWS, ORDER, Stream, StreamOptions, StreamProgress, learn_in_passes
@@ -242,7 +242,8 @@ class StreamModel(FittedModel):
                     with limited_until(deadline):
                         self._learn_chunk(block, y[rows], weights[rows], y)
                     done, elapsed = done + len(block), time.monotonic() - start
-                    if self.callback is not None and self.callback(StreamProgress(done, total, elapsed)) is True:
+                    progress = StreamProgress(done, total, elapsed)
+                    if self.callback is not None and asks_to_stop(self.callback, progress):
                         return Stop.CALLBACK
                     if time.monotonic() >= deadline:
                         return Stop.TIME

@@ -13,7 +13,7 @@ import numpy as np
 
 from pauca.clock import deadline_after, limited_until
 from pauca.losses import Loss
-from pauca.runs.run import Stop, interrupted_once
+from pauca.runs.run import Stop, asks_to_stop, interrupted_once
 from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Reservoir, Samples
@@ -189,7 +189,8 @@ def learn_in_passes(
                 learn(samples, block)
             done += len(block)
             elapsed = time.monotonic() - start
-            if callback is not None and callback(StreamProgress(done, passes * len(order), elapsed)) is True:
+            progress = StreamProgress(done, passes * len(order), elapsed)
+            if callback is not None and asks_to_stop(callback, progress):
                 return Stop.CALLBACK
             if time_limit is not None and elapsed >= time_limit:
                 return Stop.TIME

@@ -117,15 +117,7 @@ def make_estimator(dense: DenseModel, y: Any, loss: Any, k: int, ridge: float) -
     loss = dense.own_loss() if y is None else dense.loss_for(loss)
     classifies = dense.classes is not None if y is None else resolve(loss, classes=is_for_classes(loss)).classifies
     kind = SparseClassifier if classifies else SparseRegressor
-    # The columns are those of the dense model: none is encoded.
-    return kind(
-        k=k,
-        loss=loss,
-        ridge=ridge,
-        standardize=False,
-        fit_intercept=dense.fit_intercept,
-        categorical_features=None,
-    )
+    return kind(k=k, loss=loss, ridge=ridge, standardize=False, fit_intercept=dense.fit_intercept)
 
 
 def read_data(

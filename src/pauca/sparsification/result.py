@@ -14,11 +14,11 @@ from pauca.losses import Loss
 from pauca.model import Model
 from pauca.runs.run import Move, Stop
 from pauca.sparsification.sampling import Draw
-from pauca.wording import column_names, printable
+from pauca.wording import aligned, column_names
 
 # At most so many features and outputs are shown.
 MOST_SHOWN = 30
-MOST_OUTPUTS = 6
+OUTPUTS_PER_TABLE = 6
 
 # Without y the dense objective is zero but for rounding: below this share of the other it is shown as zero.
 ROUNDING = 1e-12
@@ -203,16 +203,19 @@ class Sparsified:
         )
 
     def _table(self) -> list[str]:
-        """The largest coefficients first."""
-        coef = np.atleast_2d(self.coef_)[:, self.support_]
+        """The largest coefficients first; of many outputs one table below the other."""
+        coef, outputs = np.atleast_2d(self.coef_)[:, self.support_], self.model.path_.output_names or ["coefficient"]
         order = np.argsort(-np.abs(coef).max(axis=0, initial=0.0), kind="stable")[:MOST_SHOWN]
-        names = [printable(name) for name in self.names()]
-        rows = [(names[i], coef[:MOST_OUTPUTS, i]) for i in order]
-        rows.append(("(intercept)", np.atleast_1d(self.intercept_)[:MOST_OUTPUTS]))
-        width = max(len(name) for name, _ in rows)
-        lines = [name.ljust(width) + "".join(f"  {number:>12.6g}" for number in numbers) for name, numbers in rows]
-        if self.k_ > MOST_SHOWN:
-            lines.insert(MOST_SHOWN, f"... and {self.k_ - MOST_SHOWN} more")
+        names, intercept, lines = self.names(), np.atleast_1d(self.intercept_), list[str]()
+        for first in range(0, len(coef), OUTPUTS_PER_TABLE):
+            some = slice(first, first + OUTPUTS_PER_TABLE)
+            rows = [["feature", *outputs[some]]]
+            rows += [[names[place], *(f"{number:.6g}" for number in coef[some, place])] for place in order]
+            rows.append(["(intercept)", *(f"{number:.6g}" for number in intercept[some])])
+            head, *body = aligned(rows)
+            if self.k_ > MOST_SHOWN:
+                body.insert(MOST_SHOWN, f"... and {self.k_ - MOST_SHOWN} more")
+            lines += [*([""] if lines else []), head, "-" * len(head), *body]
         return lines
 
     def _costs(self) -> list[str]:

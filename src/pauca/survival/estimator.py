@@ -20,9 +20,8 @@ from pauca.results.choice import DEFAULT_RULE
 from pauca.results.path import Path
 from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Method, Progress
-from pauca.survival.baseline import Baseline
 from pauca.survival.concordance import concordance_index
-from pauca.survival.curves import RiskGroups, plot_risk_groups, risk_groups
+from pauca.survival.curves import Baseline, RiskGroups, plot_risk_groups, risk_groups
 from pauca.survival.partial_likelihood import TIES, PartialLikelihood
 from pauca.survival.target import check_events, survival_target, with_entry, with_strata
 from pauca.wording import quoted_columns
@@ -226,7 +225,7 @@ class SparseCox(SparseModel):
         settings = self._settings()
         target = survival_target(y, event, time)
         with fitting(self):
-            X = check_table(self, X)
+            X = check_table(self, X, raw=True)
             if X.shape[0] != len(target):
                 raise ValueError(f"X and y must have the same number of rows: {X.shape[0]} and {len(target)}.")
             weights = check_weights(sample_weight, len(target))

@@ -206,20 +206,29 @@ class TableEncoding:
         """The columns of numbers of a table that was read as the encoding's own."""
         return self._stack(zip(range(len(self.columns)), table.columns, strict=True), np.arange(len(self.terms)))
 
-    def refilled(self, table: RawTable, X: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The columns of numbers ``X`` with what other rows fill in; X itself where that is the same."""
+    def filled_from(self, table: RawTable, weights: np.ndarray) -> TableEncoding:
+        """The same encoding with the medians of other rows: those that have weight. Levels stay as they are."""
+        columns = [
+            replace(encoding, fill=median(column.numbers, weights))  # type: ignore[arg-type]
+            if encoding.levels is None and encoding.fill is not None and column.missing.any()
+            else encoding
+            for encoding, column in zip(self.columns, table.columns, strict=True)
+        ]
+        return TableEncoding(tuple(columns), self.has_names)
+
+    def refilled(self, table: RawTable, X: np.ndarray, other: TableEncoding) -> np.ndarray:
+        """The columns of numbers ``X`` with what another encoding fills in; X itself where that is the same."""
         places = np.searchsorted(self.owner, np.arange(len(self.columns)))
-        changed: dict[int, float] = {}
-        for place, encoding, column in zip(places, self.columns, table.columns, strict=True):
-            if encoding.levels is None and encoding.fill is not None and column.missing.any():
-                fill = median(column.numbers, weights)  # type: ignore[arg-type]
-                if fill != encoding.fill:
-                    changed[int(place)] = fill
+        changed = {
+            int(place): (column, new.fill)
+            for place, old, new, column in zip(places, self.columns, other.columns, table.columns, strict=True)
+            if old.fill != new.fill
+        }
         if not changed:
             return X
         X = X.copy(order="K")
-        for place, fill in changed.items():
-            X[table.columns[int(self.owner[place])].missing, place] = fill
+        for place, (column, fill) in changed.items():
+            X[column.missing, place] = fill
         return X
 
     def encode_rows(

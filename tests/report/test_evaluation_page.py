@@ -1,6 +1,7 @@
 """What the page says of predictions, effects and intervals, and its calculator."""
 
 import json
+import pickle
 import re
 
 import numpy as np
@@ -75,11 +76,70 @@ def test_a_file_of_a_model_has_a_page_without_measurements(tumours, tmp_path):
     again = pauca.load(tmp_path / "model.json")
     again.report(tmp_path / "page.html")
     said = words(tmp_path / "page.html")
-    assert "How good are the predictions?" not in said
+    assert "files of models hold no rows" in said
     assert "was not measured" in said
     assert "What each feature does" in said
+    assert f"It was fitted to 569 rows: {(tumours[1] == 'benign').sum()} of benign" in said
+    assert "No values were missing" in said
+    ratio = np.exp(model.coef_[0, model.support_[0]] * 5)
+    assert f"{ratio:.2f}" in said  # steps as on the page of the fit, which the file keeps
     again.report(tmp_path / "page.html", X=tumours[0], y=tumours[1])
     assert "test rows" in words(tmp_path / "page.html")
+
+
+def test_a_file_keeps_the_figures_that_chose_the_model(tumours, tmp_path):
+    model = SparseClassifier(k=range(6), ridge=0.01, selection_rule=3.0).fit(*tumours)
+    model.save(tmp_path / "model.json")
+    pauca.load(tmp_path / "model.json").report(tmp_path / "page.html")
+    said = words(tmp_path / "page.html")
+    assert "Optimistic: these figures were kept when the model was fitted" in said
+    assert f"AUC {model.path_.choice.held_out['auc']:.3f}" in said
+
+
+def test_a_model_without_rows_says_what_is_not_known(tumours, tmp_path):
+    again = pickle.loads(pickle.dumps(SparseClassifier(k=2, ridge=0.01).fit(*tumours)))
+    again.report(tmp_path / "page.html")
+    said = words(tmp_path / "page.html")
+    assert "all changes are by 1" in said
+    assert "Numbers start at 0" in said
+
+
+def shops(n=300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "city": rng.choice(["Paris", "Lyon", "Nice"], n, p=[0.5, 0.3, 0.2]).astype(object),
+            "area": rng.integers(20, 200, n).astype(float),
+            "open": rng.random(n) < 0.4,
+            "age": rng.normal(40, 10, n).round(1),
+        }
+    )
+    sales = frame["city"].map({"Paris": 0, "Lyon": 3, "Nice": -2}) + frame["area"] / 50 + 2.0 * frame["open"]
+    frame.loc[::11, "city"] = None
+    frame.loc[::7, "area"] = np.nan
+    return frame, (sales + frame["age"] / 40 + rng.normal(size=n)).to_numpy()
+
+
+def test_a_page_of_a_raw_table_speaks_of_its_columns(tmp_path):
+    X, y = shops()
+    SparseRegressor(k=4, missing="category").fit(X, y).report(tmp_path / "page.html", n_resamples=5)
+    said = words(tmp_path / "page.html")
+    assert "4 of 4 columns" in said
+    assert "group" not in said.lower()
+    assert "Lyon instead of Paris" in said
+    assert f"missing instead of {X['area'].median():.6g}" in said
+    assert "Baseline: city=Paris" in said
+    assert "A category counts as one column" in said
+    assert f"city in {X['city'].isna().sum()} rows and area in {X['area'].isna().sum()} rows" in said
+
+
+def test_every_class_has_its_column(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((200, 3)), columns=["a", "b", "c"])
+    y = np.array([f"class {letter}" for letter in "ABCDEFGH"])[np.digitize(X["a"], np.linspace(-1.5, 1.5, 7))]
+    SparseClassifier(k=2, ridge=0.1).fit(X, y).report(tmp_path / "page.html")
+    said = words(tmp_path / "page.html")
+    assert "Feature class A class B class C class D class E class F class G class H Importance" in said
 
 
 def test_pages_are_small(tmp_path):
@@ -157,3 +217,37 @@ def test_a_narrow_screen_shows_every_column(browser, tumours, tmp_path):
     assert browser.run(beyond) == 0
     assert browser.run("getComputedStyle(document.querySelector('.effects td'), '::before').content") != "none"
     browser.size(1400)
+
+
+@needs_browser
+@pytest.mark.parametrize("missing", ["category", "median", "error"])
+def test_the_calculator_asks_for_the_columns_of_a_raw_table(browser, tmp_path, missing):
+    X, y = shops()
+    if missing == "error":
+        X = X.fillna({"city": "Paris", "area": 50.0})
+    model = SparseRegressor(k=4, missing=missing).fit(X, y)
+    model.save(tmp_path / "model.json")
+    for fitted in (model, pauca.load(tmp_path / "model.json")):
+        fitted.report(tmp_path / "page.html", **({"n_resamples": 0} if fitted is model else {}))
+        browser.size(1200)
+        browser.open(tmp_path / "page.html")
+        controls = "[...document.querySelectorAll('#calculator label')].map(one => one.textContent)"
+        assert browser.run(controls) == ["city", "area", "open", "age"]
+        offered = browser.run("[...document.getElementById('value-0').options].map(one => one.text)")
+        assert offered == ["Lyon", "Nice", "Paris", *(["(missing)"] if missing != "error" else [])]
+        start = pd.DataFrame(
+            {"city": ["Paris"], "area": [X["area"].median()], "open": [False], "age": [X["age"].median()]}
+        )
+        first = json.loads(browser.run("document.getElementById('calculated').dataset.scores"))
+        assert first == pytest.approx(model.predict(start).tolist(), rel=1e-5)  # six digits in the fields
+        for row in (3, 7, 11, 14):
+            one = X.iloc[[row]]
+            city = one["city"].iloc[0]
+            chosen = [offered.index("(missing)" if pd.isna(city) else city), one["area"].iloc[0]]
+            chosen = ["" if isinstance(value, float) and np.isnan(value) else str(value) for value in chosen]
+            scores, _ = typed(browser, [*chosen, str(int(one["open"].iloc[0])), str(one["age"].iloc[0])])
+            assert scores == pytest.approx(model.predict(one).tolist(), rel=1e-12)
+        if missing == "error":
+            typed(browser, ["0", "", "0", "40"])
+            assert "Type a number for area" in browser.run("document.getElementById('calculated').textContent")
+        assert browser.errors == []

@@ -1,6 +1,7 @@
 """Figures of textbooks, standard errors and evaluations, judged by statsmodels and scikit-learn."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -203,6 +204,23 @@ def test_rows_that_chose_are_called_optimistic_and_nested_folds_are_not(diabetes
     assert nested.errors.r2 == pytest.approx(r2_score(y, predicted), abs=2e-3)
     with pytest.raises(ValueError, match="no list"):
         SparseRegressor(cv=list(folds.split(X))).fit(X, y).evaluate(nested=True)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_rows_held_out_fill_in_nothing(nested):
+    """A few missing values in a skewed column, with medians that differ between folds."""
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"a": rng.lognormal(0, 2, 60), "b": rng.normal(size=60), "c": rng.choice(["u", "v"], 60)})
+    y = np.minimum(X["a"], 5.0).to_numpy() + 2 * X["b"].to_numpy() + rng.normal(size=60)
+    X.loc[::3, "a"] = np.nan
+    settings = {
+        "missing": "median",
+        **({"k": range(4), "ridge": [0, 0.1], "selection_rule": "best"} if nested else {"k": 2, "ridge": 0.1}),
+    }
+    found = SparseRegressor(**settings).fit(X, y).evaluate(nested=nested)
+    folds = KFold(5, shuffle=True, random_state=0)
+    predicted = cross_val_predict(SparseRegressor(**settings), X, y, cv=folds)
+    assert found.errors.r2 == pytest.approx(r2_score(y, predicted), abs=1e-9)
 
 
 def test_groups_of_rows_stay_together_in_folds(diabetes):

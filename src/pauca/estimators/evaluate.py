@@ -1,4 +1,4 @@
-"""Regressors and classifiers that tell how good their predictions and how sure their coefficients are."""
+"""``evaluate()`` and ``inference()``: how good the predictions of a fitted model and how sure its coefficients are."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.fit_data import FitData
-from pauca.estimators.refits import bootstrap_coefficients, fold_models, likelihood_errors, used_columns_of
+from pauca.estimators.refits import bootstrap_coefficients, fold_models, likelihood_errors
 from pauca.inference.standard_errors import quantile
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of
 from pauca.model_selection.folds import Fold, make_folds, makes_splits
 from pauca.model_selection.held_out import HeldOutModel, held_out_scores
+from pauca.results.columns import encoding_notes
 from pauca.results.evaluation import (
     CHOOSING,
     FOLDS,
@@ -38,7 +39,7 @@ from pauca.warnings import PaucaWarning
 BOOTSTRAP_NUMBERS = 2_000_000
 
 
-class MeasuredMixin:
+class EvaluationMixin:
     """``evaluate``, ``inference`` and a report that holds both."""
 
     k_: int
@@ -154,19 +155,18 @@ class MeasuredMixin:
         if data.problem.center:
             names, coef = [*names, "(intercept)"], np.append(coef, model.intercept)
         shrunken = data.problem.ridge > 0
+        notes = tuple(encoding_notes(self.path_.raw_columns(self.k_)))
         if method == "bootstrap":
             count = check.count("n_resamples", n_resamples)
             draws = bootstrap_coefficients(data, model.support, count, random_state)
             lower, upper = np.nanquantile(draws, [0.5 - confidence / 2, 0.5 + confidence / 2], axis=0)
-            return Inference(
-                names, coef, np.nanstd(draws, axis=0, ddof=1), lower, upper, confidence, method, count, shrunken
-            )
+            error = np.nanstd(draws, axis=0, ddof=1)
+            return Inference(names, coef, error, lower, upper, confidence, method, count, shrunken, notes)
         error = likelihood_errors(data, model)
         n_rows = int(np.count_nonzero(data.weights))
         reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, len(coef))
-        return Inference(
-            names, coef, error, coef - reach * error, coef + reach * error, confidence, method, 0, shrunken
-        )
+        lower, upper = coef - reach * error, coef + reach * error
+        return Inference(names, coef, error, lower, upper, confidence, method, 0, shrunken, notes)
 
     def report(
         self,
@@ -213,10 +213,10 @@ class MeasuredMixin:
         ...     os.listdir(folder)
         ['report.html']
         """
-        from pauca.report import Findings, Sample, write_report
+        from pauca.report import Findings, write_report
 
         check_is_fitted(self)
-        evaluation = inference = columns = sample = None
+        evaluation = inference = None
         data = getattr(self, "_fit_data", None)
         if X is not None or y is not None:
             evaluation = self.evaluate(X, y, threshold=threshold)
@@ -225,14 +225,8 @@ class MeasuredMixin:
         if data is not None and data.in_memory:
             if evaluation is not None and not evaluation.fold_choices:
                 evaluation = replace(evaluation, fold_choices=self.evaluate().fold_choices)
-            columns = used_columns_of(data, self.path_, self.k_)
             inference = self._intervals(data, n_resamples)
-            counts = (
-                np.unique(data.y[data.weights > 0], return_counts=True)[1].tolist() if is_classifier(self) else None
-            )
-            sample = Sample(int(np.count_nonzero(data.weights)), counts)
-        found = Findings(evaluation, inference, columns, sample)
-        write_report(self, path, title, found)
+        write_report(self, path, title, Findings(evaluation, inference))
 
     def _intervals(self, data: FitData, n_resamples: int) -> Inference | None:
         """Intervals for a report: by bootstrap unless there are too many rows."""
@@ -248,28 +242,31 @@ class MeasuredMixin:
     def _make_folds(self, data: FitData) -> list[Fold]:
         classes = self._fold_classes(data.y)
         labels = data.y if classes is None else classes
-        return make_folds(None, labels, data.row_groups, data.weights, classifies=classes is not None)
+        folds = make_folds(None, labels, data.row_groups, data.weights, classifies=classes is not None)
+        return folds if data.table is None else data.table.folds(folds)
 
     def _held_out_models(self, data: FitData, folds: list[Fold], *, nested: bool) -> Sequence[HeldOutModel]:
         """A model for every fold that has not seen its rows."""
         choice = self.path_.choice
         if nested:
             return [self._fitted_anew(data, fold) for fold in folds]
-        if data.held_out and choice is not None and choice.chosen == self.k_:
+        if data.held_out and choice is not None and choice.is_of(self.k_):
             return data.held_out
         return fold_models(data, self.k_, folds)
 
     def _fitted_anew(self, data: FitData, fold: Fold) -> HeldOutModel:
-        """A fit to the rows of a fold, with everything chosen anew."""
+        """A fit to the rows of a fold, with everything chosen anew; of a raw table also what is filled in."""
         settings, problem, other = self._settings(), data.problem, copy.copy(self)
         if not makes_splits(settings.cv):
             raise ValueError("nested=True needs a cv that splits any rows: a number of folds or a splitter, no list.")
+        table = problem.X if data.table is None else data.table.of_rows(fold.weights)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PaucaWarning)
-            other._search(settings, problem.X, data.y, fold.weights, problem.target, data.row_groups)
+            other._search(settings, table, data.y, fold.weights, problem.target, data.row_groups)
         model = other.path_[other.k_]
-        units = tuple(model.units.tolist())
-        return HeldOutModel(fold.test, units, model.support, np.atleast_2d(model.coef), np.atleast_1d(model.intercept))
+        units, coef = tuple(model.units.tolist()), np.atleast_2d(model.coef)
+        X = None if data.table is None else table.X
+        return HeldOutModel(fold.test, units, model.support, coef, np.atleast_1d(model.intercept), X)
 
     def _held_out_figures(
         self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]
