@@ -2,6 +2,7 @@
 
     python tests/campaign/run.py --seeds 0:30000                 # cases: an estimator, parameters and data
     python tests/campaign/run.py --part files --seeds 0:20000    # model files, changed at random
+    python tests/campaign/run.py --part invariances --seeds 0:5000   # what must not change a model
     python tests/campaign/run.py --part kills --seeds 0:500      # processes killed while they write
     python tests/campaign/run.py --part signals --seeds 0:500    # Ctrl-C at random times
     python tests/campaign/run.py --seed 1234                     # one case again, and a smaller one with the same find
@@ -26,6 +27,7 @@ import time
 from collections import Counter, deque
 
 import interruptions
+import invariances
 import mutated_files
 from cases import FAMILIES, draw_case
 from smaller import program, smaller_case
@@ -33,7 +35,7 @@ from verdicts import judged
 
 BLOCK = 100
 
-SHARES = {"files": 0.1, "kills": 0.05, "signals": 0.1, "cases": 0.75}
+SHARES = {"files": 0.1, "invariances": 0.1, "kills": 0.05, "signals": 0.1, "cases": 0.65}
 """What each part gets of the time."""
 
 HANGS_AFTER = 60.0
@@ -52,6 +54,7 @@ def judged_case(seed):
 PARTS = {
     "cases": judged_case,
     "files": mutated_files.trial,
+    "invariances": invariances.trial,
     "kills": interruptions.kill,
     "signals": interruptions.interrupt,
 }
@@ -72,6 +75,7 @@ def one_of_each():
 PREPARED = {
     "cases": one_of_each,
     "files": mutated_files.model_files,
+    "invariances": int,
     "kills": interruptions.models,
     "signals": one_of_each,
 }
