@@ -9,6 +9,7 @@ import numpy as np
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
 from pauca.objectives.restricted import Restricted
+from pauca.solvers.factorisation import positive_inverse
 from pauca.solvers.line_search import SlopeBracket
 from pauca.solvers.newton import MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE, Accuracy, Minimum
 from pauca.tolerances import LINE_SEARCH_SLACK
@@ -80,7 +81,7 @@ class JointOutputs:
         """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             try:
-                self._inverse = None if hessian is None else np.linalg.inv(hessian)[None]
+                self._inverse = None if hessian is None else positive_inverse(hessian[None])
                 return self._minimise(start, scores, about, accuracy)
             except np.linalg.LinAlgError:
                 return None

@@ -217,6 +217,8 @@ class SmoothObjective:
             return None
         assert start.positions is not None
         assert start.hessian_scores is not None
+        if self.smooth.joint and 2 * len(start.positions) < start.coef.shape[1]:
+            return None  # to complete it would be nearly all of the work that it saves
         whole: np.ndarray = self.restricted(rows, columns, features).bordered(
             start.hessian_scores, start.hessian, start.positions
         )[0]
