@@ -11,7 +11,7 @@ import pauca
 from pauca import SparseClassifier, SparseRegressor
 from pauca.estimators.certify import fitted
 from pauca.methods import Exact, Exchange
-from pauca.relaxations import proofs, tree
+from pauca.relaxations import proofs, tree, wide_tables, wide_tree
 from problems import ar_problem, integers, objective
 
 
@@ -142,6 +142,35 @@ def test_a_part_that_is_not_reached_is_not_proved(monkeypatch):
     for k in poor:
         assert under_way.proof(k).proved
         assert under_way.proof(k).objective == pytest.approx(best.path_[k].objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("narrowed", [0, 8])
+@pytest.mark.parametrize("always", [(), (3,)])
+def test_trees_over_many_columns_against_enumeration(narrowed, always, monkeypatch):
+    """As if twelve columns were too many for a Gram matrix; nodes with few columns left have one, or none does."""
+    monkeypatch.setattr(proofs, "MOST_DENSE", 5)
+    monkeypatch.setattr(proofs, "MOST_LEFT", 0)
+    monkeypatch.setattr(wide_tree, "MOST_NARROWED", narrowed)
+    monkeypatch.setattr(wide_tables, "FIRST_COLUMNS", 3)
+    grown = 0
+    for seed in range(6):
+        X, y = ar_problem(30, 12, 6, rho=0.9, snr=1.0, seed=seed)
+        data = SparseRegressor(k=4, ridge=0.01, always=list(always)).fit(X, y)._fit_data
+        subset = data.problem.begin(data.weights).subset
+        poor = {k: fitted(subset, tuple(sorted({*always, *range(12 - k + len(always), 12)}))) for k in (2, 3, 4)}
+        best = {
+            k: min(fitted(subset, S).value for S in itertools.combinations(range(12), k) if set(always) <= set(S))
+            for k in poor
+        }
+        under_way = proofs.Proofs(subset, poor)
+        for _ in under_way.grow(0.0, compiled=False):
+            assert all(under_way.proof(k).lower_bound <= best[k] * (1 + 1e-9) for k in poor)
+        for k in poor:
+            assert under_way.proof(k).proved
+            assert fitted(subset, under_way.support(k)).value == pytest.approx(best[k], rel=1e-8)
+            assert under_way.proof(k).objective == pytest.approx(best[k], rel=1e-8)
+            grown += under_way.proof(k).nodes
+    assert grown > 50
 
 
 @pytest.mark.parametrize(

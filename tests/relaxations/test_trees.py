@@ -203,7 +203,7 @@ def test_enumeration_gives_up_a_size_with_too_many_nodes_and_no_other():
 
 @pytest.mark.parametrize("seed", range(14))
 def test_compiled_code_does_the_same(seed):
-    """The same relaxations, estimates and pairs as NumPy finds."""
+    """The same relaxations, estimates and pairs as NumPy finds, and the best triples."""
     rows, y, penalty, n, _ = random_rows(seed)
     problem = quadratic(rows, y)
     m = len(problem.slope)
@@ -230,3 +230,9 @@ def test_compiled_code_does_the_same(seed):
     ]
     assert pairs[0][0][1] == pairs[1][0][1]
     assert pairs[0][0][0] == pytest.approx(pairs[1][0][0], abs=1e-9 * problem.constant)
+    found, support = next(compiled.completions(problem, np.array([0]), np.arange(1, m), 3, np.inf, every=False))
+    best = optimum(rows, y, 4, lambda S: 0 in S)[0]
+    assert best - 1e-9 * problem.constant <= value(rows, y, support) <= best + 1e-8 * problem.constant
+    assert found == pytest.approx(value(rows, y, support), abs=1e-8 * problem.constant)
+    for missing in (2, 3):
+        assert not list(compiled.completions(problem, np.array([0]), np.arange(1, m), missing, 0.0, every=False))

@@ -12,7 +12,7 @@ import numpy as np
 from pauca.checks import ParameterChecks
 from pauca.methods import Exact, Exchange
 from pauca.model import Model, Snapshot
-from pauca.relaxations.proofs import NoBoundError, Proofs
+from pauca.relaxations.proofs import NoBoundError, Proofs, known_models
 from pauca.relaxations.size_proof import SizeProof
 from pauca.relaxations.tree import Wanted
 from pauca.results.certificate import Certificate
@@ -101,6 +101,16 @@ def fitted(subset: Subset, support: tuple[int, ...]) -> Snapshot:
     return model.snapshot()
 
 
+def fitted_again(subset: Subset, supports: Sequence[tuple[int, ...]]) -> list[Snapshot]:
+    """The models of some supports."""
+    if isinstance(subset, LeastSquaresSubset):
+        try:
+            return known_models(subset, supports)
+        except np.linalg.LinAlgError:
+            pass  # the subset knows what to do with dependent columns
+    return [fitted(subset, support) for support in supports]
+
+
 def certificate_of(
     search: SearchRun,
     models: Mapping[int, Model],
@@ -140,9 +150,8 @@ def certify(
     """A path with a certificate for the objective that was searched, and with the better models found for it."""
     search = replace(problem, ridge=search_ridge).begin(weights)
     history = search.history = History(search.subset, None)
-    for model in path:
-        if model.size:
-            history.best[model.size] = fitted(search.subset, tuple(model.units.tolist()))
+    supports = [tuple(model.units.tolist()) for model in path if model.size]
+    history.best.update({len(one.support): one for one in fitted_again(search.subset, supports)})
     prove(search.subset, history, time_limit=time_limit)
     better = [model for size, model in history.best.items() if size and _differs(path[size], model)]
     subset = search.subset
@@ -159,14 +168,15 @@ def find_pools(data: Any, path: Path, sizes: Sequence[int], wanted: Wanted, seco
     """Good models of some sizes by the objective that was searched, as far as the time allows."""
     subset = replace(data.problem, ridge=data.search_ridge).begin(data.weights).subset
     deadline = np.inf if seconds is None else time.monotonic() + seconds
-    proofs = Proofs(subset, {size: fitted(subset, tuple(path[size].units.tolist())) for size in sizes}, wanted)
+    models = fitted_again(subset, [tuple(path[size].units.tolist()) for size in sizes])
+    proofs = Proofs(subset, {len(model.support): model for model in models}, wanted)
     _watch(proofs.grow(0.0), deadline)
     search_ridge = None if data.search_ridge == data.problem.ridge else data.search_ridge
     pools = {}
     for size in sizes:
-        models, complete = proofs.collected(size)
-        names = [tuple(path.unit_name(j) for j in support) for _, support in models]
-        values = [value for value, _ in models]
+        found, complete = proofs.collected(size)
+        names = [tuple(path.unit_name(j) for j in support) for _, support in found]
+        values = [value for value, _ in found]
         pools[size] = Pool(size, names, values, complete, wanted.within, wanted.n_best, search_ridge)
     return pools
 

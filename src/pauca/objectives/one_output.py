@@ -95,6 +95,10 @@ class OneOutput:
         assert hessian is not None
         return self._ended(at.coef, hessian, promised) if most == accuracy.most_steps else None
 
+    def scores(self, coef: np.ndarray) -> np.ndarray:
+        """The linear scores, shape (1, G)."""
+        return coef @ self._columns
+
     def value(self, coef: np.ndarray, scores: np.ndarray) -> float:
         """Weighted mean loss and penalty, for coefficients of shape (1, q); not a number where the loss overflows."""
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""The relaxation of ``perspective`` and the pairs of ``backends``, compiled: node by node, with the same steps.
+"""The relaxation of ``perspective`` and the last columns of ``backends``, compiled: node by node, with the same steps.
 
 Imported when a tree has grown large, because numba takes a while to load, and some seconds to compile on first use in
 an installation. Sums are taken in another order than NumPy's; nothing else differs.
@@ -7,7 +7,7 @@ an installation. Sums are taken in another order than NumPy's; nothing else diff
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, uintp
 
 # Sums may be taken in any order and fused with products.
 compiled = njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
@@ -340,18 +340,21 @@ def estimate_rows(
 
 
 @compiled
-def best_pair(
+def conditional(
     H: np.ndarray, q: np.ndarray, constant: float, inside: np.ndarray, free: np.ndarray, dependent: float
-) -> tuple[float, int, int]:
-    """Value of the best model of ``inside`` and two of ``free``, and their places in ``free``."""
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """Value of the model of ``inside``, and slopes, squares and products of ``free`` given it.
+
+    Columns that ``inside`` leaves nothing of have a square of -1. The value is infinite if ``inside`` is dependent.
+    """
     f, m = len(inside), len(free)
     L, B, z = np.empty((f, f)), np.empty((f, m)), np.empty(f)
+    slope, own, S = np.empty(m), np.empty(m), np.empty((m, m))
     for x in range(f):
         for y in range(x + 1):
             L[x, y] = H[inside[x], inside[y]]
     if not factorise(L, f):
-        return np.inf, 0, 0
-    slope, own = np.empty(m), np.empty(m)
+        return np.inf, slope, own, S
     for b in range(m):
         slope[b], own[b] = q[free[b]], H[free[b], free[b]]
     value = constant
@@ -371,22 +374,106 @@ def best_pair(
             B[x, b] /= L[x, x]
             slope[b] -= B[x, b] * z[x]
             own[b] -= B[x, b] * B[x, b]
-    best, first, second, line = -1.0, 0, 0, np.empty(m)
     for a in range(m):
-        if not own[a] > dependent * H[free[a], free[a]]:
-            continue
-        for b in range(a + 1, m):
-            line[b] = H[free[a], free[b]]
+        line, row = S[a], H[free[a]]
+        for b in range(m):
+            line[b] = row[free[b]]
         for t in range(f):
             w = B[t, a]
-            for b in range(a + 1, m):
+            for b in range(m):
                 line[b] -= w * B[t, b]
-        alone = slope[a] * slope[a] / own[a]
+        if not own[a] > dependent * H[free[a], free[a]]:
+            own[a] = -1.0
+    return value, slope, own, S
+
+
+@compiled
+def best_partner(
+    line: np.ndarray,
+    above: np.ndarray,
+    share: float,
+    slope: np.ndarray,
+    own: np.ndarray,
+    b: int,
+    dependent: float,
+    best: float,
+) -> tuple[float, int]:
+    """What b gains with the best of the columns after it, and which that is, if that is more than ``best``.
+
+    The products of b are ``line - share * above``.
+    """
+    inverse, coef = 1 / own[b], slope[b] / own[b]
+    wanted, better, second = best - coef * slope[b], 0, -1
+    # One loop without branches and divisions, which is done for several columns at a time, finds out whether any is.
+    # Places without a sign, as negative ones would have to be turned around.
+    for c in range(uintp(b + 1), uintp(len(own))):
+        product = line[c] - share * above[c]
+        left = own[c] - product * product * inverse
+        rest = slope[c] - coef * product
+        better += rest * rest > wanted * left
+    if better == 0:
+        return best, second
+    for c in range(b + 1, len(own)):
+        product = line[c] - share * above[c]
+        left = own[c] - product * product * inverse
+        rest = slope[c] - coef * product
+        # A square of -1 leaves less, so that the pair is none.
+        if left > dependent * abs(own[c]) and rest * rest / left > wanted:
+            wanted, second = rest * rest / left, c
+    return wanted + coef * slope[b], second
+
+
+@compiled
+def best_pair(
+    H: np.ndarray,
+    q: np.ndarray,
+    constant: float,
+    inside: np.ndarray,
+    free: np.ndarray,
+    below: float,
+    dependent: float,
+) -> tuple[float, np.ndarray]:
+    """Value of the best model of ``inside`` and two of ``free``, and their places in ``free``; if it is below a limit.
+
+    Otherwise the places are -1.
+    """
+    value, slope, own, S = conditional(H, q, constant, inside, free, dependent)
+    best, places = max(2 * (value - below), 0.0), np.full(2, -1)
+    for b in range(len(free) if value < np.inf else 0):
+        if own[b] > 0:
+            best, c = best_partner(S[b], S[b], 0.0, slope, own, b, dependent, best)
+            if c >= 0:
+                places[0], places[1] = b, c
+    return value - 0.5 * best, places
+
+
+@compiled
+def best_triple(
+    H: np.ndarray,
+    q: np.ndarray,
+    constant: float,
+    inside: np.ndarray,
+    free: np.ndarray,
+    below: float,
+    dependent: float,
+) -> tuple[float, np.ndarray]:
+    """Value of the best model of ``inside`` and three of ``free``, and their places, as ``best_pair``."""
+    m = len(free)
+    value, slope, own, S = conditional(H, q, constant, inside, free, dependent)
+    best, places = max(2 * (value - below), 0.0), np.full(3, -1)
+    slope_left, own_left = np.empty(m), np.empty(m)
+    for a in range(m if value < np.inf else 0):
+        if not own[a] > 0:
+            continue
+        alone, first = slope[a] * slope[a] / own[a], S[a]
+        for c in range(a + 1, m):
+            slope_left[c] = slope[c] - first[c] * (slope[a] / own[a])
+            left = own[c] - first[c] * first[c] / own[a]
+            own_left[c] = left if left > dependent * abs(own[c]) else -1.0
         for b in range(a + 1, m):
-            left = own[b] - line[b] * line[b] / own[a]
-            if own[b] > dependent * H[free[b], free[b]] and left > dependent * own[b]:
-                rest = slope[b] - slope[a] * line[b] / own[a]
-                gain = alone + rest * rest / left
-                if gain > best:
-                    best, first, second = gain, a, b
-    return (value - 0.5 * best if best >= 0 else np.inf), first, second
+            if own_left[b] > 0:
+                share = first[b] / own[a]
+                gain, c = best_partner(S[b], first, share, slope_left, own_left, b, dependent, best - alone)
+                if c >= 0:
+                    best, places[0], places[1], places[2] = alone + gain, a, b, c
+    return value - 0.5 * best, places

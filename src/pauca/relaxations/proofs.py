@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,8 @@ from pauca.relaxations.perspective import Quadratic
 from pauca.relaxations.size_proof import PROVED_WITHIN, SizeProof
 from pauca.relaxations.smooth import SmoothForest, SmoothProblem
 from pauca.relaxations.tree import BETTER_BY, THE_BEST, Forest, Incumbent, Wanted
-from pauca.relaxations.wide_tables import root_bounds
+from pauca.relaxations.wide_tables import Products, root_bounds
+from pauca.relaxations.wide_tree import WideForest
 from pauca.subsets.base import Subset
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
@@ -68,7 +69,7 @@ class _Part:
 
     columns: np.ndarray
     """The columns of the trees among those of X."""
-    forest: Forest | SmoothForest
+    forest: Forest | SmoothForest | WideForest
 
 
 class Proofs:
@@ -178,16 +179,9 @@ class Proofs:
             gains = 0.5 * objective.slope[usable] ** 2 / objective.curvature[usable]
             closed[1] = objective.null_value - float(gains.max())
         incumbents = [one for one in incumbents if one.size not in closed]
-        found = root_bounds(
-            _DesignColumns(objective),
-            objective.slope,
-            np.where(usable, objective.penalty, 1.0) * (1 - 1e-12),
-            objective.null_value,
-            incumbents,
-            always=limits.always,
-            usable=usable,
-            slack=slack,
-        )
+        penalty = np.where(usable, objective.penalty, 1.0) * (1 - 1e-12)
+        products = Products(_DesignColumns(objective), objective.slope, penalty, objective.null_value)
+        found = root_bounds(products, incumbents, always=limits.always, usable=usable, slack=slack)
         self._roots = {size: max(0.0, bound - slack) for size, bound in closed.items() if size in self._waiting}
         self._roots |= {size: max(0.0, root.bound - slack) for size, root in found.items()}
         yield None
@@ -201,6 +195,11 @@ class Proofs:
             if np.count_nonzero(kept) <= MOST_LEFT:
                 self._add_part(np.flatnonzero(kept), {size: model})
                 yield None
+            elif not self._wanted.several and limits.price is None and limits.kind is None:
+                incumbent = Incumbent(size, float(model.value), tuple(sorted(model.support)))
+                forest = WideForest(products, incumbent, tuple(limits.always), root, slack, self._narrow_forest)
+                self._parts.append(_Part(np.arange(len(usable)), forest))
+                self._of_size[size] = self._parts[-1]
 
     def _sought(self, value: float) -> float:
         """The value up to which models are sought, where the best known has this one."""
@@ -214,14 +213,9 @@ class Proofs:
         hessian = _DesignColumns(objective).gram(columns)
         kept = _without_copies(hessian, columns, limits)
         columns, hessian = columns[kept], hessian[np.ix_(kept, kept)]
-        penalty = objective.penalty[columns]
-        np.fill_diagonal(hessian, 1.0 + penalty)
-        # With more columns than rows no diagonal is larger than the penalty, to speak of.
-        shifted = len(columns) <= min(MOST_DENSE, self._n_rows) or not objective.ridge
-        diagonal = base_diagonal(hessian, penalty) if shifted else penalty * (1 - 1e-12)
+        quadratic, diagonal = self._quadratic(columns, hessian)
         if diagonal is None:
             raise NoBoundError(NO_RIDGE)
-        quadratic = Quadratic(hessian, objective.slope[columns], objective.null_value)
         if rounding_slack(quadratic, diagonal, self._n_rows) > MOST_SLACK * objective.null_value:
             raise NoBoundError(NO_RIDGE)
         known = set(columns.tolist())
@@ -235,6 +229,23 @@ class Proofs:
         part = _Part(columns, forest)
         self._parts.append(part)
         self._of_size.update({one.size: part for one in incumbents})
+
+    def _quadratic(self, columns: np.ndarray, gram: np.ndarray) -> tuple[Quadratic, np.ndarray | None]:
+        """The objective over some columns, and a diagonal for it if there is one."""
+        objective = self._subset.objective
+        penalty = objective.penalty[columns]
+        np.fill_diagonal(gram, 1.0 + penalty)
+        # With more columns than rows no diagonal is larger than the penalty, to speak of.
+        shifted = len(columns) <= min(MOST_DENSE, self._n_rows) or not objective.ridge
+        diagonal = base_diagonal(gram, penalty) if shifted else penalty * (1 - 1e-12)
+        return Quadratic(gram, objective.slope[columns], objective.null_value), diagonal
+
+    def _narrow_forest(self, columns: np.ndarray, inside: tuple[int, ...], incumbent: Incumbent) -> Forest:
+        """The tree of one size over some columns, of which others are in."""
+        objective, limits = self._subset.objective, replace(self._subset.limits, always=inside)
+        quadratic, diagonal = self._quadratic(columns, _DesignColumns(objective).gram(columns))
+        assert diagonal is not None  # there is a ridge
+        return Forest(quadratic, diagonal, [incumbent], n_rows=self._n_rows, limits=_restricted(limits, columns))
 
     def _add_smooth_part(self, subset: SmoothSubset) -> None:
         """Trees of all sizes for a smooth loss."""
@@ -265,6 +276,25 @@ class Proofs:
         part = _Part(columns, SmoothForest(problem, subset.null_value, incumbents, _restricted(limits, columns)))
         self._parts.append(part)
         self._of_size.update({one.size: part for one in incumbents})
+
+
+def known_models(subset: LeastSquaresSubset, supports: Sequence[Sequence[int]]) -> list[Snapshot]:
+    """Models of some supports, from the products of their columns only: a search computes those with all others.
+
+    Raises ``LinAlgError`` where columns of a support are dependent.
+    """
+    columns = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *map(np.asarray, supports)])).astype(np.intp)
+    objective = subset.objective
+    gram = _DesignColumns(objective).gram(columns)
+    np.fill_diagonal(gram, 1.0 + objective.penalty[columns])
+    whole = Quadratic(gram, objective.slope[columns], objective.null_value)
+    models = []
+    for support in supports:
+        part = whole.restricted(np.searchsorted(columns, support))
+        inverse = np.linalg.inv(part.hessian)
+        value = float(part.values(np.arange(len(support))[None])[0])
+        models.append(Snapshot(tuple(support), inverse @ part.slope, value, np.diag(inverse)))
+    return models
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +342,7 @@ class _DesignColumns:
         return design.products((target - fits) * design.weights), squares
 
 
-def _wants_more(forest: Forest | SmoothForest, relative_gap: float, most_nodes: float) -> bool:
+def _wants_more(forest: Forest | SmoothForest | WideForest, relative_gap: float, most_nodes: float) -> bool:
     return not forest.full and any(
         tree.nodes < most_nodes and (tree.wanted.several or tree.lower_bound < tree.value * (1 - relative_gap))
         for tree in forest.open

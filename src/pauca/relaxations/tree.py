@@ -11,7 +11,7 @@ to branch on: about m + 150 bytes in all.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,9 +34,6 @@ MOST_AT_ONCE = 48
 
 # Roots are screened and their diagonals improved at most this often: with fewer columns a diagonal can be larger.
 ROOT_ROUNDS = 2
-
-# With two columns left to choose among few, all pairs cost less than a relaxation.
-PAIRED_AT_ONCE = 30
 
 # Improving a diagonal of more columns than this costs more than it saves.
 MOST_IMPROVED = 400
@@ -306,9 +303,7 @@ class Forest:
         if self._counted:
             self._apply_limits(nodes)
         left, free = nodes.left, np.count_nonzero(np.abs(nodes.codes) < IN, axis=1)
-        inner = (left > 1) & (free > left)
-        if not self._counted:
-            inner &= (left > 2) | (free > PAIRED_AT_ONCE)
+        inner = (left > 1) & (free > left) & ~self._completed(nodes, left, free, self.backend.at_once)
         for row in np.flatnonzero(~inner & (free >= left) & (left >= 0)):
             self._leaf(nodes.owners[row], nodes.codes[row], int(left[row]), int(free[row]))
         return nodes.take(np.flatnonzero(inner))
@@ -329,7 +324,7 @@ class Forest:
             line[(np.abs(line) < IN) & ~allowed] = OUT
 
     def _leaf(self, tree: Tree, code: np.ndarray, left: int, free: int) -> None:
-        """Offer the models of a node of which none, one, two or all of the free columns are missing."""
+        """Offer the models of a node of which none, few or all of the free columns are missing."""
         inside, rest = np.flatnonzero(code == IN), np.flatnonzero(np.abs(code) < IN)
         if left and free > left:
             every = tree.wanted.several
@@ -406,16 +401,13 @@ class Forest:
             tree.slack = rounding_slack(self.problem, diagonal, self._n_rows)
         nodes.codes = nodes.relaxed.pieces
         nodes.inherited = np.maximum(nodes.inherited, nodes.relaxed.bound)
-        return bool(np.any(nodes.relaxed.bound - before > 0.02 * (cut - before)))
+        risen = nodes.relaxed.bound > before  # not where both are minus infinity: no point was credible there
+        return bool(np.any((nodes.relaxed.bound - before)[risen] > 0.02 * (cut - before)[risen]))
 
     def _open(self, nodes: _Batch) -> None:
         """Add nodes to their trees, with the column to branch on; those that screening has made leaves are closed."""
         left, free = nodes.left, np.count_nonzero(np.abs(nodes.codes) < IN, axis=1)
-        leaves = (free <= left) | (left < 2)
-        if not self._counted:
-            # Of several models all pairs are wanted, which are a table.
-            several = any(tree.wanted.several for tree in nodes.owners)
-            leaves |= (left == 2) & (free <= (MOST_PAIRED if several else self.backend.most_paired))
+        leaves = (free <= left) | (left < 2) | self._completed(nodes, left, free, self.backend.after)
         for row in np.flatnonzero(leaves & (free >= left) & (left >= 0)):
             self._leaf(nodes.owners[row], nodes.codes[row], int(left[row]), int(free[row]))
         nodes = nodes.take(np.flatnonzero(~leaves))
@@ -425,6 +417,18 @@ class Forest:
         for tree, bound, code, branch in zip(nodes.owners, nodes.inherited, nodes.codes, branches, strict=True):
             self._n_nodes += 1
             tree.push(self._n_nodes, float(bound), self._unit, code, int(branch))
+
+    def _completed(self, nodes: _Batch, left: np.ndarray, free: np.ndarray, most_free: Mapping[int, int]) -> np.ndarray:
+        """Mask of the nodes whose best models are found by formulas: ``most_free`` columns for the number missing."""
+        completed = np.zeros(len(left), dtype=bool)
+        if self._counted:
+            return completed
+        if any(tree.wanted.several for tree in nodes.owners):
+            # All pairs are wanted then, which are a table.
+            most_free = {2: min(most_free[2], MOST_PAIRED)}
+        for missing, most in most_free.items():
+            completed |= (left == missing) & (free <= most)
+        return completed
 
     def _branches(self, nodes: _Batch) -> np.ndarray:
         """The column of every node without which its relaxation would lose most."""

@@ -9,7 +9,7 @@ every round.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,102 +48,146 @@ class Columns(Protocol):
         ...
 
 
+class Products:
+    """Products of the columns that were needed so far, with what else a table has to say of its columns.
+
+    ``slope`` and ``penalty`` are of all columns, and the penalty is positive.
+    """
+
+    def __init__(self, columns: Columns, slope: np.ndarray, penalty: np.ndarray, constant: float) -> None:
+        self.columns, self.slope, self.penalty, self.constant = columns, slope, penalty, constant
+        self._known = np.zeros(0, dtype=np.intp)
+        self._place = np.full(len(slope), -1, dtype=np.intp)
+        self._gram = np.zeros((0, 0))
+
+    @property
+    def n_bytes(self) -> int:
+        """What is kept."""
+        return self._gram.nbytes
+
+    def problem(self, columns: np.ndarray) -> Quadratic:
+        """The objective as a function of the coefficients of some columns."""
+        self._add(columns[self._place[columns] < 0])
+        places = self._place[columns]
+        hessian = self._gram.take(places, axis=0).take(places, axis=1)
+        each = np.arange(len(columns))
+        hessian[each, each] += self.penalty[columns]
+        return Quadratic(hessian, self.slope[columns], self.constant)
+
+    def _add(self, new: np.ndarray) -> None:
+        if not len(new):
+            return
+        before, count = len(self._known), len(self._known) + len(new)
+        if count > len(self._gram):
+            # Room for as many again: nodes of a tree come with few new columns each.
+            gram = np.empty((2 * count, 2 * count))
+            gram[:before, :before] = self._gram[:before, :before]
+            self._gram = gram
+        self._known = np.concatenate([self._known, new])
+        self._place[new] = np.arange(before, count)
+        found = self.columns.products(new, self._known)
+        self._gram[before:count, :count], self._gram[:count, before:count] = found, found.T
+
+
 @dataclass(frozen=True, eq=False)
 class RootBound:
-    """The bound of one size, and the columns that a better model can have."""
+    """The bound of one size, the columns that a better model can have, and where the relaxation ended."""
 
     bound: float
     kept: np.ndarray
+    working: np.ndarray
+    """The columns over which the relaxation was solved."""
+    relaxed: Relaxed
+
+    @property
+    def start(self) -> dict[int, int]:
+        """The columns that are not zero, with their pieces."""
+        pieces = self.relaxed.pieces[0]
+        return dict(zip(self.working[pieces != 0].tolist(), pieces[pieces != 0].tolist(), strict=True))
 
 
 def root_bounds(
-    columns: Columns,
-    slope: np.ndarray,
-    penalty: np.ndarray,
-    constant: float,
+    products: Products,
     incumbents: Sequence[Incumbent],
     *,
     always: Sequence[int],
     usable: np.ndarray,
     slack: float,
+    start: Mapping[int, int] | None = None,
 ) -> dict[int, RootBound]:
-    """Bounds of some sizes over all ``usable`` columns; ``penalty`` must be positive."""
+    """Bounds of some sizes over all ``usable`` columns, of which ``always`` are in.
+
+    The relaxation starts from the incumbents, or from the pieces of some columns.
+    """
     incumbents = sorted(incumbents, key=lambda one: one.size)
-    working = _WorkingSet(columns, slope, penalty, constant)
-    working.add(_first(slope / np.sqrt(penalty), incumbents, always, usable))
+    working = _first(products, incumbents, always, usable) if start is None else _started(start, always, usable)
     left = np.array([one.size - len(always) for one in incumbents], dtype=np.intp)
-    pieces = _pieces(working.members, incumbents, always)
+    pieces = _pieces(working, incumbents, always, start)
     best = np.full(len(left), -np.inf)
     kept = np.tile(usable, (len(left), 1))
     todo = np.arange(len(left))
+    last: dict[int, tuple[np.ndarray, Relaxed]] = {}
     for _ in range(ROUNDS):
-        found = working.relax(pieces[todo], left[todo])
+        found = _relax(products, working, pieces[todo], left[todo])
         pieces[todo] = found.pieces
-        rest, squares = columns.residual_products(working.members, found.u)
-        bound, scores, inside = _dual(rest, squares, found.u, working.members, penalty, constant, always, left[todo])
-        scores = np.where(usable & ~inside, scores, -1.0)
+        last |= {row: (working, found.take(np.array([line]))) for line, row in enumerate(todo.tolist())}
+        rest, squares = products.columns.residual_products(working, found.u)
+        bound, scores = _dual(rest, squares, found.u, working, products, always, usable, left[todo])
         for line, row in enumerate(todo):
             best[row] = max(best[row], bound[line])
             kept[row] &= ~_ruled_out(scores[line], bound[line], int(left[row]), incumbents[row], slack)
-        pressing = _pressing(np.sqrt(np.maximum(2 * scores, 0.0)), found.theta, working.members, kept[todo])
+        pressing = _pressing(np.sqrt(np.maximum(2 * scores, 0.0)), found.theta, working, kept[todo])
         # A size is done that no column presses on, or whose bound has little left to gain: over the working set alone
         # it is what more columns can only lower. The others go on with a larger working set.
         gap = np.array([incumbents[row].value for row in todo]) - found.bound
         wants = np.array([len(some) > 0 for some in pressing]) & (found.bound - bound > SOLVED_SHARE * gap)
         todo = todo[wants]
         entering = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *itertools.compress(pressing, wants)]))
-        if not len(todo) or len(working.members) + len(entering) > MOST_COLUMNS:
+        if not len(todo) or len(working) + len(entering) > MOST_COLUMNS:
             break
-        working.add(entering)
+        working = np.concatenate([working, entering])
         pieces = np.hstack([pieces, np.zeros((len(left), len(entering)), dtype=np.int8)])
-    return {one.size: RootBound(float(best[row]), kept[row]) for row, one in enumerate(incumbents)}
+    return {one.size: RootBound(float(best[row]), kept[row], *last[row]) for row, one in enumerate(incumbents)}
 
 
-class _WorkingSet:
-    """The columns over which the relaxations are solved, in the order they came, and their products."""
-
-    def __init__(self, columns: Columns, slope: np.ndarray, penalty: np.ndarray, constant: float) -> None:
-        self._columns, self._slope, self._penalty, self._constant = columns, slope, penalty, constant
-        self.members = np.zeros(0, dtype=np.intp)
-        self._hessian = np.zeros((0, 0))
-
-    def add(self, entering: np.ndarray) -> None:
-        """More columns; only their own products are computed."""
-        before = len(self.members)
-        self.members = np.concatenate([self.members, entering])
-        hessian = np.empty((len(self.members), len(self.members)))
-        hessian[:before, :before] = self._hessian
-        new = self._columns.products(entering, self.members)
-        hessian[before:], hessian[:, before:] = new, new.T
-        each = np.arange(before, len(self.members))
-        hessian[each, each] += self._penalty[entering]
-        self._hessian = hessian
-
-    def relax(self, pieces: np.ndarray, left: np.ndarray) -> Relaxed:
-        """The relaxations of several sizes, ascending: each begins where the one before has ended."""
-        problem = Quadratic(self._hessian, self._slope[self.members], self._constant)
-        diagonal, never = self._penalty[self.members][None], np.full(1, np.inf)
-        found: list[Relaxed] = []
-        for line, count in zip(pieces, left, strict=True):
-            start = found[-1].pieces if found else line[None]
-            found.append(relax(problem, diagonal, start, np.array([count]), never, STEPS))
-        return Relaxed(*(np.concatenate(parts) for parts in zip(*(vars(one).values() for one in found), strict=True)))
+def _relax(products: Products, working: np.ndarray, pieces: np.ndarray, left: np.ndarray) -> Relaxed:
+    """The relaxations of several sizes, ascending: each begins where the one before has ended."""
+    problem = products.problem(working)
+    diagonal, never = products.penalty[working][None], np.full(1, np.inf)
+    found: list[Relaxed] = []
+    for line, count in zip(pieces, left, strict=True):
+        start = found[-1].pieces if found else line[None]
+        found.append(relax(problem, diagonal, start, np.array([count]), never, STEPS))
+    return Relaxed(*(np.concatenate(parts) for parts in zip(*(vars(one).values() for one in found), strict=True)))
 
 
 def _first(
-    pressure: np.ndarray, incumbents: Sequence[Incumbent], always: Sequence[int], usable: np.ndarray
+    products: Products, incumbents: Sequence[Incumbent], always: Sequence[int], usable: np.ndarray
 ) -> np.ndarray:
     """The columns to begin with."""
-    ranked = np.argsort(-np.where(usable, np.abs(pressure), -1.0), kind="stable")[:FIRST_COLUMNS]
+    pressure = np.abs(products.slope) / np.sqrt(products.penalty)
+    ranked = np.argsort(-np.where(usable, pressure, -1.0), kind="stable")[:FIRST_COLUMNS]
     known = [j for one in incumbents for j in one.support]
     first = np.unique(np.concatenate([ranked, np.array([*known, *always], dtype=np.intp)]))
-    return first[usable[first]]
+    return np.asarray(first[usable[first]])
 
 
-def _pieces(working: np.ndarray, incumbents: Sequence[Incumbent], always: Sequence[int]) -> np.ndarray:
+def _started(start: Mapping[int, int], always: Sequence[int], usable: np.ndarray) -> np.ndarray:
+    """The columns to begin with where there are pieces."""
+    first = np.union1d(np.array(list(start), dtype=np.intp), np.array(always, dtype=np.intp))
+    return np.asarray(first[usable[first]])
+
+
+def _pieces(
+    working: np.ndarray, incumbents: Sequence[Incumbent], always: Sequence[int], start: Mapping[int, int] | None
+) -> np.ndarray:
     pieces = np.zeros((len(incumbents), len(working)), dtype=np.int8)
     for line, one in zip(pieces, incumbents, strict=True):
-        line[np.isin(working, one.support)] = 2
+        if start is None:
+            line[np.isin(working, one.support)] = 2
+        else:
+            line[:] = [start.get(j, 0) for j in working.tolist()]
+            line[np.abs(line) == IN] = 0
         line[np.isin(working, always)] = IN
     return pieces
 
@@ -153,12 +197,13 @@ def _dual(
     squares: np.ndarray,
     u: np.ndarray,
     working: np.ndarray,
-    penalty: np.ndarray,
-    constant: float,
+    products: Products,
     always: Sequence[int],
+    usable: np.ndarray,
     left: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bounds, scores of all columns, and the mask of those always in."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds, and scores of the columns that may be chosen; -1 for others."""
+    penalty, constant = products.penalty, products.constant
     inside = np.zeros(len(penalty), dtype=bool)
     inside[list(always)] = True
     own = u[:, inside[working]]
@@ -167,13 +212,12 @@ def _dual(
     missed = rest[:, forced] - penalty[forced] * own
     charge = np.sum(missed * own + 0.5 * missed**2 / penalty[forced], axis=1)
     inner = 0.5 * (squares + np.sum(penalty[forced] * own**2, axis=1))
-    scores = 0.5 * rest * rest / penalty
-    free = np.where(inside, 0.0, scores)
+    scores = np.where(usable & ~inside, 0.5 * rest * rest / penalty, -1.0)
     top = np.array(
-        [np.partition(line, len(line) - k)[len(line) - k :].sum() for line, k in zip(free, left, strict=True)]
+        [np.partition(line, len(line) - k)[len(line) - k :].sum() for line, k in zip(scores, left, strict=True)]
     )
     credible = (u * u) @ penalty[working] <= MOST_SQUARES * constant
-    return np.where(credible, constant - inner - charge - top, -np.inf), scores, inside
+    return np.where(credible, constant - inner - charge - top, -np.inf), scores
 
 
 def _ruled_out(scores: np.ndarray, bound: float, left: int, incumbent: Incumbent, slack: float) -> np.ndarray:
