@@ -38,7 +38,7 @@ def main() -> None:
     print(f"\n{model.summary()}\n")
 
     OUTPUT.mkdir(exist_ok=True)
-    file = OUTPUT / "accuracy_against_size.png"
+    file = OUTPUT / "path.png"
     model.path_.plot().figure.savefig(file, dpi=150)
     print(f"The plot of the path is in {file}")
 

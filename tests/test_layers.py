@@ -37,6 +37,7 @@ FACES = {"estimators", "model_selection", "l1", "graphical", "sparsification", "
 OPTIONAL = {
     "design": {"polars", "zarr", "dask", "distributed", "pandas"},
     "results": {"matplotlib", "pandas"},
+    "runs": {"rich", "tqdm"},
     "export": {"onnx", "skl2onnx"},
     "threads": {"threadpoolctl"},
     "sgd": {"numba"},

@@ -10,7 +10,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from pauca import PaucaWarning, SparseClassifier, SparseRegressor
+from pauca import PaucaWarning, SparseClassifier, SparseCox, SparseOrdinalClassifier, SparseRegressor
 from pauca.constraints.heredity import Heredity, parents_from_names
 from pauca.constraints.limits import Limits
 
@@ -45,7 +45,7 @@ def best_of(X, y, size, strong):
 
 @pytest.mark.parametrize("strong", [True, False])
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", ["squares", "classes", "absolute", "outputs", "groups"])
+@pytest.mark.parametrize("kind", ["squares", "classes", "absolute", "outputs", "groups", "times", "grades"])
 def test_every_model_keeps_heredity(method, strong, kind):
     X, y = problem(1)
     heredity = (
@@ -58,6 +58,11 @@ def test_every_model_keeps_heredity(method, strong, kind):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PaucaWarning)
             model = SparseRegressor(loss="absolute_error", **options).fit(X, y)
+    elif kind == "times":
+        times = np.array([(True, time) for time in np.exp(-y)], dtype=[("event", bool), ("time", float)])
+        model = SparseCox(**options).fit(X, times)
+    elif kind == "grades":
+        model = SparseOrdinalClassifier(**options).fit(X, np.digitize(y, np.quantile(y, [0.3, 0.7])))
     elif kind == "outputs":
         model = SparseRegressor(**options).fit(X, np.column_stack([y, X["a"] - y]))
     elif kind == "groups":

@@ -291,3 +291,25 @@ def test_several_columns_of_one_name_are_told():
     table = pd.DataFrame(np.zeros((6, 3)), columns=["a", "a", "b"]).assign(c=["x", "y"] * 3)
     with pytest.raises(ValueError, match="several columns of one name: 'a'"):
         SparseRegressor().fit(table, np.arange(6.0))
+
+
+def test_row_labels_in_another_order_are_told():
+    X, y = people(gaps=False)
+    y = pd.Series(y, index=X.index)
+    for kind, target in ((SparseRegressor, y), (SparseClassifier, y > y.median())):
+        with pytest.warns(PaucaWarning, match=r"row labels of X in another order.*y\.loc\[X\.index\]"):
+            kind(k=1).fit(X, target[::-1])
+        kind(k=1).fit(X, target)
+        kind(k=1).fit(X, target[::-1].reset_index(drop=True).set_axis(X.index + 1000))  # other labels: by position
+
+
+def test_identifiers_are_told_by_the_encoder_too():
+    X, _ = people(gaps=False)
+    with pytest.warns(PaucaWarning, match="The column 'row' numbers the rows, and is encoded as numbers"):
+        TableEncoder().fit(X.assign(row=np.arange(len(X)) + 7))
+
+
+def test_infinite_values_come_with_a_remedy():
+    X, y = people(gaps=False)
+    with pytest.raises(TableError, match="infinite values in 'age': replace them by a number, or by NaN and set"):
+        SparseRegressor().fit(X.assign(age=X["age"].where(X["age"] < 60, np.inf)), y)

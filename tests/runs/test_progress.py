@@ -1,11 +1,12 @@
 """What is shown of a long fit: when, where, and how much is left."""
 
 import io
+import sys
 
 import numpy as np
 import pytest
 
-from pauca import SparseRegressor
+from pauca import SparseCox, SparseOrdinalClassifier, SparseRegressor
 from pauca.runs import progress as module
 from pauca.runs.progress import ProgressReport, TimeLeft, duration
 from pauca.runs.run import Progress
@@ -46,20 +47,36 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_bars_and_lines(monkeypatch):
+@pytest.mark.parametrize("kind", ["rich", "tqdm", "own", "lines"])
+def test_bars_and_lines(monkeypatch, kind):
+    """A bar of rich or tqdm where it is installed, else one of our own; lines where there is no terminal."""
+    if kind in ("rich", "tqdm"):
+        pytest.importorskip(kind)
+    for other in {"rich", "tqdm"} - {kind}:
+        monkeypatch.setitem(sys.modules, other, None)
+        monkeypatch.setitem(sys.modules, f"{other}.console", None)
     monkeypatch.setattr(module, "DELAY", 0.001)
     monkeypatch.setattr(module, "FIRST_LINE", 0.001)
-    for stream in (Terminal(), io.StringIO()):
-        report = ProgressReport(stream, time_limit=15.0)
-        with report:
-            assert report(move(5, 1)) is False
-            assert report.line(report._started + 10).startswith("[")
-            assert "fold 2 of 5, size 5 of 10, 10 s so far, about 5 s left" in report.line(report._started + 10)
-            while not stream.getvalue():
-                pass
-        text = stream.getvalue()
-        assert text.endswith("\r\x1b[K" if stream.isatty() else "\n")
-        assert ("\r" in text) == stream.isatty()
+    stream = io.StringIO() if kind == "lines" else Terminal()
+    report = ProgressReport(stream, time_limit=15.0)
+    with report:
+        assert report(move(5, 1)) is False
+        share, text = report.line(report._started + 10)
+        assert share == pytest.approx(0.5 / 6)
+        assert text == "fold 2 of 5, size 5 of 10, 10 s so far, about 5 s left"
+        while "fold 2 of 5" not in stream.getvalue():
+            pass
+        assert type(report._bar).__name__ == {"rich": "RichBar", "tqdm": "TqdmBar", "own": "Bar"}.get(kind, "NoneType")
+    text = stream.getvalue()
+    if kind == "own":
+        assert "[##...." in text
+        assert text.endswith("\r\x1b[K")  # nothing is left on the screen
+    assert ("\r" in text) == (kind != "lines")
+    if kind == "lines":
+        assert "pauca: 8 % done, fold 2 of 5" in text
+
+
+def test_durations():
     assert [duration(s) for s in (3.4, 130, 7300)] == ["3 s", "2 min", "2 h 2 min"]
 
 
@@ -79,3 +96,15 @@ def test_verbose(capsys, monkeypatch):
     assert len(calls) == 2 * quiet
     with pytest.raises(ValueError, match="'verbose' parameter"):
         SparseRegressor(verbose=-1).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("kind", [SparseCox, SparseOrdinalClassifier])
+def test_other_estimators_show_progress_too(capsys, monkeypatch, kind):
+    monkeypatch.setattr(module, "FIRST_LINE", 0.0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    y = rng.integers(3, size=40)
+    if kind is SparseCox:
+        y = np.array([(True, time) for time in rng.exponential(size=40)], dtype=[("event", bool), ("time", float)])
+    kind(k=2, verbose=1).fit(X, y)
+    assert "s so far" in capsys.readouterr().err

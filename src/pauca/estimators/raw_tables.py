@@ -85,10 +85,17 @@ class FitTable:
         """What to know of the raw columns behind the ``chosen`` columns of numbers."""
         if self.encoding is None or self.raw is None:
             return
-        for raw in np.unique(self.encoding.owner[chosen]).tolist():
-            if self.raw.columns[raw].numbers_rows:
-                name = self.encoding.raw_names[raw]
-                yield f"The column {name!r} numbers the rows, and is in the model: leave it out if it is an identifier."
+        used = np.unique(self.encoding.owner[chosen]).tolist()
+        names = [self.encoding.raw_names[raw] for raw in used if self.raw.columns[raw].numbers_rows]
+        if names:
+            yield f"{numbering(names)} in the model: leave out what is an identifier."
+
+
+def numbering(names: Sequence[str]) -> str:
+    """The start of a warning of columns of consecutive integers, as identifiers are."""
+    one = len(names) == 1
+    column, verb, be = ("column", "numbers", "is") if one else ("columns", "number", "are")
+    return f"The {column} {quoted(names)} {verb} the rows, and {be}"
 
 
 def display_names(feature_names: Any, n_columns: int, own: np.ndarray | None) -> np.ndarray | None:
@@ -214,4 +221,7 @@ def _check_complete(estimator: Any, encoding: TableEncoding, rows: np.ndarray, u
             f"{type(estimator).__name__}(missing='median') or missing='category' would replace them; this one was "
             "fitted with missing='error'."
         )
-    raise ValueError(f"Input X contains infinity or a value too large, in {quoted(names)}.")
+    raise ValueError(
+        f"Input X contains infinity or a value too large, in {quoted(names)}: replace it by a number, or leave out "
+        "those rows."
+    )

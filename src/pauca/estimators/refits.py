@@ -99,15 +99,16 @@ def likelihood_errors(data: FitData, model: Model) -> np.ndarray:
 
 
 def facts_of(data: FitData, path: Path, classes: np.ndarray | None) -> DataFacts:
-    """What a report and a file tell of the data of a fit; ``classes`` are all there are, ascending."""
+    """What a report and a file tell of the data of a fit; ``classes`` are all there are, in the order of the model."""
     rows = np.flatnonzero(data.weights > 0)
     counts = None
     if classes is not None:
-        counts = np.bincount(np.searchsorted(classes, data.y[rows]), minlength=len(classes)).tolist()
+        found = dict(zip(*(part.tolist() for part in np.unique(data.y[rows], return_counts=True)), strict=True))
+        counts = [found.get(label, 0) for label in classes.tolist()]
     missing, values = {}, {}
     if data.table is not None and data.table.raw is not None and data.table.encoding is not None:
-        found = zip(data.table.encoding.raw_names, data.table.raw.columns, strict=True)
-        missing = {name: int(np.count_nonzero(column.missing[rows])) for name, column in found}
+        columns = zip(data.table.encoding.raw_names, data.table.raw.columns, strict=True)
+        missing = {name: int(np.count_nonzero(column.missing[rows])) for name, column in columns}
     if data.in_memory:
         values = _column_values(data.problem.X, np.unique(np.concatenate([model.support for model in path])), rows)
     return DataFacts(len(rows), counts, {name: many for name, many in missing.items() if many}, values)

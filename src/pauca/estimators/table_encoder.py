@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pauca.estimators.raw_tables import check_table_parameters, encoded_rows, read_raw, set_table_attributes
+from pauca.estimators.raw_tables import check_table_parameters, encoded_rows, numbering, read_raw, set_table_attributes
 from pauca.tables import RawTable, TableEncoding
+from pauca.warnings import PaucaWarning
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -90,7 +92,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._set(TableEncoding.learn(self._read(X), self.missing))
+        table = self._read(X)
+        self._set(TableEncoding.learn(table, self.missing))
+        numbered = [column.name for column in table.columns if column.numbers_rows] if table.has_names else []
+        if numbered:
+            text = f"{numbering(numbered)} encoded as numbers: leave out what is an identifier."
+            warnings.warn(text, PaucaWarning, stacklevel=2)
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -17,6 +18,7 @@ from pauca.design import Chunks, Design
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.design.chunks.kernels import not_finite
 from pauca.estimators.raw_tables import encoded_rows, raw_table_of, set_table_attributes
+from pauca.warnings import PaucaWarning
 from pauca.wording import column_names, quoted, quoted_columns
 
 
@@ -71,6 +73,7 @@ def check_data(
     ``raw`` a table of more than numbers is a ``RawTable``, which the estimator encodes; without, that is an error.
     ``how`` is for scikit-learn's ``validate_data``. A table in chunks stays one; y is always in memory.
     """
+    check_row_order(X, y)
     chunks, y = _chunks_of(X), in_memory(y)
     check_not_masked(y, "y")
     _check_not_text(estimator, y)
@@ -84,6 +87,21 @@ def check_data(
     if sparse.issparse(y):
         raise TypeError("y must be dense; call its toarray() first.")
     return X, np.asarray(y, dtype=np.float64)
+
+
+def check_row_order(X: Any, y: Any) -> None:
+    """Warn where X and y of pandas have the same row labels in another order: rows go together by position."""
+    rows: Any = getattr(X, "index", None)
+    labels: Any = getattr(y, "index", None)
+    if not (hasattr(rows, "equals") and hasattr(labels, "isin") and len(rows) == len(labels)) or rows.equals(labels):
+        return
+    if rows.is_unique and bool(labels.isin(rows).all()):
+        warnings.warn(
+            "y has the row labels of X in another order. Rows go together by position, as in scikit-learn, and labels "
+            "are not looked at: if y belongs to X by its labels, fit to y.loc[X.index].",
+            PaucaWarning,
+            stacklevel=5,
+        )
 
 
 def check_table(estimator: Any, X: Any, *, raw: bool = False, **how: Any) -> Any:
@@ -100,6 +118,7 @@ def check_table(estimator: Any, X: Any, *, raw: bool = False, **how: Any) -> Any
 
 def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: Any) -> tuple[Any, np.ndarray]:
     """X as ``check_data`` gives it, and y as classes of any kind."""
+    check_row_order(X, y)
     chunks, y = _chunks_of(X), in_memory(y)
     check_not_masked(y, "y")
     _check_no_missing_classes(y)

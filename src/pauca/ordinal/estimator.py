@@ -41,9 +41,9 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         classes that are words must have an order.
     method, cv, scoring, selection_rule, criterion, n_jobs, ridge, search_ridge, standardize, tol
         As in ``SparseClassifier``.
-    feature_groups, max_per_group, always, never, costs, budget, bounds
+    feature_groups, max_per_group, always, never, costs, budget, bounds, heredity
         Constraints, as in ``SparseClassifier``; bounds are on the coefficients of the one score.
-    time_limit, callback, warm_start
+    time_limit, callback, warm_start, verbose
         As in ``SparseClassifier``.
     categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
     missing : {"error", "median", "category"}, default="error"
@@ -100,11 +100,13 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        heredity: Any = None,
         categorical_features: Any = "from_dtype",
         missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.order = order
@@ -125,11 +127,13 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.heredity = heredity
         self.categorical_features = categorical_features
         self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
+        self.verbose = verbose
 
     @property
     def loss(self) -> CumulativeLogit:
@@ -155,7 +159,7 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         """
         settings = self._settings()
         order = _order_of(y) if self.order is None else list(self.order)
-        with fitting(self):
+        with settings.shown(), fitting(self):
             X, y = check_classes(self, X, y, raw=True)
             self.classes_, codes = ordered_classes(y, order)
             weights = check_weights(sample_weight, len(y))

@@ -60,8 +60,78 @@ class TimeLeft:
         return [span for _, span in others if any(began >= span[1] for began, _ in self._spans.values())]
 
 
+class Bar:
+    """A bar on a terminal, drawn with what every terminal understands."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def show(self, share: float | None, text: str) -> None:
+        """Draw the bar, or the text alone where no share is known."""
+        full = int(BAR_WIDTH * (share or 0.0))
+        bar = "" if share is None else f"[{'#' * full}{'.' * (BAR_WIDTH - full)}] "
+        self._stream.write(f"\r{bar}{text}\x1b[K")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Take it off the screen."""
+        self._stream.write("\r\x1b[K")
+        self._stream.flush()
+
+
+class TqdmBar:
+    """The bar of tqdm."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(total=1.0, file=stream, leave=False, bar_format="{l_bar}{bar:24}| {postfix}")
+
+    def show(self, share: float | None, text: str) -> None:
+        """Draw the bar."""
+        self._bar.n = share or 0.0
+        self._bar.set_postfix_str(text)
+
+    def close(self) -> None:
+        """Take it off the screen."""
+        self._bar.close()
+
+
+class RichBar:
+    """The bar of rich."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        text = TextColumn("{task.description}", markup=False)
+        console = Console(file=stream)
+        self._progress = Progress(BarColumn(BAR_WIDTH), text, console=console, transient=True, redirect_stdout=False)
+        self._task = self._progress.add_task("", total=None)
+        self._progress.start()
+
+    def show(self, share: float | None, text: str) -> None:
+        """Draw the bar."""
+        total = None if share is None else 1.0
+        self._progress.update(self._task, completed=share or 0.0, total=total, description=text)
+
+    def close(self) -> None:
+        """Take it off the screen."""
+        self._progress.stop()
+
+
+def bar_on(stream: TextIO) -> Bar | TqdmBar | RichBar:
+    """The bar of rich or of tqdm, whichever is installed, else one of our own."""
+    for kind in (RichBar, TqdmBar):
+        try:
+            return kind(stream)
+        except ImportError:
+            continue
+    return Bar(stream)
+
+
 class ProgressReport:
-    """Shows the progress of a fit on a stream: a bar on a terminal, lines elsewhere.
+    """Shows the progress of a fit on a stream: a bar on a terminal (of rich or tqdm if installed), lines elsewhere.
 
     It is the callback of the search, and a context: a thread draws while it is open, so that a single long step is not
     silent either.
@@ -83,7 +153,7 @@ class ProgressReport:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
-        self._on_screen = False
+        self._bar: Bar | TqdmBar | RichBar | None = None
 
     def __call__(self, progress: Progress) -> bool:
         """Record a move; never ends the search."""
@@ -110,20 +180,18 @@ class ProgressReport:
         self._closed.set()
         if self._thread is not None:
             self._thread.join()
-        if self._on_screen:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-            self._on_screen = False
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
-    def line(self, now: float) -> str:
-        """What is shown now."""
+    def line(self, now: float) -> tuple[float | None, str]:
+        """What is shown now: the share that is done, where that is known, and words."""
         elapsed = now - self._started
         with self._lock:
             progress, phase = self._latest, self._phase
             if progress is None:
-                return f"{phase or 'preparing'}, {duration(elapsed)} so far"
+                return None, f"{phase or 'preparing'}, {duration(elapsed)} so far"
             share, left = self._left.share(progress), self._left.seconds(progress, now)
-        full = int(BAR_WIDTH * share)
         run = "all rows" if progress.fold is None else f"fold {progress.fold + 1} of {progress.n_folds}"
         size = f"size {progress.size}" if progress.k is None else f"size {progress.size} of {progress.k}"
         if self._time_limit is not None:
@@ -131,21 +199,23 @@ class ProgressReport:
             left = limit if left is None else min(left, limit)
         estimate = "" if left is None else f", about {duration(left)} left"
         more = " for these sizes" if left is not None and progress.n_folds and self._time_limit is None else ""
-        bar = f"[{'#' * full}{'.' * (BAR_WIDTH - full)}] " if progress.k is not None else ""
-        return f"{bar}{run}, {size}, {duration(elapsed)} so far{estimate}{more}"
+        text = f"{run}, {size}, {duration(elapsed)} so far{estimate}{more}"
+        return (None if progress.k is None else share), text
 
     def _draw(self) -> None:
         """Draw until the report is closed."""
         wait, silence = (DELAY, INTERVAL) if self._live else (FIRST_LINE, 2 * FIRST_LINE)
         while not self._closed.wait(wait):
-            line = self.line(time.monotonic())
+            share, text = self.line(time.monotonic())
             if self._live:
-                self._stream.write(f"\r{line}\x1b[K")
-                self._on_screen, wait = True, silence
+                self._bar = self._bar or bar_on(self._stream)
+                self._bar.show(share, text)
+                wait = silence
             else:
-                self._stream.write(f"pauca: {line}\n")
+                done = "" if share is None else f"{100 * share:.0f} % done, "
+                self._stream.write(f"pauca: {done}{text}\n")
+                self._stream.flush()
                 wait, silence = silence, min(2 * silence, LONGEST_SILENCE)
-            self._stream.flush()
 
 
 def with_progress(

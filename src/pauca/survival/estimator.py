@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.fitted import fitting
-from pauca.estimators.validation import check_table, check_weights
+from pauca.estimators.validation import check_row_order, check_table, check_weights
 from pauca.export import register_kind
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
@@ -73,7 +73,7 @@ class SparseCox(SparseModel):
         Whether the ridge is on the coefficients of standardised columns.
     tol : float, default=0.0
         The least decrease of the objective for which a further feature is added.
-    feature_groups, max_per_group, always, never, costs, budget, bounds
+    feature_groups, max_per_group, always, never, costs, budget, bounds, heredity
         Constraints, as in ``SparseRegressor``.
     time_limit : float or None, default=None
         Seconds after which the search stops and the best found so far is kept.
@@ -81,6 +81,8 @@ class SparseCox(SparseModel):
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
     warm_start : bool, default=False
         Whether a further call to ``fit`` with the same data and method continues where the last one stopped.
+    verbose : int, default=0
+        1 shows the progress of long fits on stderr.
     categorical_features : "from_dtype", list of names or indices, mask, or None, default="from_dtype"
     missing : {"error", "median", "category"}, default="error"
         As in ``SparseRegressor``: how categories and missing values of a raw table become numbers.
@@ -151,11 +153,13 @@ class SparseCox(SparseModel):
         costs: Any = None,
         budget: float | None = None,
         bounds: Any = None,
+        heredity: Any = None,
         categorical_features: Any = "from_dtype",
         missing: str = "error",
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         warm_start: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.ties = ties
@@ -176,11 +180,13 @@ class SparseCox(SparseModel):
         self.costs = costs
         self.budget = budget
         self.bounds = bounds
+        self.heredity = heredity
         self.categorical_features = categorical_features
         self.missing = missing
         self.time_limit = time_limit
         self.callback = callback
         self.warm_start = warm_start
+        self.verbose = verbose
 
     @property
     def loss(self) -> PartialLikelihood:
@@ -224,7 +230,8 @@ class SparseCox(SparseModel):
         """
         settings = self._settings()
         target = survival_target(y, event, time)
-        with fitting(self):
+        with settings.shown(), fitting(self):
+            check_row_order(X, y)
             X = check_table(self, X, raw=True)
             if X.shape[0] != len(target):
                 raise ValueError(f"X and y must have the same number of rows: {X.shape[0]} and {len(target)}.")

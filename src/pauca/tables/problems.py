@@ -81,7 +81,10 @@ class Problems:
         if self.others:
             found.append(f"values that are neither numbers nor text in {quoted(self.others)}")
         if self.infinite:
-            found.append(f"infinite values in {quoted(self.infinite)}")
+            found.append(
+                f"infinite values in {quoted(self.infinite)}: replace them by a number, or by NaN and set missing="
+                "'median', or leave out those rows"
+            )
         return found
 
     @property
