@@ -153,7 +153,7 @@ def test_an_interrupt_in_the_last_refits_keeps_the_model(monkeypatch):
         raise KeyboardInterrupt
 
     expected = SparseClassifier(k=2, ridge=0.1).fit(X, CLASSES)
-    monkeypatch.setattr(FitCache, "value_without", interrupted)
+    monkeypatch.setattr(FitCache, "values_without", interrupted)
     with pytest.warns(PaucaWarning, match="interrupted"):
         model = SparseClassifier(k=2, ridge=0.1, method="forward").fit(X, CLASSES)
     assert model.stop_ == "interrupted"

@@ -6,7 +6,7 @@ from scipy.optimize import minimize as scipy_minimise
 
 from pauca.design import make_design
 from pauca.losses import LogLoss, Multinomial, Poisson, SquaredError
-from pauca.objectives import Restricted, Rows, SmoothObjective, joint_line_gains, previews_of_additions
+from pauca.objectives import FittedModel, Restricted, Rows, SmoothObjective, joint_line_gains
 from pauca.objectives import one_output as one_output_module
 from pauca.objectives.joint_outputs import JointOutputs
 from pauca.objectives.one_output import OneOutput
@@ -97,9 +97,9 @@ def test_previews_of_additions_are_near_the_minimum(name):
     start = np.zeros((1, Q + 1))
     fit = problem.minimise(start, None, None, problem.value(start, start @ columns), EXACT)
     inverse = np.linalg.inv(fit.hessian[0])
-    at = (fit.coef[0], fit.scores[0], fit.value, inverse)
+    model = FittedModel(loss, rows, columns, penalty, fit.coef, fit.scores, fit.value, inverse)
     accuracy = Accuracy(1e-9 if name == "squares" else 1e-3, 6, renewed=False)
-    found = previews_of_additions(loss, rows, columns, penalty, *at, new, np.full(3, 1e-4), accuracy)
+    found = model.with_each(new, np.full(3, 1e-4), accuracy)
     for place, column in enumerate(new):
         wider = OneOutput(loss, y, weights, np.vstack([columns, column]), np.full(Q + 2, 1e-4))
         exact = wider.minimise(np.append(fit.coef, 0.0)[None], None, None, fit.value, EXACT)
@@ -111,6 +111,62 @@ def test_previews_of_additions_are_near_the_minimum(name):
             rest = OneOutput(loss, y, weights, without, np.full(Q + 1, 1e-4))
             cost = rest.minimise(start, None, None, fit.value, EXACT).value - exact.value
             np.testing.assert_allclose(found.removal_costs()[place, 2], cost, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ONE_SCORE)
+def test_previews_of_removals_are_near_the_minimum(name):
+    rng = np.random.default_rng(8)
+    columns, weights = columns_and_weights(rng)
+    loss, y = ONE_SCORE[name], TARGETS[name](rng, columns[1:].sum(axis=0))
+    penalty, rows = np.full(Q + 1, 1e-4), Rows(y[None], weights)
+    problem = OneOutput(loss, y, weights, columns, penalty)
+    start = np.zeros((1, Q + 1))
+    fit = problem.minimise(start, None, None, problem.value(start, start @ columns), EXACT)
+    model = FittedModel(loss, rows, columns, penalty, fit.coef, fit.scores, fit.value, np.linalg.inv(fit.hessian[0]))
+    positions = np.arange(1, Q + 1)
+    found = model.without_each(positions, Accuracy(1e-9, 30, renewed=False))
+    for place, position in enumerate(positions):
+        rest = OneOutput(loss, y, weights, np.delete(columns, position, axis=0), np.full(Q, 1e-4))
+        exact = rest.minimise(start[:, :Q], None, None, fit.value, EXACT)
+        assert found.coef[place, 0, position] == 0.0
+        np.testing.assert_allclose(found.value[place], exact.value, rtol=1e-7)
+        np.testing.assert_allclose(np.delete(found.coef[place, 0], position), exact.coef[0], atol=1e-3)
+
+
+def test_previews_of_classes_are_near_the_minimum():
+    rng = np.random.default_rng(9)
+    columns, weights = columns_and_weights(rng)
+    new = rng.normal(size=(3, N))
+    signal = rng.normal(size=(4, Q + 1)) @ columns + rng.normal(size=(4, 1)) * new[0]
+    y = (signal + rng.gumbel(size=(4, N))).argmax(axis=0)
+    penalty, rows, loss = np.full(Q + 1, 1e-3), Rows(y, weights), Multinomial()
+    restricted = Restricted(loss, rows, columns, penalty)
+    fit = minimise(restricted, np.zeros((4, Q + 1)))
+    inverse = np.linalg.inv(restricted.hessian(fit.scores, 0.0)[0])
+    model = FittedModel(loss, rows, columns, penalty, fit.coef, fit.scores, fit.value, inverse)
+    thorough = Accuracy(1e-9, 40, renewed=False)
+    found = model.with_each(new, np.full(3, 1e-3), thorough)
+    for place, column in enumerate(new):
+        wider = Restricted(loss, rows, np.vstack([columns, column]), np.full(Q + 2, 1e-3))
+        exact = minimise(wider, np.zeros((4, Q + 2)))
+        np.testing.assert_allclose(found.value[place], exact.value, rtol=1e-7)
+        np.testing.assert_allclose(found.scores[place], found.coef[place] @ np.vstack([columns, column]), atol=1e-8)
+        # The quadratic around the start, before any step: bordered as if the whole Hessian had been inverted.
+        border = model.with_each(new, np.full(3, 1e-3), Accuracy(1e-9, 0, renewed=False)).inverse[place]
+        whole = wider.hessian(fit.scores, 0.0)[0]
+        np.testing.assert_allclose(border @ whole, np.eye(len(whole)), atol=1e-6)
+        costs = 0.5 * np.array([_cost(found.inverse[place], found.coef[place], i) for i in range(Q + 2)])
+        np.testing.assert_allclose(found.removal_costs()[place], costs, rtol=1e-6)
+    without = model.without_each(np.array([2]), thorough)
+    rest = minimise(Restricted(loss, rows, np.delete(columns, 2, axis=0), penalty[1:]), np.zeros((4, Q)))
+    np.testing.assert_allclose(without.value[0], rest.value, rtol=1e-7)
+
+
+def _cost(inverse, coef, position):
+    """``w' A^-1 w`` for the coefficients of one column in all outputs."""
+    outputs, size = coef.shape
+    places = np.arange(outputs) * size + position
+    return coef[:, position] @ np.linalg.solve(inverse[np.ix_(places, places)], coef[:, position])
 
 
 def test_an_exchange_is_the_same_as_removals_and_additions():

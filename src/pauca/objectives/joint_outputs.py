@@ -8,7 +8,9 @@ import numpy as np
 
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
-from pauca.solvers.line_search import SlopeBracket
+from pauca.objectives.restricted import Restricted
+from pauca.solvers.factorisation import positive_inverse
+from pauca.solvers.line_search import search_by_slope
 from pauca.solvers.newton import MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE, Accuracy, Minimum
 from pauca.tolerances import LINE_SEARCH_SLACK
 
@@ -17,8 +19,15 @@ from pauca.tolerances import LINE_SEARCH_SLACK
 LEFT_BY_ROUGH, LEFT_BY_LAST = 0.1, 0.01
 ROUGH_ABOVE = 1e-4
 
-# Blocks cost as much as about this many products, so they are kept as long as fewer suffice.
-WORTH_OF_BLOCKS = 12
+# What steps are preconditioned by is kept as long as no more products than this are needed; blocks of the Hessian cost
+# about as much. Of few coefficients the Hessian itself costs no more than a few products.
+MOST_PRODUCTS_KEPT = 12
+MOST_OF_FEW = 3
+FEW = 256
+
+# Where blocks did not suffice the whole Hessian takes their place, unless coefficients are more than this: of classes
+# that are nearly separable, blocks need hundreds of products (ten digits, 20 pixels: 390 a refit).
+LARGEST_HESSIAN = 800
 
 # Where so many products or steps do not suffice, the solver with Hessians takes over.
 MOST_PRODUCTS = 200
@@ -52,22 +61,34 @@ class JointOutputs:
 
     def __init__(self, loss: Loss, rows: Rows, columns: np.ndarray, penalty: np.ndarray) -> None:
         self._loss, self._y, self._weights, self._columns, self._penalty = loss, rows.y, rows.weights, columns, penalty
-        self._blocks: np.ndarray | None = None
+        self._rows = rows
+        self._inverse: np.ndarray | None = None
+        """What steps are preconditioned by: the inverse Hessian, (1, C q, C q), or that of its blocks, (C, q, q)."""
         self._products = 0
 
     def minimise(
-        self, start: np.ndarray, scores: np.ndarray | None, about: float, accuracy: Accuracy
+        self,
+        start: np.ndarray,
+        scores: np.ndarray | None,
+        about: float,
+        accuracy: Accuracy,
+        hessian: np.ndarray | None = None,
     ) -> Minimum | None:
         """The minimum from a start, as in ``pauca.solvers.newton``; None where the steps lead nowhere.
 
         ``scores`` are those of the start, if they are known; ``about`` is a value that is hardly above that of the
-        minimum.
+        minimum; ``hessian`` is one of a point nearby, shape (C q, C q).
         """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             try:
+                self._inverse = None if hessian is None else positive_inverse(hessian[None])
                 return self._minimise(start, scores, about, accuracy)
             except np.linalg.LinAlgError:
                 return None
+
+    def scores(self, coef: np.ndarray) -> np.ndarray:
+        """The linear scores, shape (C, G)."""
+        return coef @ self._columns
 
     def value(self, coef: np.ndarray, scores: np.ndarray) -> float:
         """Weighted mean loss and penalty."""
@@ -78,6 +99,7 @@ class JointOutputs:
         self, start: np.ndarray, scores: np.ndarray | None, about: float, accuracy: Accuracy
     ) -> Minimum | None:
         at = self._point(1.0, start, start @ self._columns if scores is None else scores)
+        enough = max(accuracy.within, LINE_SEARCH_SLACK)
         most = min(accuracy.most_steps, MOST_STEPS)
         promised = 0.0
         for taken in range(most + 1):
@@ -89,7 +111,6 @@ class JointOutputs:
                 break
             nothing_left = promised <= LINE_SEARCH_SLACK * about
             found = at if nothing_left else self._search(at, step, promised)
-            enough = max(accuracy.within, LINE_SEARCH_SLACK)
             if (nothing_left or found.length == 1.0) and promised <= enough * about:
                 ended = self._ended(found.coef)
                 # The value may be far below what was known of it.
@@ -111,10 +132,13 @@ class JointOutputs:
         """About the Newton step, by conjugate gradients (Hestenes and Stiefel 1952), and what it promises."""
         coupling = self._loss.coupling(at.curvature)
         assert coupling is not None
-        if self._blocks is None or self._products > WORTH_OF_BLOCKS:
-            self._blocks = self._inverse_blocks(at.curvature, coupling)
+        if self._inverse is None:
+            self._inverse = self._inverse_blocks(at.curvature, coupling)
+        elif self._products > (MOST_OF_FEW if at.coef.size <= FEW else MOST_PRODUCTS_KEPT):
+            whole = at.coef.size <= LARGEST_HESSIAN
+            self._inverse = self._inverse_hessian(at) if whole else self._inverse_blocks(at.curvature, coupling)
         step, left = np.zeros_like(at.coef), -at.gradient
-        towards = self._solved_by_blocks(left)
+        towards = self._preconditioned(left)
         length = first = float(np.vdot(left, towards))
         if not 0 <= first < np.inf:
             return None
@@ -127,7 +151,7 @@ class JointOutputs:
                 break
             step += (length / bent) * along
             left = left - (length / bent) * product
-            towards = self._solved_by_blocks(left)
+            towards = self._preconditioned(left)
             length, before = float(np.vdot(left, towards)), length
             if not length > share * share * first:
                 break
@@ -160,26 +184,29 @@ class JointOutputs:
         diagonal += DAMPING * diagonal.max(axis=1, keepdims=True) + np.finfo(float).tiny
         return np.linalg.inv(blocks)
 
-    def _solved_by_blocks(self, right: np.ndarray) -> np.ndarray:
-        assert self._blocks is not None
-        return np.matmul(self._blocks, right[:, :, None])[:, :, 0]
+    def _inverse_hessian(self, at: _Point) -> np.ndarray:
+        """The inverse of the whole Hessian, shape (1, C q, C q)."""
+        restricted = Restricted(self._loss, self._rows, self._columns, self._penalty)
+        hessian = restricted.hessian(at.scores, 0.0)
+        diagonal = np.einsum("cii->ci", hessian)
+        diagonal += DAMPING * diagonal
+        return np.linalg.inv(hessian)
+
+    def _preconditioned(self, right: np.ndarray) -> np.ndarray:
+        assert self._inverse is not None
+        blocks = right.reshape(len(self._inverse), -1, 1)
+        return np.matmul(self._inverse, blocks).reshape(right.shape)
 
     def _search(self, at: _Point, step: np.ndarray, promised: float) -> _Point:
         """All the way along the step if the slope there is small enough, else to where it is."""
         change = step @ self._columns
-        length, bracket = 1.0, None
-        for _ in range(MOST_TRIALS):
+
+        def end_of(length: float) -> tuple[float, _Point]:
             there = self._point(length, at.coef + length * step, at.scores + length * change)
-            slope = float(np.vdot(there.gradient, step))
-            if -SMOOTH_SLOPE * 2 * promised <= slope <= SMOOTH_RISE * 2 * promised:
-                return there
-            bracket = bracket or SlopeBracket(-2 * promised)
-            if slope < 0:
-                bracket.falls_at(length, slope)
-            else:
-                bracket.rises_at(length, slope)
-            length = bracket.next_length(length)
-        return at._replace(length=0.0)
+            return float(np.vdot(there.gradient, step)), there
+
+        found = search_by_slope(end_of, promised, fall=SMOOTH_SLOPE, rise=SMOOTH_RISE, most_trials=MOST_TRIALS)
+        return at._replace(length=0.0) if found is None else found
 
     def _ended(self, coef: np.ndarray, promised: float | None = None) -> Minimum:
         """The minimum at some coefficients, its scores computed afresh: those of the steps have drifted."""

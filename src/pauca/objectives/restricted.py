@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.losses import Loss, Slopes
 from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import Minimum
@@ -29,6 +30,8 @@ class WarmStart:
     """The positions of those coefficients."""
     basis: np.ndarray | None = None
     """Rows that may be at their kinks, of a piecewise linear loss: one line for every output."""
+    unchanged: np.ndarray | None = None
+    """Another start: the coefficients that stay after a removal, as they were, shape (C, q)."""
 
     def of_output(self, output: int) -> WarmStart:
         """The start for one of several outputs without a joint loss."""
@@ -41,16 +44,23 @@ class WarmStart:
             hessian=None if self.hessian is None else self.hessian[here],
             hessian_scores=None if self.hessian_scores is None else self.hessian_scores[here],
             basis=None if self.basis is None else self.basis[here],
+            unchanged=None if self.unchanged is None else self.unchanged[here],
         )
 
 
 def warm_start_near(
-    minimum: Minimum, before: np.ndarray, features: np.ndarray, *, free: int, curved: bool
+    minimum: Minimum,
+    before: np.ndarray,
+    features: np.ndarray,
+    *,
+    free: int,
+    curved: bool,
+    inverse: np.ndarray | None = None,
 ) -> WarmStart:
     """A start for the columns ``features`` from the minimum on the columns ``before``.
 
     Coefficients of added columns start at zero. Where columns are removed, the others change as in the quadratic around
-    the minimum, if the loss is ``curved``.
+    the minimum, if the loss is ``curved``: that of its Hessian or, where it has none, of an ``inverse`` Hessian.
     """
     positions, old = shared_positions(before, features, free)
     removed = np.zeros(0, dtype=np.intp)
@@ -61,15 +71,22 @@ def warm_start_near(
     if not curved:
         return WarmStart(coef, basis=minimum.basis)
     if minimum.hessian is None:
-        return WarmStart(coef) if len(removed) else WarmStart(coef, minimum.scores, minimum.value)
-    hessian = _part(minimum.hessian, old, old, minimum.coef.shape)
+        if not len(removed):
+            return WarmStart(coef, minimum.scores, minimum.value)
+        if inverse is None:
+            return WarmStart(coef)
+        moved = coef.copy()
+        moved[:, positions] += _change_by_inverse(inverse, minimum.coef, old, removed)
+        return WarmStart(moved, unchanged=coef)
+    hessian, unchanged = _part(minimum.hessian, old, old, minimum.coef.shape), None
     if len(removed):
+        unchanged = coef.copy()
         change = _change_after_removal(
             hessian, _part(minimum.hessian, old, removed, minimum.coef.shape), minimum.coef[:, removed]
         )
         coef[:, positions] += change.reshape(len(coef), -1)
     start = WarmStart(coef) if len(removed) else WarmStart(coef, minimum.scores, minimum.value)
-    return replace(start, hessian=hessian, hessian_scores=minimum.scores, positions=positions)
+    return replace(start, hessian=hessian, hessian_scores=minimum.scores, positions=positions, unchanged=unchanged)
 
 
 def shared_positions(before: np.ndarray, features: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray]:
@@ -101,6 +118,17 @@ def _change_after_removal(hessian: np.ndarray, across: np.ndarray, removed: np.n
         return np.linalg.solve(hessian, gradient)[:, :, 0]
     except np.linalg.LinAlgError:
         return np.zeros(gradient.shape[:2])
+
+
+def _change_by_inverse(inverse: np.ndarray, coef: np.ndarray, kept: np.ndarray, removed: np.ndarray) -> np.ndarray:
+    """The same from an inverse Hessian A: ``-A_kr A_rr^-1 w_r``, shape (C, kept)."""
+    outputs, size = coef.shape
+    rest, gone = _of_outputs(kept, outputs, size), _of_outputs(removed, outputs, size)
+    try:
+        weight = np.linalg.solve(inverse[gone[:, None], gone], coef[:, removed].ravel())
+    except np.linalg.LinAlgError:
+        return np.zeros((outputs, len(kept)))
+    return -(inverse[rest[:, None], gone] @ weight).reshape(outputs, -1)
 
 
 # Hessians are summed over blocks of rows of about so many numbers, which stay in the cache.
@@ -244,6 +272,7 @@ class Restricted:
         outputs, size, _ = blocks.shape
         whole = np.zeros((outputs * size, outputs * size))
         for rows in _row_blocks(self._columns, outputs):
+            check_time()
             root = np.sqrt(self._weights[rows])
             part = (coupling[:, None, rows] * (self._columns[:, rows] * root)).reshape(outputs * size, len(root))
             whole -= part @ part.T

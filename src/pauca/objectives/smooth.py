@@ -168,7 +168,7 @@ class SmoothObjective:
             return found
         null_start = self._null_start(len(features))
         if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
-            null_start = replace(null_start, value=float(np.sum(self._null_start_values)))
+            null_start = self._valued_null_start(len(features))
             return self._minimise(self.restricted(rows, columns, features), self.smooth, start, null_start, accuracy)
         minima = []
         for output, value in enumerate(self._null_start_values.tolist()):
@@ -189,20 +189,11 @@ class SmoothObjective:
             return self._one_output(problem, rows, columns, features, start, accuracy)
         if self.smooth.joint and start.coef.size >= (JOINT_FROM if accuracy.renewed else PREVIEWED_FROM):
             together = JointOutputs(self.smooth, rows, columns, penalty)
-            start = self._better_start(together, start, columns)
+            start = _better_start(together, start, self._valued_null_start(len(features)))
             assert start.value is not None
-            return together.minimise(start.coef, start.scores, start.value, accuracy)
+            hessian = self._known_hessian(rows, columns, features, start)
+            return together.minimise(start.coef, start.scores, start.value, accuracy, hessian)
         return None
-
-    def _better_start(self, problem: OneOutput | JointOutputs, start: WarmStart, columns: np.ndarray) -> WarmStart:
-        """A start with its value; the null start where coefficients of another model are far off for this one."""
-        if start.value is not None:
-            return start
-        scores = start.coef @ columns
-        value, of_null = problem.value(start.coef, scores), float(np.sum(self._null_start_values))
-        if value <= of_null:
-            return replace(start, scores=scores, value=value)
-        return replace(self._null_start(start.coef.shape[1] - self.free), value=of_null)
 
     def _one_output(
         self,
@@ -213,26 +204,31 @@ class SmoothObjective:
         start: WarmStart,
         accuracy: Accuracy,
     ) -> Minimum | None:
-        start = self._better_start(problem, start, columns)
+        start = _better_start(problem, start, self._valued_null_start(len(features)))
         assert start.value is not None
-        hessian = None
-        if not problem.cheap and start.hessian is not None:
-            assert start.positions is not None
-            assert start.hessian_scores is not None
-            known = self.restricted(rows, columns, features)
-            hessian = known.bordered(start.hessian_scores, start.hessian, start.positions)[0]
+        hessian = None if problem.cheap else self._known_hessian(rows, columns, features, start)
         return problem.minimise(start.coef, start.scores, hessian, start.value, accuracy)
+
+    def _known_hessian(
+        self, rows: Rows, columns: np.ndarray, features: np.ndarray, start: WarmStart
+    ) -> np.ndarray | None:
+        """The Hessian near a start as far as it is known, completed."""
+        if start.hessian is None:
+            return None
+        assert start.positions is not None
+        assert start.hessian_scores is not None
+        if self.smooth.joint and 2 * len(start.positions) < start.coef.shape[1]:
+            return None  # to complete it would be nearly all of the work that it saves
+        whole: np.ndarray = self.restricted(rows, columns, features).bordered(
+            start.hessian_scores, start.hessian, start.positions
+        )[0]
+        return whole
 
     def _minimise(
         self, problem: Restricted, loss: Loss, start: WarmStart, null_start: WarmStart, accuracy: Accuracy
     ) -> Minimum:
         """The minimum near a warm start, or from the null start where that has a lower value."""
-        if start.value is None:
-            scores = problem.scores(start.coef)
-            value = problem.value(start.coef, scores)
-            # Coefficients of another model may be far off for this one.
-            better = null_start.value is None or value <= null_start.value
-            start = replace(start, scores=scores, value=value) if better else null_start
+        start = _better_start(problem, start, null_start)
         hessian = None
         if start.hessian is not None and start.positions is not None and start.hessian_scores is not None:
             hessian = problem.bordered(start.hessian_scores, start.hessian, start.positions)
@@ -256,6 +252,9 @@ class SmoothObjective:
         start = np.where(np.isfinite(self._constants), self._constants, 0.0)
         coef[:, : self.free] = start - start.mean(axis=0) * self.smooth.joint
         return WarmStart(coef)
+
+    def _valued_null_start(self, n_features: int) -> WarmStart:
+        return replace(self._null_start(n_features), value=float(np.sum(self._null_start_values)))
 
     @cached_property
     def _null_start_values(self) -> np.ndarray:
@@ -385,15 +384,31 @@ class SmoothObjective:
         units = np.array(snapshot.support, dtype=np.intp)
         by_unit = np.argsort(units)
         single = self.n_outputs == 1
+        # Squares of extreme coefficients may overflow: no removal costs more than the way back to the empty model.
+        importance = snapshot.importance[by_unit]
+        importance = np.where(np.isfinite(importance), importance, max(0.0, self.null_value - snapshot.value))
         return Model(
             support=features,
             coef=coef[0] if single else coef,
             intercept=float(intercept[0]) if single else intercept,
             objective=snapshot.reported,
-            importance=snapshot.importance[by_unit],
+            importance=importance,
             units=units[by_unit],
             diverged=snapshot.diverged,
             importance_is_exact=False,
             converged=snapshot.converged,
             shrinkage=self._shrinkage(features, snapshot.coef[:, order]),
         )
+
+
+def _better_start(problem: OneOutput | JointOutputs | Restricted, start: WarmStart, null_start: WarmStart) -> WarmStart:
+    """A start with its value: coefficients of another model may be far off for this one, and others are better."""
+    if start.value is not None:
+        return start
+    known = [(coef, problem.scores(coef)) for coef in (start.coef, start.unchanged) if coef is not None]
+    values = [problem.value(*one) for one in known]
+    candidates = np.array(values if null_start.value is None else [*values, null_start.value])
+    best = int(np.argmin(np.where(np.isnan(candidates), np.inf, candidates)))
+    if best == len(known):
+        return null_start
+    return replace(start, coef=known[best][0], scores=known[best][1], value=values[best])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from typing import TypeVar
 
@@ -11,18 +12,18 @@ import numpy as np
 
 from pauca.clock import check_time
 from pauca.objectives import (
-    Additions,
+    FittedModel,
     Restricted,
     Rows,
     SmoothObjective,
     WarmStart,
     joint_line_gains,
-    previews_of_additions,
     warm_start_near,
 )
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
 from pauca.subsets.column_cache import ColumnCache
+from pauca.subsets.solutions import Fit, Preview, PreviewsTogether, Solution, inverse_of
 
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
 KEPT_BYTES = 1 << 26
@@ -32,6 +33,13 @@ LEAST_KEPT = 8
 # loss, each step costs far more.
 REPORTED = Accuracy(within=1e-7)
 REPORTED_JOINTLY = Accuracy(within=1e-5)
+
+# So many quasi-Newton steps, taken for all units at once, usually suffice for it; where they do not, Newton's do.
+MOST_REPORTED_STEPS = 12
+
+# Outputs that share a loss are fitted to this share of the value. The last step squares the error, except where classes
+# can be told apart without error: there the rest is never gone, and each further share of it takes a step.
+EXACT_JOINTLY = Accuracy(within=1e-6)
 
 # A preview takes so many steps with the Hessian of the model before; what the next one promises is counted as gained.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
@@ -68,87 +76,6 @@ class RecentTable(dict[frozenset[int], V]):
         return dropped
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """The minimiser on a set of units."""
-
-    units: tuple[int, ...]
-    """Ascending; the coefficients are in the order of their columns."""
-    coef: np.ndarray
-    """Shape (C, q), that of the intercept first."""
-    value: float
-    converged: bool = True
-    """Whether the solver converged."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """A minimum, or what a few steps towards it have reached, with the rows it was found on."""
-
-    units: tuple[int, ...]
-    rows: Rows
-    split_by: frozenset[int]
-    """Units on whose columns the rows are constant: those of the model, and perhaps some more."""
-    minimum: Minimum
-    origin: Solution | None = None
-    """Of a preview made together with others: the model it started from, whose rows are split by fewer columns."""
-
-    @property
-    def value(self) -> float:
-        """The value, less what the next step promised."""
-        return self.minimum.value - self.minimum.promised
-
-
-class AdditionPreview:
-    """A preview of one unit more, made together with those of others."""
-
-    __slots__ = ("_place", "_together", "removal_costs", "value")
-
-    def __init__(self, together: PreviewsTogether, place: int, value: float, removal_costs: np.ndarray) -> None:
-        self._together, self._place = together, place
-        self.value = value
-        """The value, less what the next step promised."""
-        self.removal_costs = removal_costs
-        """By how much the value would rise without each unit of the fit, to second order, in their order."""
-
-    def solution(self) -> Solution:
-        """What the steps have reached, as a start for others."""
-        return self._together.solution(self._place)
-
-
-@dataclass(frozen=True, eq=False)
-class PreviewsTogether:
-    """Previews of a fit with each of some units added."""
-
-    origin: Solution
-    units: Sequence[int]
-    rows: Rows
-    additions: Additions
-    free: int
-
-    def each(self) -> list[AdditionPreview]:
-        """The previews one by one, in the order of the units."""
-        found = self.additions
-        costs, values = found.removal_costs()[:, self.free :], (found.value - found.promised).tolist()
-        return [AdditionPreview(self, place, value, costs[place]) for place, value in enumerate(values)]
-
-    def solution(self, place: int) -> Solution:
-        """One of the previews, with the coefficients in the order of its columns."""
-        found, before = self.additions, self.origin
-        units = [*before.units, self.units[place]]
-        order = np.concatenate([np.arange(self.free), self.free + np.argsort(units)])
-        hessian = _inverse(found.inverse[place])[order[:, None], order]
-        minimum = Minimum(
-            found.coef[place, order][None],
-            found.scores[place][None],
-            float(found.value[place]),
-            hessian[None],
-            False,
-            float(found.promised[place]),
-        )
-        return Solution(tuple(sorted(units)), self.rows, before.split_by | frozenset(self.units), minimum, before)
-
-
 class FitCache:
     """Minimisers by support. A fit depends on where it starts only by rounding, so it may be remembered."""
 
@@ -158,10 +85,11 @@ class FitCache:
         null = objective.null
         self._known = {frozenset[int](): Fit((), null.coef, null.value)}
         self._minima = RecentTable[Solution]({frozenset(): Solution((), objective.rows, frozenset(), null)})
-        self._previews = RecentTable[dict[frozenset[int], AdditionPreview | Solution]]()
+        self._previews = RecentTable[dict[frozenset[int], Preview | Solution]]()
         self._inverses = RecentTable[np.ndarray]()
         self._exact: set[frozenset[int]] = set()
         """Supports whose Hessian has been computed to rounding."""
+        self._exactly = EXACT_JOINTLY if objective.smooth.joint else EXACT
         self._most_kept = max(LEAST_KEPT, KEPT_BYTES // (8 * null.coef.shape[0] * objective.design.n_rows))
 
     @property
@@ -169,17 +97,17 @@ class FitCache:
         """The model without units."""
         return self._known[frozenset()]
 
-    def of(self, support: frozenset[int], near: Fit | AdditionPreview | Solution) -> Fit:
+    def of(self, support: frozenset[int], near: Fit | Preview | Solution) -> Fit:
         """The minimiser on ``support``, starting from that on a similar set."""
         found = self._known.get(support)
         if found is None:
-            solved = self._search(tuple(sorted(support)), near, EXACT)
+            solved = self._search(tuple(sorted(support)), near, self._exactly)
             self._keep(support, solved)
             minimum = solved.minimum
             found = self._known[support] = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
         return found
 
-    def preview(self, fit: Fit, support: frozenset[int]) -> AdditionPreview | Solution:
+    def preview(self, fit: Fit, support: frozenset[int]) -> Preview | Solution:
         """About the minimum on ``support``: a few steps from a fit on a similar set, with its Hessian.
 
         It is the same whatever was fitted before.
@@ -190,50 +118,94 @@ class FitCache:
             known[support] = self._search(tuple(sorted(support)), fit, ROUGH)
         return known[support]
 
-    def preview_additions(self, fit: Fit, units: Sequence[int]) -> list[AdditionPreview | Solution]:
+    @cached_property
+    def _together(self) -> bool:
+        """Whether previews are made together."""
+        objective = self.objective
+        one_block = objective.n_outputs == 1 or objective.smooth.joint
+        return one_block and objective.units.single and objective.bounds is None and not objective.smooth.flat
+
+    def preview_additions(self, fit: Fit, units: Sequence[int]) -> list[Preview | Solution]:
         """Previews of a fit with each of some units added: many at once where that is possible."""
-        objective, known = self.objective, self._previews_from(fit)
-        supports = [frozenset([*fit.units, unit]) for unit in units]
-        simple = objective.units.single and objective.n_outputs == 1 and objective.bounds is None
-        if not simple or objective.smooth.flat:
+        return self._preview_each(fit, units, [frozenset([*fit.units, unit]) for unit in units], added=True)
+
+    def preview_removals(self, fit: Fit, units: Sequence[int]) -> list[Preview | Solution]:
+        """Previews of a fit without each of some of its units: many at once where that is possible."""
+        return self._preview_each(fit, units, [frozenset(fit.units) - {unit} for unit in units], added=False)
+
+    def _preview_each(
+        self, fit: Fit, units: Sequence[int], supports: list[frozenset[int]], *, added: bool
+    ) -> list[Preview | Solution]:
+        if not self._together:
             return [self.preview(fit, support) for support in supports]
-        unknown = [unit for unit, key in zip(units, supports, strict=True) if key not in known]
+        known = self._previews_from(fit)
+        unknown = {support: unit for unit, support in zip(units, supports, strict=True) if support not in known}
         if unknown:
-            for unit, preview in zip(unknown, self._preview_together(fit, unknown), strict=True):
-                known[frozenset([*fit.units, unit])] = preview
+            make = self._previews_with if added else self._previews_without
+            together = make(fit, list(unknown.values()), ROUGH)
+            known.update(zip(unknown, together.each(), strict=True))
+            if not added and not self.objective.smooth.joint:
+                # A removal may lead far, where Newton's steps are worth their Hessians.
+                for support, there in zip(unknown, together.reached(ROUGH.within), strict=True):
+                    if not there:
+                        del known[support]
+                        self.preview(fit, support)
         return [known[support] for support in supports]
 
-    def _preview_together(self, fit: Fit, units: Sequence[int]) -> list[AdditionPreview]:
+    def _previews_with(self, fit: Fit, units: Sequence[int], accuracy: Accuracy) -> PreviewsTogether:
         check_time()
         solved, objective = self._solved(fit), self.objective
         rows = self.pool.split(solved.rows, units)
-        additions = previews_of_additions(
+        new, penalty = self.pool.gather(units, rows)[objective.free :], objective.penalty[objective.units.of(units)]
+        found = self._fitted_model(fit, rows).with_each(new, penalty, accuracy)
+        return PreviewsTogether(solved, units, rows, found, objective.free, added=True)
+
+    def _previews_without(self, fit: Fit, units: Sequence[int], accuracy: Accuracy) -> PreviewsTogether:
+        check_time()
+        solved, free = self._solved(fit), self.objective.free
+        positions = free + np.searchsorted(fit.units, units)
+        found = self._fitted_model(fit, solved.rows).without_each(positions, accuracy)
+        return PreviewsTogether(solved, units, solved.rows, found, free, added=False)
+
+    def _fitted_model(self, fit: Fit, rows: Rows) -> FittedModel:
+        """A fit on its rows, or on finer ones."""
+        solved, objective = self._solved(fit), self.objective
+        minimum = solved.minimum
+        return FittedModel(
             objective.smooth,
             rows,
             self.pool.gather(fit.units, rows),
             objective.full_penalty(objective.units.of(fit.units)),
-            solved.minimum.coef[0],
-            solved.rows.onto(rows, solved.minimum.scores)[0],
-            solved.minimum.value,
+            minimum.coef,
+            solved.rows.onto(rows, minimum.scores),
+            minimum.value,
             self.inverse_hessian(fit)[0],
-            self.pool.gather(units, rows)[objective.free :],
-            objective.penalty[objective.units.of(units)],
-            ROUGH,
         )
-        return PreviewsTogether(solved, units, rows, additions, objective.free).each()
 
-    def _previews_from(self, fit: Fit) -> dict[frozenset[int], AdditionPreview | Solution]:
+    def _previews_from(self, fit: Fit) -> dict[frozenset[int], Preview | Solution]:
         key = frozenset(fit.units)
         found = self._previews.get(key, {})
         self._previews.keep(key, found, KEPT_PREVIEWS)
         return found
 
-    def value_without(self, fit: Fit, unit: int) -> float:
-        """The least value on the units of a fit but one, as accurate as a report needs it."""
-        rest = tuple(other for other in fit.units if other != unit)
-        known = self._known.get(frozenset(rest))
+    def values_without(self, fit: Fit) -> np.ndarray:
+        """The least values on the units of a fit but each of them, as accurate as a report needs them."""
         accuracy = REPORTED_JOINTLY if self.objective.smooth.joint else REPORTED
-        return self._search(rest, fit, accuracy).minimum.value if known is None else known.value
+        values = {}
+        for unit in fit.units:
+            known = self._known.get(frozenset(fit.units) - {unit})
+            values[unit] = np.nan if known is None else known.value
+        unknown = [unit for unit, value in values.items() if np.isnan(value)]
+        if unknown and self._together:
+            few_steps = replace(accuracy, most_steps=MOST_REPORTED_STEPS)
+            together = self._previews_without(fit, unknown, few_steps)
+            found = np.where(together.reached(accuracy.within), together.found.value, np.nan)
+            values.update(zip(unknown, found.tolist(), strict=True))
+        for unit in unknown:
+            if np.isnan(values[unit]):
+                rest = tuple(other for other in fit.units if other != unit)
+                values[unit] = self._search(rest, fit, accuracy).minimum.value
+        return np.array(list(values.values()))
 
     def scores(self, fit: Fit) -> np.ndarray:
         """Linear scores of a fit for all rows of the data, shape (C, n)."""
@@ -259,7 +231,7 @@ class FitCache:
         key = frozenset(fit.units)
         found = self._inverses.get(key)
         if found is None:
-            found = _inverse(self.exact_hessian(fit))
+            found = inverse_of(self.exact_hessian(fit))
             self._inverses.keep(key, found, LEAST_KEPT)
         return found
 
@@ -309,61 +281,45 @@ class FitCache:
         """By how much the value would rise without each unit, to second order, in the order of the fit's units."""
         solved = self._solved(fit)
         if self.objective.smooth.flat:
-            inverse = _inverse(self._restricted(solved).hessian(solved.minimum.scores, np.inf))
+            inverse = inverse_of(self._restricted(solved).hessian(solved.minimum.scores, np.inf))
         else:
             inverse = self.inverse_hessian(fit)
         return quadratic_removal_costs(self.objective, solved, inverse)
 
-    def costs_beside(self, fit: Fit, preview: AdditionPreview | Solution) -> np.ndarray:
+    def costs_beside(self, fit: Fit, preview: Preview | Solution) -> np.ndarray:
         """The same for the units of a fit once another was added."""
-        if isinstance(preview, AdditionPreview):
+        if isinstance(preview, Preview):
+            assert preview.removal_costs is not None
             return preview.removal_costs
-        if self.objective.smooth.flat:
-            inverse = _inverse(self._restricted(preview).hessian(preview.minimum.scores, np.inf))
-        elif preview.minimum.hessian is not None:
-            inverse = _inverse(preview.minimum.hessian)
-        else:
-            inverse = self._bordered_inverse(fit, preview)
+        hessian = preview.minimum.hessian
+        if hessian is None or self.objective.smooth.flat:
+            share = np.inf if self.objective.smooth.flat else 0.0
+            hessian = self._restricted(preview).hessian(preview.minimum.scores, share)
+        inverse = inverse_of(hessian)
         costs = quadratic_removal_costs(self.objective, preview, inverse)
         return costs[[place for place, unit in enumerate(preview.units) if unit in fit.units]]
-
-    def _bordered_inverse(self, fit: Fit, preview: Solution) -> np.ndarray:
-        """The inverse Hessian at a fit bordered by the columns that a preview has in addition: outputs share a loss."""
-        solved, objective = self._solved(fit), self.objective
-        start = warm_start_near(
-            replace(solved.minimum, hessian=self.exact_hessian(fit)),
-            objective.units.of(fit.units),
-            objective.units.of(preview.units),
-            free=objective.free,
-            curved=True,
-        )
-        assert start.positions is not None
-        assert start.hessian is not None
-        scores = solved.rows.onto(preview.rows, solved.minimum.scores)
-        whole = self._restricted(preview).bordered(scores, start.hessian, start.positions)
-        return bordered_inverse(whole[0], self.inverse_hessian(fit)[0], start.positions, objective.n_outputs)[None]
 
     def _restricted(self, solved: Solution) -> Restricted:
         columns = self.pool.gather(solved.units, solved.rows)
         return self.objective.restricted(solved.rows, columns, self.objective.units.of(solved.units))
 
-    def _solved(self, near: Fit | AdditionPreview | Solution) -> Solution:
+    def _solved(self, near: Fit | Preview | Solution) -> Solution:
         """The minimum that belongs to a fit: solved for again if it is no longer kept."""
         if isinstance(near, Solution):
             return near
-        if isinstance(near, AdditionPreview):
+        if isinstance(near, Preview):
             return near.solution()
         key = frozenset(near.units)
         if key not in self._minima:
             rows = self.pool.split(self.objective.rows, near.units)
-            minimum = self._minimise(rows, near.units, WarmStart(near.coef, value=near.value), EXACT)
+            minimum = self._minimise(rows, near.units, WarmStart(near.coef, value=near.value), self._exactly)
             self._keep(key, Solution(near.units, rows, key, minimum))
         return self._minima[key]
 
     def _keep(self, key: frozenset[int], solved: Solution) -> None:
         self._exact.difference_update(self._minima.keep(key, solved, self._most_kept))
 
-    def _search(self, units: tuple[int, ...], near: Fit | AdditionPreview | Solution, accuracy: Accuracy) -> Solution:
+    def _search(self, units: tuple[int, ...], near: Fit | Preview | Solution, accuracy: Accuracy) -> Solution:
         check_time()
         if isinstance(near, Fit):
             near = self._previews.get(frozenset(near.units), {}).get(frozenset(units), near)
@@ -378,6 +334,7 @@ class FitCache:
             objective.units.of(units),
             free=objective.free,
             curved=not objective.smooth.flat,
+            inverse=before.inverse,
         )
         return Solution(units, rows, split_by, self._minimise(rows, units, start, accuracy))
 
@@ -391,29 +348,6 @@ class FitCache:
     def _minimise(self, rows: Rows, units: tuple[int, ...], start: WarmStart, accuracy: Accuracy) -> Minimum:
         features = self.objective.units.of(units)
         return self.objective.minimise(rows, self.pool.gather(units, rows), features, start, accuracy)
-
-
-def _inverse(hessian: np.ndarray) -> np.ndarray:
-    try:
-        return np.linalg.inv(hessian)
-    except np.linalg.LinAlgError:
-        return np.linalg.pinv(hessian, hermitian=True)
-
-
-def bordered_inverse(whole: np.ndarray, inverse: np.ndarray, positions: np.ndarray, outputs: int) -> np.ndarray:
-    """The inverse of a matrix, given that of its part at ``positions`` of every output."""
-    size = len(whole) // outputs
-    others = np.delete(np.arange(size), positions)
-    old, new = ((np.arange(outputs)[:, None] * size + places).ravel() for places in (positions, others))
-    across = whole[old[:, None], new]
-    regressed = inverse @ across
-    left = _inverse(whole[new[:, None], new] - across.T @ regressed)
-    found = np.empty_like(whole)
-    found[old[:, None], old] = inverse + regressed @ left @ regressed.T
-    found[old[:, None], new] = -regressed @ left
-    found[new[:, None], old] = found[old[:, None], new].T
-    found[new[:, None], new] = left
-    return found
 
 
 def quadratic_removal_costs(objective: SmoothObjective, solved: Solution, inverse: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ from pauca.constraints.units import Units
 from pauca.design import Design
 from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
-from pauca.subsets.fit_cache import Fit, FitCache
+from pauca.subsets.fit_cache import FitCache
+from pauca.subsets.solutions import Fit
 from pauca.tolerances import DEPENDENT_BELOW
 
 # Columns of units with several are gathered in batches of about this many numbers (32 MB).

@@ -251,10 +251,10 @@ class RefittedSubset(ABC, Generic[CacheT]):
         rest = self.copy()
         rest.limits = limits
         while (size is not None and rest.size > size) or not limits.allows(rest.support):
-            found = rest.cheapest_removal("refit")
+            found = rest._likely_cheapest()
             if found is None:
                 break
-            rest.drop(found[0])
+            rest.drop(found)
         return [unit for unit in self.support if unit not in rest.support]
 
     def fill(self) -> None:
@@ -380,6 +380,11 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def _removal_cost(self, unit: int) -> float:
         """By how much the value rises if a chosen unit is removed and all others are refitted."""
         return max(-self._decrease_to(frozenset(self.support) - {unit}), 0.0)
+
+    def _likely_cheapest(self) -> int | None:
+        """The removal that costs least after a refit, as far as that is found without refitting many."""
+        found = self.cheapest_removal("refit")
+        return None if found is None else found[0]
 
     def _refitted_swap(self, out: int, into: int) -> Swap:
         return Swap(out, into, self._decrease_to(frozenset(self.support) - {out} | {into}))

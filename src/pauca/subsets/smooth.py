@@ -8,15 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
+from pauca.clock import OutOfTime
 from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
-from pauca.subsets.base import SLACK, Swap, digest, is_lower
+from pauca.subsets.base import SLACK, Swap, digest, first_smallest, is_lower
 from pauca.subsets.coordinate_search import ColumnEntries, CoordinateSearch, WholeColumnSearch
-from pauca.subsets.fit_cache import AdditionPreview, Fit, FitCache, RecentTable, Solution, diverged
+from pauca.subsets.fit_cache import FitCache, RecentTable, diverged
 from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
 from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
+from pauca.subsets.solutions import Fit, Preview, Solution
 from pauca.subsets.swap_search import SwapSearch
 
 # A filled subset holds the columns of X twice: pooled, and gathered for the refit.
@@ -137,15 +139,19 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def snapshot(self) -> Snapshot:
         fits, fit, free = self._cache.fits, self._fit, self.objective.free
+        try:
+            importance, diverges = self._removal_estimates(fit.units), diverged(fits, fit)
+        except OutOfTime:  # the model is kept without them
+            importance, diverges = np.full(len(fit.units), np.nan), False
         return Snapshot(
             fit.units,
             fit.coef[:, free:],
             fit.value,
             np.zeros(0),
             fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs),
-            self._removal_estimates(fit.units),
+            importance,
             fits.reported(fit),
-            diverged(fits, fit),
+            diverges,
             fit.converged,
         )
 
@@ -154,7 +160,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         if answer is None:
             return models
         fit = fits.of(frozenset(snapshots[answer].support), self._fit)
-        importance = np.array([max(fits.value_without(fit, unit) - fit.value, 0.0) for unit in fit.units])
+        importance = np.maximum(fits.values_without(fit) - fit.value, 0.0)
         models[answer] = replace(models[answer], importance=importance, importance_is_exact=True)
         return models
 
@@ -244,16 +250,20 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def _previews(
         self, fit: Fit, addable: np.ndarray, slack: float = SLACK, at_least: float = np.inf
-    ) -> dict[int, AdditionPreview | Solution]:
+    ) -> dict[int, Preview | Solution]:
         """Previews of a fit with each of the units that are likely to gain most per price.
 
         They are taken in the order of the estimates until ``slack`` times the next one is below the best gain, and
         below ``at_least``.
         """
         fits, per_price = self._cache.fits, self.limits.per_price
-        likely = self._likely_gains(fit, addable)
-        units, found = list(likely), dict[int, AdditionPreview | Solution]()
         best, at_once = 0.0, max(LEAST_PREVIEWS, PREVIEWED_NUMBERS // self.objective.design.n_rows)
+        if np.count_nonzero(addable) <= at_once:
+            # To rank so few takes longer than to preview all of them.
+            units = np.flatnonzero(addable).tolist()
+            return dict(zip(units, fits.preview_additions(fit, units), strict=True))
+        likely = self._likely_gains(fit, addable)
+        units, found = list(likely), dict[int, Preview | Solution]()
         while len(found) < len(units):
             some = units[len(found) : len(found) + at_once]
             if found and slack * likely[some[0]] < min(best, at_least):
@@ -281,6 +291,17 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
             return np.zeros(0)
         costs = self._cache.fits.removal_costs(self._fit)
         return costs[np.searchsorted(self._fit.units, units)]
+
+    def _likely_cheapest(self) -> int | None:
+        if self.value <= NEARLY_PERFECT * self.null_value:
+            # Around a perfect fit there is no curvature that could tell what a removal costs.
+            return super()._likely_cheapest()
+        removable = self.limits.removable(self.support)
+        units = [unit for unit, may in zip(self.support, removable, strict=True) if may]
+        likely = list(self._likely_removals(units, np.inf, SLACK, self.shortlist.removals))
+        previews = self._cache.fits.preview_removals(self._fit, likely)
+        costs = self.limits.per_price(np.array([preview.value - self.value for preview in previews]), likely)
+        return likely[first_smallest(costs, likely)] if likely else None
 
     def _gain_alone(self, unit: int) -> float:
         return self._cache.fits.gain_alone(self._fit, unit)

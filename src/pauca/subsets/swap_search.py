@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pauca.subsets.fit_cache import AdditionPreview, Fit, FitCache, Solution
+from pauca.subsets.fit_cache import FitCache
+from pauca.subsets.solutions import Fit, Preview, Solution
 
 # Swaps that are refitted before none is taken to help.
 MOST_REFITTED = 4
@@ -29,7 +30,7 @@ class SwapSearch:
         self._factor = np.ones(len(fit.units))
         self.cheapest = float(self._costs.min())
         """What dropping a unit costs at least, to second order."""
-        self.previews: dict[int, AdditionPreview | Solution] = {}
+        self.previews: dict[int, Preview | Solution] = {}
         """Previews of the fit with one more unit, by that unit."""
 
     def swapped(self, out: int, into: int) -> frozenset[int]:
@@ -54,18 +55,18 @@ class SwapSearch:
             best = np.argsort(-left, axis=None, kind="stable")[:MOST_REFITTED]
             pairs = [divmod(int(place), len(units)) for place in best]
             pairs = [(into, out) for into, out in pairs if self._may_help(gains[into], left[into, out])]
-            unknown = [out for _, out in pairs if out not in known]
+            unknown = {out for _, out in pairs} - known
             if not unknown:
                 names = list(added)
                 return [(units[out], names[into]) for into, out in pairs]
-            known.add(unknown[0])
-            self._calibrate(unknown[0])
+            known |= unknown
+            self._calibrate(sorted(unknown))
 
-    def _calibrate(self, position: int) -> None:
-        """Compare the estimate of a removal with a preview of the model without the unit."""
-        rest = frozenset(self._fit.units) - {self._fit.units[position]}
-        cost = max(self._fits.preview(self._fit, rest).value - self._fit.value, 0.0)
-        self._factor[position] = cost / self._costs[position]
+    def _calibrate(self, positions: list[int]) -> None:
+        """Compare the estimates of removals with previews of the model without the units."""
+        previews = self._fits.preview_removals(self._fit, [self._fit.units[position] for position in positions])
+        costs = np.maximum([preview.value - self._fit.value for preview in previews], 0.0)
+        self._factor[positions] = costs / self._costs[positions]
 
     def _may_help(self, gain: float, left: float) -> bool:
         return left > -np.inf and gain - LEAST_COST_SHARE * (gain - left) > 0

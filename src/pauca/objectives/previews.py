@@ -1,0 +1,332 @@
+"""About the minima of models near a fitted one, many at once: with one column more, or without one of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pauca.losses import Loss
+from pauca.objectives.merged_rows import Rows
+from pauca.solvers.newton import Accuracy
+
+# A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.
+LARGEST_RISE = 0.25
+MOST_SHORTENINGS = 5
+
+# Columns keep at least this share of their curvature beside those of the model, so that Hessians can be inverted.
+LEAST_LEFT = 1e-10
+
+# Models are taken together while all their scores are about this many numbers, which stay in the cache, and their
+# inverse Hessians no more than so many.
+TOGETHER = 1 << 17
+TOGETHER_INVERSES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A model at its minimum on rows that may be merged.
+
+    Conventions
+    -----------
+    C outputs, q columns (an intercept is a column of ones), G rows; C is 1 unless all outputs share one loss
+    """
+
+    loss: Loss
+    rows: Rows
+    columns: np.ndarray
+    """Shape (q, G)."""
+    penalty: np.ndarray
+    """Shape (q,), the same for all outputs."""
+    coef: np.ndarray
+    """Shape (C, q)."""
+    scores: np.ndarray
+    """Shape (C, G)."""
+    value: float
+    inverse: np.ndarray
+    """The inverse Hessian, shape (C q, C q), one output after the other."""
+
+    def with_each(self, new: np.ndarray, penalty: np.ndarray, accuracy: Accuracy) -> Previews:
+        """A few quasi-Newton steps to the minimum with each of some further columns, of shape (b, G).
+
+        The inverse Hessian is bordered by the new column and corrected by the steps.
+        """
+        batches = self._batches(len(new), len(self.columns) + 1)
+        return Previews.joined([_Steps.added(self, new[some], penalty[some]).run(accuracy) for some in batches])
+
+    def without_each(self, positions: np.ndarray, accuracy: Accuracy) -> Previews:
+        """The same without each of some of its columns, whose coefficients are zero in what is returned."""
+        batches = self._batches(len(positions), len(self.columns))
+        return Previews.joined([_Steps.removed(self, positions[some]).run(accuracy) for some in batches])
+
+    def _batches(self, count: int, size: int) -> list[slice]:
+        outputs = len(self.coef)
+        by_scores = TOGETHER // (outputs * self.columns.shape[1])
+        at_once = max(1, min(by_scores, TOGETHER_INVERSES // (outputs * size) ** 2))
+        return [slice(start, start + at_once) for start in range(0, count, at_once)]
+
+
+@dataclass(frozen=True, eq=False)
+class Previews:
+    """Where some steps have led b models to.
+
+    Conventions
+    -----------
+    coef : (b, C, q), a column of a model's own last; scores : (b, C, G)
+    """
+
+    coef: np.ndarray
+    scores: np.ndarray
+    value: np.ndarray
+    """Values there, shape (b,)."""
+    inverse: np.ndarray
+    """About the inverse Hessians, shape (b, C q, C q), one output after the other."""
+    promised: np.ndarray
+    """What one more step would gain, shape (b,)."""
+
+    @classmethod
+    def joined(cls, parts: list[Previews]) -> Previews:
+        """Several batches as one."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])))
+
+    def removal_costs(self) -> np.ndarray:
+        """By how much each value would rise without each column, to second order, shape (b, q).
+
+        That is ``w_i' (A_ii)^-1 w_i / 2`` with A the inverse Hessian.
+        """
+        b, outputs, size = self.coef.shape
+        if outputs == 1:
+            variance = np.einsum("bii->bi", self.inverse)
+            return 0.5 * self.coef[:, 0] ** 2 / np.maximum(variance, np.finfo(float).tiny)
+        own = np.einsum("bcidi->bicd", self.inverse.reshape(b, outputs, size, outputs, size))
+        coef = self.coef.transpose(0, 2, 1)
+        return 0.5 * np.einsum("bic,bic->bi", coef, _solved(own, coef))
+
+
+class _Steps:
+    """Steps of several models at a time, which share q columns; each may have one of its own, and lack a shared one.
+
+    Conventions
+    -----------
+    coef, gradient : (b, p), those of the shared columns first, one output after the other, then of a column of its own
+    scores : (C, b, G); inverse : (b, p, p), zero for coefficients that stay zero
+    """
+
+    def __init__(
+        self,
+        model: FittedModel,
+        coef: np.ndarray,
+        inverse: np.ndarray,
+        new: np.ndarray | None = None,
+        new_penalty: np.ndarray | None = None,
+    ) -> None:
+        b, outputs, rows = len(coef), len(model.coef), model.rows
+        self._loss, self._columns, self._weights, self._value = model.loss, model.columns, rows.weights, model.value
+        self._new = new
+        self._shape = outputs, b, len(rows.weights)
+        self._y = np.tile(rows.y, b) if model.loss.joint else np.broadcast_to(rows.y[0], self._shape[1:])
+        self._coef, self._inverse = coef, inverse
+        self._penalty = np.broadcast_to(np.tile(model.penalty, outputs), (b, outputs * len(model.penalty)))
+        if new_penalty is not None:
+            self._penalty = np.hstack([self._penalty, np.repeat(new_penalty[:, None], outputs, axis=1)])
+
+    @classmethod
+    def added(cls, model: FittedModel, new: np.ndarray, penalty: np.ndarray) -> _Steps:
+        """From the minimum of a model towards those with one more column each."""
+        outputs, size = model.coef.shape
+        coef = np.zeros((len(new), outputs * (size + 1)))
+        coef[:, : outputs * size] = model.coef.ravel()
+        derivative, curvature = model.loss.slopes(model.rows.y if model.loss.joint else model.rows.y[0], _own(model))
+        steps = cls(model, coef, _bordered(model, curvature, new, penalty), new, penalty)
+        steps._scores = np.broadcast_to(model.scores[:, None], steps._shape)
+        steps._gradient = np.zeros_like(coef)
+        steps._gradient[:, outputs * size :] = new @ np.atleast_2d(model.rows.weights * derivative).T
+        return steps
+
+    @classmethod
+    def removed(cls, model: FittedModel, positions: np.ndarray) -> _Steps:
+        """From where the quadratic around a minimum has its own minimum without a column."""
+        outputs, size = model.coef.shape
+        out = np.arange(outputs) * size + positions[:, None]
+        across = model.inverse[:, out].transpose(1, 0, 2)
+        ratio = _solved(across[np.arange(len(out))[:, None], out], across.transpose(0, 2, 1)).transpose(0, 2, 1)
+        coef = model.coef.ravel() - np.einsum("bpc,bc->bp", ratio, model.coef.ravel()[out])
+        inverse = model.inverse - np.matmul(ratio, across.transpose(0, 2, 1))
+        each = np.arange(len(out))[:, None]
+        coef[each, out], inverse[each, out], inverse[each, :, out] = 0.0, 0.0, 0.0
+        steps = cls(model, coef, inverse)
+        steps._scores = steps._scores_of(coef)
+        steps._gradient = steps._gradient_at(coef, steps._scores)
+        return steps
+
+    _scores: np.ndarray
+    _gradient: np.ndarray
+
+    def run(self, accuracy: Accuracy) -> Previews:
+        """Steps until each promises little, and what the next step promises."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            for taken in range(accuracy.most_steps + 1):
+                step = -np.matmul(self._inverse, self._gradient[:, :, None])[:, :, 0]
+                promised = -0.5 * np.einsum("bi,bi->b", self._gradient, step)
+                going = promised > accuracy.within * self._value
+                if taken == accuracy.most_steps or not going.any():
+                    break
+                if not going.all():
+                    step[~going] = 0.0
+                self._move(step, promised)
+            values = self._values()
+        promised = np.where(promised > 0, np.minimum(promised, 0.5 * values), 0.0)
+        return self._previews(values, promised)
+
+    def _previews(self, values: np.ndarray, promised: np.ndarray) -> Previews:
+        """What has been reached, each coefficient of a column of its own beside those of the same output."""
+        outputs, b, _ = self._shape
+        order = np.arange(len(self._coef[0]))
+        if self._new is not None and outputs > 1:
+            order = np.hstack([order[:-outputs].reshape(outputs, -1), order[-outputs:, None]]).ravel()
+            self._inverse = self._inverse[:, order[:, None], order]
+        coef = self._coef[:, order].reshape(b, outputs, -1)
+        return Previews(coef, self._scores.transpose(1, 0, 2), values, self._inverse, promised)
+
+    def _move(self, step: np.ndarray, promised: np.ndarray) -> None:
+        """Along the steps, each as far as the slope does not rise too much; then the inverses are corrected."""
+        change = self._scores_of(step)
+        coef, scores = self._coef + step, self._scores + change
+        gradient = self._gradient_at(coef, scores)
+        length = None
+        for _ in range(MOST_SHORTENINGS):
+            slope = np.einsum("bi,bi->b", gradient, step)
+            far = ~(slope <= LARGEST_RISE * 2 * promised)
+            if not far.any():
+                break
+            # The secant's zero, between the start and here.
+            share = np.where(np.isfinite(slope), 2 * promised / (slope + 2 * promised), 0.1)
+            length = np.ones(len(step)) if length is None else length
+            length = np.where(far, length * np.clip(share, 0.1, 0.7), length)
+            coef, scores = self._coef + length[:, None] * step, self._scores + length[:, None] * change
+            gradient = self._gradient_at(coef, scores)
+        else:
+            # What is too far even now stays where it is, and ends there.
+            far = ~(np.einsum("bi,bi->b", gradient, step) <= LARGEST_RISE * 2 * promised)
+            coef[far], scores[:, far], gradient[far] = self._coef[far], self._scores[:, far], self._gradient[far]
+        self._correct(coef - self._coef, gradient - self._gradient)
+        self._coef, self._scores, self._gradient = coef, scores, gradient
+
+    def _scores_of(self, coef: np.ndarray) -> np.ndarray:
+        """Scores of shape (C, b, G)."""
+        outputs, b, _ = self._shape
+        shared = outputs * len(self._columns)
+        scores = coef[:, :shared].reshape(b, outputs, -1).transpose(1, 0, 2) @ self._columns
+        if self._new is not None:
+            scores += coef[:, shared:].T[:, :, None] * self._new
+        return scores
+
+    def _gradient_at(self, coef: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        outputs, b, _ = self._shape
+        shared = outputs * len(self._columns)
+        force = self._loss.derivative(self._y, self._lines(scores)).reshape(self._shape) * self._weights
+        gradient = self._penalty * coef
+        gradient[:, :shared] += (force @ self._columns.T).transpose(1, 0, 2).reshape(b, -1)
+        if self._new is not None:
+            gradient[:, shared:] += np.einsum("cbn,bn->bc", force, self._new)
+        return gradient
+
+    def _values(self) -> np.ndarray:
+        losses = self._loss.value(self._y, self._lines(self._scores)).reshape(self._shape[1:])
+        return losses @ self._weights + 0.5 * np.einsum("bi,bi,bi->b", self._penalty, self._coef, self._coef)
+
+    def _lines(self, scores: np.ndarray) -> np.ndarray:
+        """Scores as the loss takes them: all models in one line for each output, or a line for each model."""
+        return scores.reshape(self._shape[0], -1) if self._loss.joint else scores[0]
+
+    def _correct(self, s: np.ndarray, y: np.ndarray) -> None:
+        """Broyden, Fletcher, Goldfarb and Shanno's correction, where the curvature along the step is positive."""
+        measured = np.einsum("bi,bi->b", s, y)
+        image = np.matmul(self._inverse, y[:, :, None])[:, :, 0]
+        share = np.where((measured > 0) & np.isfinite(measured), 1.0 / measured, 0.0)[:, None]
+        # s s' (1 + y'Ay / s'y) / s'y - (s y'A + A y s') / s'y, as one symmetric product.
+        half = (0.5 * (share + share * share * np.einsum("bi,bi->b", y, image)[:, None])) * s - share * image
+        change = s[:, :, None] * half[:, None, :]
+        self._inverse += change
+        self._inverse += change.transpose(0, 2, 1)
+
+
+def _own(model: FittedModel) -> np.ndarray:
+    """The scores of a model as its loss takes them."""
+    return model.scores if model.loss.joint else model.scores[0]
+
+
+def _bordered(model: FittedModel, curvature: np.ndarray, new: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+    """Inverse Hessians with the rows and columns of one more column each, by what the model leaves of it."""
+    across, own = (_joint_border if model.loss.joint else _border)(model, curvature, new)
+    b, old, outputs = across.shape
+    places = np.arange(outputs)
+    own[:, places, places] += penalty[:, None]
+    regressed = model.inverse @ across
+    left = own - across.transpose(0, 2, 1) @ regressed
+    diagonal = own[:, places, places]
+    if outputs == 1:
+        left = 1.0 / np.maximum(left, LEAST_LEFT * own)
+    else:
+        left[:, places, places] += LEAST_LEFT * diagonal
+        left = _inverses(left)
+    whole = np.empty((b, old + outputs, old + outputs))
+    share = regressed @ left
+    np.matmul(share, regressed.transpose(0, 2, 1), out=whole[:, :old, :old])
+    whole[:, :old, :old] += model.inverse
+    whole[:, :old, old:] = -share
+    whole[:, old:, :old] = -share.transpose(0, 2, 1)
+    whole[:, old:, old:] = left
+    return whole
+
+
+def _border(model: FittedModel, curvature: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The Hessian between the columns of a model and each new one, (b, q, 1), and of each with itself, (b, 1, 1)."""
+    weighted = new * (model.rows.weights * curvature)
+    image = model.loss.coupled_image(model.scores[0], new)
+    if image is not None:
+        weighted -= image
+    own = np.einsum("bn,bn->b", weighted, new)
+    return (weighted @ model.columns.T)[:, :, None], own[:, None, None]
+
+
+def _joint_border(model: FittedModel, curvature: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same where C outputs share a loss, shapes (b, C q, C) and (b, C, C).
+
+    The Hessian of a row is ``diag(h) - u u'``. As in the Hessian of the model, the curvature of equal changes of all
+    outputs, along which the loss is constant, is that of the columns.
+    """
+    coupling = model.loss.coupling(curvature)
+    assert coupling is not None
+    weights, columns = model.rows.weights, model.columns
+    (b, n_rows), outputs, size = new.shape, len(coupling), len(columns)
+    weighted = new * weights
+    alike = (weighted @ columns.T) / outputs
+    by_output = (coupling[:, None] * weighted).reshape(outputs * b, n_rows)
+    across = np.empty((b, outputs, size, outputs))
+    for output in range(outputs):
+        mixed = (by_output @ (columns * coupling[output]).T).reshape(outputs, b, size)
+        across[:, output] = alike[:, :, None] - mixed.transpose(1, 2, 0)
+        across[:, output, :, output] += (weighted * curvature[output]) @ columns.T
+    squares = weighted * new
+    own = -(squares @ (coupling[:, None] * coupling).reshape(-1, n_rows).T).reshape(b, outputs, outputs)
+    own += squares.sum(axis=1)[:, None, None] / outputs
+    own[:, np.arange(outputs), np.arange(outputs)] += squares @ curvature.T
+    return across.reshape(b, outputs * size, outputs), own
+
+
+def _solved(blocks: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Solutions of many small systems, for right sides of shape (..., C) or (..., C, m)."""
+    lines = right.ndim < blocks.ndim
+    right = right[..., None] if lines else right
+    solved = right / np.maximum(blocks, np.finfo(float).tiny) if blocks.shape[-1] == 1 else _inverses(blocks) @ right
+    return solved[..., 0] if lines else solved
+
+
+def _inverses(blocks: np.ndarray) -> np.ndarray:
+    try:
+        return np.linalg.inv(blocks)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(blocks, hermitian=True)

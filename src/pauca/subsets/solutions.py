@@ -1,0 +1,111 @@
+"""Fitted models, and what a few steps have shown of the models around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pauca.objectives import Previews, Rows
+from pauca.solvers.factorisation import positive_inverse
+from pauca.solvers.newton import Minimum
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The minimiser on a set of units."""
+
+    units: tuple[int, ...]
+    """Ascending; the coefficients are in the order of their columns."""
+    coef: np.ndarray
+    """Shape (C, q), that of the intercept first."""
+    value: float
+    converged: bool = True
+    """Whether the solver converged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A minimum, or what a few steps towards it have reached, with the rows it was found on."""
+
+    units: tuple[int, ...]
+    rows: Rows
+    split_by: frozenset[int]
+    """Units on whose columns the rows are constant: those of the model, and perhaps some more."""
+    minimum: Minimum
+    origin: Solution | None = None
+    """Of a preview made together with others: the model it started from, whose rows are split by fewer columns."""
+    inverse: np.ndarray | None = None
+    """About the inverse Hessian, where it tells what removals change but serves no further steps: (C q, C q)."""
+
+    @property
+    def value(self) -> float:
+        """The value, less what the next step promised."""
+        return self.minimum.value - self.minimum.promised
+
+
+class Preview:
+    """A preview of a model near a fit, made together with those of others."""
+
+    __slots__ = ("_place", "_together", "removal_costs", "value")
+
+    def __init__(self, together: PreviewsTogether, place: int, value: float, removal_costs: np.ndarray | None) -> None:
+        self._together, self._place = together, place
+        self.value = value
+        """The value, less what the next step promised."""
+        self.removal_costs = removal_costs
+        """Of an addition: by how much the value would rise without each unit of the fit, to second order."""
+
+    def solution(self) -> Solution:
+        """What the steps have reached, as a start for others."""
+        return self._together.solution(self._place)
+
+
+@dataclass(frozen=True, eq=False)
+class PreviewsTogether:
+    """Previews of a fit with each of some units added, or without each of some of its own."""
+
+    origin: Solution
+    units: Sequence[int]
+    """Those added or removed."""
+    rows: Rows
+    found: Previews
+    free: int
+    added: bool
+
+    def reached(self, within: float) -> np.ndarray:
+        """Whether each has come as near to its minimum as was asked for, by what the next step promises."""
+        return self.found.promised <= within * self.found.value
+
+    def each(self) -> list[Preview]:
+        """The previews one by one, in the order of the units."""
+        values = (self.found.value - self.found.promised).tolist()
+        if not self.added:
+            return [Preview(self, place, value, None) for place, value in enumerate(values)]
+        costs = self.found.removal_costs()[:, self.free : -1]
+        return [Preview(self, place, value, costs[place]) for place, value in enumerate(values)]
+
+    def solution(self, place: int) -> Solution:
+        """One of the previews, with the coefficients in the order of its columns."""
+        found, before, changed = self.found, self.origin, self.units[place]
+        units = [*before.units, changed] if self.added else list(before.units)
+        order = [at for at in np.argsort(units).tolist() if self.added or units[at] != changed]
+        kept = np.concatenate([np.arange(self.free), self.free + np.array(order, dtype=np.intp)])
+        outputs, size = found.coef[place].shape
+        in_all = (np.arange(outputs)[:, None] * size + kept).ravel()
+        inverse = found.inverse[place][in_all[:, None], in_all]
+        # Where outputs share a loss and classes are nearly separable, an inverse may be far off.
+        hessian = inverse_of(inverse)[None] if outputs == 1 else None
+        value, promised = float(found.value[place]), float(found.promised[place])
+        minimum = Minimum(found.coef[place][:, kept], found.scores[place], value, hessian, False, promised)
+        split_by = before.split_by | frozenset(self.units) if self.added else before.split_by
+        return Solution(tuple(units[at] for at in order), self.rows, split_by, minimum, before, inverse)
+
+
+def inverse_of(hessian: np.ndarray) -> np.ndarray:
+    """Inverses of blocks, or the nearest to them."""
+    try:
+        return positive_inverse(hessian)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(hessian, hermitian=True)
