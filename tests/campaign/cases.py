@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from data_kinds import ALL_FORMS, draw_form, draw_numbers, draw_target, draw_weights, plain_numbers
+from data_kinds import ALL_FORMS, RAW_FORMS, draw_form, draw_numbers, draw_target, draw_weights, plain_numbers
 
 import pauca
 from pauca import losses
@@ -101,8 +101,12 @@ def _search_parameters(case, rng):
         given["tol"] = _pick(rng, 1e-8, 1e-2, 1e300)
     if rng.random() < 0.05:
         given["time_limit"] = _pick(rng, 1e-9, 0.01, 0.1)
+    if given["method"] == "exact" and d > 12:  # what takes exponential time is judged by its limit
+        given["time_limit"] = 0.2
     if rng.random() < 0.05:
         given["n_jobs"] = 2
+    if case.form in RAW_FORMS:  # constraints would be on raw columns
+        return given | ({"missing": _pick(rng, "median", "category")} if case.form == "gaps" else {})
     return given | _constraints(d, rng)
 
 

@@ -181,7 +181,6 @@ STRANGE_FORMS = {
     "times": lambda X: np.full(X.shape, np.datetime64("2020-01-01")),
     "durations": lambda X: np.full(X.shape, np.timedelta64(5, "s")),
     "missing": _with_missing,
-    "categories": lambda X: _frame(X).astype("category"),
     "twice the same name": lambda X: _frame(X, ["same"] * X.shape[1]),
     "two of one name": lambda X: _frame(X, ["c0", *(f"c{j}" for j in range(X.shape[1] - 1))]),
     "names of several types": lambda X: _frame(X, [0, *(f"c{j}" for j in range(X.shape[1] - 1))]),
@@ -198,7 +197,66 @@ STRANGE_FORMS = {
 }
 """Forms that may be refused, in pauca's or scikit-learn's words."""
 
-ALL_FORMS = FORMS | ROUNDED_FORMS | STRANGE_FORMS
+LEVELS = np.array(["low", "middle, or so", "größer", "=1"])
+
+
+def _thirds(column):
+    """Numbers as one of four words, by where they lie among the others."""
+    with np.errstate(all="ignore"):
+        ranks = np.argsort(np.argsort(np.nan_to_num(column), kind="stable"), kind="stable")
+    return LEVELS[ranks * len(LEVELS) // max(1, len(column))]
+
+
+def _mixed(X):
+    """A raw table: every third column is text, every third a category."""
+    frame = _frame(X)
+    for j, name in enumerate(frame.columns):
+        if j % 3 < 2:
+            words = pd.Series(_thirds(X[:, j]), dtype=object)
+            frame[name] = words.astype("category") if j % 3 else words
+    return frame
+
+
+def _mixed_polars(X):
+    return pl.DataFrame({f"c{j}": _thirds(X[:, j]).tolist() if j % 3 == 0 else X[:, j] for j in range(X.shape[1])})
+
+
+def _gaps(X):
+    """A raw table with missing numbers and words."""
+    frame = _mixed(X)
+    frame.iloc[::4, 0] = None
+    frame.iloc[1::3, -1] = None
+    return frame
+
+
+RAW_FORMS = {
+    "categories": lambda X: _frame(X).astype("category"),
+    "mixed": _mixed,
+    "mixed polars": _mixed_polars,
+    "gaps": _gaps,
+}
+"""Raw tables, which the estimators encode."""
+
+ALL_FORMS = FORMS | ROUNDED_FORMS | STRANGE_FORMS | RAW_FORMS
+
+
+def encoded_by_names(table, names):
+    """The numbers of the columns that a model names: of a raw column, or of ``column=level``; missing ones are NaN."""
+    columns = []
+    for name in names:
+        raw, _, level = name.removesuffix(" is missing").partition("=")
+        values = [None if pd.isna(value) else value for value in table[raw].to_list()]
+        if name.endswith(" is missing"):
+            columns.append([float(value is None) for value in values])
+        elif level:
+            columns.append([float(_is_level(value, level)) for value in values])
+        else:
+            columns.append([float("nan") if value is None else float(value) for value in values])
+    return np.array(columns).T.reshape(len(table), len(names))
+
+
+def _is_level(value, level):
+    return float(level) == value if isinstance(value, float) else value == level
 
 
 def draw_form(rng):
@@ -208,8 +266,10 @@ def draw_form(rng):
         return "array", True
     if draw < 0.85:
         return str(rng.choice(list(FORMS))), True
-    if draw < 0.91:
+    if draw < 0.90:
         return str(rng.choice(list(ROUNDED_FORMS))), False
+    if draw < 0.94:
+        return str(rng.choice(list(RAW_FORMS))), False
     return str(rng.choice(list(STRANGE_FORMS))), False
 
 
@@ -222,7 +282,7 @@ def plain_numbers(X, form):
     if form in ROUNDED_FORMS:
         with np.errstate(all="ignore"):
             return np.asarray(ROUNDED_FORMS[form](X), dtype=float)
-    if form in ("names that are no text", "two of one name", "twice the same name", "categories", "text"):
+    if form in ("names that are no text", "two of one name", "twice the same name", "text"):
         return X
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import resource
@@ -62,7 +63,7 @@ def model_files():
 VALUES = [
     *(0, -1, 1, 2, 10**6, 10**30, -(10**30), 1e308, -1e308, 5e-324, 0.5, "", "a", "nan", "inf", None, True, False),
     *([], {}, [[]], [1, 2, 3], {"float": "inf"}, {"float": "nan"}, {"dict": []}, "\x1b[2J", "\ud800", "x" * 10_000),
-    *([0] * 100_000, [[0] * 300] * 300),
+    *([0] * 100_000, [[0] * 300 for _ in range(300)]),
 ]
 
 
@@ -97,15 +98,15 @@ def _change(document, rng):
     places = list(_places(document))
     holder, key = places[int(rng.integers(len(places)))]
     draw = rng.random()
-    value = VALUES[int(rng.integers(len(VALUES)))]
+    value = copy.deepcopy(VALUES[int(rng.integers(len(VALUES)))])  # it may be changed in its turn
     if draw < 0.6:
         holder[key] = value
     elif draw < 0.75:
         del holder[key]
     elif isinstance(holder, list):
-        holder.append(holder[key] if draw < 0.9 else value)
+        holder.append(copy.deepcopy(holder[key]) if draw < 0.9 else value)
     else:
-        holder[rng.choice(["more", "k", "coef", "models", "class", str(key)])] = holder[key]
+        holder[rng.choice(["more", "k", "coef", "models", "class", str(key)])] = copy.deepcopy(holder[key])
 
 
 def _places(value):

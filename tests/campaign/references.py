@@ -91,6 +91,10 @@ LOSSES = {
 }
 
 
+# Losses that are differences of terms which may be far larger.
+DIFFERENCES = ("poisson", "gamma", "tweedie", "NegativeBinomial(0.5)")
+
+
 def linear_objective(case, X, coef, intercept, *, ridge, classes=None):
     """Q of a linear model, and how far rounding of its scores may move it."""
     v, y = row_shares(case), coded_target(case, classes)
@@ -101,8 +105,11 @@ def linear_objective(case, X, coef, intercept, *, ridge, classes=None):
     rounding = 1e-13 * ((np.abs(X) @ np.abs(coef).T).T + np.abs(intercept)[:, None] + (0 if y.ndim == 1 else np.abs(y)))
     value = mean_loss(case, y, scores, v)
     uncertain = max(abs(mean_loss(case, y, scores + sign * rounding, v) - value) for sign in (-1, 1))
-    scales = column_scales(case, X, v)
-    return value + 0.5 * ridge * float(np.sum((scales * coef) ** 2)), uncertain
+    if _loss_name(case) in DIFFERENCES:
+        terms = np.abs(y) * (1 + np.abs(scores)) + np.exp(np.abs(scores)) + np.abs(xlogy(y, y))
+        uncertain += 1e-15 * float(np.sum(terms @ v))
+    shrinkage = 0.5 * ridge * float(np.sum((column_scales(case, X, v) * coef) ** 2)) if ridge else 0.0
+    return value + shrinkage, uncertain
 
 
 def cox_objective(case, X, coef, *, ridge):

@@ -2,6 +2,7 @@
 
     python tests/campaign/run.py --seeds 0:30000                 # cases: an estimator, parameters and data
     python tests/campaign/run.py --part files --seeds 0:20000    # model files, changed at random
+    python tests/campaign/run.py --part invariances --seeds 0:5000   # what must not change a model
     python tests/campaign/run.py --part kills --seeds 0:500      # processes killed while they write
     python tests/campaign/run.py --part signals --seeds 0:500    # Ctrl-C at random times
     python tests/campaign/run.py --seed 1234                     # one case again, and a smaller one with the same find
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import itertools
 import json
 import multiprocessing
 import os
@@ -22,21 +24,25 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 
 import interruptions
+import invariances
 import mutated_files
-from cases import draw_case
+from cases import FAMILIES, draw_case
 from smaller import program, smaller_case
 from verdicts import judged
 
 BLOCK = 100
 
-SHARES = {"files": 0.1, "kills": 0.05, "signals": 0.1, "cases": 0.75}
+SHARES = {"files": 0.1, "invariances": 0.1, "kills": 0.05, "signals": 0.1, "cases": 0.65}
 """What each part gets of the time."""
 
 HANGS_AFTER = 60.0
 """Seconds of processor time."""
+
+WAITS_AT_MOST = 1200.0
+"""Seconds by the clock, for a process that does not compute at all; others may need the machine."""
 
 
 def judged_case(seed):
@@ -48,12 +54,31 @@ def judged_case(seed):
 PARTS = {
     "cases": judged_case,
     "files": mutated_files.trial,
+    "invariances": invariances.trial,
     "kills": interruptions.kill,
     "signals": interruptions.interrupt,
 }
 
 
-PREPARED = {"cases": int, "files": mutated_files.model_files, "kills": interruptions.models, "signals": int}
+def one_of_each():
+    """Fit one case of each family: what is imported and compiled on the way is then there in all processes."""
+    seen, seed = set(), 0
+    while len(seen) < len(FAMILIES):
+        case = draw_case(seed)
+        # Threads of other libraries do not outlive a fork: nothing that starts any.
+        tame = case.form == "array" and "n_jobs" not in case.parameters
+        if tame and case.family not in seen and judged(case).outcome == "fitted":
+            seen.add(case.family)
+        seed += 1
+
+
+PREPARED = {
+    "cases": one_of_each,
+    "files": mutated_files.model_files,
+    "invariances": int,
+    "kills": interruptions.models,
+    "signals": one_of_each,
+}
 
 
 def work(part, seeds, connection, stacks):
@@ -66,19 +91,22 @@ def work(part, seeds, connection, stacks):
         for seed in seeds:
             connection.send((seed, None))
             began = time.process_time()
-            outcome, finds = PARTS[part](seed)
+            try:
+                outcome, finds = PARTS[part](seed)
+            except Exception as error:  # of the trial itself
+                outcome, finds = "no verdict", [("judge", f"{type(error).__name__}: {error}"[:300])]
             connection.send((seed, (outcome, finds, time.process_time() - began)))
 
 
 def results(part, seeds):
     """What came of every seed; a case that hangs or kills its process is left, and the others go on."""
-    left = list(seeds)
+    left = deque(seeds)
     PREPARED[part]()  # what all processes share
     context = multiprocessing.get_context("fork")
     while left:
         receiver, sender = context.Pipe(duplex=False)
         with tempfile.NamedTemporaryFile("r") as stacks:
-            worker = context.Process(target=work, args=(part, left, sender, stacks.name))
+            worker = context.Process(target=work, args=(part, list(left), sender, stacks.name))
             worker.start()
             sender.close()
             current, find = left[0], None
@@ -91,22 +119,23 @@ def results(part, seeds):
                         break
                     current, result = receiver.recv()
                     if result is not None:
-                        left = left[1:]
+                        left.popleft()
                         yield current, *result
             except EOFError:
                 find = ("crash", "the process ended")
-            worker.kill()
-            worker.join()
+            finally:
+                worker.kill()
+                worker.join()
         if find is not None:
-            left = left[1:]
+            left.popleft()
             yield current, "stopped", [find], HANGS_AFTER
 
 
 def _arrives(receiver, worker):
-    """Whether something comes before the worker has computed for too long."""
-    before = _processor_time(worker.pid)
+    """Whether something comes before the worker has computed, or waited, for too long."""
+    before, began = _processor_time(worker.pid), time.monotonic()
     while not receiver.poll(5.0):
-        if _processor_time(worker.pid) - before > HANGS_AFTER:
+        if _processor_time(worker.pid) - before > HANGS_AFTER or time.monotonic() - began > WAITS_AT_MOST:
             return False
     return True
 
@@ -138,15 +167,14 @@ def campaign(part, first, last, path, until=float("inf")):
     """Run the seeds from ``first`` up to ``last`` in blocks; returns how many trials, and finds by their kind."""
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     done, finds, cases, began = finished(part, path), Counter(), 0, time.monotonic()
-    for start in range(first, last, BLOCK):
-        if start in done:
-            continue
-        if time.monotonic() > until:
-            break
-        outcomes = Counter()
-        seconds = 0.0
-        with open(path, "a") as file:
-            for seed, outcome, found, took in results(part, range(start, min(start + BLOCK, last))):
+    starts = [start for start in range(first, last, BLOCK) if start not in done]
+    trials = results(part, (seed for start in starts for seed in range(start, min(start + BLOCK, last))))
+    with contextlib.closing(trials), open(path, "a") as file:
+        for start in starts:
+            if time.monotonic() > until:
+                break
+            outcomes, seconds = Counter(), 0.0
+            for seed, outcome, found, took in itertools.islice(trials, min(BLOCK, last - start)):
                 outcomes[outcome] += 1
                 seconds += took
                 cases += 1
@@ -156,13 +184,13 @@ def campaign(part, first, last, path, until=float("inf")):
                     if part == "cases":
                         entry["case"] = draw_case(seed).text()
                     file.write(json.dumps(entry) + "\n")
-                    file.flush()
             file.write(
                 json.dumps({"part": part, "block": start, "outcomes": outcomes, "seconds": round(seconds, 2)}) + "\n"
             )
-        elapsed = time.monotonic() - began
-        shown = ", ".join(f"{count} {what}" for what, count in finds.most_common()) or "no finds"
-        print(f"{part}, seeds to {start + BLOCK}: {cases} in {elapsed:.0f} s; {shown}", flush=True)
+            file.flush()
+            elapsed = time.monotonic() - began
+            shown = ", ".join(f"{count} {what}" for what, count in finds.most_common()) or "no finds"
+            print(f"{part}, seeds to {start + BLOCK}: {cases} in {elapsed:.0f} s; {shown}", flush=True)
     return cases, finds
 
 
@@ -196,7 +224,7 @@ def main(argv=None):
     found = 0
     for part, share in SHARES.items():
         until = time.monotonic() + share * 3600 * options.hours
-        found += sum(campaign(part, first, 10**9, options.out, until)[1].values())
+        found += sum(campaign(part, first, first + 10**6, options.out, until)[1].values())
     return int(bool(found))
 
 

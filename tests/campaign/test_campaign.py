@@ -4,6 +4,7 @@ import signal
 from dataclasses import replace
 
 import interruptions
+import invariances
 import mutated_files
 import numpy as np
 import pytest
@@ -37,6 +38,19 @@ def test_changed_files_load_or_are_refused():
     outcomes = [mutated_files.trial(seed) for seed in range(150)]
     assert not [finds for _, finds in outcomes if finds]
     assert {outcome for outcome, _ in outcomes} == {"refused", "loaded"}
+
+
+def test_nothing_that_must_not_change_a_model_does():
+    outcomes = [invariances.trial(seed) for seed in range(40)]
+    assert not [finds for _, finds in outcomes if finds]
+
+
+def test_a_change_of_the_model_is_found(monkeypatch):
+    def without_a_row(rng, family, given, X, y, weights):
+        return invariances._coefficients(family, given, X[1:], y[1:], weights[1:]), lambda coef: coef
+
+    monkeypatch.setattr(invariances, "CHANGES", {"without a row": without_a_row})
+    assert all(invariances.trial(seed)[1] for seed in range(5))
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes that can be killed")

@@ -25,6 +25,9 @@ FORMAT = "pauca model"
 # earlier version.
 VERSION = 4
 
+# No more is read of a file: a model has a few kB, or as many MB as it has million names of columns.
+MOST_BYTES = 1 << 28
+
 # Fields on the table of a fit, of which a table of numbers with names has none.
 TABLE_FIELDS = ("table", "names_for_display", "first_index", "data")
 
@@ -119,7 +122,10 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """
     document = write_document(estimator)
     read_document(document)  # A file that could not be read again is never written.
-    write_atomically(path, _bytes({**document, "checksum": _checksum(document)}))
+    content = _bytes({**document, "checksum": _checksum(document)})
+    if len(content) > MOST_BYTES:
+        raise ModelFileError(f"the file would have more than {MOST_BYTES >> 20} MB, and could not be loaded")
+    write_atomically(path, content)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -155,8 +161,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     (['bmi', 'bp', 's5'], True)
     """
     with open(path, "rb") as file:
-        content = file.read()
+        content = file.read(MOST_BYTES + 1)
     try:
+        if len(content) > MOST_BYTES:
+            raise ModelFileError(f"not a model file: it has more than {MOST_BYTES >> 20} MB")
         return read_document(_parse(content))
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error

@@ -196,7 +196,8 @@ class L1Model(FittedModel):
     def _set_size(self, size: int) -> None:
         super()._set_size(size)
         # Smaller models on the path are in the ball too, and the lower bound holds for all of it.
-        self.gap_ = max(0.0, self.objective_ - self.lower_bound_)
+        self.lower_bound_ = min(self.lower_bound_, *(model.objective for model in self.path_))
+        self.gap_ = self.objective_ - self.lower_bound_
         self.norm_ = float(self.norms_[self.path_.sizes.index(size)])
         # What was proven of the answer need not hold for a smaller model, which is chosen by its size.
         required = self._settings().required(self.path_[0].objective)

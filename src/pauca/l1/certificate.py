@@ -95,9 +95,14 @@ class Search:
         with ended_early(stops.append), limited_until(deadline + GRACE):
             stops.append(self._step_until_done(radius, required, bounds, budget, began))
         stop, best = stops[0], bounds.best
-        value = self.objective.null_value if bounds.value == np.inf else bounds.value
+        value, null_value = bounds.value, self.objective.null_value
+        if value > null_value:
+            # Nothing was found, or the smoothing of a loss with kinks has cost more than the features gain.
+            value, best = null_value, self.objective.null
         self.iterate = best
-        return BallCertificate(radius, max(bounds.lower, 0.0), value, best, stop, best.norm >= BINDING_FROM * radius)
+        # Where the fit is perfect, rounding may put a bound above it.
+        lower = min(max(bounds.lower, 0.0), value)
+        return BallCertificate(radius, lower, value, best, stop, best.norm >= BINDING_FROM * radius)
 
     def polish(self, found: BallCertificate) -> BallCertificate:
         """The best model with the coefficients in use minimised over to rounding, which costs little at the end.
@@ -114,7 +119,7 @@ class Search:
             iterate, scores = self._solver(loss).solve(iterate.coords, iterate, scores, gradient, found.radius, 0.0)
             value = objective.value(loss, scores, iterate)
             if value <= found.value:
-                return replace(found, best=iterate, value=value)
+                return replace(found, best=iterate, value=value, lower=min(found.lower, value))
         return found
 
     def _solver(self, loss: Loss) -> InnerSolver:

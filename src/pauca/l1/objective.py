@@ -29,6 +29,9 @@ LEAST_CURVATURE = 1e-14
 # Gains below this share of the value are hidden by its rounding.
 HIDDEN = 1e-13
 
+# Targets are taken from zero where they are this many times as far from it as from each other.
+FAR_FROM_ZERO = 1e5
+
 # No step changes a constant of a shared loss by more: where probabilities are near zero or one Newton's goes too far.
 LONGEST_STEP = 4.0
 
@@ -85,6 +88,8 @@ class BallObjective:
     center: bool
     unit: np.ndarray
     """Shape (d,); zero for columns that cannot be used."""
+    origin: float = 0.0
+    """What was taken from the targets, and comes back in the intercepts of models."""
 
     @classmethod
     def of(
@@ -101,8 +106,11 @@ class BallObjective:
         """The objective of a design and targets; ``standardize`` measures coefficients in units of column scale."""
         outputs = y if y.ndim == 2 else y[None]
         unit = np.where(design.usable, 1.0 if standardize else design.spread, 0.0)
+        origin = _far_origin(outputs, design.weights) if center and loss.of_residuals else 0.0
+        if origin:
+            y, outputs = y - origin, outputs - origin
         loss = loss.tuned(outputs, design.weights)
-        return cls(design, loss, y, n_outputs or len(outputs), ridge, center, unit)
+        return cls(design, loss, y, n_outputs or len(outputs), ridge, center, unit, origin)
 
     @property
     def weights(self) -> np.ndarray:
@@ -299,7 +307,7 @@ class BallObjective:
         ridge = self.ridge / spread**2
         importance = np.sum(coef * (0.5 * (second + ridge) * coef - gradient - ridge * coef), axis=0)
         w = coef / spread
-        intercept = iterate.intercepts - w @ self.design.mean[features]
+        intercept = self.origin + iterate.intercepts - w @ self.design.mean[features]
         importance = np.maximum(np.where(np.isfinite(importance), importance, 0.0), 0.0)
         return Model.of_columns(features, w, intercept, self.value(self.loss, scores, iterate), importance)
 
@@ -310,6 +318,13 @@ class BallObjective:
         coef = np.zeros((self.n_outputs, len(features)))
         coef[output, position] = iterate.coef * self.unit[feature]
         return features, coef
+
+
+def _far_origin(y: np.ndarray, weights: np.ndarray) -> float:
+    """A target about which all others lie, if zero is so far from them that rounding of scores would count; else 0."""
+    used = y[:, weights > 0]
+    origin = float(np.median(used))
+    return origin if abs(origin) > FAR_FROM_ZERO * float(np.abs(used - origin).max()) else 0.0
 
 
 def duality_gap(gradient: np.ndarray, coef: np.ndarray, radius: float, steepest: float | None = None) -> float:
@@ -350,7 +365,8 @@ def regular_hessian(hessian: np.ndarray) -> np.ndarray:
 
 def _shift_alone(loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
     """Newton's method for the root of a slope that only rises, kept within a bracket."""
-    low, high, outward = -np.inf, np.inf, 1.0
+    low, high = -np.inf, np.inf
+    outward = float(np.abs(y - scores)[0] @ weights) or 1.0  # targets may be of any size
     shift, best = 0.0, (0.0, np.inf)
     for count in range(MOST_STEPS):
         derivative, curvature = loss.slopes(y, scores + shift)
@@ -368,8 +384,8 @@ def _shift_alone(loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndar
             else:
                 following = shift + outward if slope < 0 else shift - outward
                 outward *= 2.0
-        if following == shift:
-            break
+        if following == shift or (count > HALVING_AFTER and np.array_equal(scores + low, scores + high)):
+            break  # rounding of the scores leaves nothing between
         shift = following
     return best
 

@@ -72,10 +72,11 @@ class LogLoss(Loss):
         return np.where(inside, xlogy(q, q) + xlogy(1 - q, 1 - q), np.inf)
 
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
-        share = float(weights @ (y > 0))
-        if share in {0.0, 1.0}:
-            return np.inf if share else -np.inf
-        return float(np.log(share) - np.log1p(-share))
+        # Not from the share of one class: where the other has next to no weight, rounding makes it one.
+        of_class, of_other = float(weights @ (y > 0)), float(weights @ (y <= 0))
+        if not (of_class and of_other):
+            return np.inf if of_class else -np.inf
+        return float(np.log(of_class) - np.log(of_other))
 
     def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return np.minimum(self.value(y, a), -np.log(LEAST_PROBABILITY))

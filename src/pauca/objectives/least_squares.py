@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.design import Design
 from pauca.model import Model, Snapshot
 
@@ -66,6 +67,7 @@ class GramRows:
         found = {j: self._rows[j][columns] for j in needed if j in self._rows}
         missing = [j for j in needed if j not in found]
         for start in range(0, len(missing), self._known_per_pass):
+            check_time()
             batch = missing[start : start + self._known_per_pass]
             found.update(zip(batch, self._compute(batch)[:, columns], strict=True))
         width = self._design.n_features if isinstance(columns, slice) else len(columns)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pauca.losses import Loss
 from pauca.objectives.restricted import weighted_gram
-from pauca.solvers.line_search import SlopeBracket
+from pauca.solvers.line_search import search_by_slope
 from pauca.solvers.newton import CORRECTED_BELOW, MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE, Accuracy, Minimum
 from pauca.tolerances import LINE_SEARCH_SLACK
 
@@ -124,19 +124,13 @@ class OneOutput:
     def _search(self, at: _Point, step: np.ndarray, promised: float) -> _Point:
         """All the way along the step if the slope there is small enough, else to where it is."""
         change = step @ self._columns
-        length, bracket = 1.0, None
-        for _ in range(MOST_TRIALS):
+
+        def end_of(length: float) -> tuple[float, _Point]:
             there = self._point(length, at.coef + length * step, at.scores + length * change)
-            slope = float(there.gradient @ step)
-            if -SMOOTH_SLOPE * 2 * promised <= slope <= SMOOTH_RISE * 2 * promised:
-                return there
-            bracket = bracket or SlopeBracket(-2 * promised)
-            if slope < 0:
-                bracket.falls_at(length, slope)
-            else:
-                bracket.rises_at(length, slope)
-            length = bracket.next_length(length)
-        return at._replace(length=0.0)
+            return float(there.gradient @ step), there
+
+        found = search_by_slope(end_of, promised, fall=SMOOTH_SLOPE, rise=SMOOTH_RISE, most_trials=MOST_TRIALS)
+        return at._replace(length=0.0) if found is None else found
 
     def _ended(self, coef: np.ndarray, hessian: np.ndarray, promised: float | None = None) -> Minimum:
         """The minimum at some coefficients, its scores computed afresh: those of the steps have drifted."""

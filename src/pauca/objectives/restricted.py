@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.losses import Loss, Slopes
 from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import Minimum
@@ -271,6 +272,7 @@ class Restricted:
         outputs, size, _ = blocks.shape
         whole = np.zeros((outputs * size, outputs * size))
         for rows in _row_blocks(self._columns, outputs):
+            check_time()
             root = np.sqrt(self._weights[rows])
             part = (coupling[:, None, rows] * (self._columns[:, rows] * root)).reshape(outputs * size, len(root))
             whole -= part @ part.T

@@ -217,6 +217,8 @@ class SmoothObjective:
             return None
         assert start.positions is not None
         assert start.hessian_scores is not None
+        if self.smooth.joint and 2 * len(start.positions) < start.coef.shape[1]:
+            return None  # to complete it would be nearly all of the work that it saves
         whole: np.ndarray = self.restricted(rows, columns, features).bordered(
             start.hessian_scores, start.hessian, start.positions
         )[0]
@@ -382,12 +384,15 @@ class SmoothObjective:
         units = np.array(snapshot.support, dtype=np.intp)
         by_unit = np.argsort(units)
         single = self.n_outputs == 1
+        # Squares of extreme coefficients may overflow: no removal costs more than the way back to the empty model.
+        importance = snapshot.importance[by_unit]
+        importance = np.where(np.isfinite(importance), importance, max(0.0, self.null_value - snapshot.value))
         return Model(
             support=features,
             coef=coef[0] if single else coef,
             intercept=float(intercept[0]) if single else intercept,
             objective=snapshot.reported,
-            importance=snapshot.importance[by_unit],
+            importance=importance,
             units=units[by_unit],
             diverged=snapshot.diverged,
             importance_is_exact=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -241,8 +242,9 @@ def run(
     history = History(subset, goal.k)
     # The history is written after each move is complete, so it is whole whenever an interrupt comes.
     stops: list[Stop] = []
+    began, deadline = time.monotonic(), deadline_after(budget.time_limit)
     with ended_early(stops.append):
-        with limited_until(deadline_after(budget.time_limit) + GRACE):
+        with limited_until(deadline + GRACE):
             method.begin(subset)
             history = History(subset, goal.k)
             history.dependent = subset.dependent().tolist()
@@ -250,9 +252,10 @@ def run(
             apply(move, subset)
             history.record(move, subset)
         moves = method.moves(subset, history, goal)
-        history.stop = _drive(moves, subset, history, goal, budget)
-        history.keep_last(subset)
-        history.dependent = sorted({*history.dependent, *subset.dependent().tolist()})
+        history.stop = _drive(moves, subset, history, goal, budget, began)
+        with limited_until(deadline + GRACE):
+            history.keep_last(subset)
+            history.dependent = sorted({*history.dependent, *subset.dependent().tolist()})
     if stops:
         history.end(stops[0])
     return history
@@ -302,10 +305,12 @@ class ended_early:  # noqa: N801, used as a function
         return False
 
 
-def _drive(moves: Iterator[Move | None], subset: Subset, history: History, goal: Goal, budget: Budget) -> Stop:
+def _drive(
+    moves: Iterator[Move | None], subset: Subset, history: History, goal: Goal, budget: Budget, began: float
+) -> Stop:
     # The first move is made even if that takes a little longer: runs that are taken up again and again get on.
     moved = False
-    began, deadline = time.monotonic(), deadline_after(budget.time_limit)
+    deadline = math.inf if budget.time_limit is None else began + budget.time_limit
     while True:
         try:
             with limited_until(deadline if moved else deadline + GRACE):

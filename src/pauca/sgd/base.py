@@ -274,6 +274,11 @@ class StreamModel(FittedModel):
             message = f"{stop.message} The chosen features have the coefficients of the stream: there was no refit."
             warnings.warn(message, PaucaWarning, stacklevel=5)
         null, model, left_out = found
+        if self.learning_rate is not None and not np.all(np.isfinite(model.coef)):
+            raise ValueError(
+                f"The steps of the stream diverge with learning_rate={self.learning_rate!r}. Set a smaller one, or "
+                "leave it to be found (learning_rate=None)."
+            )
         check_finite_models({0: null, 1: model})
         if len(left_out) and stop is Stop.SIZE:
             stop = Stop.EXHAUSTED

@@ -109,7 +109,8 @@ class SecondStage:
         objective = float(np.sum(loss.value(target.y, scores) @ weights) + 0.5 * self.ridge * np.sum(coef**2))
         curvature = loss.typical_curvature(target.y, scores, weights)
         importance = 0.5 * (curvature * moments + self.ridge) * np.sum(coef**2, axis=0)
-        return Model.of_columns(support, coef, intercept, objective, importance)
+        largest = np.finfo(float).max  # squares of extreme coefficients may overflow
+        return Model.of_columns(support, coef, intercept, objective, np.minimum(importance, largest))
 
 
 def truncate(

@@ -93,6 +93,42 @@ class SlopeBracket:
         return self.low - self._slope_low * (self.high - self.low) / (self._slope_high - self._slope_low)
 
 
+def search_by_slope(
+    end_of: Callable[[float], tuple[float, Point]], promised: float, *, fall: float, rise: float, most_trials: int
+) -> Point | None:
+    """All the way along a step of a convex function if the slope there is small enough, else to where it is.
+
+    Parameters
+    ----------
+    end_of : callable
+        Slope and point at the end of a step of some length.
+    promised : float
+        By how much a quadratic with the slope at the start would fall: that slope is minus twice this.
+    fall, rise : float
+        The shares of the first slope that may be left at the end, and that it may rise again.
+    most_trials : int
+        How many lengths are tried.
+
+    Returns
+    -------
+    Point or None
+        The end of the step; None if none of these lengths will do.
+    """
+    length, first = 1.0, -2.0 * promised
+    bracket: SlopeBracket | None = None
+    for _ in range(most_trials):
+        slope, point = end_of(length)
+        if fall * first <= slope <= -rise * first:
+            return point
+        bracket = bracket or SlopeBracket(first)
+        if slope < 0:
+            bracket.falls_at(length, slope)
+        else:
+            bracket.rises_at(length, slope)
+        length = bracket.next_length(length)
+    return None
+
+
 def exact_length(slope_at: Callable[[float], float], longest: float) -> float:
     """The length in [0, longest] at which a convex function is lowest, by the root of its slope (Brent 1973)."""
 

@@ -32,6 +32,9 @@ STUCK_ABOVE = 1e-6
 MOST_TRIALS = 60
 SHORTEST_STEP = 2.0**-MOST_TRIALS
 
+# After so many lengths the ends of a bracket may be as close as rounding allows.
+CLOSE_AFTER = 8
+
 # How much of the slope along a step may be left at its end: of smooth losses, and of those with flat pieces. Where it
 # has turned to a rise, the step may have gone too far, and less is allowed.
 SMOOTH_SLOPE = 0.9
@@ -227,11 +230,15 @@ def _minimise_piecewise(objective: Smooth, coef: np.ndarray, scores: np.ndarray,
             share = FIRST_SHARE
             if promised <= LAST_FLAT_STEP_BELOW * value:
                 return _polish(objective, coef, scores, value)
-        length, coef, scores = _search_along(objective, coef, scores, gradient, step, promised)
-        if length == 0.0:
+        before = value
+        length, moved, scores = _search_along(objective, coef, scores, gradient, step, promised)
+        value = objective.value(moved, scores)
+        if length == 0.0 or not value < before:
+            # Rounding leaves nothing to gain: a convex function that falls along a step is lower at its end.
             return _minimum_at(
-                objective, coef, objective.hessian(scores, 0.0), converged=promised <= STUCK_ABOVE * value
+                objective, coef, objective.hessian(scores, 0.0), converged=promised <= STUCK_ABOVE * before
             )
+        coef = moved
         factor = SHARE_RAISED if length < SHORT_STEP else SHARE_LOWERED
         share = float(np.clip(share * factor, *SHARE_RANGE))
     return _minimum_at(objective, coef, objective.hessian(scores, 0.0), converged=False)
@@ -355,8 +362,10 @@ def _search_slope(
     change = objective.scores(step)
     fall, rise = (FLAT_SLOPE, FLAT_SLOPE) if objective.flat else (SMOOTH_SLOPE, SMOOTH_RISE)
     length, bracket = 1.0, SlopeBracket(-2 * promised)
-    for _ in range(1, MOST_TRIALS):
+    for count in range(1, MOST_TRIALS):
         check_time()
+        if count > CLOSE_AFTER and np.array_equal(scores + bracket.low * change, scores + bracket.high * change):
+            break  # rounding of the scores leaves nothing between
         new, there = coef + length * step, scores + length * change
         slope = objective.slope_along(new, there, step, change)
         if -fall * 2 * promised <= slope <= rise * 2 * promised:

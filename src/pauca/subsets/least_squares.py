@@ -338,6 +338,7 @@ class LeastSquaresSubset:
 
     def _computed_candidates(self) -> Candidates:
         if not self._candidates.computed:
+            check_time()
             rows = self._rows.array
             self._candidates = self._candidates.computed_from(
                 self.coef, rows, self._factor.half_solve(rows), self.support
@@ -405,6 +406,8 @@ class LeastSquaresSubset:
         if np.any(self._candidates.thresholds()[usable] * factor.inverse_diagonal() >= 1):
             return False
         self._factor, self._rows, self._shared = factor, RowStack.holding(rows), False
+        # What is known so far is of the columns that are always in.
+        self._candidates, self._answers = self._candidates.discarded(), {}
         self.support = [int(j) for j in usable]
         self.coef = factor.solve(self.objective.slope[usable])
         self.value = self.null_value - 0.5 * float(self.coef @ self.objective.slope[usable])

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pauca.clock import OutOfTime
 from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
@@ -147,6 +148,10 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         found = table.get(key)
         if found is None or found.value != fit.value:
             intercept = fit.coef[:, 0] if free else np.zeros(self.objective.n_outputs)
+            try:
+                diverges = diverged(fits, fit)
+            except OutOfTime:  # the model is kept without it
+                diverges = False
             found = Snapshot(
                 fit.units,
                 fit.coef[:, free:],
@@ -154,7 +159,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
                 np.zeros(0),
                 intercept,
                 reported=fits.reported(fit),
-                diverged=diverged(fits, fit),
+                diverged=diverges,
                 converged=fit.converged,
             )
         table.keep(key, found, KEPT_SNAPSHOTS)
@@ -162,18 +167,24 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def finish(self, snapshots: list[Snapshot], answer: int | None) -> list[Model]:
         fits = self._cache.fits
-        # Few models are reported, so only theirs are estimated: that takes an inverse Hessian for each.
-        known = [fits.of(frozenset(one.support), self._fit) for one in snapshots]
-        costs = [fits.removal_costs(fit) if fit.units else np.zeros(0) for fit in known]
-        models = self.objective.finish(
-            [replace(one, importance=cost) for one, cost in zip(snapshots, costs, strict=True)]
-        )
+        estimated = [replace(one, importance=self._estimated(one, in_haste=answer is None)) for one in snapshots]
+        models = self.objective.finish(estimated)
         if answer is None:
             return models
         fit = fits.of(frozenset(snapshots[answer].support), self._fit)
         importance = np.maximum(fits.values_without(fit) - fit.value, 0.0)
         models[answer] = replace(models[answer], importance=importance, importance_is_exact=True)
         return models
+
+    def _estimated(self, snapshot: Snapshot, *, in_haste: bool) -> np.ndarray:
+        """Importances to second order; not numbers where the time is up and the Hessian is one of many classes."""
+        unknown = np.full(len(snapshot.support), np.nan)
+        if not snapshot.support or (in_haste and self.objective.smooth.joint):
+            return unknown
+        try:
+            return self._cache.fits.removal_costs(self._cache.fits.of(frozenset(snapshot.support), self._fit))
+        except OutOfTime:
+            return unknown
 
     def data_key(self) -> bytes:
         design, objective = self.objective.design, self.objective

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.objectives import Previews, Rows
+from pauca.solvers.factorisation import positive_inverse
 from pauca.solvers.newton import Minimum
 
 
@@ -105,6 +106,6 @@ class PreviewsTogether:
 def inverse_of(hessian: np.ndarray) -> np.ndarray:
     """Inverses of blocks, or the nearest to them."""
     try:
-        return np.linalg.inv(hessian)
+        return positive_inverse(hessian)
     except np.linalg.LinAlgError:
         return np.linalg.pinv(hessian, hermitian=True)

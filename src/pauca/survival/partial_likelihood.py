@@ -104,6 +104,8 @@ class BoundPartialLikelihood(PartialLikelihood):
         return id(self)
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
+        if not self.risk_sets.n_groups:  # rows of a fold without any event
+            return np.zeros_like(a)
         risk, top = self._hazards(a)
         logs = self._of_times(self._share * np.log(self._sums(risk))) - self._perfect
         sets = self.risk_sets

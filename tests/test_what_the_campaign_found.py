@@ -1,0 +1,129 @@
+"""What cases of the campaign have found, each as small as it could be made."""
+
+import numpy as np
+import pytest
+
+import pauca
+from pauca.clock import OutOfTime, limited_until
+from pauca.design import make_design
+from pauca.losses import LogLoss
+from pauca.losses.base import Loss
+from pauca.objectives import GramRows
+from pauca.objectives.restricted import Restricted
+from pauca.solvers.factorisation import InverseFactor, positive_inverse
+
+
+def problem(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(n)
+
+
+def counted(monkeypatch, owner, name):
+    """The list to which every call of a method adds an entry."""
+    calls, method = [], getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *args: calls.append(None) or method(*args))
+    return calls
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_steps_on_kinks_end_where_rounding_leaves_nothing(monkeypatch):
+    X, y = problem(12, 3)
+    calls = counted(monkeypatch, Restricted, "slope_along")
+    model = pauca.SparseRegressor(k=2, method="forward", loss="absolute_error", ridge=1e-6).fit(X, y + 1e10)
+    assert np.isfinite(model.objective_)
+    assert len(calls) < 50_000  # 106,000 before, and no end in minutes for y + 1e12
+
+
+@pytest.mark.parametrize("solver", ["forward", "corrective", "pairwise"])
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_bounds_of_a_ball_hold_for_targets_far_from_zero(solver):
+    X, y = problem(40, 5)
+    for loss in (pauca.losses.Huber(1.0), "absolute_error"):
+        near, far = (
+            pauca.L1Regressor(radius=0.1, solver=solver, loss=loss, max_iter=100).fit(X, np.round(y, 1) + shift)
+            for shift in (0.0, 2.0**40)
+        )
+        assert far.lower_bound_ <= far.objective_
+        # Both have the digits of targets that are multiples of 2^-12.
+        assert far.objective_ == pytest.approx(near.objective_, rel=0.01)
+        assert far.intercept_ == pytest.approx(near.intercept_ + 2.0**40, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_a_model_in_a_ball_is_not_above_the_empty_one():
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        X = np.sinh(3 * rng.standard_normal((20, 3)))
+        y = rng.integers(0, 2, 20)
+        if y.min() < y.max():
+            model = pauca.L1Classifier(radius=100.0, solver="away", loss="hinge", max_iter=50).fit(X, y)
+            assert model.objective_ <= model.path_[0].objective
+            assert model.lower_bound_ <= model.objective_
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_intercepts_are_found_for_targets_of_any_size(monkeypatch):
+    X, y = problem(12, 3)
+    calls = counted(monkeypatch, Loss, "slopes")
+    pauca.L1Regressor(radius=1.0, solver="away", loss=pauca.losses.Quantile(0.3), max_iter=20).fit(X, 1e-147 * y)
+    assert len(calls) < 3000  # 200 for each step before
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+def test_backward_search_starts_from_all_columns_beside_those_that_are_always_in(loss):
+    X, y = problem(30, 4)
+    y = np.floor(np.exp(y)) if loss == "poisson" else y
+    path = pauca.SparseRegressor(k=None, method="backward", always=[0], loss=loss).fit(X, y).path_
+    assert all(model.size == size == len(model.support) for size, model in path.models.items())
+
+
+def test_log_odds_of_a_class_with_next_to_no_weight():
+    weights = np.array([1.0, 1e-17])
+    assert LogLoss().constant(np.array([1.0, -1.0]), weights) == pytest.approx(np.log(1e17))
+    X, y = np.array([[1.0], [2.0], [4.0]]), np.array([1, 1, 0])
+    with pytest.warns(pauca.PaucaWarning):
+        model = pauca.SparseClassifier(k=1, ridge=0.0).fit(X, y, sample_weight=[1e16, 1, 1])
+    assert model.path_[0].objective < 1e-14
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_a_fold_without_any_event():
+    X = np.random.default_rng(0).standard_normal((3, 8))
+    y = np.array([(True, 1.0), (False, 2.0), (False, 3.0)], dtype=[("event", bool), ("time", float)])
+    model = pauca.SparseCox(k="auto", cv=2, method="forward").fit(X, y)
+    assert np.all(np.isfinite(model.coef_))
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_importances_of_extreme_columns_are_finite():
+    rng = np.random.default_rng(0)
+    X, y = 1e140 * rng.standard_normal((6, 12)), np.array([0, 1, 0, 1, 1, 0])
+    model = pauca.SparseClassifier(k=None, method="backward", ridge=1000.0, standardize=False).fit(X, y)
+    assert all(np.all(np.isfinite(one.importance)) for one in model.path_)
+
+
+def test_large_inverses_ask_the_clock():
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((600, 700))
+    matrix = root @ root.T
+    np.testing.assert_allclose(positive_inverse(matrix[None])[0], np.linalg.inv(matrix), rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(InverseFactor.of(matrix).inverse() @ matrix, np.eye(600), atol=1e-9)
+    with limited_until(-np.inf), pytest.raises(OutOfTime):
+        positive_inverse(matrix[None])
+
+
+def test_rows_of_the_gram_matrix_ask_the_clock():
+    X, _ = problem(20, 6)
+    with limited_until(-np.inf), pytest.raises(OutOfTime):
+        GramRows(make_design(X, np.full(20, 0.05), center=True)).rows(range(6))
+
+
+@pytest.mark.parametrize("n_classes", [2, 8])
+def test_backward_search_keeps_a_model_when_its_time_is_up_at_once(n_classes, monkeypatch):
+    monkeypatch.setattr("pauca.runs.run.GRACE", 0.0)
+    X, _ = problem(80, 40)
+    y = np.arange(80) % n_classes
+    model = pauca.SparseClassifier(k=3, method="backward", time_limit=1e-9, ridge=0.1).fit(X, y)
+    assert model.stop_ == "time"
+    assert all(np.all(np.isfinite(one.importance)) for one in model.path_)
