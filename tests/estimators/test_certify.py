@@ -250,7 +250,7 @@ def test_the_pool_holds_all_models_near_the_best():
         model.pool(-0.1)
     with pytest.raises(ValueError, match="size 0"):
         model.at(0).pool()
-    with pytest.raises(ValueError, match="no lower bound"):
+    with pytest.raises(ValueError, match="for squared error"):
         SparseRegressor(k=2, loss="huber").fit(X, y).pool()
 
 

@@ -313,3 +313,16 @@ def test_infinite_values_come_with_a_remedy():
     X, y = people(gaps=False)
     with pytest.raises(TableError, match="infinite values in 'age': replace them by a number, or by NaN and set"):
         SparseRegressor().fit(X.assign(age=X["age"].where(X["age"] < 60, np.inf)), y)
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_identifiers_in_the_model_are_told_though_numbers_are_left_out(raw):
+    """As of a table that was sorted by its outcome before someone kept the row names."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"row": np.sort(rng.choice(120, 80, replace=False)), "a": rng.normal(size=80)})
+    if raw:
+        frame["city"] = rng.choice(["Paris", "Lyon"], 80)
+    y = frame["row"] + rng.normal(size=80)
+    with pytest.warns(PaucaWarning, match="The column 'row' numbers the rows, and is in the model"):
+        SparseRegressor(k=1).fit(frame, y)
+    SparseRegressor(k=1).fit(frame.assign(row=frame["row"] * 5), y)  # far apart: a measurement

@@ -14,6 +14,7 @@ from pauca.relaxations.backends import Backend, compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
 from pauca.relaxations.leaps_and_bounds import enumerate_subsets
 from pauca.relaxations.perspective import IN, OUT, Quadratic, relax
+from pauca.relaxations.swaps import improved_by_swaps
 from pauca.relaxations.tree import Forest, Incumbent, Wanted
 
 
@@ -153,7 +154,7 @@ def models_with(always, d, k):
     return [S for S in itertools.combinations(range(d), k) if set(always) <= set(S)]
 
 
-@pytest.mark.parametrize("calls", [0, 1, 2, 4, 8, 16])
+@pytest.mark.parametrize("calls", [0, 1, 2, 4, 6, 8])
 def test_a_tree_that_is_interrupted_claims_nothing_false(calls, monkeypatch):
     """Ctrl-C may come at any time: before the tree is planted, and while nodes are looked at."""
     monkeypatch.setattr(tree_module, "MOST_ENUMERATED", 0)
@@ -236,3 +237,20 @@ def test_compiled_code_does_the_same(seed):
     assert found == pytest.approx(value(rows, y, support), abs=1e-8 * problem.constant)
     for missing in (2, 3):
         assert not list(compiled.completions(problem, np.array([0]), np.arange(1, m), missing, 0.0, every=False))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_swaps_end_where_no_swap_is_better(seed):
+    rng = np.random.default_rng(seed)
+    rows = columns(rng, 30, 10, "ar")
+    y = rows @ rng.standard_normal(10) + 3 * rng.standard_normal(30)
+    problem, codes = quadratic(rows, y), np.zeros(10, dtype=np.int8)
+    codes[2], codes[7] = IN, OUT
+    start = np.array([2, 8, 9])
+    found, support = improved_by_swaps(problem, Backend(), start, codes)
+    assert found == pytest.approx(value(rows, y, support), rel=1e-8)
+    assert found <= value(rows, y, start) * (1 + 1e-9)
+    near = [
+        S for S in itertools.combinations(range(10), 3) if len(set(S) & set(support)) >= 2 and 2 in S and 7 not in S
+    ]
+    assert found <= min(value(rows, y, S) for S in near) * (1 + 1e-8)

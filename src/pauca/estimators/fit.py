@@ -17,7 +17,7 @@ from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import NARROW, certificate_of, follow_search, prove_fit
 from pauca.estimators.fitted import check_finite_models
 from pauca.estimators.loss_parameters import estimate_parameters
-from pauca.estimators.raw_tables import FitTable
+from pauca.estimators.raw_tables import FitTable, row_numbers
 from pauca.estimators.settings import SearchSettings, largest_size
 from pauca.estimators.validation import check_moments
 from pauca.methods.exact import Exact
@@ -424,6 +424,9 @@ def fit_warnings(
     if fitted.table is not None:
         constant = [*fitted.table.constant, *constant]
         yield from fitted.table.warnings(model.support)
+    elif path.column_names is not None and isinstance(fitted.problem.X, np.ndarray):
+        columns = fitted.problem.X[:, model.support].T
+        yield from row_numbers(column_names(path.column_names, model.support), columns)
     if constant:
         yield f"Constant columns were left out: {quoted(constant)}."
     if history.dependent and history.stop is not Stop.PERFECT:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from pauca.constraints.parsing import Columns, ConstraintParser, Spread
 from pauca.design.chunks import as_chunks
 from pauca.model_selection.folds import Fold
 from pauca.tables import RawTable, TableEncoding, needs_encoding, read_table
-from pauca.tables.raw_columns import UnreadableColumn, is_frame
+from pauca.tables.raw_columns import UnreadableColumn, is_frame, numbers_rows
 from pauca.tables.raw_table import MISSING, declared_categories, names_of
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted
@@ -86,13 +86,20 @@ class FitTable:
         if self.encoding is None or self.raw is None:
             return
         used = np.unique(self.encoding.owner[chosen]).tolist()
-        names = [self.encoding.raw_names[raw] for raw in used if self.raw.columns[raw].numbers_rows]
-        if names:
-            yield f"{numbering(names)} in the model: leave out what is an identifier."
+        numbers = [raw for raw in used if self.raw.columns[raw].numbers is not None]
+        names = [self.encoding.raw_names[raw] for raw in numbers]
+        yield from row_numbers(names, [self.raw.columns[raw].numbers for raw in numbers])
+
+
+def row_numbers(names: Sequence[str], columns: Iterable[np.ndarray]) -> Iterator[str]:
+    """A warning of chosen columns that number the rows, if there are any."""
+    found = [name for name, values in zip(names, columns, strict=True) if numbers_rows(values)]
+    if found:
+        yield f"{numbering(found)} in the model: leave out what is an identifier."
 
 
 def numbering(names: Sequence[str]) -> str:
-    """The start of a warning of columns of consecutive integers, as identifiers are."""
+    """The start of a warning of columns with another integer in every row, as identifiers are."""
     one = len(names) == 1
     column, verb, be = ("column", "numbers", "is") if one else ("columns", "number", "are")
     return f"The {column} {quoted(names)} {verb} the rows, and {be}"

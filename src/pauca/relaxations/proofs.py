@@ -47,7 +47,8 @@ NOT_SUPPORTED = (
     "(max_per_group is fine) and without bounds on coefficients"
 )
 HEREDITY = "no lower bound was computed: proofs are for models without heredity"
-NOT_SMOOTH = "no lower bound is known for this problem: proofs are for smooth losses, and pools for squared error"
+NOT_SMOOTH = "no lower bound is known for this problem: proofs are for smooth losses"
+ONLY_SQUARED = "lists of good models are for squared error: they were not computed for this loss"
 LOSS_WITHOUT_RIDGE = (
     "no lower bound exists: losses other than squared error need a ridge for one. Set a small ridge, such as "
     "ridge=1e-2 on standardised columns"
@@ -253,7 +254,9 @@ class Proofs:
         several = objective.n_outputs > 1 or objective.smooth.coupled
         if several or not objective.units.single or objective.bounds is not None:
             raise NoBoundError(NOT_SUPPORTED)
-        if objective.smooth is not objective.loss or self._wanted.several:
+        if self._wanted.several:
+            raise NoBoundError(ONLY_SQUARED)
+        if objective.smooth is not objective.loss:
             raise NoBoundError(NOT_SMOOTH)
         if not objective.ridge:
             raise NoBoundError(LOSS_WITHOUT_RIDGE)

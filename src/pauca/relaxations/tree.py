@@ -21,6 +21,7 @@ from pauca.relaxations.backends import MOST_PAIRED, Backend
 from pauca.relaxations.diagonal import improve, rounding_slack
 from pauca.relaxations.leaps_and_bounds import Enumerated, enumerate_subsets
 from pauca.relaxations.perspective import IN, MOST_STEPS, OUT, ROOT_STEPS, Quadratic, Relaxed
+from pauca.relaxations.swaps import improved_by_swaps
 
 # A node is closed if nothing below it is better than the incumbent by more than this share of it.
 BETTER_BY = 1e-9
@@ -240,6 +241,8 @@ class Forest:
             improved = len(self.columns) <= MOST_IMPROVED and self._improve(nodes)
             if number == ROOT_ROUNDS - 1 or not (improved or removed):
                 break
+        if not self._counted:
+            self._polish(nodes)
         self._open(nodes)
 
     def advance(self, most_nodes: float = np.inf) -> None:
@@ -360,12 +363,7 @@ class Forest:
         """Offer the models of the columns that the relaxations take most of."""
         if not nodes.owners:
             return
-        diagonals = np.stack([tree.diagonal for tree in nodes.owners])
-        assert nodes.relaxed is not None
-        wanted = nodes.relaxed.shares(np.sqrt(diagonals)) + 1e-9 * nodes.relaxed.scores / self.problem.constant
-        wanted[nodes.codes == IN] = np.inf
-        wanted[nodes.codes == OUT] = -np.inf
-        ranked = np.argsort(-wanted, axis=1, kind="stable")
+        ranked = self._ranked(nodes)
         sizes = np.array([tree.size for tree in nodes.owners])
         for size in np.unique(sizes):
             rows = np.flatnonzero(sizes == size)
@@ -374,6 +372,21 @@ class Forest:
                 tree = nodes.owners[row]
                 if value < tree.cut:
                     self._offer(tree, float(value), support.tolist())
+
+    def _ranked(self, nodes: _Batch) -> np.ndarray:
+        """The columns of every node, those first that its relaxation takes most of."""
+        diagonals = np.stack([tree.diagonal for tree in nodes.owners])
+        assert nodes.relaxed is not None
+        wanted = nodes.relaxed.shares(np.sqrt(diagonals)) + 1e-9 * nodes.relaxed.scores / self.problem.constant
+        wanted[nodes.codes == IN] = np.inf
+        wanted[nodes.codes == OUT] = -np.inf
+        return np.argsort(-wanted, axis=1, kind="stable")
+
+    def _polish(self, nodes: _Batch) -> None:
+        """Offer the models that swaps of one column lead to from those of ``_round``."""
+        for tree, code, ranked in zip(nodes.owners, nodes.codes, self._ranked(nodes), strict=True):
+            value, support = improved_by_swaps(self.problem, self.backend, ranked[: tree.size], code)
+            self._offer(tree, value, support)
 
     def _compress(self, nodes: _Batch) -> bool:
         """Forget the columns that are out of every tree; returns whether there are any."""

@@ -133,7 +133,7 @@ def selected_model(data: ModelData) -> Markup:
         )
     if path.output_names is not None and len(path.output_names) > MOST_OUTPUTS:
         notes.append(f"The coefficients of the first {MOST_OUTPUTS} of {len(path.output_names)} outputs are shown.")
-    if data.path.encoding is not None and data.path.group_labels is not None and data.path.noun is not None:
+    if data.path.counts_categories(data.size):
         notes.append(COUNTED_ONCE)
     notes += encoding_notes(data.path.raw_columns(data.size))
     if data.size:

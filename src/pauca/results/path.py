@@ -153,6 +153,12 @@ class Path:
             return []
         return [self.encoding.columns[place] for place in np.unique(self.encoding.owner[self[size].support])]
 
+    def counts_categories(self, size: int) -> bool:
+        """Whether the model of one size uses a category of several levels, which counts as one column."""
+        if self.encoding is None or self.noun is None:
+            return False
+        return any(column.levels is not None and len(column.terms) > 1 for column in self.raw_columns(size))
+
     def cost(self, size: int) -> float:
         """What the model of one size costs in all; there must be costs."""
         if self.prices is None:

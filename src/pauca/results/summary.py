@@ -71,7 +71,7 @@ def _notes(path: Path, size: int) -> Iterator[str]:
     if path.certificate is not None and path.certificate.message(size):
         yield path.certificate.message(size)
     yield from map(printable, encoding_notes(path.raw_columns(size)))
-    if path.encoding is not None and path.noun is not None and path.group_labels is not None:
+    if path.counts_categories(size):
         yield COUNTED_ONCE
     classes = path.two_classes
     if size and classes is not None:

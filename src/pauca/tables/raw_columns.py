@@ -33,7 +33,8 @@ DATE = re.compile(
 LEVELS_CHECKED_FOR_DATES = 20
 
 
-# In tables of at least so many rows, a column of consecutive integers is taken for row numbers.
+# In tables of at least so many rows, a column with another integer in every row is taken for row numbers, unless less
+# than half of the integers in its range are there.
 LEAST_ROWS_TO_NUMBER = 20
 
 
@@ -80,16 +81,22 @@ class RawColumn:
 
     @property
     def numbers_rows(self) -> bool:
-        """Whether the column holds consecutive integers, each once, as identifiers do."""
-        if self.numbers is None or len(self) < LEAST_ROWS_TO_NUMBER or self.missing.any():
-            return False
-        return bool(np.ptp(self.numbers) == len(self) - 1 and np.all(np.diff(np.sort(self.numbers)) == 1))
+        """Whether the column numbers the rows, as identifiers do."""
+        return self.numbers is not None and numbers_rows(self.numbers)
 
     @property
     def _values(self) -> np.ndarray:
         values = self.numbers if self.codes is None else self.codes
         assert values is not None
         return values
+
+
+def numbers_rows(values: np.ndarray) -> bool:
+    """Whether values are integers, another in every row, of a range that they fill at least by half."""
+    n_rows = len(values)
+    if n_rows < LEAST_ROWS_TO_NUMBER or not np.all(np.isfinite(values)) or np.any(values != np.round(values)):
+        return False
+    return bool(np.ptp(values) < 2 * n_rows and len(np.unique(values)) == n_rows)
 
 
 def kind_of(dtype: Any) -> str:
