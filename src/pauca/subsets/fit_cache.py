@@ -37,9 +37,10 @@ REPORTED_JOINTLY = Accuracy(within=1e-5)
 # So many quasi-Newton steps, taken for all units at once, usually suffice for it; where they do not, Newton's do.
 MOST_REPORTED_STEPS = 12
 
-# Outputs that share a loss are fitted to this share of the value. The last step squares the error, except where classes
-# can be told apart without error: there the rest is never gone, and each further share of it takes a step.
-EXACT_JOINTLY = Accuracy(within=1e-8)
+# Where outputs share a loss and their values are below this share of the empty model's, they are fitted to this share
+# of the value: classes are nearly told apart without error, and the last steps are many that change next to nothing.
+NEARLY_SEPARABLE = 0.1
+EXACT_ENOUGH = Accuracy(within=1e-8)
 
 # A preview takes so many steps with the Hessian of the model before; what the next one promises is counted as gained.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
@@ -89,7 +90,6 @@ class FitCache:
         self._inverses = RecentTable[np.ndarray]()
         self._exact: set[frozenset[int]] = set()
         """Supports whose Hessian has been computed to rounding."""
-        self._exactly = EXACT_JOINTLY if objective.smooth.joint else EXACT
         self._most_kept = max(LEAST_KEPT, KEPT_BYTES // (8 * null.coef.shape[0] * objective.design.n_rows))
 
     @property
@@ -101,11 +101,16 @@ class FitCache:
         """The minimiser on ``support``, starting from that on a similar set."""
         found = self._known.get(support)
         if found is None:
-            solved = self._search(tuple(sorted(support)), near, self._exactly)
+            solved = self._search(tuple(sorted(support)), near, self._exactly(near.value))
             self._keep(support, solved)
             minimum = solved.minimum
             found = self._known[support] = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
         return found
+
+    def _exactly(self, value: float) -> Accuracy:
+        """How accurately a model is fitted whose value is about this."""
+        nearly_separable = self.objective.smooth.joint and value < NEARLY_SEPARABLE * self.null.value
+        return EXACT_ENOUGH if nearly_separable else EXACT
 
     def preview(self, fit: Fit, support: frozenset[int]) -> Preview | Solution:
         """About the minimum on ``support``: a few steps from a fit on a similar set, with its Hessian.
@@ -312,7 +317,9 @@ class FitCache:
         key = frozenset(near.units)
         if key not in self._minima:
             rows = self.pool.split(self.objective.rows, near.units)
-            minimum = self._minimise(rows, near.units, WarmStart(near.coef, value=near.value), self._exactly)
+            minimum = self._minimise(
+                rows, near.units, WarmStart(near.coef, value=near.value), self._exactly(near.value)
+            )
             self._keep(key, Solution(near.units, rows, key, minimum))
         return self._minima[key]
 
