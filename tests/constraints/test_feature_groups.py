@@ -149,7 +149,9 @@ def test_groups_of_one_column_are_no_groups_with_several_outputs_and_classes(tab
     X, y = three_classes()
     for a, b in zip(*(SparseClassifier(k=4, feature_groups=g).fit(X, y).path_ for g in (None, range(8))), strict=True):
         assert a.support.tolist() == b.support.tolist()
-        np.testing.assert_allclose(a.coef, b.coef, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(a.objective, b.objective, rtol=1e-10)
+        # Groups are fitted by another solver; coefficients are known to about the root of what values are.
+        np.testing.assert_allclose(a.coef, b.coef, atol=1e-5)
 
 
 @pytest.mark.parametrize("shift", [[0, 0], [3, 5], [10, 1]])
