@@ -20,13 +20,13 @@ LEFT_BY_ROUGH, LEFT_BY_LAST = 0.1, 0.01
 ROUGH_ABOVE = 1e-4
 
 # What steps are preconditioned by is kept as long as no more products than this are needed; blocks of the Hessian cost
-# about as much. Of few coefficients the Hessian itself costs no more than a few products.
+# about as much.
 MOST_PRODUCTS_KEPT = 12
-MOST_OF_FEW = 3
-FEW = 256
 
-# Where blocks did not suffice the whole Hessian takes their place, unless coefficients are more than this: of classes
-# that are nearly separable, blocks need hundreds of products (ten digits, 20 pixels: 390 a refit).
+# The whole Hessian takes the place of its blocks where they needed more products than this share of the coefficients,
+# which is about what it costs; of more coefficients than so many it is never computed. Classes that are nearly
+# separable need hundreds of products with blocks (ten digits, 20 pixels: 390 a refit).
+WORTH_OF_HESSIAN = 0.125
 LARGEST_HESSIAN = 800
 
 # Where so many products or steps do not suffice, the solver with Hessians takes over.
@@ -134,8 +134,9 @@ class JointOutputs:
         assert coupling is not None
         if self._inverse is None:
             self._inverse = self._inverse_blocks(at.curvature, coupling)
-        elif self._products > (MOST_OF_FEW if at.coef.size <= FEW else MOST_PRODUCTS_KEPT):
-            whole = at.coef.size <= LARGEST_HESSIAN
+        elif self._products > MOST_PRODUCTS_KEPT:
+            worth = len(self._inverse) == 1 or self._products > WORTH_OF_HESSIAN * at.coef.size
+            whole = worth and at.coef.size <= LARGEST_HESSIAN
             self._inverse = self._inverse_hessian(at) if whole else self._inverse_blocks(at.curvature, coupling)
         step, left = np.zeros_like(at.coef), -at.gradient
         towards = self._preconditioned(left)
