@@ -120,6 +120,16 @@ def test_models_without_names_read_named_tables(table, capsys):
     assert found == pytest.approx((X[:, 2] - X[:, 4]).tolist())
 
 
+def test_decimal_commas_without_a_column_of_text(table, capsys):
+    numbers = houses().select("area", "age", "noise", "price").with_columns(weight=pl.col("area") + 0.5)
+    numbers.write_csv("points.csv")
+    commas = numbers.write_csv(separator=";").replace(".", ",")
+    Path("commas.csv").write_text(commas)
+    options = ("--target", "price", "--k", "2", "--task", "regression", "--sample-weight", "weight")
+    found, expected = (fitted(capsys, name, *options) for name in ("commas.csv", "points.csv"))
+    assert found["coefficients"] == pytest.approx(expected["coefficients"])
+
+
 def test_decimal_commas_spaces_and_row_numbers(table, capsys):
     rows = "\n".join(f"{i};{i},5; {(i * 7) % 5}" for i in range(30))
     Path("t.csv").write_text(f"\ufeff;Höhe ; b\n{rows}\n", encoding="utf-8")

@@ -153,13 +153,35 @@ def test_wrong_rows(model, capsys):
 def test_wrong_costs(table, capsys):
     start = ["fit", "houses.csv", "--target", "price", "--costs", "c"]
     for content, message in [
-        ("area,1\nage,much\n", "the cost of 'age' is not a number"),
+        ("area,1\nage,much\n", "c, line 2: the cost of 'age' is not a number: 'much'"),
+        ("area,cheap\n", "c, line 1: the cost of 'area' is not a number: 'cheap'"),
+        ("aera,cheap\nage,1\n", "c, line 1: 'aera' is not a column of the table; did you mean 'area'?"),
+        ("column,cost\n\nage,1\nage,2\n", "c, line 4: 'age' is there for the second time, with '1' and '2'"),
+        ("", "c names no columns"),
+        ("column,cost\n", "c names no columns"),
+        ("{}", "c names no columns"),
+        ('{"area": "cheap"}', "c: the cost of 'area' is not a number: 'cheap'"),
+        ('{"area": true}', "c: the cost of 'area' is not a number: True"),
+        ('{"area": {"age": 1}}', "c: the cost of 'area' is not a number"),
+        ('{"area": 1, "area": 2}', "c: 'area' is there for the second time, with 1 and 2"),
         ("aera,1\n", "did you mean 'area'?"),
         ("area,1,2\n", "line 1 has 3 fields"),
         ("{", "not valid JSON"),
     ]:
         Path("c").write_text(content)
         assert message in error_of(capsys, *start)
+
+
+def test_wrong_groups(table, capsys):
+    for content, message in [
+        ("area,g\nage,h\narea,h\n", "c, line 3: 'area' is there for the second time"),
+        ("area,\n", "c, line 1: the group of 'area' is not a name: ''"),
+        ("aera,g\nage,g\n", "did you mean 'area'?"),
+        ('{"area": ["g"]}', "c: the group of 'area' is not a name"),
+        ("", "c names no columns"),
+    ]:
+        Path("c").write_text(content)
+        assert message in error_of(capsys, "fit", "houses.csv", "--target", "price", "--feature-groups", "c")
 
 
 def test_unexpected_errors(table, capsys, monkeypatch):

@@ -326,3 +326,16 @@ def test_identifiers_in_the_model_are_told_though_numbers_are_left_out(raw):
     with pytest.warns(PaucaWarning, match="The column 'row' numbers the rows, and is in the model"):
         SparseRegressor(k=1).fit(frame, y)
     SparseRegressor(k=1).fit(frame.assign(row=frame["row"] * 5), y)  # far apart: a measurement
+
+
+def test_decimal_commas_without_a_column_of_text(tmp_path):
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame(rng.normal(size=(60, 4)).round(3), columns=list("abcd"))
+    y = 3 * numbers["b"].to_numpy() + rng.normal(size=60)
+    commas = numbers.astype(str).apply(lambda column: column.str.replace(".", ","))
+    model, plain = SparseRegressor(k=2).fit(commas, y), SparseRegressor(k=2).fit(numbers, y)
+    np.testing.assert_allclose(model.coef_, plain.coef_)
+    model.save(tmp_path / "model.json")
+    for one in (model, pauca.load(tmp_path / "model.json")):
+        np.testing.assert_allclose(one.predict(commas), plain.predict(numbers))
+        np.testing.assert_allclose(one.predict(numbers), plain.predict(numbers))

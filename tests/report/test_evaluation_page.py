@@ -10,7 +10,9 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import pauca
-from pauca import SparseClassifier, SparseRegressor
+from pauca import SparseClassifier, SparseCox, SparseRegressor
+from pauca.report.size_explorer import score_text
+from pauca.results.choice import Choice
 
 pytest.importorskip("fcntl", reason="the browser is spoken to through pipes as Unix has them")
 from browser import Browser, find_browser
@@ -67,6 +69,7 @@ def test_numbers_have_differences_and_errors(tmp_path):
     change = 5 * model.coef_[list(X).index("bmi")]
     assert f"bmi 5 more {change:.3g} higher" in said
     assert "size and ridge were given" in said
+    assert "So the two differ a little" in said
     assert f"{model.evaluate().errors.rmse:.2f}" in said
 
 
@@ -251,3 +254,56 @@ def test_the_calculator_asks_for_the_columns_of_a_raw_table(browser, tmp_path, m
             typed(browser, ["0", "", "0", "40"])
             assert "Type a number for area" in browser.run("document.getElementById('calculated').textContent")
         assert browser.errors == []
+
+
+def test_a_page_of_times_speaks_of_hazard_ratios(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"grade": rng.integers(1, 4, 200), "other": rng.integers(1, 4, 200)}).astype(float)
+    time = rng.exponential(np.exp(-1.2 * X["grade"]))
+    y = np.array(list(zip(time < 1, np.minimum(time, 1), strict=True)), dtype=[("event", bool), ("time", float)])
+    model = SparseCox(k=1).fit(X, y)
+    model.n_rows_dropped_ = 29
+    model.report(tmp_path / "page.html")
+    said = words(tmp_path / "page.html")
+    assert "Time until the event with 1 of 2 features" in said
+    assert f"grade 1 more multiplied by {np.exp(model.coef_[0]):.2f}" in said
+    assert "the logarithm of the hazard" in said
+    assert f"fitted to 200 rows with {y['event'].sum()} events. 29 other rows were left out" in said
+    assert "interval" not in said
+    assert "features are listed" not in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_class_that_is_never_predicted_is_said_in_words(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    y = np.where(rng.random(300) < 1 / (1 + np.exp(3 - 0.4 * X["a"])), "yes", "no")
+    model = SparseClassifier(k=1, ridge=0.1).fit(X, y)
+    assert not model.evaluate().confusion.predictive_value.of
+    model.report(tmp_path / "page.html", n_resamples=5)
+    said = words(tmp_path / "page.html")
+    assert "Of those predicted yes, right none was predicted so" in said
+    assert "nan" not in said.lower().split()
+    assert "no more than by always predicting no, the more frequent class" in said
+
+
+def test_intervals_of_rare_levels_are_not_to_be_trusted(tmp_path):
+    rng = np.random.default_rng(0)
+    site = np.where(np.arange(300) < 3, "rare", np.where(np.arange(300) < 120, "north", "south")).astype(object)
+    age = rng.normal(size=300)
+    y = rng.random(300) < 1 / (1 + np.exp(-age - (site == "north")))
+    y[:3] = False
+    model = SparseClassifier(k=2, ridge=0.01).fit(pd.DataFrame({"site": site, "age": age}), y)
+    found = model.inference("bootstrap", n_resamples=10)
+    assert found.rare == ("site=rare",)
+    assert "The interval of site=rare cannot be trusted" in found.summary()
+    model.report(tmp_path / "page.html", n_resamples=10)
+    assert "The interval of site=rare cannot be trusted" in words(tmp_path / "page.html")
+    assert model.inference().rare == ()
+
+
+def test_an_error_that_reaches_beyond_all_is_said_to_end_there():
+    mean, error = np.array([0.0, 0.9158]), np.array([0.0, 0.1761])
+    choice = Choice(0.25, "explained", np.arange(2), mean, error, np.tile(mean, (5, 1)), 1)
+    assert score_text(choice, 1).replace("\N{NO-BREAK SPACE}", " ") == "91.6 % (± 17.6, at most 100 %)"
+    error[1] = 0.05
+    assert "at most" not in score_text(choice, 1)

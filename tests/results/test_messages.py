@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
+from pauca.results.choice import Choice
 
 NAMES = ["age", "bmi", "dose", "sex", "sugar", "weight"]
 PRICES = {"age": 0, "bmi": 1, "dose": 2.5, "sex": 0, "sugar": 7, "weight": 1}
@@ -278,3 +279,13 @@ def test_proofs_of_another_objective_have_names_that_say_so(fading):
     assert found["search_lower_bound"][3] == pytest.approx(found["search_objective"][3])
     assert "lower_bound" not in found
     assert "lower_bound" in SparseRegressor(k=3).fit(*fading).path_.to_frame()
+
+
+def test_a_size_that_scores_higher_than_the_best_is_explained():
+    mean = np.array([0.0, 0.03, 0.0442, 0.04, 0.0424])
+    error = np.full(5, 0.01)
+    choice = Choice(0.25, "explained", np.arange(5), mean, error, np.tile(mean, (5, 1)), 3, best_size=4)
+    assert "the best, 4, has 4.24 %" in choice.message
+    assert "2 scored higher, 4.42 %, but does not count as the best" in choice.message
+    mean[2] = 0.02
+    assert "scored higher" not in choice.message

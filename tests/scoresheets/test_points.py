@@ -169,3 +169,15 @@ def test_the_ridge_of_the_model_is_that_of_the_sheet():
     total = columns @ best.points
     assert slope.sum() == pytest.approx(0.0, abs=1e-6)
     assert slope @ total + ridge * best.scale * np.sum((spread * best.points) ** 2) == pytest.approx(0.0, abs=1e-5)
+
+
+def test_a_sheet_of_a_raw_table_speaks_of_its_levels():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"site": rng.choice(["Lyon", "Paris", "Paris"], 300).astype(object), "age": rng.normal(size=300)})
+    y = 2.0 * (X["site"] == "Lyon") + X["age"] + rng.logistic(size=300) > 0.5
+    sheet = SparseClassifier(k=2, ridge=0.01).fit(X, y).to_points(cv=None)
+    assert "site is Lyon" in sheet.summary()
+    assert "<th scope='row'>site</th><td>is Lyon</td>" in sheet.to_html()
+    for text in (sheet.summary(), sheet.to_html()):
+        assert "between two of the table lies between theirs" in text
+        assert "if 1" not in text

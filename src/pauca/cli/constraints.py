@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import fnmatch
 import json
+import math
 import os
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pauca.cli.console import DataError, UsageError, did_you_mean
 from pauca.constraints.parsing import DEFAULT_COST
-from pauca.wording import quoted
+from pauca.wording import closest_name, quoted
 
 
 def split_names(values: Sequence[str] | None, known: Sequence[str]) -> list[str]:
@@ -73,11 +75,36 @@ class ConstraintOptions:
         return groups
 
     def _groups_from_file(self, path: str) -> dict[str, str]:
+        groups: dict[str, str] = {}
+        for pair in self._pairs(path):
+            if isinstance(pair.value, bool) or not isinstance(pair.value, str | int | float) or pair.value == "":
+                raise DataError(f"{pair.place}: the group of {pair.column!r} is not a name: {pair.value!r}")
+            groups[pair.column] = str(pair.value)
+        return {column: group for column, group in groups.items() if column in self._raw}
+
+    def _pairs(self, path: str) -> list[Pair]:
+        """The pairs of a file, each about another column of the table; a header is left out."""
         pairs = read_pairs(path)
-        if pairs and pairs[0][0] not in self._columns:
-            pairs = pairs[1:]  # a header
-        self._check_columns([column for column, _ in pairs], path)
-        return {column: str(group) for column, group in pairs if column in self._raw}
+        if pairs and self._is_header(pairs[0]):
+            pairs = pairs[1:]
+        if not pairs:
+            raise DataError(f"{path} names no columns; expected lines of two fields, a column and a value")
+        known: dict[str, Pair] = {}
+        for pair in pairs:
+            if pair.column not in self._columns:
+                hint = did_you_mean(pair.column, self._columns)
+                raise DataError(f"{pair.place}: {pair.column!r} is not a column of the table{hint}")
+            if pair.column in known:
+                values = f"{known[pair.column].value!r} and {pair.value!r}"
+                raise DataError(f"{pair.place}: {pair.column!r} is there for the second time, with {values}")
+            known[pair.column] = pair
+        return pairs
+
+    def _is_header(self, pair: Pair) -> bool:
+        """Whether a first line is a header; a misspelt column is none, nor is a line with a number."""
+        if pair.line is None or pair.column in self._columns or closest_name(pair.column, self._columns):
+            return False
+        return _number(pair.value) is None
 
     def _groups_from_patterns(self, text: str) -> dict[str, str]:
         groups: dict[str, str] = {}
@@ -115,23 +142,16 @@ class ConstraintOptions:
     def _key(self, name: str) -> Any:
         return name if self._by_name else self._raw.index(name)
 
-    def _check_columns(self, names: Sequence[str], path: str) -> None:
-        for name in names:
-            if name not in self._columns:
-                raise DataError(f"{path}: {name!r} is not a column of the table{did_you_mean(name, self._columns)}")
-
     def _costs(self) -> dict[Any, float] | None:
         path = self._options.costs
         if path is None:
             return None
         costs: dict[str, float] = {}
-        for number, (column, cost) in enumerate(read_pairs(path)):
-            try:
-                costs[column] = float(cost)
-            except (TypeError, ValueError):
-                if number:  # not a header
-                    raise DataError(f"{path}: the cost of {column!r} is not a number: {cost!r}") from None
-        self._check_columns(list(costs), path)
+        for pair in self._pairs(path):
+            cost = _number(pair.value)
+            if cost is None:
+                raise DataError(f"{pair.place}: the cost of {pair.column!r} is not a number: {pair.value!r}")
+            costs[pair.column] = cost
         if self._whole_groups:
             return self._costs_of_groups(costs)
         return {self._key(column): cost for column, cost in costs.items() if column in self._raw}
@@ -158,7 +178,22 @@ class ConstraintOptions:
         return bounds
 
 
-def read_pairs(path: str) -> list[tuple[str, Any]]:
+@dataclass(frozen=True)
+class Pair:
+    """A column and its value, and where they stand in a file; JSON has no lines."""
+
+    path: str
+    column: str
+    value: Any
+    line: int | None = None
+
+    @property
+    def place(self) -> str:
+        """The file and the line, for errors."""
+        return self.path if self.line is None else f"{self.path}, line {self.line}"
+
+
+def read_pairs(path: str) -> list[Pair]:
     """Pairs of a column and a value: a JSON object, or lines of CSV."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -167,12 +202,29 @@ def read_pairs(path: str) -> list[tuple[str, Any]]:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if text.lstrip().startswith("{"):
         try:
-            return list(json.loads(text).items())
+            # As pairs: a dict would keep the last of several values of a column.
+            pairs = json.loads(text, object_pairs_hook=list)
         except ValueError as error:
             raise DataError(f"{path} is not valid JSON: {error}") from None
+        return [Pair(path, column, value) for column, value in pairs]
     delimiter = next((mark for mark in ",;\t" if mark in text.partition("\n")[0]), ",")
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
-    for number, row in enumerate(rows, 1):
+    reader = csv.reader(text.splitlines(), delimiter=delimiter)
+    found = []
+    for row in reader:
+        if not row:
+            continue
         if len(row) != 2:
-            raise DataError(f"{path}: line {number} has {len(row)} fields; expected two, a column and a value")
-    return [(row[0], row[1]) for row in rows]
+            raise DataError(f"{path}: line {reader.line_num} has {len(row)} fields; expected two, a column and a value")
+        found.append(Pair(path, row[0].strip(), row[1].strip(), reader.line_num))
+    return found
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or one written as text; None for all else."""
+    if isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None

@@ -37,6 +37,8 @@ def fit(options: Namespace, console: Console) -> int:
     model.set_params(callback=None)
     if problem.first_index is not None:
         model.first_index_ = problem.first_index
+    if problem.n_dropped:
+        model.n_rows_dropped_ = problem.n_dropped
     _note_encoding(model, console)
     if progress.interrupted:
         console.note("interrupted; the models found so far are kept")
@@ -147,6 +149,8 @@ def _write_files(options: Namespace, model: Any, sheet: Any) -> tuple[list[str],
     """Write the model, the report and the sheet of points; return the files written, and the first error."""
     written: list[str] = []
     title = None if options.target is None else f"Predicting {options.target}"
+    if options.event is not None:
+        title = f"Time until {options.event}"
     page = None if sheet is None else sheet.save_page
     report = partial(model.report, title=title)
     for path, write in ((options.out, model.save), (options.report, report), (options.points, page)):

@@ -25,7 +25,7 @@ from pauca.cli.table_files import (
     with_safe_name,
 )
 from pauca.tables import TableError, read_table
-from pauca.tables.raw_columns import RawColumn, UnreadableColumn, read_column
+from pauca.tables.raw_columns import RawColumn, UnreadableColumn, read_column, read_numbers
 from pauca.wording import NAMES_SHOWN
 
 if TYPE_CHECKING:
@@ -321,9 +321,10 @@ def _note_row_numbers(frame: pl.DataFrame, console: Console) -> None:
 
 def row_numbers(column: pl.Series, option: str) -> np.ndarray:
     """A column of numbers, one for every row."""
-    if not column.dtype.is_numeric():
-        raise DataError(f"{option}: the column {column.name!r} does not hold numbers")
-    return column.cast(polars().Float64).to_numpy()
+    try:
+        return np.asarray(read_numbers(with_safe_name(column), column.name).numbers)
+    except UnreadableColumn:
+        raise DataError(f"{option}: the column {column.name!r} does not hold numbers") from None
 
 
 def _of_rows(given: pl.DataFrame, row_options: dict[str, str]) -> dict[str, Any]:

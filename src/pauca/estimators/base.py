@@ -234,7 +234,7 @@ class SparseModel(ProvingMixin, FittedModel):
             warnings.warn(text, PaucaWarning, stacklevel=3)
 
     def _set_encoder(self, encoding: TableEncoding | None) -> None:
-        for earlier in ("encoder_", "first_index_"):  # of an earlier fit
+        for earlier in ("encoder_", "first_index_", "n_rows_dropped_"):  # of an earlier fit
             self.__dict__.pop(earlier, None)
         if encoding is not None:
             self.encoder_ = TableEncoder._of(encoding, self.categorical_features, self.missing)

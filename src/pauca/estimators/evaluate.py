@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.fit_data import FitData
-from pauca.estimators.refits import bootstrap_coefficients, fold_models, likelihood_errors
+from pauca.estimators.refits import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
 from pauca.inference.standard_errors import quantile
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of
@@ -161,7 +161,9 @@ class EvaluationMixin:
             draws = bootstrap_coefficients(data, model.support, count, random_state)
             lower, upper = np.nanquantile(draws, [0.5 - confidence / 2, 0.5 + confidence / 2], axis=0)
             error = np.nanstd(draws, axis=0, ddof=1)
-            return Inference(names, coef, error, lower, upper, confidence, method, count, shrunken, notes)
+            classes = self.classes_ if is_classifier(self) else None
+            rare = tuple(names[place] for place in rare_columns(data, model.support, classes))
+            return Inference(names, coef, error, lower, upper, confidence, method, count, shrunken, notes, rare)
         error = likelihood_errors(data, model)
         n_rows = int(np.count_nonzero(data.weights))
         reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, len(coef))

@@ -22,6 +22,7 @@ from pauca.model_selection.ridge_fits import refitter
 from pauca.model_selection.scoring import read_columns
 from pauca.objectives.least_squares import ridge_penalty
 from pauca.results.columns import ColumnValues, DataFacts
+from pauca.results.inference import FEWEST_ROWS
 from pauca.results.path import Path
 from pauca.runs.run import Budget, Goal
 from pauca.threads import blas_threads
@@ -73,6 +74,23 @@ def bootstrap_coefficients(
         if problem.center:
             draw[-1] = fits.intercept[0, 0]
     return draws
+
+
+def rare_columns(data: FitData, support: np.ndarray, classes: np.ndarray | None) -> list[int]:
+    """Places in ``support`` of columns of zeros and ones with few rows, of any class, on their rarer side."""
+    rows = np.flatnonzero(data.weights)
+    columns = read_columns(data.problem.X, support, rows)
+    y = data.y[rows]
+    outcomes = [np.ones(len(rows), dtype=bool)] if classes is None else [y == label for label in classes]
+    found = []
+    for place, column in enumerate(columns.T):
+        if not np.all((column == 0.0) | (column == 1.0)):
+            continue
+        ones = column == 1.0
+        side = ones if 2 * np.count_nonzero(ones) <= len(rows) else ~ones
+        if min(int(np.count_nonzero(side & outcome)) for outcome in outcomes) < FEWEST_ROWS:
+            found.append(place)
+    return found
 
 
 def likelihood_errors(data: FitData, model: Model) -> np.ndarray:

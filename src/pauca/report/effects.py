@@ -12,8 +12,11 @@ from pauca.tables.encoding import MISSING, NUMBER
 
 FREQUENCY_NOTE = (
     "Selected says how often the feature was chosen when the search was repeated on part of the rows. A feature that "
-    "is often left out has close alternatives, and its interval, which takes the choice as given, says too much."
+    "is often left out has close alternatives"
 )
+AND_ITS_INTERVAL = ", and its interval, which takes the choice as given, says too much"
+# Links whose scores are logarithms: a change of the score multiplies what is predicted.
+LOGARITHMS = ("log_loss", "exp", "log_hazard")
 
 
 def effects(data: ModelData) -> Markup:
@@ -26,7 +29,7 @@ def effects(data: ModelData) -> Markup:
     heads = ["Term" if formula.is_raw else "Feature", "Change", f"Effect on {_target(formula)}"]
     intervals = data.inference is not None
     frequency = _frequencies(data)
-    of_ratio = " of the ratio" if formula.link in ("log_loss", "exp") else ""
+    of_ratio = " of the ratio" if formula.link in LOGARITHMS else ""
     heads += [f"{100 * data.inference.confidence:g} % interval{of_ratio}"] if data.inference is not None else []
     heads += [] if frequency is None else ["Selected"]
     rows = []
@@ -51,6 +54,11 @@ def _notes(data: ModelData) -> list[str]:
             "Odds are the probability of a class divided by that of the other: odds of 1 are 50 %, odds of 3 are 75 %. "
             "An odds ratio is what they are multiplied by."
         )
+    if formula.link == "log_hazard":
+        notes.append(
+            "The risk at any time (the hazard) is how fast events come among those that have had none so far. A hazard "
+            "ratio is what it is multiplied by: above 1 the event comes sooner, below 1 later."
+        )
     notes.append(
         "These are differences between rows whose other selected features are equal. They do not say what would happen "
         "if a feature were changed on purpose."
@@ -65,7 +73,7 @@ def _notes(data: ModelData) -> list[str]:
     if data.facts is None or not data.facts.values:
         notes.append("The values that columns had in the fit are not known of this model, so all changes are by 1.")
     if _frequencies(data) is not None:
-        notes.append(FREQUENCY_NOTE)
+        notes.append(f"{FREQUENCY_NOTE}{AND_ITS_INTERVAL if data.inference is not None else ''}.")
     return notes
 
 
@@ -74,7 +82,8 @@ def _target(formula: Formula) -> str:
         return (
             f"the odds of {formula.classes[1]}" if formula.link == "log_loss" else f"the score of {formula.classes[1]}"
         )
-    return "the linear score" if formula.link == "inverse" else "the prediction"
+    names = {"inverse": "the linear score", "log_hazard": "the risk at any time (hazard)"}
+    return names.get(formula.link or "", "the prediction")
 
 
 def _values(data: ModelData, place: int) -> ColumnValues | None:
@@ -102,12 +111,14 @@ def _change(data: ModelData, place: int) -> str:
 
 
 def _words(formula: Formula, change: float) -> str:
-    """A change of the score as people say it: 35 % higher (ratio 1.35), or 12.3 lower."""
-    if formula.link not in ("log_loss", "exp"):
+    """A change of the score as people say it: 35 % higher (ratio 1.35), multiplied by 3.2, or 12.3 lower."""
+    if formula.link not in LOGARITHMS:
         return f"{short_number(float(f'{abs(change):.3g}'))} {'higher' if change >= 0 else 'lower'}"
     if abs(change) > 20:  # odds beyond hundreds of millions
         return f"{'far higher' if change > 0 else 'far lower'} (logarithm of the ratio {_signed(change)})"
     ratio = math.exp(change)
+    if formula.link == "log_hazard":
+        return f"multiplied by {_ratio(ratio)}"
     if ratio >= 2:
         return f"{_ratio(ratio)} times as high"
     return f"{percent(abs(ratio - 1), 0)} {'higher' if ratio >= 1 else 'lower'} (ratio {_ratio(ratio)})"
@@ -127,7 +138,7 @@ def _interval(data: ModelData, formula: Formula, place: int, step: float) -> str
     ends = [float(end[place]) * step for end in (data.inference.lower, data.inference.upper)]
     if not all(map(math.isfinite, ends)):
         return NONE
-    if formula.link in ("log_loss", "exp"):
+    if formula.link in LOGARITHMS:
         return " to ".join(_ratio(math.exp(end)) if abs(end) < 20 else ("huge" if end > 0 else "0") for end in ends)
     return " to ".join(_signed(end) for end in ends)
 

@@ -62,6 +62,8 @@ class ModelData:
     """What is known of the data of the fit."""
     measurable: bool = False
     """Whether predictions can be measured where there are rows."""
+    n_dropped: int = 0
+    """Rows of the table that were left out of the fit, since values were missing in them."""
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -72,6 +74,11 @@ class ModelData:
     def inference(self) -> Inference | None:
         """How sure the coefficients are."""
         return self.findings.inference
+
+    @property
+    def predicts_hazard(self) -> bool:
+        """Whether it is a model of times until an event."""
+        return self.formula is not None and self.formula.link == "log_hazard"
 
     @property
     def noun(self) -> str:
@@ -103,6 +110,8 @@ class ModelData:
             return f"Classifying {enumerate_names(self.classes, 4)} with {what}"
         if self.path.output_names is not None:
             return f"Predicting {enumerate_names(self.path.output_names, 4)} with {what}"
+        if self.predicts_hazard:
+            return f"Time until the event with {what}"
         return f"A model with {what}"
 
     def unit_names(self, size: int) -> list[str]:
@@ -129,6 +138,7 @@ def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> M
         findings=findings or Findings(),
         facts=getattr(model, "_data_facts", lambda: None)(),
         measurable=hasattr(model, "evaluate"),
+        n_dropped=getattr(model, "n_rows_dropped_", 0),
     )
 
 

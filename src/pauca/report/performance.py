@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pauca.inference.classification import Calibration, Interval, Share
 from pauca.report.drawing import Drawing, Margins
-from pauca.report.formatting import SPACE, Markup, joined, number, percent, short_number, table, tag
+from pauca.report.formatting import NONE, SPACE, Markup, joined, number, percent, short_number, table, tag
 from pauca.report.model_data import ModelData
 from pauca.results.evaluation import Evaluation
 from pauca.results.plots import BLUE, INK
@@ -84,6 +84,12 @@ def headline_figures(found: Evaluation) -> list[tuple[str, str]]:
 
 
 def _how_to_read(found: Evaluation) -> list[str]:
+    if found.errors is not None and found.n_folds:
+        return [
+            "R² compares the squared error of all rows held out with that of their own mean. Explained on held-out "
+            "rows, where the page has it, compares the loss of the model with that of a constant that was found, as "
+            "the model was, without these rows. So the two differ a little."
+        ]
     if found.confusion is None:
         return []
     assert found.classes is not None
@@ -93,6 +99,7 @@ def _how_to_read(found: Evaluation) -> list[str]:
         "threshold of this page. The figures hold only if it was not chosen by looking at them.",
         f"AUC is the chance that a row of {found.classes[1]} gets a higher {what} than one of {found.classes[0]}: 0.5 "
         "is a coin, 1 is perfect.",
+        *_no_better_than_a_constant(found),
     ]
     if found.brier is not None:
         assert found.class_counts is not None
@@ -106,6 +113,23 @@ def _how_to_read(found: Evaluation) -> list[str]:
     return notes
 
 
+def _no_better_than_a_constant(found: Evaluation) -> list[str]:
+    """A sentence where the predicted classes are right no more often than one class for all rows would be."""
+    assert found.classes is not None
+    assert found.class_counts is not None
+    assert found.accuracy is not None
+    most = max(found.class_counts)
+    if found.accuracy.count > most:
+        return []
+    name = found.classes[found.class_counts.index(most)]
+    how = "no more than" if found.accuracy.count == most else "less than"
+    return [
+        f"At this threshold {percent(found.accuracy.value)} of the rows are predicted right, {how} by always "
+        f"predicting {name}, the more frequent class ({percent(most / found.n_rows)}): look at AUC and the "
+        "probabilities instead, or choose another threshold beforehand."
+    ]
+
+
 def _figures(found: Evaluation) -> Markup:
     rows: list[list[str]] = []
     if found.ranking is not None:
@@ -117,8 +141,9 @@ def _figures(found: Evaluation) -> Markup:
         first, second = found.classes
         rows.append([f"Sensitivity: rows of {second} predicted as such", *_share(found.confusion.sensitivity)])
         rows.append([f"Specificity: rows of {first} predicted as such", *_share(found.confusion.specificity)])
-        rows.append([f"Of those predicted {second}, right", *_share(found.confusion.predictive_value)])
-        rows.append([f"Of those predicted {first}, right", *_share(found.confusion.negative_predictive_value)])
+        rows.append([f"Of those predicted {second}, right", *_share(found.confusion.predictive_value, predicted=True)])
+        right = _share(found.confusion.negative_predictive_value, predicted=True)
+        rows.append([f"Of those predicted {first}, right", *right])
     if found.brier is not None:
         rows.append(["Brier score", f"{found.brier:.3f}", ""])
     if found.errors is not None:
@@ -129,7 +154,10 @@ def _figures(found: Evaluation) -> Markup:
     return table(f"Figures of {found.n_rows} rows", heads, [row[: len(heads)] for row in rows])
 
 
-def _share(share: Share) -> list[str]:
+def _share(share: Share, *, predicted: bool = False) -> list[str]:
+    """A share and its interval; ``predicted`` says that it is one of the rows predicted to be of a class."""
+    if not share.of:
+        return ["none was predicted so" if predicted else NONE, NONE]
     value = f"{percent(share.value)} ({share.count} of {share.of})"
     return [value, _interval(share.interval(), "{:.1%}").replace("%", f"{SPACE}%")]
 

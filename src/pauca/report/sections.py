@@ -82,12 +82,17 @@ def _rows_used(data: ModelData) -> list[str]:
         rows += f": {enumerate_names(counts)}"
         if len(counts) == 2:
             rows += f" ({percent(facts.class_counts[1] / facts.n_rows)} are {data.classes[1]}, the event)"
+    if data.survival is not None:
+        rows += f" with {count(int(data.survival.events.sum()), 'event')}"
     return [f"{rows}. {_missing_values(data, facts)}"]
 
 
 def _missing_values(data: ModelData, facts: DataFacts) -> str:
+    if data.n_dropped:
+        other = "1 other row was" if data.n_dropped == 1 else f"{data.n_dropped} other rows were"
+        return f"{other} left out, since values were missing there."
     if not facts.missing:
-        return "No values were missing."
+        return "No values were missing in them."
     listed = enumerate_names([f"{name} in {count(many, 'row')}" for name, many in facts.missing.items()])
     how = "replaced by medians and most frequent levels"
     marked = ", and marked by terms of their own" if data.parameters.get("missing") == "category" else ""
@@ -138,6 +143,7 @@ def selected_model(data: ModelData) -> Markup:
     notes += encoding_notes(data.path.raw_columns(data.size))
     if data.size:
         what = "the prediction" if data.predicts_scores else "the linear score"
+        what = "the logarithm of the hazard, the risk of the event at any time," if data.predicts_hazard else what
         notes.append(
             f"A coefficient is the change in {what} when the {data.part} increases by one unit and the others stay "
             "fixed."
@@ -171,9 +177,20 @@ def all_sizes(data: ModelData, records: Sequence[dict[str, Any]]) -> Markup:
         body.append([size, *numbers, _name_list(record["entered"]), _name_list(record["left"])])
     n_sizes = len(data.path.sizes)
     caption = "Every size" if len(records) == n_sizes else f"{len(records)} of {n_sizes} sizes"
-    notes = [f"Added and removed are the {data.noun}s that differ from the row above."]
+    notes = [f"Added and removed are the {data.noun}s that differ from the row above.", *_about_scores(data)]
     content = table(f"{caption}: what it explains, and which {data.noun}s it adds and removes", heads, body)
     return _section("All sizes", notes, content, "sizes")
+
+
+def _about_scores(data: ModelData) -> list[str]:
+    """Why scores of the table may differ from those of the sentence on the choice."""
+    choice = data.path.choice
+    if choice is None or choice.surface is None or choice.surface.mean[:, :, 0].size < 2:
+        return []
+    return [
+        f"All sizes have the ridge of the chosen one here, {choice.surface.ridge:.3g}. At a ridge of its own a size "
+        "may score higher, as the chart of sizes and ridges shows; the best of all candidates is sought there."
+    ]
 
 
 def _name_list(names: list[str]) -> Markup:
@@ -186,8 +203,9 @@ def survival(data: ModelData) -> Markup:
     if data.survival is None:
         return Markup("")
     notes = [
-        "The rows of the training data in groups of equal size by their predicted risk. Steps show the share of a "
-        "group that was free of the event (Kaplan and Meier's estimate), dashed lines what the model predicts.",
+        "The rows of the training data in groups by their predicted risk, of equal size as far as rows of equal risk, "
+        "which stay together, allow. Steps show the share of a group that was free of the event (Kaplan and Meier's "
+        "estimate), dashed lines what the model predicts.",
         "Groups that lie far apart, and dashes that follow their steps, are signs of a good model; on new rows both "
         "are somewhat worse.",
     ]

@@ -63,7 +63,8 @@ def size_records(data: ModelData) -> list[dict[str, Any]]:
     for size in sizes:
         names = data.unit_names(size)
         cells = table_rows(path, size, most)
-        n_listed, n_features = len(cells) - 1, len(path[size].support)
+        n_features = len(path[size].support)
+        n_listed = n_features if most is None else min(most, n_features)
         note = f"The {n_listed} most important of {n_features} features are listed." if n_listed < n_features else ""
         records.append(
             {
@@ -123,7 +124,8 @@ def score_text(choice: Choice | None, size: int) -> str | None:
         return number(mean)
     error = float(choice.standard_error[index])
     if choice.scoring == EXPLAINED:
-        return f"{percent(mean)} (±{SPACE}{points(error)})"
+        limit = f", at most 100{SPACE}%" if mean + error > 1 else ""
+        return f"{percent(mean)} (±{SPACE}{points(error)}{limit})"
     return f"{number(mean, 4)} (±{SPACE}{number(error, 2)})"
 
 

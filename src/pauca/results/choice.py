@@ -318,11 +318,34 @@ class Choice:
         if self.ended:
             some = f" on {self._n_folds} of {self.n_folds} folds" if self._n_folds < self.n_folds else ""
             found.append(f"Only {self._compared} were compared{some} before {self.ended}.")
+        found += self._passed_over()
         if self.falling:
             found.append(
                 f"Held-out loss was still falling at {int(self.sizes.max())}: larger models may predict better."
             )
         return found
+
+    def _passed_over(self) -> list[str]:
+        """What scored higher than the candidate that is called the best, and why it is not."""
+        if self.instead_of or self.chosen == self.best or not len(self.mean):
+            return []
+        if self.surface is None:
+            place = int(np.argmax(self.mean))
+            size, ridge, score, best = int(self.sizes[place]), "", float(self.mean[place]), self._score_of(self.best)
+        else:
+            size, score, best = self.surface.best[2], float(self.surface.mean.max()), self._best_score
+            ridge = f" with ridge {self.surface.best[1]:.3g}"
+        number = self._plain(score)
+        if score <= best or number == self._plain(best):
+            return []
+        return [
+            f"{size}{ridge} scored higher, {number}, but does not count as the best: sizes that do better than those "
+            "just above them, and predictions that are too sure of themselves, are met with caution."
+        ]
+
+    def _score_of(self, size: int) -> float:
+        position = self.position(size)
+        return np.inf if position is None else float(self.mean[position])
 
     @property
     def smaller(self) -> str:

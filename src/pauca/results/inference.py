@@ -19,6 +19,11 @@ CAUTION = (
 SHRUNKEN = "The ridge pulls coefficients towards zero, and the intervals are about the coefficients as they are pulled."
 
 
+# With fewer rows than this on the rarer side of a column of zeros and ones, of every class if there are classes,
+# resampled rows hardly tell how much its coefficient varies.
+FEWEST_ROWS = 5
+
+
 @dataclass(frozen=True, eq=False)
 class Inference:
     """Standard errors and intervals of the coefficients of a model, for its chosen features.
@@ -41,6 +46,8 @@ class Inference:
         Whether the model has a ridge.
     notes : tuple of str
         What must be known of raw columns, such as the baselines of categories.
+    rare : tuple of str
+        Features of zeros and ones that are too rare for the bootstrap, whose intervals cannot be trusted.
     """
 
     names: list[str]
@@ -53,11 +60,21 @@ class Inference:
     n_resamples: int = 0
     shrunken: bool = False
     notes: tuple[str, ...] = ()
+    rare: tuple[str, ...] = ()
 
     @property
     def caution(self) -> str:
         """What must be known to read the table."""
-        return " ".join([CAUTION, *([SHRUNKEN] if self.shrunken else [])])
+        return " ".join([CAUTION, *([SHRUNKEN] if self.shrunken else []), *([self._too_rare] if self.rare else [])])
+
+    @property
+    def _too_rare(self) -> str:
+        one = len(self.rare) == 1
+        return (
+            f"The {'interval' if one else 'intervals'} of {', '.join(self.rare)} cannot be trusted: fewer than "
+            f"{FEWEST_ROWS} rows of some outcome tell {'it' if one else 'them'} apart from the other rows, and "
+            "resampling so few makes an interval far too narrow."
+        )
 
     def table(self) -> list[dict[str, Any]]:
         """Records with the keys feature, coefficient, standard_error, lower and upper."""

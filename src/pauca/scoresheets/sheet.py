@@ -16,6 +16,7 @@ from pauca.export.sql import identifier
 from pauca.inference.steps import readable
 from pauca.scoresheets.rows import SheetRow
 from pauca.tables import TableEncoding, Term
+from pauca.tables.encoding import MISSING, NUMBER
 from pauca.tables.raw_table import names_of
 from pauca.version import __version__
 from pauca.wording import printable, quoted
@@ -117,13 +118,13 @@ class ScoreSheet:
 
     def summary(self) -> str:
         """The sheet as text, to be printed."""
-        names = [printable(self._line(row)) for row in self.rows]
+        names = [printable(" ".join(self._words(row)).strip()) for row in self.rows]
         width = max(map(len, names))
         lines = [f"{name:{width}}  {row.points:+4d}" for name, row in zip(names, self.rows, strict=True)]
         table = [f"{_total(total):>8} {100 * self.risk(total):6.1f} %" for total in self.totals]
         head = f"{'points':>{width + 6}}"
         return "\n".join(
-            [head, *lines, "", f"{'total':>8}   risk of {printable(self.outcome)}", *table, *self._costs()]
+            [head, *lines, "", f"{'total':>8}   risk of {printable(self.outcome)}", *table, *self._notes()]
         )
 
     def to_python(self) -> str:
@@ -183,13 +184,14 @@ class ScoreSheet:
         """
         heading = html.escape(title or f"Risk of {self.outcome}")
         lines = "".join(
-            f"<tr><td>{number}</td><th scope='row'>{html.escape(row.feature)}</th><td>{html.escape(row.condition)}</td>"
+            f"<tr><td>{number}</td><th scope='row'>{html.escape(name)}</th><td>{html.escape(condition)}</td>"
             f"<td class='n'>{row.points:+d}</td><td class='field'></td></tr>"
             for number, row in enumerate(self.rows, 1)
+            for name, condition in [self._words(row)]
         )
         parts = [self.totals[start : start + PER_LINE] for start in range(0, len(self.totals), PER_LINE)]
         tables = "".join(self._risk_table(part) for part in parts)
-        costs = "".join(f"<p>{html.escape(line)}</p>" for line in self._costs() if line)
+        costs = "".join(f"<p>{html.escape(line)}</p>" for line in self._notes() if line)
         return PAGE.format(title=heading, lines=lines, tables=tables, costs=costs, outcome=html.escape(self.outcome))
 
     def save_page(self, path: str | os.PathLike[str], title: str | None = None) -> None:
@@ -205,9 +207,25 @@ class ScoreSheet:
             f'<tr><th scope="row">Risk</th>{risks}{empty}</tr></tbody></table>'
         )
 
-    @staticmethod
-    def _line(row: SheetRow) -> str:
-        return f"{row.feature} {row.condition}".strip()
+    def _words(self, row: SheetRow) -> tuple[str, str]:
+        """A column of the table, and when it gives the points: site, is Paris."""
+        term = None if self.encoding is None else self.encoding.terms[row.column]
+        if term is None or term.kind == NUMBER or row.threshold is not None:
+            return row.feature, row.condition
+        return term.raw, "is missing" if term.kind == MISSING else f"is {term.level}"
+
+    def _notes(self) -> list[str]:
+        reading = self._reading()
+        return [*(["", *reading] if reading else []), *self._costs()]
+
+    def _reading(self) -> list[str]:
+        """How to read the table for totals that it does not list; nothing where all that can occur are there."""
+        if all(row.unit is None for row in self.rows):
+            return []
+        return [
+            "Points for parts of a unit are parts of points, so totals need not be whole. The risk of a total between "
+            "two of the table lies between theirs; beyond its ends the risk is beyond that of the end."
+        ]
 
     def _costs(self) -> list[str]:
         if not self.held_out:

@@ -89,7 +89,7 @@ class RiskGroups:
 
 
 def risk_groups(y: np.ndarray, weights: np.ndarray, scores: np.ndarray, baseline: Baseline, count: int) -> RiskGroups:
-    """Rows in ``count`` groups of equal size by their scores; equal scores stay together."""
+    """Rows in ``count`` groups by their scores, of equal size but for equal scores, which stay together."""
     used = np.flatnonzero(weights > 0)
     cuts = np.unique(np.quantile(scores[used], np.arange(1, count) / count, method="inverted_cdf"))
     group = np.searchsorted(cuts, scores[used], side="left")

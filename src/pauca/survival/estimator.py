@@ -323,7 +323,7 @@ class SparseCox(SparseModel):
         return np.exp(-self.predict_cumulative_hazard_function(X, times, strata=strata))
 
     def risk_groups(self, count: int = 3) -> RiskGroups:
-        """Survival of the rows of the fit in groups of equal size, from low to high predicted risk.
+        """Survival of the rows of the fit in groups of about equal size, from low to high predicted risk.
 
         Parameters
         ----------

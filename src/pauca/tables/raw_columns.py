@@ -63,6 +63,8 @@ class RawColumn:
         The different values, as plain Python values, in order.
     is_text : bool
         Whether nothing but its values says that the column is a category.
+    was_text : bool
+        Whether some of the numbers were written as text, such as ``0,5``.
     """
 
     name: str
@@ -70,6 +72,7 @@ class RawColumn:
     codes: np.ndarray | None = None
     levels: Sequence[Any] = ()
     is_text: bool = False
+    was_text: bool = False
 
     def __len__(self) -> int:
         return len(self._values)
@@ -130,7 +133,8 @@ def read_column(column: Any, name: str, *, as_category: bool = False) -> RawColu
     if kind != "category" and not as_category:
         parsed = _numbers_in(levels)
         if parsed is not None:
-            return RawColumn(name, np.append(parsed, np.nan)[codes])
+            was_text = any(isinstance(level, str) for level in levels)
+            return RawColumn(name, np.append(parsed, np.nan)[codes], was_text=was_text)
         if _hold_dates(levels):
             raise UnreadableColumn("date", levels[0])
     return _in_order(name, codes, levels, is_text=kind != "category" and not as_category)

@@ -39,8 +39,8 @@ class RawTable:
 
     @property
     def is_numbers(self) -> bool:
-        """Whether there is nothing to encode."""
-        return all(column.numbers is not None for column in self.columns)
+        """Whether there is nothing to encode; numbers written as text, such as ``0,5``, are to be read again later."""
+        return all(column.numbers is not None and not column.was_text for column in self.columns)
 
 
 def needs_encoding(X: Any, categorical_features: Any, missing: str) -> bool:
