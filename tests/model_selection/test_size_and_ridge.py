@@ -285,3 +285,18 @@ def test_a_steep_curve_keeps_its_first_good_size():
     mean = np.array([1.0, 0.8, 0.1, 0.101, 0.102, 0.103, 0.104])
     losses = HeldOutLosses(np.broadcast_to(mean[:, None] / 10, (1, 1, 7, 10)).copy(), np.full(10, 0.1))
     assert choose(losses, np.arange(7), "best", ahead=4).place[2] == 2
+
+
+def test_when_the_time_is_up_the_answer_still_has_the_ridge_that_was_chosen(monkeypatch):
+    X, signal_ = table(n=120, d=12, seed=3)
+    y = signal_ > 0
+    whole = SparseClassifier(k=range(5), ridge=(0.001, 0.1)).fit(X, y)
+    searched = whole.path_.choice.surface.search_ridge
+    assert whole.ridge_ != searched  # otherwise nothing is refitted
+    monkeypatch.setattr("pauca.model_selection.size_and_ridge.GRACE", -1e9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PaucaWarning)
+        cut = SparseClassifier(k=range(5), ridge=(0.001, 0.1), time_limit=1000).fit(X, y)
+    assert cut.stop_ == "time"
+    assert cut.ridge_ == whole.ridge_
+    np.testing.assert_allclose(cut.coef_, whole.coef_, rtol=1e-6, atol=1e-8)

@@ -244,7 +244,11 @@ def refit_path(subset: Subset, supports: Mapping[int, Iterable[int]]) -> dict[in
         wanted = set(supports[size])
         for unit in set(subset.support) - wanted:
             subset.drop(unit)
-        for unit in sorted(wanted.difference(subset.support)):
+        missing = sorted(wanted.difference(subset.support))
+        if not subset.closed_form:
+            subset.exchange((), missing)  # in one refit
+            missing = []
+        for unit in missing:
             if unit in subset.dependent():
                 break
             subset.add(unit)

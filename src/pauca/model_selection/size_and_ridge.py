@@ -368,11 +368,14 @@ class SurfaceSelection(Selection):
 
             runs.run([search], n_folds=len(self.folds))
         run = self._runs[0][place]
+        assert run.history is not None
         if ridge != search_ridge:
+            problem, chosen = replace(self.problem, ridge=ridge), choice.among(run.history.best).chosen
             refitted = None
             with ended_early(self.note), limited_until(runs.deadline + GRACE):
-                refitted = refitted_run(replace(self.problem, ridge=ridge), run, self.weights)
-            run, ridge = (run, search_ridge) if refitted is None else (refitted, ridge)
+                refitted = refitted_run(problem, run, self.weights)
+            # Whatever the time: the answer has the ridge that was chosen for it.
+            run = refitted or refitted_run(problem, run, self.weights, only=chosen)
         assert run.history is not None
         return run, choice.among(run.history.best), (ridge, search_ridge)
 
@@ -402,12 +405,14 @@ def searched_by(method: Method, run: SearchRun, tol: float, budget: Budget | Non
     return found
 
 
-def refitted_run(problem: LinearProblem, run: SearchRun, weights: np.ndarray) -> SearchRun:
-    """The path of a run, fitted again with the ridge of ``problem``."""
+def refitted_run(problem: LinearProblem, run: SearchRun, weights: np.ndarray, only: int | None = None) -> SearchRun:
+    """The path of a run, or the model of one size, fitted again with the ridge of ``problem``."""
     assert run.history is not None
     fitted = problem.begin(weights, run.design)
     share_products(fitted.subset, run.subset)
     supports = {size: snapshot.support for size, snapshot in run.history.best.items() if size}
+    if only is not None:
+        supports = {size: support for size, support in supports.items() if size == only}
     history: History = copy(run.history)
     history.best = refit_path(fitted.subset, supports)
     return SearchRun(run.method, run.design, fitted.subset, history)
