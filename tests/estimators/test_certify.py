@@ -9,6 +9,7 @@ from judges import SMOOTH, correlated, refit
 
 import pauca
 from pauca import SparseClassifier, SparseRegressor
+from pauca.clock import OutOfTime
 from pauca.estimators.certify import fitted
 from pauca.methods import Exact, Exchange
 from pauca.relaxations import proofs, tree, wide_tables, wide_tree
@@ -381,3 +382,22 @@ def test_models_of_a_chosen_ridge_are_proved():
     best = model.at(2, ridge="best")
     known = getattr(best, "certificate_", None)
     assert known is None or known.search_ridge in (None, best.search_ridge_)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3, 8])
+def test_time_ends_the_bounds_of_classes_in_their_midst(monkeypatch, steps):
+    X, y = ar_problem(80, 10, 3, seed=5)[:2]
+    model = SparseClassifier(k=4, ridge=0.05, method="forward").fit(X, y > np.median(y))
+    best = model.certify()
+    assert all(best.proved[size] for size in range(1, 5))
+    turns = itertools.count()
+
+    def clock():
+        if next(turns) >= steps:
+            raise OutOfTime
+
+    monkeypatch.setattr("pauca.relaxations.smooth.check_time", clock)
+    cut = model.certify()
+    assert not all(cut.proved[size] for size in range(1, 5))
+    for size in range(1, 5):
+        assert cut.lower_bound[size] <= model.path_[size].objective * (1 + 1e-8)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pauca.checks import ParameterChecks
+from pauca.clock import OutOfTime, limited_until
 from pauca.methods import Exact, Exchange
 from pauca.model import Model, Snapshot
 from pauca.relaxations.proofs import NoBoundError, Proofs, known_models
@@ -84,10 +85,12 @@ def prove(
 def _watch(growing: Iterator[None], deadline: float) -> None:
     """Let trees grow until they are done, the time is up, or Ctrl-C."""
     try:
-        with blas_threads.single():
+        with blas_threads.single(), limited_until(deadline):
             for _ in growing:
                 if time.monotonic() >= deadline:
                     break
+    except OutOfTime:
+        pass  # in the middle of a bound: those that were found are kept
     except KeyboardInterrupt:
         interrupted_once()
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.constraints.limits import Limits
 from pauca.losses import Loss
 from pauca.relaxations.backends import Backend
@@ -102,11 +103,9 @@ class SmoothProblem:
         Z, h = self.columns, self.weights * self.loss.curvature(self.y, scores)
         if 2 * np.count_nonzero(used) < Z.shape[1]:
             Z, used = Z[:, used], np.ones(np.count_nonzero(used), dtype=bool)
-        gram = Z.T @ (h[:, None] * Z)
-        if self.center and h.sum() > 0:
-            mean = h @ Z
-            gram -= np.outer(mean, mean) / h.sum()
-        return np.asarray(gram[np.ix_(used, used)])
+        centred = Z - h @ Z / h.sum() if self.center and h.sum() > 0 else Z
+        gram = centred.T @ (h[:, None] * centred)
+        return np.asarray(gram if used.all() else gram[np.ix_(used, used)])
 
     def model(self, w: np.ndarray, scores: np.ndarray, used: np.ndarray, gram: np.ndarray) -> Quadratic:
         """The quadratic model of the objective at w over the ``used`` columns, with a Gram matrix of here or nearby."""
@@ -114,7 +113,9 @@ class SmoothProblem:
         slope = gram @ w[used] - (self.columns.T @ (self.weights * derivative))[used]
         # The constant does not matter, but must not be below what a model can gain.
         gained = 0.5 * float(slope @ (slope / self.penalty[used]))
-        return Quadratic(gram + np.diag(self.penalty[used]), slope, gained)
+        hessian = gram.copy()
+        hessian.flat[:: len(hessian) + 1] += self.penalty[used]
+        return Quadratic(hessian, slope, gained)
 
     def spread_penalty(self, w: np.ndarray, codes: np.ndarray, left: int) -> float:
         """The ridge as the relaxation has it: ``min_z sum ridge w^2 / (2 z)`` over the free columns."""
@@ -297,6 +298,7 @@ class SmoothForest:
         pieces = codes[used][None]
         gram = None if shared is None else shared[np.ix_(used, used)]
         for number in range(steps):
+            check_time()
             at = problem.columns @ point.w + point.b
             gram = problem.gram(at, used) if gram is None else gram
             model = problem.model(point.w, at, used, gram)
