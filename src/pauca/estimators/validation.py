@@ -16,7 +16,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from pauca.design import Chunks, Design
 from pauca.design.chunks import as_chunks, is_dask
-from pauca.design.chunks.kernels import not_finite
+from pauca.design.chunks.chunk_sums import not_finite
 from pauca.estimators.raw_tables import encoded_rows, raw_table_of, set_table_attributes
 from pauca.warnings import PaucaWarning
 from pauca.wording import column_names, quoted, quoted_columns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pauca.checks import ParameterChecks
 from pauca.methods.foba import FoBa
@@ -62,6 +63,9 @@ class Exchange(GrowingMethod):
     >>> Exchange(scouts=(FoBa(rule="refit"),), detour=2).detour
     2
     """
+
+    swaps: ClassVar[bool] = True
+    """Whether features are exchanged at the same size."""
 
     scouts: tuple[Method, ...] | None = None
     detour: int | None = None

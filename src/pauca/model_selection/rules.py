@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from pauca.results.choice import Choice, Rule, standard_errors
+from pauca.statistics.criteria import CRITERIA, ModelCounts
 
 # Scores that differ by less are the same, and the smaller size is taken.
 SAME_WITHIN = 1e-12
@@ -148,9 +150,13 @@ def choose_by_folds(sizes: np.ndarray, fold_scores: np.ndarray, rule: Rule, scor
     )
 
 
-def choose_by_criterion(sizes: np.ndarray, values: np.ndarray, criterion: str) -> Choice:
-    """The choice by an information criterion, lower being better; the smallest size among equals."""
-    return Choice(criterion, criterion, sizes, values, None, None, int(sizes[np.argmin(values)]))
+def choose_by_criterion(
+    criterion: str, fits: Sequence[float], parameters: Sequence[int], sizes: Sequence[int], n_rows: int, n_units: int
+) -> Choice:
+    """The size with the lowest information criterion, the smallest among equals; ``fits`` are ``-2 log L``."""
+    compared = np.array(sizes)
+    values = CRITERIA[criterion](np.array(fits), ModelCounts(np.array(parameters), compared, n_rows, n_units))
+    return Choice(criterion, criterion, compared, values, None, None, int(compared[np.argmin(values)]))
 
 
 def nothing_scored(size: int, rule: Rule, scoring: str) -> Choice:

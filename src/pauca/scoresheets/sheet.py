@@ -13,8 +13,8 @@ import numpy as np
 
 from pauca.export.json_files import write_atomically
 from pauca.export.sql import identifier
-from pauca.inference.steps import readable
 from pauca.scoresheets.rows import SheetRow
+from pauca.statistics.readable_units import readable
 from pauca.tables import TableEncoding, Term
 from pauca.tables.encoding import MISSING, NUMBER
 from pauca.tables.raw_table import names_of

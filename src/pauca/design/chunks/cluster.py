@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 
 from pauca.design.chunks.base import ChunkError, Chunks, check_chunk, part_of
-from pauca.design.chunks.kernels import Sums, add
+from pauca.design.chunks.chunk_sums import Sums, add
 from pauca.threads import blas_threads
 from pauca.wording import quoted
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class DaskChunks(Chunks):
-    """A Dask array or frame; its chunks of rows are the chunks that kernels see."""
+    """A Dask array or frame; its chunks of rows are the chunks that are summed."""
 
     def __init__(self, array: Any, names: Sequence[str] | None = None) -> None:
         if array.ndim != 2:
@@ -110,7 +110,7 @@ class DaskChunks(Chunks):
         ]
 
     def _read(self, features: np.ndarray | None) -> Iterator[np.ndarray]:
-        """Chunks on this machine, for who cannot send kernels."""
+        """Chunks on this machine, for who cannot send chunk_sums."""
         yield from self._results(_chunk_itself, (), (), features)
 
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from pauca.design import ChunkedDesign, GatheredColumns
 from pauca.design.chunks.base import ChunkError
-from pauca.design.chunks.kernels import Sums, converted
+from pauca.design.chunks.chunk_sums import Sums, converted
 from pauca.losses import Loss
-from pauca.methods import Backward, Exchange, Replacement
 from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Budget, Goal, SearchRun, Stop
 from pauca.subsets.base import SLACK
@@ -52,7 +51,7 @@ class Gathering:
         self._cross: dict[int, np.ndarray] = {}
         self._calibration = np.ones(len(problem.units))
         self.rounds = 0
-        everything = isinstance(problem.method, Backward)
+        everything = getattr(problem.method, "starts_full", False)
         self.columns = GatheredColumns(problem.X, design.n_features if everything else self._most())
         if everything:
             self._gather_all()
@@ -154,7 +153,7 @@ class Gathering:
             unseen,
             rule=getattr(run.method, "rule", "refit"),
             slack=getattr(run.method, "shortlist", SLACK) or SLACK,
-            swaps=isinstance(run.method, Exchange | Replacement),
+            swaps=getattr(run.method, "swaps", False),
         )
 
     def _read_slopes(self, runs: Sequence[SearchRun], standing: Sequence[Sequence[Standing]]) -> None:
