@@ -15,7 +15,7 @@ from pauca.subsets.base import RULES, Subset, is_lower
 # Detours of losses without closed forms go at least to this size. It costs little, as these sizes are needed anyway.
 # Otherwise features that help only together are missed: on the breast cancer data sizes 2 and 3 were 2 % and 6 % above
 # the best known.
-FAR_ENOUGH = 6
+LEAST_LOOKAHEAD = 6
 
 
 # Of interactions that lack parents so many are tried together with their parents, those that gain most.
@@ -129,7 +129,7 @@ class Exchange(GrowingMethod):
             if support and _is_new(support, subset, tried):
                 yield scout.model(support)
         if self.detour:
-            extra = self.detour if subset.closed_form else max(self.detour, FAR_ENOUGH - subset.size)
+            extra = self.detour if subset.closed_form else max(self.detour, LEAST_LOOKAHEAD - subset.size)
             detour = _Detour(subset, extra, subset.size)
             if detour.allowed and _is_new(detour.support, subset, tried):
                 rival = detour.model()

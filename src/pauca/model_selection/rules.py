@@ -84,9 +84,9 @@ def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule, *, ahead: int =
     """The smallest size, then the largest ridge, whose loss is within some standard errors of the best.
 
     The empty model is taken unless the best beats it by ``BEATS_CONSTANT_BY``. With "best" it is the least loss. Losses
-    are compared ``without_lucky_dips`` among so many sizes ``ahead``.
+    are compared ``without_isolated_minima`` among so many sizes ``ahead``.
     """
-    mean = without_lucky_dips(losses.mean, sizes, ahead)
+    mean = without_isolated_minima(losses.mean, sizes, ahead)
     finite = np.abs(mean[np.isfinite(mean)])
     same = SAME_WITHIN * max(1.0, float(finite.max(initial=0.0)))
     best = _preferred(mean <= mean.min() + same, mean)
@@ -103,7 +103,7 @@ def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule, *, ahead: int =
     return Chosen(place, best, error, leading, within_one_error)
 
 
-def without_lucky_dips(mean: np.ndarray, sizes: np.ndarray, ahead: int) -> np.ndarray:
+def without_isolated_minima(mean: np.ndarray, sizes: np.ndarray, ahead: int) -> np.ndarray:
     """Losses of shape (..., sizes), none below the mean of its own and those of the next sizes up to ``ahead`` more.
 
     In few rows the loss of a single size is noisy. One that is low among worse successors is low by luck: a model that

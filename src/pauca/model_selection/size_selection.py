@@ -19,7 +19,7 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Problem
 from pauca.runs.run import Budget, Goal, History, SearchRun, Stop, ended_early, interrupted_once
 
-CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
+STOPPED_BY_USER = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
 """What ends a run in the middle, and leaves it with sizes that say little."""
 
 ENDED = {Stop.TIME: "the time limit", Stop.CALLBACK: "the callback asked to stop", Stop.INTERRUPTED: "the interrupt"}
@@ -131,7 +131,7 @@ class Selection:
         found = []
         for number, fold in enumerate(self.folds, 1):
             run = self._runs[number][0] if number in self._runs else None
-            if run is not None and run.history is not None and run.history.stop not in CUT_OFF:
+            if run is not None and run.history is not None and run.history.stop not in STOPPED_BY_USER:
                 found.append((fold, run))
         # What a single one of several folds says is not enough.
         return found if len(found) >= min(2, len(self.folds)) else []

@@ -20,7 +20,7 @@ from pauca.wording import quoted
 FAN_IN = 8
 
 # Without a cluster so many chunks are worked on before their results are handed on.
-AT_ONCE = 16
+CHUNKS_AT_ONCE = 16
 
 T = TypeVar("T")
 
@@ -147,8 +147,8 @@ class _Placing:
 
     def results(self, tasks: list[Any]) -> Iterator[Any]:
         """The results of tasks, in their order."""
-        for start in range(0, len(tasks), AT_ONCE):
-            some = tasks[start : start + AT_ONCE]
+        for start in range(0, len(tasks), CHUNKS_AT_ONCE):
+            some = tasks[start : start + CHUNKS_AT_ONCE]
             if self._client is None:
                 yield from dask.compute(*some)
             else:
