@@ -1,4 +1,4 @@
-"""``evaluate()`` and ``inference()``: how good the predictions of a fitted model and how sure its coefficients are."""
+"""``evaluate()`` and ``inference()``: how good the predictions and how certain the coefficients of a model are."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def likelihood_errors(data: FitData, model: Model) -> np.ndarray:
 
 
 def facts_of(data: FitData, path: Path, classes: np.ndarray | None) -> DataFacts:
-    """What a report and a file tell of the data of a fit; ``classes`` are all there are, in the order of the model."""
+    """Facts about the data of a fit for reports and files; ``classes`` are all there are, in the order of the model."""
     rows = np.flatnonzero(data.weights > 0)
     counts = None
     if classes is not None:
