@@ -32,7 +32,7 @@ COLUMNS_AT_ONCE = 16
 
 
 def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
-    """Models of ``size`` features that are searched anew on the rows of every fold, at the ridges of the fit."""
+    """Models of ``size`` features that are searched again on the rows of every fold, at the ridges of the fit."""
     searched = replace(data.problem, ridge=data.search_ridge)
     found = []
     for fold in folds:

@@ -147,7 +147,7 @@ class ScoreSheet:
         table : str or None, default=None
             A table to select from. None: the expression of the total alone.
         keep : sequence of str, default=()
-            Columns of the table to hand on.
+            Columns of the table to pass on.
 
         Returns
         -------

@@ -41,7 +41,7 @@ LEAST_CURVATURE = 1e-3
 # A direction changes a residual if it does so by more than this share of its largest change.
 LEAST_CHANGE = 1e-11
 
-# The inverse of the basis is computed anew after so many exchanges of rows, against rounding.
+# The inverse of the basis is computed again after so many exchanges of rows, against rounding.
 EXCHANGES_BEFORE_RENEWAL = 40
 
 # Exchanges of rows that a search may take for each coefficient, and at least: far more than were ever seen.

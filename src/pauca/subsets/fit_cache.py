@@ -48,7 +48,7 @@ ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
 # Previews are kept for so many models.
 KEPT_PREVIEWS = 6
 
-# Rows may be split by the columns of so many units that have left the model, before they are merged anew.
+# Rows may be split by the columns of so many units that have left the model, before they are merged again.
 SPARE_SPLITS = 2
 
 # Where the coefficients, without the small ridge that is always there, would move a score by more than this, the
