@@ -243,6 +243,8 @@ def standings(run: SearchRun) -> Iterator[Standing]:
         sets = [frozenset([one]) if isinstance(one, int) else frozenset(one) for one in features]
         if action == "add":
             yield Standing(support, int(next(iter(sets[0]))), support in best)
+        elif not sets[0]:  # of several that were added at once the last gains least
+            yield Standing(support, int(features[1][-1]), support in best)
         elif support in best:
             yield Standing(support, None, True)
         support = support | sets[0] if action == "add" else support - sets[0]

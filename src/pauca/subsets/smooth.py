@@ -237,7 +237,17 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
             return True
         return self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
 
-    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None) -> AdditionScores:
+    def _independent(self, units: list[int], count: int) -> list[int]:
+        found: list[int] = []
+        # A combination of chosen columns has no slope, but for a ridge.
+        chosen = self.support if self.objective.ridge else []
+        for unit in units:
+            redundant = self.objective.bounds is None and self._cache.fits.pool.is_redundant(unit, [*chosen, *found])
+            if len(found) < count and not redundant:
+                found.append(unit)
+        return found
+
+    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None, count: int = 1) -> AdditionScores:
         quadratic, objective = self._quadratic, self.objective
         if rule == "refit":
             return AdditionScores(self._preview_gains(addable, slack), exact=True)
@@ -251,7 +261,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         likely = None if slack is None else slack * self._cache.calibration * quadratic.own_gains()
         price = self.limits.per_price(np.ones(len(addable))) ** -1
         search = self._cache.coordinate_search(self._fit)
-        return AdditionScores(search.best_gains(slope, curvature, price, likely), exact=True)
+        return AdditionScores(search.best_gains(slope, curvature, price, likely, count), exact=True)
 
     def _preview_gains(self, addable: np.ndarray, slack: float | None) -> np.ndarray:
         """What each unit gains after a refit: exact for the few that are best, minus infinity for the unlikely.
