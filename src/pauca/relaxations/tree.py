@@ -73,7 +73,7 @@ class Wanted:
         return self.within is not None or self.n_best is not None
 
 
-THE_BEST = Wanted()
+BEST_ONLY = Wanted()
 
 
 @dataclass(eq=False)
@@ -86,7 +86,7 @@ class Tree:
     """The best model so far, by columns of the whole problem."""
     diagonal: np.ndarray
     slack: float
-    wanted: Wanted = THE_BEST
+    wanted: Wanted = BEST_ONLY
     heap: list[tuple[int, int, float, np.ndarray, int]] = field(default_factory=list)
     bound: float = -np.inf
     """The lowest bound of the nodes that are open, without slack; the cut where none is."""
@@ -191,7 +191,7 @@ class Forest:
         *,
         n_rows: int,
         limits: Limits | None = None,
-        wanted: Wanted = THE_BEST,
+        wanted: Wanted = BEST_ONLY,
     ) -> None:
         self.problem = problem
         self.columns = np.arange(len(problem.slope))
