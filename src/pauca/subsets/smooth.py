@@ -43,6 +43,10 @@ MOST_PREVIEWS = 16
 LEAST_PREVIEWS = 4
 PREVIEWED_NUMBERS = 1 << 14
 
+# Importances of a perfect fit are exact for no more units than this: from separated classes, whose coefficients are as
+# large as the small ridge allows, the way to the minimum without a unit takes some thirty Newton steps.
+EXACT_IF_PERFECT = 16
+
 # The range of the calibration of a column: what it alone gains from the empty model over what the quadratic promises.
 CALIBRATION_RANGE = (1e-3, 1e6)
 
@@ -172,6 +176,8 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         if answer is None:
             return models
         fit = fits.of(frozenset(snapshots[answer].support), self._fit)
+        if fit.value <= self.perfect_below and len(fit.units) > EXACT_IF_PERFECT:
+            return models
         importance = np.maximum(fits.values_without(fit) - fit.value, 0.0)
         models[answer] = replace(models[answer], importance=importance, importance_is_exact=True)
         return models
@@ -353,7 +359,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
     # Swaps: a unit is added and another dropped. No swap gains more than its addition, so few additions matter.
 
     def _find_swap(self) -> Swap | None:
-        if not self.support:
+        if not self.support or self.value <= self.perfect_below:
             return None
         search = SwapSearch(self._cache.fits, self._fit)
         mask = self.usable & self.limits.startable(len(self.usable))
