@@ -98,7 +98,7 @@ def minimise_at_ridges(
 
 
 class _Directions:
-    """Newton steps of several rows, with Hessians that are kept, and corrected by the steps, as long as they lead on."""
+    """Newton steps of several rows; Hessians are kept, and corrected by the steps, as long as they lead on."""
 
     def __init__(self, problem: _Batch, n_rows: int, nearby: NearbyHessians | None) -> None:
         size = problem.size
