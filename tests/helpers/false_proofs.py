@@ -2,7 +2,7 @@
 
     python tests/helpers/false_proofs.py --seeds 0 10000
 
-Each seed is a table with 3 to 10 columns, or more if asked for (copies, near copies, mixtures, rounded, badly scaled,
+Each seed is a table with 3 to 10 columns, or more if requested (copies, near copies, mixtures, rounded, badly scaled,
 autoregressive, with an offset), a ridge from 0 to 0.1, poor incumbents, and every size from 1 to d - 1: each size is a
 problem. A third of the seeds is proved by enumeration, a third by trees, a third by compiled trees, half of
 these without the formulas for the last two or three columns.

@@ -279,10 +279,10 @@ def test_margins_are_chosen_by_folds(loss):
 
 def test_the_callback_is_told_of_folds_and_can_end_them_all():
     X, y = table()
-    told = []
-    model = SparseRegressor(k=range(1, 6), cv=3, callback=told.append).fit(X, y)
-    assert {progress.fold for progress in told} == {None, 0, 1, 2}
-    assert {progress.n_folds for progress in told} == {3}
+    reported = []
+    model = SparseRegressor(k=range(1, 6), cv=3, callback=reported.append).fit(X, y)
+    assert {progress.fold for progress in reported} == {None, 0, 1, 2}
+    assert {progress.n_folds for progress in reported} == {3}
     assert model.path_.choice.fold_scores.shape == (3, 5)
 
     with pytest.warns(PaucaWarning, match="No size was scored on rows held out before the callback"):
@@ -338,16 +338,16 @@ def test_folds_without_weight_are_refused():
 def test_ctrl_c_ends_all_folds(monkeypatch):
     monkeypatch.setattr("pauca.runs.run._interrupts", driver._Interrupts())
     X, y = table()
-    told = []
+    reported = []
 
     def press(progress):
-        told.append(progress.fold)
+        reported.append(progress.fold)
         if progress.fold == 1:
             signal.raise_signal(signal.SIGINT)
 
     with _quiet():
         model = SparseRegressor(k=range(1, 6), callback=press).fit(X, y)
-    assert set(told) == {None, 0, 1}
+    assert set(reported) == {None, 0, 1}
     assert np.isfinite(model.predict(X)).all()
 
 

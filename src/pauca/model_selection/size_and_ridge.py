@@ -24,11 +24,11 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
 
-# The share of a time limit that forward selection may take, before the search that was asked for.
+# The share of a time limit that forward selection may take, before the requested search.
 FORWARD_SHARE = 0.5
 
 # Instead of exchange where swaps take refits: it is several times as fast, and on rows held out the models of exchange
-# are no better (docs/choosing_k.md). The path on all rows is then found by the method that was asked for.
+# are no better (docs/choosing_k.md). The path on all rows is then found by the requested method.
 QUICK_SEARCH = Forward(shortlist=1.3, batch=STEP)
 
 Table = dict[int, np.ndarray]

@@ -26,14 +26,14 @@ from pauca.subsets.unseen_units import Unseen, VisitedModel, centred_model, like
 # Beside the units that the search on the sample takes, the next best ones at each of its models are gathered.
 RUNNERS_UP = 2
 
-# Gathered units: at least so many times the size asked for and so many more, and at most so many in a round.
+# Gathered units: at least so many times the requested size and so many more, and at most so many in a round.
 LEAST_TIMES, LEAST_MORE = 2, 16
 MOST_IN_A_ROUND = 128
 
 # Rounds of searching and checking: a round that widens takes two passes.
 MOST_ROUNDS = 5
 
-# Without a size that is asked for, the search on the sample goes as far as this.
+# Without a requested size, the search on the sample goes as far as this.
 GUESSED_SIZE = 30
 
 

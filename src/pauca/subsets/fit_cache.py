@@ -42,17 +42,17 @@ IMPORTANCE_WITHIN = 1e-4
 MOST_REPORTED_STEPS = 12
 
 # Where outputs share a loss and their values are below this share of the empty model's, they are fitted to this share
-# of the value: classes are nearly told apart without error, and the last steps are many that change next to nothing.
+# of the value: classes are nearly separated without error, and the last steps are many that change next to nothing.
 NEARLY_SEPARABLE = 0.1
 EXACT_ENOUGH = Accuracy(within=1e-8)
 
-# A preview takes so many steps with the Hessian of the model before; what the next one promises is counted as gained.
+# A preview takes so many steps with the Hessian of the model before; the predicted gain of the next one is included.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
 
 # Previews are kept for so many models.
 KEPT_PREVIEWS = 6
 
-# Rows may be split by the columns of so many units that have left the model, before they are merged anew.
+# Rows may be split by the columns of so many units that have left the model, before they are merged again.
 SPARE_SPLITS = 2
 
 # Where the coefficients, without the small ridge that is always there, would move a score by more than this, the

@@ -47,7 +47,7 @@ PREVIEWED_NUMBERS = 1 << 14
 # large as the small ridge allows, the way to the minimum without a unit takes some thirty Newton steps.
 EXACT_IF_PERFECT = 16
 
-# The range of the calibration of a column: what it alone gains from the empty model over what the quadratic promises.
+# The range of the calibration of a column: what it alone gains from the empty model over what the quadratic predicts.
 CALIBRATION_RANGE = (1e-3, 1e6)
 
 # Of the best previews so many are refitted before one is chosen, if they gain more than this share of the best.
@@ -85,7 +85,7 @@ class SmoothCache(SubsetCache):
 
     @cached_property
     def calibration(self) -> np.ndarray:
-        """What each unit gains from the empty model over what the quadratic promises, shape (U,).
+        """What each unit gains from the empty model over what the quadratic predicts, shape (U,).
 
         Of rare or skewed columns the quadratic knows little. Their ratio is found once, by a search along each column
         that may gain more than estimates are trusted to.
