@@ -117,7 +117,7 @@ def test_the_rule_of_paired_standard_errors_by_hand(rule, errors):
 def test_equal_scores_go_to_the_smaller_size():
     scores = np.array([[0.1, 0.3, 0.3], [0.1, 0.3, 0.3]])
     assert choose_by_folds(np.array([0, 2, 4]), scores, "best", "s").chosen == 2
-    assert choose_by_criterion(np.array([1, 2, 3]), np.array([5.0, 4.0, 4.0]), "bic").chosen == 2
+    assert choose_by_criterion("aic", [5.0, 2.0, 0.0], [1, 2, 3], [1, 2, 3], n_rows=9, n_units=3).chosen == 2
 
 
 def test_noise_is_said_to_be_noise():

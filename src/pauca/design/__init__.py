@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from pauca.design.base import Design
 from pauca.design.chunks import ChunkedDesign, Chunks
 from pauca.design.chunks.design import unless_uniform
-from pauca.design.chunks.sums import PartSums
+from pauca.design.chunks.moments import PartSums
 from pauca.design.dense import DenseDesign
 from pauca.design.fold_grams import NARROW, RowParts, parts_of_folds
 from pauca.design.gathered import GatheredColumns, GatheredDesign

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.estimators.fit_data import FitData
 from pauca.estimators.refits import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
-from pauca.inference.standard_errors import quantile
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of
 from pauca.model_selection.folds import Fold, make_folds, makes_splits
@@ -33,6 +32,7 @@ from pauca.results.evaluation import (
 )
 from pauca.results.inference import Inference
 from pauca.runs.problem import LinearProblem
+from pauca.statistics.standard_errors import quantile
 from pauca.warnings import PaucaWarning
 
 # Numbers in the columns of a model, above which a bootstrap would take minutes; with as many rows the likelihood does.

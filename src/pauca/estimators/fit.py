@@ -22,7 +22,6 @@ from pauca.estimators.settings import SearchSettings, largest_size
 from pauca.estimators.validation import check_moments
 from pauca.methods.exact import Exact
 from pauca.model import Model
-from pauca.model_selection.chunked_search import Gathering
 from pauca.model_selection.chunked_selection import StreamedSelection, measure_by_moments
 from pauca.model_selection.folds import Fold, FoldWeights, make_folds
 from pauca.model_selection.grids import RidgeGrid, SizeRange, make_grid, size_range_for
@@ -33,6 +32,7 @@ from pauca.model_selection.size_selection import Selection, by_criterion, choose
 from pauca.results.choice import Choice
 from pauca.results.fit_statistics import FitStatistics
 from pauca.results.path import Path
+from pauca.runs.chunked_search import Gathering
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
 from pauca.runs.run import Goal, Move, SearchRun, Stop, ended_early

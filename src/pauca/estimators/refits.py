@@ -12,8 +12,6 @@ from pauca.constraints.limits import Limits
 from pauca.constraints.units import Units
 from pauca.design import make_design
 from pauca.estimators.fit_data import FitData
-from pauca.inference.standard_errors import coefficient_covariance
-from pauca.inference.steps import unit_of
 from pauca.losses.offset import parts_of
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
@@ -25,6 +23,8 @@ from pauca.results.columns import ColumnValues, DataFacts
 from pauca.results.inference import FEWEST_ROWS
 from pauca.results.path import Path
 from pauca.runs.run import Budget, Goal
+from pauca.statistics.readable_units import unit_of
+from pauca.statistics.standard_errors import coefficient_covariance
 from pauca.threads import blas_threads
 
 # Columns are read so many at a time: a path may use many, of many rows.

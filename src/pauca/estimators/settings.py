@@ -12,9 +12,10 @@ from pauca.checks import ParameterChecks
 from pauca.estimators.raw_tables import check_table_parameters
 from pauca.methods import resolve
 from pauca.model_selection.grids import AUTO, RidgeGrid, Ridges, Sizes
-from pauca.results.choice import CRITERIA, FOLD_RULES, Rule
+from pauca.results.choice import FOLD_RULES, Rule
 from pauca.runs.progress import ProgressReport, with_progress
 from pauca.runs.run import Budget, Goal, Method
+from pauca.statistics.criteria import CRITERIA
 
 CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds", "heredity")
 

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from pauca.design import ChunkedDesign, Chunks, Design
-from pauca.design.chunks.kernels import Sums, add
-from pauca.design.chunks.sums import PartSums
+from pauca.design.chunks.chunk_sums import Sums, add
+from pauca.design.chunks.moments import PartSums
 from pauca.design.fold_grams import parts_of_folds
 from pauca.losses import Loss
 from pauca.model_selection.folds import Fold, FoldWeights

@@ -8,7 +8,7 @@ from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
 
 # Columns are taken together while the scores of all are about this many numbers, which stay in the cache.
-TOGETHER = 1 << 16
+BATCH_NUMBERS = 1 << 16
 
 MOST_STEPS = 40
 
@@ -39,7 +39,7 @@ def joint_line_gains(
     -------
     ndarray of shape (b,), or None where some column does not converge
     """
-    at_once = max(1, TOGETHER // scores.size)
+    at_once = max(1, BATCH_NUMBERS // scores.size)
     gains = []
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for start in range(0, len(columns), at_once):

@@ -17,7 +17,7 @@ MOST_HALVINGS = 30
 
 # Hessians are kept as long as each step leaves no more than this share of what the one before promised: a step with a
 # new Hessian costs as much as several with an old one.
-WORTH_KEEPING = 0.1
+KEEP_HESSIAN_BELOW = 0.1
 
 # The last step with an old Hessian promises no more than this share of what a new one may, which leaves far less.
 LEFT_BY_OLD = 1e-3
@@ -124,7 +124,7 @@ class _Directions:
                 self._nearby = None
             step, promised = self._along(rows, gradient)
             before, left = self._promised[rows], promised / LEFT_BY_OLD
-            old = ~((promised > 0) & (promised <= WORTH_KEEPING * before))
+            old = ~((promised > 0) & (promised <= KEEP_HESSIAN_BELOW * before))
             if old.any():
                 some = Slopes(slopes.derivative[old], slopes.curvature[old])
                 self._renew(rows[old], problem.hessians(some, scores[old], penalty[old]))

@@ -20,7 +20,7 @@ from pauca.relaxations.diagonal import base_diagonal, improve, rounding_slack
 from pauca.relaxations.leaps_and_bounds import CompiledEnumeration, Enumerated, enumerate_subsets
 from pauca.relaxations.perspective import IN, MOST_STEPS, OUT, ROOT_STEPS, Quadratic, Relaxed
 from pauca.relaxations.swaps import improved_by_swaps
-from pauca.relaxations.tree import MOST_BYTES, THE_BEST, TIED_WITHIN, Incumbent, Tree, Wanted
+from pauca.relaxations.tree import BEST_ONLY, MOST_BYTES, TIED_WITHIN, Incumbent, Tree, Wanted
 
 # Roots are screened and their diagonals improved at most this often: with fewer columns a diagonal can be larger.
 ROOT_ROUNDS = 2
@@ -69,7 +69,7 @@ class Forest:
         *,
         n_rows: int,
         limits: Limits | None = None,
-        wanted: Wanted = THE_BEST,
+        wanted: Wanted = BEST_ONLY,
     ) -> None:
         self.problem = problem
         self.columns = np.arange(len(problem.slope))

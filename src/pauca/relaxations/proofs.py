@@ -18,7 +18,7 @@ from pauca.relaxations.forest import Forest
 from pauca.relaxations.perspective import Quadratic
 from pauca.relaxations.size_proof import PROVED_WITHIN, SizeProof
 from pauca.relaxations.smooth import SmoothForest, SmoothProblem
-from pauca.relaxations.tree import BETTER_BY, THE_BEST, Incumbent, Wanted
+from pauca.relaxations.tree import BEST_ONLY, BETTER_BY, Incumbent, Wanted
 from pauca.relaxations.wide_tables import Products, root_bounds
 from pauca.relaxations.wide_tree import WideForest
 from pauca.subsets.base import Subset
@@ -81,7 +81,7 @@ class Proofs:
     columns; a tree is then grown over those that the bound has not ruled out, if they are few enough.
     """
 
-    def __init__(self, subset: Subset, models: Mapping[int, Snapshot], wanted: Wanted = THE_BEST) -> None:
+    def __init__(self, subset: Subset, models: Mapping[int, Snapshot], wanted: Wanted = BEST_ONLY) -> None:
         """Start the proofs of ``models``; raises ``NoBoundError`` where there is no bound."""
         if subset.limits.heredity is not None:
             raise NoBoundError(HEREDITY)

@@ -47,7 +47,7 @@ class Wanted:
         return self.within is not None or self.n_best is not None
 
 
-THE_BEST = Wanted()
+BEST_ONLY = Wanted()
 
 
 @dataclass(eq=False)
@@ -60,7 +60,7 @@ class Tree:
     """The best model so far, by columns of the whole problem."""
     diagonal: np.ndarray
     slack: float
-    wanted: Wanted = THE_BEST
+    wanted: Wanted = BEST_ONLY
     heap: list[tuple[int, int, float, np.ndarray, int]] = field(default_factory=list)
     bound: float = -np.inf
     """The lowest bound of the nodes that are open, without slack; the cut where none is."""

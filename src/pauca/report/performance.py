@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pauca.inference.classification import Calibration, Interval, Share
 from pauca.report.drawing import Drawing, Margins
 from pauca.report.formatting import NONE, SPACE, Markup, joined, number, percent, short_number, table, tag
 from pauca.report.model_data import ModelData
 from pauca.results.evaluation import Evaluation
 from pauca.results.plots import BLUE, INK
+from pauca.statistics.classification_metrics import Calibration, Interval, Share
 
 CALIBRATION = "Calibration: predicted probability against what happened, in bins of about as many rows each"
 

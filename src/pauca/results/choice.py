@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pauca.statistics.criteria import CRITERIA
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -22,9 +24,6 @@ FOLD_RULES = ("1se", "best")
 
 DEFAULT_RULE = 0.25
 """The smallest model within a quarter of a standard error of the best: docs/choosing_k.md says how it was found."""
-
-CRITERIA = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC"}
-"""Information criteria, and their names in messages."""
 
 Rule = str | float
 """A rule of cross-validation, or an information criterion."""
@@ -206,7 +205,8 @@ class Choice:
     @property
     def criterion_name(self) -> str:
         """The name of the criterion in messages; for cross-validation, the name of the score."""
-        return CRITERIA.get(str(self.rule), self.scoring)
+        criterion = CRITERIA.get(str(self.rule))
+        return self.scoring if criterion is None else criterion.label
 
     @property
     def best(self) -> int:

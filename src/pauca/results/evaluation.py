@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.inference.classification import (
+from pauca.statistics.classification_metrics import (
     Calibration,
     Confusion,
     Interval,
@@ -18,7 +18,7 @@ from pauca.inference.classification import (
     confusion,
     ranking,
 )
-from pauca.inference.regression import RegressionErrors, regression_errors
+from pauca.statistics.regression_metrics import RegressionErrors, regression_errors
 from pauca.wording import aligned
 
 if TYPE_CHECKING:

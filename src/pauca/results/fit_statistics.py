@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pauca.inference.criteria import adjusted_r2, akaike, mallows_cp, schwarz
 from pauca.losses import Loss
 from pauca.model import Model
+from pauca.statistics.criteria import CRITERIA, ModelCounts, adjusted_r2, mallows_cp
 
 Statistics = Mapping[int, dict[str, float]]
 """Figures by size and name."""
@@ -65,5 +65,5 @@ class FitStatistics(Mapping[int, dict[str, float]]):
             if full is not None and not self.ridge:
                 figures["cp"] = mallows_cp(model.loss, full.loss, n_rows, q, self.n_columns, center=self.center)
         fit = self.loss.minus_twice_log_likelihood(np.array([model.loss]), n_rows)
-        parameters = q + int(self.center)
-        return figures | {"aic": akaike(fit, parameters), "bic": schwarz(fit, parameters, n_rows)}
+        counts = ModelCounts(q + int(self.center), len(model.support), n_rows, self.n_columns)
+        return figures | {name: float(CRITERIA[name](fit, counts)) for name in ("aic", "bic")}

@@ -116,7 +116,7 @@ class Minimum:
     hessian: np.ndarray | None
     """About the Hessian there: exact of quadratics, else as far as the steps have needed it; None if they have not."""
     converged: bool = True
-    """Whether the steps ended for want of anything to gain."""
+    """Whether the steps ended because nothing more could be gained."""
     promised: float = 0.0
     """What one more step would gain by the Hessian, where the steps ended early."""
     basis: np.ndarray | None = None

@@ -32,7 +32,7 @@ NARROWEST = 1e-14
 STUCK_ABOVE = 1e-7
 
 # An objective that falls on like a straight line over steps so many times the size of the parameters has no minimum.
-FAR_OUT = 1e14
+UNBOUNDED_STEP = 1e14
 
 # Where the objective has a Hessian, one from an earlier point serves as long as each step promises no more than this
 # share of the one before.
@@ -94,7 +94,7 @@ class SolverState:
     left: float
     """About how much lower the minimum is: what the next step would have promised."""
     converged: bool = True
-    """Whether the steps ended for want of anything to gain."""
+    """Whether the steps ended because nothing more could be gained."""
 
 
 def minimise(
@@ -196,7 +196,7 @@ def _search_along(
     if not first < 0 or not np.isfinite(size):
         return None
     slack = LINE_SEARCH_SLACK * max(abs(value), problem.magnitude)
-    farthest = FAR_OUT * (1.0 + float(np.abs(w).max(initial=0.0)))
+    farthest = UNBOUNDED_STEP * (1.0 + float(np.abs(w).max(initial=0.0)))
     length, bracket, lowest = 1.0, SlopeBracket(first), None
     for _ in range(1, MOST_TRIALS):
         there = w.copy()

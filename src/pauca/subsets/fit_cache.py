@@ -56,7 +56,7 @@ SPARE_SPLITS = 2
 DIVERGING_STEP = 0.1
 
 # Scores of coupled rows that are further apart than this leave nothing of e^a at one end: they diverge.
-FAR_APART = 500.0
+LARGEST_SCORE_RANGE = 500.0
 
 # Standardised entries are taken to be below this, so that most scores need not be computed for that.
 LARGEST_ENTRY = 1e3
@@ -378,7 +378,7 @@ def diverged(fits: FitCache, fit: Fit) -> bool:
     if objective.smooth.joint and _at_a_bound(objective, fit):
         # Coefficients that all classes share have curvature only as long as none is at a bound.
         return False
-    if objective.smooth.coupled and np.ptp(fits.scores(fit)) > FAR_APART:
+    if objective.smooth.coupled and np.ptp(fits.scores(fit)) > LARGEST_SCORE_RANGE:
         return True
     step = _step_without_ridge(objective, fit, fits.exact_hessian(fit))
     if np.abs(step).max() < DIVERGING_STEP / LARGEST_ENTRY:

@@ -47,8 +47,8 @@ PREVIEWED_NUMBERS = 1 << 14
 CALIBRATION_RANGE = (1e-3, 1e6)
 
 # Of the best previews so many are refitted before one is chosen, if they gain more than this share of the best.
-EXACT_OF_CLOSE = 3
-CLOSE = 0.98
+REFITTED_PREVIEWS = 3
+REFITTED_ABOVE = 0.98
 
 
 class SmoothCache(SubsetCache):
@@ -264,9 +264,9 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
             return gains
         found = self._previews(self._fit, addable, slack)
         gains[list(found)] = [self.value - preview.value for preview in found.values()]
-        close = highest_scores(self.limits.per_price(gains), EXACT_OF_CLOSE)
+        close = highest_scores(self.limits.per_price(gains), REFITTED_PREVIEWS)
         for unit in close:
-            if gains[unit] > CLOSE * gains[close[0]]:
+            if gains[unit] > REFITTED_ABOVE * gains[close[0]]:
                 gains[unit] = self.decrease(unit)
         return gains
 

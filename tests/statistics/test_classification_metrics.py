@@ -6,7 +6,7 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 from statsmodels.stats.proportion import proportion_confint
 
-from pauca.inference.classification import Share, brier_score, calibration, confusion, ranking
+from pauca.statistics.classification_metrics import Share, brier_score, calibration, confusion, ranking
 
 
 def problem(seed, n=200, ties=False):
