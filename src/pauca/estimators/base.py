@@ -36,6 +36,7 @@ from pauca.losses.offset import without_offset
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import refitted_run, searched_by
+from pauca.results.alternatives import Alternatives
 from pauca.results.columns import DataFacts
 from pauca.results.path import Path
 from pauca.results.stability import Stability
@@ -111,7 +112,7 @@ class SparseModel(ProvingMixin, FittedModel):
         other._set_size(size)
         return other
 
-    def alternatives(self, count: int = 3) -> list[dict[str, Any]]:
+    def alternatives(self, count: int = 3) -> Alternatives:
         """For each chosen feature the best others in its place, and what each would cost.
 
         Every swap is refitted on the data of the fit. A fitted model refers to these data (it never copies them) until
@@ -124,9 +125,11 @@ class SparseModel(ProvingMixin, FittedModel):
 
         Returns
         -------
-        list of dict
-            With the keys feature, replacement, objective (after the swap) and explained_lost, the share explained that
-            the swap would cost. The most important features come first. The list is kept as ``alternatives_``.
+        Alternatives
+            A list of dicts with the keys feature, replacement, objective (after the swap) and explained_lost, the share
+            of the empty model's objective that the swap would cost; it prints as a table. The most important features
+            come first. Where the ridge of the search is not that of the fit, models are compared at the former. The
+            list is kept as ``alternatives_``.
 
         Examples
         --------

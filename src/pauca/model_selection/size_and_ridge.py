@@ -19,7 +19,8 @@ from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path
 from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose, nothing_scored
 from pauca.model_selection.scoring import Models
 from pauca.model_selection.size_selection import CUT_OFF, Selection
-from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
+from pauca.results.choice import EXPLAINED, Choice, Rule
+from pauca.results.surface import Surface
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early

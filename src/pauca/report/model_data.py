@@ -14,6 +14,7 @@ from pauca.export.formula import Formula, formula_of
 from pauca.losses import resolve
 from pauca.report.formatting import count, enumerate_names, number, percent, short_number
 from pauca.report.survival_curves import SurvivalCurves
+from pauca.results.alternatives import Alternatives
 from pauca.results.columns import DataFacts
 from pauca.results.evaluation import Evaluation
 from pauca.results.inference import Inference
@@ -51,7 +52,7 @@ class ModelData:
     classes: list[str] | None
     parameters: dict[str, str]
     stability: Stability | None
-    alternatives: list[dict[str, Any]] | None
+    alternatives: Alternatives | None
     survival: SurvivalCurves | None = None
     predicts_scores: bool = False
     """Whether a linear score is the prediction itself."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.results.choice import EXPLAINED, Choice, Surface, standard_errors
+from pauca.results.choice import EXPLAINED, Choice, standard_errors
 from pauca.results.path import Path
 from pauca.results.stability import Stability
+from pauca.results.surface import Surface
 from pauca.wording import column_names, printable
 
 if TYPE_CHECKING:
