@@ -211,7 +211,8 @@ class SparseModel(ProvingMixin, FittedModel):
             table = X
             X, names = table.X, table.names
         elif isinstance(X, RawTable) or feature_names is not None:
-            table = FitTable.of(X, weights, display_names(feature_names, X.shape[1], names), settings.missing)
+            shown = display_names(feature_names, X.shape[1], names)
+            table = FitTable.of(X, weights, shown, settings.missing, settings.constraints)
             X, names = table.X, table.names
         self._set_encoder(None if table is None else table.encoding)
         classes = self._fold_classes(y) if settings.uses_folds else None
@@ -293,7 +294,8 @@ class SparseModel(ProvingMixin, FittedModel):
         data = getattr(self, "_fit_data", None)
         if data is None:
             return self.path_.facts
-        return facts_of(data, self.path_, getattr(self, "classes_", None))
+        facts = facts_of(data, self.path_, getattr(self, "classes_", None))
+        return replace(facts, n_dropped=getattr(self, "n_rows_dropped_", 0))
 
     def __getstate__(self) -> Any:
         # Data do not travel with a model.

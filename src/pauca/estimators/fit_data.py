@@ -61,8 +61,8 @@ def find_alternatives(data: FitData, path: Path, size: int, count: int) -> Alter
         {
             "feature": path.unit_name(int(unit)),
             "replacement": path.unit_name(swap.into),
-            "objective": subset.value - swap.decrease,
-            "explained_lost": -swap.decrease / null if null > 0 else 0.0,
+            "objective": float(subset.value - swap.decrease),
+            "explained_lost": float(-swap.decrease / null) if null > 0 else 0.0,
         }
         for unit in order
         for swap in found.get(int(unit), [])

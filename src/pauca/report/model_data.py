@@ -63,8 +63,6 @@ class ModelData:
     """What is known of the data of the fit."""
     measurable: bool = False
     """Whether predictions can be measured where there are rows."""
-    n_dropped: int = 0
-    """Rows of the table that were left out of the fit, since values were missing in them."""
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -139,7 +137,6 @@ def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> M
         findings=findings or Findings(),
         facts=getattr(model, "_data_facts", lambda: None)(),
         measurable=hasattr(model, "evaluate"),
-        n_dropped=getattr(model, "n_rows_dropped_", 0),
     )
 
 

@@ -97,8 +97,8 @@ def _rows_used(data: ModelData) -> list[str]:
 
 
 def _missing_values(data: ModelData, facts: DataFacts) -> str:
-    if data.n_dropped:
-        other = "1 other row was" if data.n_dropped == 1 else f"{data.n_dropped} other rows were"
+    if facts.n_dropped:
+        other = "1 other row was" if facts.n_dropped == 1 else f"{facts.n_dropped} other rows were"
         return f"{other} left out, since values were missing there."
     if not facts.missing:
         return "No values were missing in them."
