@@ -117,7 +117,7 @@ class FitTable:
         if any(one.marks_missing for one in self.encoding.columns):
             elsewhere = [one.name for one, raw in columns if raw.missing.any() and not one.marks_missing]
             if elsewhere:
-                yield f"Missing values of {quoted(elsewhere)} are in the rows of another column's, and are marked there."
+                yield f"Missing values of {quoted(elsewhere)} are in the rows of another column's, and marked there."
         marks = [int(column) for column in chosen if self.encoding.terms[column].kind != NUMBER]
         alike: dict[bytes, list[str]] = {}
         for column in marks:
