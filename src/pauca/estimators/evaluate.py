@@ -221,9 +221,10 @@ class EvaluationMixin:
         ...     os.listdir(folder)
         ['report.html']
         """
-        from pauca.report import Findings, write_report
+        from pauca.report import Findings, check_page_name, write_report
 
         check_is_fitted(self)
+        check_page_name(path)
         evaluation = inference = None
         data = getattr(self, "_fit_data", None)
         if X is not None or y is not None:

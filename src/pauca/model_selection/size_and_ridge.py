@@ -300,7 +300,8 @@ class SurfaceSelection(Selection):
         largest = int(choice.sizes.max())
         usable = int(np.count_nonzero(self.problem.units.any(self.whole.design.usable)))
         falling = choice.scored and len(choice.sizes) > 1 and 0 < choice.chosen == choice.best == largest < usable
-        return replace(super().complete(choice), falling=falling)
+        limited = self.whole.history is not None and self.whole.history.stop is Stop.LIMITS
+        return replace(super().complete(choice), falling=falling and not limited)
 
     def weigh(self, sizes: Sequence[int]) -> tuple[Choice, int]:
         """The choice among some sizes, and the size that is as good as the best before a constant is compared."""
