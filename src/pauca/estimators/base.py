@@ -98,6 +98,14 @@ class SparseModel(ProvingMixin, FittedModel):
         if choice is None or choice.surface is None:
             raise ValueError("No ridges were compared in this fit: there is only ridge_.")
         search_ridge, best = choice.surface.best_of(size)
+        if (search_ridge, best) == (self.search_ridge_, self.ridge_):  # the path has it, in a file too
+            return super().at(size)
+        if getattr(self, "_fit_data", None) is None:
+            raise ValueError(
+                f"The best ridge of size {size} is {best:.3g}, and files and pickles hold the models at ridge "
+                f"{self.ridge_:.3g} only: take at({size}), or fit the model again, or save at({size}, ridge='best') "
+                "where it was fitted."
+            )
         data, other = self._data("at"), self._copy()
         problem = replace(data.problem, ridge=best)
         search = searched_by(problem.method, data.searches[search_ridge], self.tol)
