@@ -33,7 +33,7 @@ def name_features(pipeline: Pipeline) -> Any:
     >>> from sklearn.feature_extraction.text import CountVectorizer
     >>> from sklearn.pipeline import make_pipeline
     >>> import pauca
-    >>> texts = ["a good film", "a bad film", "good fun", "bad luck", "so good", "not bad"]
+    >>> texts = ["a good film", "a dull film", "good fun", "bad luck", "so good", "not bad"]
     >>> pipeline = make_pipeline(CountVectorizer(), pauca.SparseClassifier(k=1, ridge=0.1))
     >>> model = pauca.name_features(pipeline.fit(texts, [1, 0, 1, 0, 1, 0]))
     >>> model.path_.names(1)

@@ -221,7 +221,9 @@ class Choice:
         """By how much a score is below that of the best, with the standard error that such a difference has."""
         if error is None or not np.isfinite(error):
             return ""
-        below, unit = max(0.0, self._reference_score - score), 100.0 if self.scoring == EXPLAINED else 1.0
+        below, unit = self._reference_score - score, 100.0 if self.scoring == EXPLAINED else 1.0
+        if below <= 0:  # it is the best by caution, not by its score
+            return ""
         return f", {unit * below:.2g} more (± {unit * error:.2g}, the standard error of this difference)"
 
     @property
