@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pauca.results.surface import Surface
+from pauca.statistics.criteria import CRITERIA
 
 EXPLAINED = "explained"
 """The default score: the share of the constant model's loss that is gone on held-out rows."""
@@ -24,9 +25,6 @@ DEFAULT_RULE = 0.25
 WORTHWHILE = (0.95, 0.9, 0.8)
 """Shares of what the chosen model gains on rows held out; a smaller model with the first that half its size can reach
 is pointed to."""
-
-CRITERIA = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC"}
-"""Information criteria, and their names in messages."""
 
 Rule = str | float
 """A rule of cross-validation, or an information criterion."""
@@ -118,7 +116,8 @@ class Choice:
     @property
     def criterion_name(self) -> str:
         """The name of the criterion in messages; for cross-validation, the name of the score."""
-        return CRITERIA.get(str(self.rule), self.scoring)
+        criterion = CRITERIA.get(str(self.rule))
+        return self.scoring if criterion is None else criterion.label
 
     @property
     def best(self) -> int:
@@ -238,7 +237,7 @@ class Choice:
         if self.best == 0:
             return f"No feature helps on rows held out ({folds}, {self._compared}): a constant predicts as well."
         return (
-            f"No feature helps on rows held out as far as can be told ({folds}, {self._compared}): the best model, "
+            f"No feature helps on rows held out as far as these rows show ({folds}, {self._compared}): the best model, "
             f"of size {self.best}, has {self._best_number}, too little to be sure. selection_rule='best' takes it."
         )
 

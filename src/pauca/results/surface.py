@@ -51,7 +51,7 @@ class Surface:
         """Search ridge, ridge and size of the candidate that all others were compared with.
 
         That is the best, but for a caution against models that are too sure of themselves, and against sizes that are
-        good by luck: the one that does not differ from itself.
+        good by chance: the one that does not differ from itself.
         """
         itself = np.where(self.standard_error == 0, self.mean, -np.inf)
         return self._at(np.unravel_index(int(np.argmax(itself)), itself.shape))
