@@ -231,7 +231,7 @@ def test_the_baseline_of_a_category_is_told():
     assert "A category counts as one column" in model.summary()
     assert "Baseline" not in model.at(0).summary()
     assert model.path_.raw_columns(2)[0].levels == ("Paris", "Lyon", "Nice")
-    marked = SparseRegressor(k=2, missing="category").fit(X.where(X["age"] > -1), y)
+    marked = SparseRegressor(k=2, missing="category").fit(X.assign(age=X["age"].where(X["age"] > -1)), y)
     assert f"by the median (age by {X['age'][X['age'] > -1].median():.6g})" in marked.summary()
 
 
