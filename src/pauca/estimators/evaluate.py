@@ -159,7 +159,7 @@ class EvaluationMixin:
         names, coef = self.path_.names(self.k_), np.atleast_2d(model.coef)
         if data.problem.center:
             names, coef = [*names, "(intercept)"], np.column_stack([coef, np.atleast_1d(model.intercept)])
-        about = {"shrunken": data.problem.ridge > 0, "notes": tuple(encoding_notes(self.path_.raw_columns(self.k_)))}
+        about: dict[str, Any] = {"shrunken": data.problem.ridge > 0, "notes": tuple(encoding_notes(self.path_.raw_columns(self.k_)))}
         if method == "bootstrap":
             count = check.count("n_resamples", n_resamples)
             draws = bootstrap_coefficients(data, model.support, count, random_state)
@@ -169,8 +169,8 @@ class EvaluationMixin:
             rare = tuple(names[place] for place in rare_columns(data, model.support, classes))
             names = names * len(coef)
             about |= {"rare": rare, "outputs": None if outputs is None else np.repeat(outputs, coef.shape[1]).tolist()}
-            figures = (part.ravel() for part in (coef, error, lower, upper))
-            return Inference(names, *figures, confidence, method, count, **about)
+            coef, error, lower, upper = coef.ravel(), error.ravel(), lower.ravel(), upper.ravel()
+            return Inference(names, coef, error, lower, upper, confidence, method, count, **about)
         coef, error = coef[0], likelihood_errors(data, model)
         n_rows = int(np.count_nonzero(data.weights))
         reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, len(coef))
