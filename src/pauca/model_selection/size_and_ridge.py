@@ -19,7 +19,8 @@ from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path
 from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose, nothing_scored
 from pauca.model_selection.scoring import Models
 from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
-from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
+from pauca.results.choice import EXPLAINED, Choice, Rule
+from pauca.results.surface import Surface
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
@@ -302,7 +303,8 @@ class SurfaceSelection(Selection):
         largest = int(choice.sizes.max())
         usable = int(np.count_nonzero(self.problem.units.any(self.whole.design.usable)))
         falling = choice.scored and len(choice.sizes) > 1 and 0 < choice.chosen == choice.best == largest < usable
-        return replace(super().complete(choice), falling=falling)
+        limited = self.whole.history is not None and self.whole.history.stop is Stop.LIMITS
+        return replace(super().complete(choice), falling=falling and not limited)
 
     def weigh(self, sizes: Sequence[int]) -> tuple[Choice, int]:
         """The choice among some sizes, and the size that is as good as the best before a constant is compared."""
