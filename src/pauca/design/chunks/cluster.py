@@ -178,7 +178,8 @@ def _on_chunk(block: Any, number: int, beside: tuple[Any, ...], shared: tuple[An
     block = block if hasattr(block, "toarray") else np.asarray(block)
     check_chunk(block, number, width, dtype)
     with blas_threads.single():
-        return kernel(block if features is None else block[:, features], *beside, *args)
+        found = kernel(block if features is None else block[:, features], *beside, *args)
+        return list(found) if isinstance(found, Iterator) else found
 
 
 def _chunk_itself(block: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from pauca.design.base import StandardisedColumns
+from pauca.design.base import WIDE_NUMBERS, StandardisedColumns, row_blocks
 from pauca.design.chunks import kernels
 from pauca.design.chunks.base import Chunks
 from pauca.design.chunks.sums import PartSums, Sample
@@ -54,10 +54,14 @@ class ChunkedDesign(StandardisedColumns):
         known = self.sums.target
         if known is None:
             return False
-        difference = target - known
+        low, high, largest = np.inf, -np.inf, 0.0
+        for rows in row_blocks(self.n_rows, 1, WIDE_NUMBERS):
+            difference = target[rows] - known[rows]
+            low, high = min(low, difference.min()), max(high, difference.max())
+            largest = max(largest, np.abs(target[rows]).max(), np.abs(known[rows]).max())
         if not self._center:
-            return not difference.any()
-        return bool(np.ptp(difference) <= 4 * np.finfo(float).eps * max(np.abs(target).max(), np.abs(known).max()))
+            return low == high == 0
+        return bool(high - low <= 4 * np.finfo(float).eps * largest)
 
     def gram(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         features = np.asarray(features, dtype=np.intp)
