@@ -79,6 +79,13 @@ class Chunks(ABC):
     def __len__(self) -> int:
         return self.n_rows
 
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise TypeError(
+            f"{self!r} is read in chunks and never held in memory as a whole. SparseRegressor, SparseClassifier and "
+            "streams take it as it is, on its own: not behind scikit-learn's transformers, and not in its "
+            "cross-validation."
+        )
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.n_rows:,} rows and {self.n_features:,} columns, {self.dtype}>"
 

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from pauca.design.base import WIDE_NUMBERS, StandardisedColumns, row_blocks
 from pauca.design.chunks import kernels
-from pauca.design.chunks.base import Chunks
+from pauca.design.chunks.base import ChunkError, Chunks
 from pauca.design.chunks.sums import PartSums, Sample
 
 # Of estimated correlations those within the noise of the sample are set to zero, as by dense designs.
@@ -69,6 +69,17 @@ class ChunkedDesign(StandardisedColumns):
         product *= self._inverse_spread[features, None]
         product *= self._inverse_spread
         return product
+
+    def compute_all_products(self) -> None:
+        """Have the products of all columns at hand, in one pass: who starts from all columns asks for them."""
+        needed = 8 * self.sums.n_parts * self.n_features**2
+        if not self.sums.whole and needed > self._chunks.memory:
+            raise ChunkError(
+                f"method='backward' starts from all {self.n_features} columns, whose products take {needed / 1e9:.1f} "
+                "GB, more than the memory for this table. Use a method that grows, such as 'exchange' or 'forward', or "
+                "allow more: scan(..., memory=...)."
+            )
+        self.sums.rows(np.flatnonzero(self.usable))
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
         if self.sample is None:
