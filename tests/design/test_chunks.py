@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 import pauca
 from pauca import SparseCox, SparseOrdinalClassifier, SparseRegressor
 from pauca.design.chunks import ChunkError, scan
-from pauca.design.chunks.sums import guess_columns
+from pauca.design.chunks.moments import guess_columns
 from problems import METHODS, ar_problem, in_chunks
 
 
@@ -79,7 +79,7 @@ def test_every_source_gives_the_same_model_in_one_pass(source, dtype, tmp_path):
 @pytest.mark.parametrize("method", METHODS)
 def test_wide_tables_take_few_passes(method, monkeypatch):
     """Beyond the width of whole products, rows of guessed columns come together."""
-    monkeypatch.setattr("pauca.design.chunks.sums.WHOLE_UP_TO", 10)
+    monkeypatch.setattr("pauca.design.chunks.moments.WHOLE_UP_TO", 10)
     X, y = ar_problem(1000, 200, 8, rho=0.6)
     chunks = in_chunks(X, rows=300)
     model, plain = SparseRegressor(k=10, method=method).fit(chunks, y), SparseRegressor(k=10, method=method).fit(X, y)
@@ -237,7 +237,7 @@ def test_predictions_look_only_at_the_columns_that_a_model_uses():
     np.testing.assert_array_equal(model.predict(table.lazy()), model.predict(table))
     np.testing.assert_array_equal(model.transform(table.lazy())[:, 0], table["b"].to_numpy())
     constant = model.at(0)
-    np.testing.assert_array_equal(constant.predict(table.lazy()), constant.predict(table))
+    np.testing.assert_array_equal(constant.predict(table.lazy()), constant.predict(table.select("a", "b", "c")))
     with pytest.raises(ValueError, match="needs columns that X does not have: 'b'"):
         model.predict(table.select("a", "kind").lazy())
 
@@ -261,7 +261,7 @@ def test_what_needs_a_table_in_memory_is_refused_with_a_sentence():
 
 
 def test_backward_needs_the_products_of_all_columns_in_one_pass(monkeypatch):
-    monkeypatch.setattr("pauca.design.chunks.sums.WHOLE_UP_TO", 10)
+    monkeypatch.setattr("pauca.design.chunks.moments.WHOLE_UP_TO", 10)
     monkeypatch.setattr("pauca.objectives.least_squares.KNOWN_ROWS_PER_PASS", 16)
     X, y = ar_problem(300, 100, 4)
     chunks = limited(scan(lambda: iter(np.array_split(X, 3))), rows=300)

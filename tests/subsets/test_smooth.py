@@ -327,7 +327,7 @@ def test_a_loss_of_ones_own_is_given_what_it_was_promised(classes, method):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", [*LAWFUL, "squared hinge"])
 def test_copies_and_combinations_of_chosen_columns_are_never_chosen(name, method):
-    """As the README says. With fewer independent columns than were asked for, the rest is named in a warning."""
+    """As the README says. With fewer independent columns than were requested, the rest is named in a warning."""
     X, y = correlated(LOSSES[name], 60, 3, 0.3, seed=2, k=3)
     X = np.column_stack([X, X[:, 0] + X[:, 1] / 2, 3 * X[:, 0], X[:, 1] - X[:, 2]])
     with pytest.warns(PaucaWarning, match="linear combinations") as caught:

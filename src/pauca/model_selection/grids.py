@@ -136,7 +136,7 @@ def make_grid(
 
 
 def _values(asked: Ridges, default: Ridges, auto: tuple[float, ...]) -> tuple[tuple[float, ...], bool]:
-    """The ridges asked for, and whether they are those of "auto"."""
+    """The requested ridges, and whether they are those of "auto"."""
     asked = default if asked is None else asked
     if isinstance(asked, str):
         return auto, True

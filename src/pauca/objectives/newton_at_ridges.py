@@ -17,9 +17,9 @@ MOST_HALVINGS = 30
 
 # Hessians are kept as long as each step leaves no more than this share of what the one before promised: a step with a
 # new Hessian costs as much as several with an old one.
-WORTH_KEEPING = 0.1
+KEEP_HESSIAN_BELOW = 0.1
 
-# The last step with an old Hessian promises no more than this share of what a new one may, which leaves far less.
+# The last step with an old Hessian is predicted to gain at most this share of what one with a new Hessian may.
 LEFT_BY_OLD = 1e-3
 
 # A step is halved as long as the slope at its end is above this share of what it was: convex functions fall until then.
@@ -68,7 +68,7 @@ def minimise_at_ridges(
     y, weights : shape (G,)
     columns : shape (q, G)
     penalty, start : shape (R, q)
-    within : the last step promises no more than this share of the value
+    within : the last step is predicted to gain at most this share of the value
     nearby : Hessians to begin with
 
     Returns
@@ -112,7 +112,7 @@ class _Directions:
     def next(
         self, rows: np.ndarray, slopes: Slopes, coef: np.ndarray, scores: np.ndarray, penalty: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The steps of some rows, what they promise, and the same by which they are judged to be the last.
+        """The steps of some rows, their predicted decreases, and the same by which they are judged to be the last.
 
         What is promised is not a number where there is no step.
         """
@@ -124,7 +124,7 @@ class _Directions:
                 self._nearby = None
             step, promised = self._along(rows, gradient)
             before, left = self._promised[rows], promised / LEFT_BY_OLD
-            old = ~((promised > 0) & (promised <= WORTH_KEEPING * before))
+            old = ~((promised > 0) & (promised <= KEEP_HESSIAN_BELOW * before))
             if old.any():
                 some = Slopes(slopes.derivative[old], slopes.curvature[old])
                 self._renew(rows[old], problem.hessians(some, scores[old], penalty[old]))

@@ -38,11 +38,11 @@ REPORTED_JOINTLY = Accuracy(within=1e-5)
 MOST_REPORTED_STEPS = 12
 
 # Where outputs share a loss and their values are below this share of the empty model's, they are fitted to this share
-# of the value: classes are nearly told apart without error, and the last steps are many that change next to nothing.
+# of the value: classes are nearly separated without error, and the last steps are many that change next to nothing.
 NEARLY_SEPARABLE = 0.1
 EXACT_ENOUGH = Accuracy(within=1e-8)
 
-# A preview takes so many steps with the Hessian of the model before; what the next one promises is counted as gained.
+# A preview takes so many steps with the Hessian of the model before; the predicted gain of the next one is included.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
 
 # Previews are kept for so many models; of long tables, where the scores of each model's previews take more than all
@@ -51,7 +51,7 @@ KEPT_PREVIEWS = 6
 LEAST_KEPT_PREVIEWS = 2
 PREVIEWS_OF_A_MODEL = 16
 
-# Rows may be split by the columns of so many units that have left the model, before they are merged anew.
+# Rows may be split by the columns of so many units that have left the model, before they are merged again.
 SPARE_SPLITS = 2
 
 # Where the coefficients, without the small ridge that is always there, would move a score by more than this, the
@@ -59,7 +59,7 @@ SPARE_SPLITS = 2
 DIVERGING_STEP = 0.1
 
 # Scores of coupled rows that are further apart than this leave nothing of e^a at one end: they diverge.
-FAR_APART = 500.0
+LARGEST_SCORE_RANGE = 500.0
 
 # Standardised entries are taken to be below this, so that most scores need not be computed for that.
 LARGEST_ENTRY = 1e3
@@ -383,7 +383,7 @@ def diverged(fits: FitCache, fit: Fit) -> bool:
     if objective.smooth.joint and _at_a_bound(objective, fit):
         # Coefficients that all classes share have curvature only as long as none is at a bound.
         return False
-    if objective.smooth.coupled and np.ptp(fits.scores(fit)) > FAR_APART:
+    if objective.smooth.coupled and np.ptp(fits.scores(fit)) > LARGEST_SCORE_RANGE:
         return True
     step = _step_without_ridge(objective, fit, fits.exact_hessian(fit))
     if np.abs(step).max() < DIVERGING_STEP / LARGEST_ENTRY:

@@ -350,7 +350,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return candidates[first_largest(np.array([found[unit] for unit in candidates]))]
 
     def _gains_together(self, units: list[int]) -> dict[int, float]:
-        """Exact gains of some units that are likely to be asked for, as far as it pays to find them together."""
+        """Exact gains of some units that are likely to be needed, as far as it pays to find them together."""
         return {}
 
     def _affordable(self, estimates: np.ndarray, at_most: float, slack: float) -> np.ndarray:

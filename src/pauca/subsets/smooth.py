@@ -43,12 +43,12 @@ MOST_PREVIEWS = 16
 LEAST_PREVIEWS = 4
 PREVIEWED_NUMBERS = 1 << 14
 
-# The range of the calibration of a column: what it alone gains from the empty model over what the quadratic promises.
+# The range of the calibration of a column: what it alone gains from the empty model over what the quadratic predicts.
 CALIBRATION_RANGE = (1e-3, 1e6)
 
 # Of the best previews so many are refitted before one is chosen, if they gain more than this share of the best.
-EXACT_OF_CLOSE = 3
-CLOSE = 0.98
+REFITTED_PREVIEWS = 3
+REFITTED_ABOVE = 0.98
 
 
 class SmoothCache(SubsetCache):
@@ -81,7 +81,7 @@ class SmoothCache(SubsetCache):
 
     @cached_property
     def calibration(self) -> np.ndarray:
-        """What each unit gains from the empty model over what the quadratic promises, shape (U,).
+        """What each unit gains from the empty model over what the quadratic predicts, shape (U,).
 
         Of rare or skewed columns the quadratic knows little. Their ratio is found once, by a search along each column
         that may gain more than estimates are trusted to.
@@ -264,9 +264,9 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
             return gains
         found = self._previews(self._fit, addable, slack)
         gains[list(found)] = [self.value - preview.value for preview in found.values()]
-        close = highest_scores(self.limits.per_price(gains), EXACT_OF_CLOSE)
+        close = highest_scores(self.limits.per_price(gains), REFITTED_PREVIEWS)
         for unit in close:
-            if gains[unit] > CLOSE * gains[close[0]]:
+            if gains[unit] > REFITTED_ABOVE * gains[close[0]]:
                 gains[unit] = self.decrease(unit)
         return gains
 
