@@ -168,7 +168,7 @@ def test_how_far_to_look():
     assert sizes.largest == 20
     assert sizes.further(best=14, reached=20) is None
     assert sizes.further(best=15, reached=20).largest == 30
-    assert sizes.further(best=15, reached=20).further(best=29, reached=30).largest == 45
+    assert sizes.further(best=15, reached=20).further(best=29, reached=30).largest == 46
     assert sizes.further(best=15, reached=19) is None
     assert SizeRange.open(4).further(best=4, reached=4) is None
     assert SizeRange.given((1, 5)).further(best=5, reached=5) is None
@@ -362,8 +362,8 @@ def test_sizes_end_at_half_of_the_rows_and_far_sizes_are_thinned():
     assert size_range_for("auto", 1000, 60).most == 30
     assert size_range_for("auto", 12, 60).most == 12
     far = SizeRange(100, None, 200)
-    assert far.compared_up_to(100)[:42] == [*range(41), 42]
-    assert far.compared_up_to(100)[-3:] == [92, 96, 100]
+    assert far.compared_up_to(100)[:24] == [*range(21), 22, 24, 26]
+    assert far.compared_up_to(100)[-3:] == [86, 94, 100]
 
 
 def test_wrong_labels_are_those_of_other_classes():

@@ -445,6 +445,8 @@ def fit_warnings(
     if not model.converged:
         yield NOT_CONVERGED
     if model.diverged:
+        if isinstance(settings.sizes, int) and path.stop is Stop.PERFECT and size < settings.sizes:
+            yield f"The search ended at {size}, where nothing is left to gain without a ridge."
         yield divergence(size)
 
 

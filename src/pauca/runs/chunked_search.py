@@ -239,9 +239,10 @@ def visited_models(run: SearchRun) -> Iterator[VisitedModel]:
     support = frozenset(run.subset.restarted().support)
     best = {frozenset(model.support) for model in run.history.best.values()}
     for action, *features in run.history.moves:
-        sets = [frozenset([one]) if isinstance(one, int) else frozenset(one) for one in features]
-        if action == "add":
-            yield VisitedModel(support, int(next(iter(sets[0]))), support in best)
+        units = [(one,) if isinstance(one, int) else one for one in features]
+        sets = [frozenset(one) for one in units]
+        if action == "add" or not sets[0]:  # of several that were added at once the last gains least
+            yield VisitedModel(support, units[-1][-1], support in best)
         elif support in best:
             yield VisitedModel(support, None, True)
         support = support | sets[0] if action == "add" else support - sets[0]
