@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_array, validate_data
 
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, Spread
-from pauca.design.chunks import as_chunks
 from pauca.model_selection.folds import Fold
 from pauca.tables import RawTable, TableEncoding, needs_encoding, read_table
 from pauca.tables.encoding import NUMBER
@@ -176,12 +175,9 @@ def check_table_parameters(owner: str, parameters: Mapping[str, Any]) -> None:
 def raw_table_of(estimator: Any, X: Any) -> RawTable | None:
     """X column by column if it may hold more than numbers and the estimator encodes it; None for plain numbers."""
     categories, missing = estimator.categorical_features, estimator.missing
-    if as_chunks(X) is not None:
-        _check_plain(categories, missing, "a table in chunks")
-        return None
     if not needs_encoding(X, categories, missing):
         if hasattr(X, "tocsr"):
-            _check_plain(categories, missing, "a sparse matrix")
+            check_plain(categories, missing, "a sparse matrix")
         return None
     table = read_raw(estimator, X)
     return None if table.is_numbers and missing == "error" else table
@@ -197,7 +193,8 @@ def read_raw(estimator: Any, X: Any) -> RawTable:
     return RawTable.of_numbers(numbers, None)
 
 
-def _check_plain(categories: Any, missing: str, what: str) -> None:
+def check_plain(categories: Any, missing: str, what: str) -> None:
+    """Raise an error where something is asked for that only tables in memory can have."""
     if missing != "error" or not (categories is None or isinstance(categories, str)):
         raise ValueError(f"X is {what}, which is read as it is: encode categories and fill in missing values first.")
 
