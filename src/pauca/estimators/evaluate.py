@@ -159,7 +159,10 @@ class EvaluationMixin:
         names, coef = self.path_.names(self.k_), np.atleast_2d(model.coef)
         if data.problem.center:
             names, coef = [*names, "(intercept)"], np.column_stack([coef, np.atleast_1d(model.intercept)])
-        about: dict[str, Any] = {"shrunken": data.problem.ridge > 0, "notes": tuple(encoding_notes(self.path_.raw_columns(self.k_)))}
+        about: dict[str, Any] = {
+            "shrunken": data.problem.ridge > 0,
+            "notes": tuple(encoding_notes(self.path_.raw_columns(self.k_))),
+        }
         if method == "bootstrap":
             count = check.count("n_resamples", n_resamples)
             draws = bootstrap_coefficients(data, model.support, count, random_state)
