@@ -10,12 +10,12 @@ from pauca.losses import Loss, Slopes
 from pauca.losses.classification import LEAST_PROBABILITY
 from pauca.tolerances import LINE_SEARCH_SLACK, SUFFICIENT_DECREASE
 
-# Newton's method ends with a step that promises less than this: it leaves about the square of that. Where a class has
-# less than this share of the weight, all that it changes is as small, and the last step promises less in proportion.
+# Newton's method ends with a step predicted to gain less than this: it leaves about the square of that. Where a class has
+# less than this share of the weight, all that it changes is as small, and the last step gains less in proportion.
 LAST_STEP_BELOW = 1e-12
 RARE_BELOW = 1e-3
 
-# Steps that promise less than this share of the weight of the rarest class are taken as they are.
+# Steps predicted to gain less than this share of the weight of the rarest class are taken as they are.
 TRUSTED_SHARE = 1e-3
 MOST_STEPS = 100
 MOST_HALVINGS = 40
@@ -202,7 +202,7 @@ class BoundCumulativeLogit(CumulativeLogit):
         hessian[..., lower, lower] += second
         hessian[..., lower + 1, lower + 1] += second
         hessian[..., lower, lower + 1] = hessian[..., lower + 1, lower] = -second
-        # Classes that are told apart without error leave thresholds without curvature.
+        # Classes that are separated without error leave thresholds without curvature.
         hessian[..., every, every] += 1e-12 * self._share.min()
         return gradient, hessian
 
