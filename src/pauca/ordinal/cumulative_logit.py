@@ -10,8 +10,8 @@ from pauca.losses import Loss, Slopes
 from pauca.losses.classification import LEAST_PROBABILITY
 from pauca.tolerances import LINE_SEARCH_SLACK, SUFFICIENT_DECREASE
 
-# Newton's method ends with a step predicted to gain less than this: it leaves about the square of that. Where a class has
-# less than this share of the weight, all that it changes is as small, and the last step gains less in proportion.
+# Newton's method ends with a step predicted to gain less than this: it leaves about the square of that. Where a class
+# has less than this share of the weight, all that it changes is as small, and the last step gains less in proportion.
 LAST_STEP_BELOW = 1e-12
 RARE_BELOW = 1e-3
 
