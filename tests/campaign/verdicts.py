@@ -26,6 +26,8 @@ import pauca
 SLOW = 20.0
 """Seconds of processor time that no case of this size should take."""
 
+WITH_KINKS = ("absolute_error", "Quantile(0.3)", "hinge")
+
 ACCURACY = 1e-6
 """How far objectives may be from the judge's, as a share of the empty model's: what the solvers promise, and rounding
 of badly scaled tables."""
@@ -134,7 +136,7 @@ def _may_refuse(case, text):
         "perfect",
         "always",
         "positive",
-        "events",
+        "event",
         "lazy",
         "constant",
         "bounds",
@@ -339,7 +341,9 @@ def _judge_optimality(case, model, X, value, allowed, ridge, verdict):
     classes = getattr(model, "classes_", None)
     least = lowest_on_support(case, X, model.coef_, model.intercept_, model.support_, ridge=ridge, classes=classes)
     null = model.path_[0].objective
-    if least is not None and value - least > allowed + 1e-4 * abs(null):
+    # Losses with kinks are minimised through an envelope where there are bounds; their ``accuracy`` is promised then.
+    promised = 1e-3 if "bounds" in case.parameters and case.parameters.get("loss") in WITH_KINKS else 1e-4
+    if least is not None and value - least > allowed + promised * abs(null):
         verdict.found("not optimal", f"Q is {value!r}, SciPy finds {least!r} (empty {null!r})")
 
 
@@ -352,6 +356,8 @@ def _judge_ball(case, model, X, verdict):
     for share in (0.0, 0.5, 0.9):
         coef = share * np.atleast_2d(model.coef_)
         other, rounding = linear_objective(case, X, coef, model.intercept_, ridge=ridge, classes=classes)
+        # Losses of classes have no units: below this they are rounding.
+        rounding += 0.0 if classes is None else 1e-12
         if other < model.lower_bound_ - rounding - ACCURACY * abs(model.path_[0].objective):
             verdict.found("false bound", f"a model in the ball has {other!r}, below {model.lower_bound_!r}")
 

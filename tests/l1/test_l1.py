@@ -17,7 +17,7 @@ from pauca.l1.certificate import SOLVERS, Search, SearchSettings
 from pauca.l1.frank_wolfe import frank_wolfe_steps
 from pauca.l1.objective import BallObjective, Iterate, best_intercept_shifts
 from pauca.l1.quadratic_in_ball import minimise_in_ball
-from pauca.losses import AbsoluteError, SquaredError
+from pauca.losses import AbsoluteError, Hinge, Quantile, SquaredError
 from problems import DESIGNS, ar_problem, integers
 
 RADII = (0.3, 4.0)
@@ -231,6 +231,26 @@ def test_intercepts_are_minimised_out_to_rounding(name):
     slopes = loss.derivative(kind.coded(y), a + shift[:, None]) * v
     assert np.all(np.abs(left) <= 1e-12 * np.abs(slopes).sum())
     np.testing.assert_allclose(slopes.sum(axis=1), left, atol=1e-13 * np.abs(slopes).sum())
+
+
+@pytest.mark.parametrize("loss", [AbsoluteError(), Quantile(0.3), Hinge()])
+def test_intercepts_of_losses_with_kinks_are_at_the_best_kink(loss):
+    rng = np.random.default_rng(1)
+    weights = rng.random(25) / 12
+    for _ in range(20):
+        y = np.where(rng.random(25) < 0.4, 1.0, -1.0)[None]
+        scores = np.round(2 * rng.standard_normal((1, 25))) / 4  # with ties
+        (shift,), _ = best_intercept_shifts(loss, y, weights, scores, np.zeros(1, dtype=bool))
+        kinks = np.concatenate([[shift], y[0] - scores[0]])
+        values = [float(loss.value(y, scores + kink)[0] @ weights) for kink in kinks]
+        assert values[0] <= min(values) + 1e-14
+
+
+def test_the_empty_model_of_a_hinge_with_ties_is_the_best_constant():
+    y = np.repeat([0, 1, 2, 3], [9, 7, 5, 39])
+    model = L1Classifier(radius=0.1, loss="hinge", tol=0.5).fit(np.arange(60.0)[:, None] % 7, y)
+    shares = np.bincount(y) / 60
+    assert model.path_[0].objective == pytest.approx(2 * np.minimum(shares, 1 - shares).sum())
 
 
 # The models.

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from pauca.losses.classification import LEAST_PROBABILITY
-from pauca.ordinal.cumulative_logit import CumulativeLogit, class_probabilities
+from pauca.ordinal.cumulative_logit import CumulativeLogit, class_probabilities, sigmoid
 
 
 def rows(n=40, classes=4, seed=0):
@@ -77,3 +77,20 @@ def test_rows_held_out_take_the_thresholds_of_the_fit():
             line[[0, 2, 3]], -np.log(p[[0, 2, 3], codes[test][[0, 2, 3]].astype(int)]), rtol=1e-9
         )
         assert line[1] == pytest.approx(-np.log(LEAST_PROBABILITY))
+
+
+def test_thresholds_of_classes_next_to_nothing_beside_another():
+    codes, weights = np.array([0, 0, 1, 2, 1, 3]), np.array([1e-16, 1e-16, 1e-16, 1e-16, 1e-16, 1.0])
+    loss = CumulativeLogit().tuned(codes[None].astype(float), weights)
+    scores = np.linspace(-1.0, 1.0, 6)[None]
+    best = loss.thresholds(scores)
+    value = loss.losses(scores, best) @ weights
+    for place in range(3):
+        for move in (-0.01, 0.01):
+            moved = best.copy()
+            moved[..., place] += move
+            assert loss.losses(scores, moved) @ weights > value
+
+
+def test_small_probabilities_have_all_their_digits():
+    np.testing.assert_allclose(sigmoid(np.array([-700.0, -50.0, 0.0])), [np.exp(-700), np.exp(-50), 0.5], rtol=1e-14)

@@ -45,6 +45,12 @@ NOT_UTF8 = "is not UTF-8 text; convert it first, for example with: iconv -f LATI
 
 GZIP_MAGIC = b"\x1f\x8b"
 
+# A compressed table of more than so many bytes is refused if it is so many times as large as its file: tables shrink by
+# a factor of ten or so, and files of zeros by a thousand.
+MOST_UNPACKED = 1 << 30
+LARGEST_RATIO = 200
+UNPACKED_BLOCK = 1 << 20
+
 LIBSVM_LINE = re.compile(rb"\s*[-+0-9.eE]+(\s+(qid:)?\d+:[-+0-9.eE]+)+\s*(#.*)?$")
 
 
@@ -232,10 +238,26 @@ def _check_file(path: str, shown: str) -> None:
     try:
         with _unpacked(path), _open(path) as file:
             empty = not file.read(1)
+            if path.endswith(".gz") and _is_bomb(file, os.path.getsize(path)):
+                raise DataError(
+                    f"{path} unpacks to more than {MOST_UNPACKED >> 20} MB and more than {LARGEST_RATIO} times its "
+                    "size, as files that are made to fill the memory do; unpack it first if it is a table"
+                )
     except OSError as error:
         raise DataError(f"{shown} cannot be read: {error.strerror or error}") from None
     if empty:
         raise DataError(f"{shown} is empty")
+
+
+def _is_bomb(file: IO[bytes], packed: int) -> bool:
+    """Whether a compressed file holds far more than tables do; it is unpacked block by block, and none is kept."""
+    most, seen = max(MOST_UNPACKED, LARGEST_RATIO * packed), 0
+    while seen <= most:
+        block = len(file.read(UNPACKED_BLOCK))
+        if not block:
+            return False
+        seen += block
+    return True
 
 
 def _open(path: str) -> IO[bytes]:
@@ -296,7 +318,8 @@ def _detect_delimiter(path: str) -> str:
 def _csv_header(path: str, delimiter: str) -> list[str]:
     with _lines(path) as file:
         try:
-            return next(row for row in csv.reader(file, delimiter=delimiter) if row)
+            lines = iter(lambda: file.readline(LONGEST_HEADER), "")  # a line may go on for ever
+            return next(row for row in csv.reader(lines, delimiter=delimiter) if row)
         except StopIteration:
             raise DataError(f"{path} is empty") from None
         except csv.Error as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pauca.export.json_files import JsonReader
+from pauca.export.json_files import JsonReader, encode_float
 from pauca.results.columns import ColumnValues, DataFacts
 from pauca.tables import ColumnEncoding, TableEncoding
 
@@ -18,7 +18,7 @@ def write_encoding(encoding: TableEncoding) -> dict[str, Any]:
         "columns": [
             {
                 "name": column.name,
-                "levels": None if column.levels is None else list(column.levels),
+                "levels": None if column.levels is None else [_level(level) for level in column.levels],
                 "fill": column.fill,
                 "marks_missing": column.marks_missing,
                 "copies": [[level, name] for level, name in column.copies.items()],
@@ -26,6 +26,10 @@ def write_encoding(encoding: TableEncoding) -> dict[str, Any]:
             for column in encoding.columns
         ],
     }
+
+
+def _level(level: Any) -> Any:
+    return encode_float(level) if isinstance(level, float) else level
 
 
 def read_encoding(reader: JsonReader) -> TableEncoding:
@@ -62,7 +66,7 @@ def _read_level(reader: JsonReader) -> Any:
 
 
 def _number(reader: JsonReader) -> int | float:
-    number = reader.finite()
+    number = reader.number()  # infinity may be a level as any other
     return reader.value if isinstance(reader.value, int) else number
 
 

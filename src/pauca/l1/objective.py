@@ -10,7 +10,9 @@ import numpy as np
 
 from pauca.design import Design
 from pauca.losses import Loss
+from pauca.losses.base import Lines
 from pauca.model import Model
+from pauca.objectives.far_targets import far_origin
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.line_search import Trial, backtrack, exact_length
 from pauca.tolerances import LINE_SEARCH_SLACK
@@ -28,9 +30,6 @@ LEAST_CURVATURE = 1e-14
 
 # Gains below this share of the value are hidden by its rounding.
 GAIN_ROUNDING = 1e-13
-
-# Targets are taken from zero where they are this many times as far from it as from each other.
-FAR_FROM_ZERO = 1e5
 
 # No step changes a constant of a shared loss by more: where probabilities are near zero or one Newton's goes too far.
 LONGEST_STEP = 4.0
@@ -106,7 +105,7 @@ class BallObjective:
         """The objective of a design and targets; ``standardize`` measures coefficients in units of column scale."""
         outputs = y if y.ndim == 2 else y[None]
         unit = np.where(design.usable, 1.0 if standardize else design.spread, 0.0)
-        origin = _far_origin(outputs, design.weights) if center and loss.of_residuals else 0.0
+        origin = far_origin(outputs, design.weights) if center and loss.of_residuals else 0.0
         if origin:
             y, outputs = y - origin, outputs - origin
         loss = loss.tuned(outputs, design.weights)
@@ -320,13 +319,6 @@ class BallObjective:
         return features, coef
 
 
-def _far_origin(y: np.ndarray, weights: np.ndarray) -> float:
-    """A target about which all others lie, if zero is so far from them that rounding of scores would count; else 0."""
-    used = y[:, weights > 0]
-    origin = float(np.median(used))
-    return origin if abs(origin) > FAR_FROM_ZERO * float(np.abs(used - origin).max()) else 0.0
-
-
 def duality_gap(gradient: np.ndarray, coef: np.ndarray, radius: float, steepest: float | None = None) -> float:
     """``g w + radius max_j |g_j|``: by how much a convex function with this gradient may fall in the ball at most.
 
@@ -363,8 +355,20 @@ def regular_hessian(hessian: np.ndarray) -> np.ndarray:
     return hessian + trace / size**2 + np.diag(np.full(size, LEAST_CURVATURE * trace))
 
 
+def _shift_to_kink(lines: Lines, weights: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
+    """The constant at which a mean of kinked lines stops falling, exactly; zero is among its slopes."""
+    jumps, kinks = (lines.high - lines.low) * weights, lines.direction * lines.offset - scores
+    order = np.argsort(kinks, kind="stable")
+    falling = float(np.where(np.broadcast_to(lines.direction, scores.shape) > 0, lines.low, -lines.high) @ weights)
+    position = int(np.searchsorted(np.cumsum(jumps[order]), -falling * (1 - LINE_SEARCH_SLACK)))
+    return float(kinks[order[min(position, len(order) - 1)]]), 0.0
+
+
 def _shift_alone(loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
     """Newton's method for the root of a slope that only rises, kept within a bracket."""
+    lines = loss.lines(y[0])
+    if lines is not None:
+        return _shift_to_kink(lines, weights, scores[0])
     low, high = -np.inf, np.inf
     outward = float(np.abs(y - scores)[0] @ weights) or 1.0  # targets may be of any size
     shift, best = 0.0, (0.0, np.inf)
@@ -384,8 +388,8 @@ def _shift_alone(loss: Loss, y: np.ndarray, weights: np.ndarray, scores: np.ndar
             else:
                 following = shift + outward if slope < 0 else shift - outward
                 outward *= 2.0
-        if following == shift or (count > HALVING_AFTER and np.array_equal(scores + low, scores + high)):
-            break  # rounding of the scores leaves nothing between
+        if np.array_equal(scores + following, scores + shift):
+            break  # rounding of the scores leaves nothing to gain
         shift = following
     return best
 

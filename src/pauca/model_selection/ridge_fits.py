@@ -157,7 +157,7 @@ class _NewtonSteps:
         first = self.objectives[0]
         if not len(units):
             constant = self._null.coef[:, 0] if first.free else np.zeros(first.n_outputs)
-            return _constants(np.tile(constant, (len(self.objectives), 1)))
+            return _constants(np.tile(constant + first.origin, (len(self.objectives), 1)))
         features = np.sort(first.units.of(sorted(units)))
         rows = self._rows
         ones = np.ones((first.free, len(rows.weights)))
@@ -209,7 +209,7 @@ def in_user_units(objective: SmoothObjective, features: np.ndarray, found: np.nd
     if objective.user_bounds is not None:
         coef = np.clip(coef, objective.user_bounds[0][features], objective.user_bounds[1][features])
     intercept = found[..., 0] if free else np.zeros(found.shape[:2])
-    return RidgeFits(features, coef, intercept - coef @ design.mean[features])
+    return RidgeFits(features, coef, intercept - coef @ design.mean[features] + objective.origin)
 
 
 def _constants(intercept: np.ndarray) -> RidgeFits:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pauca.clock import check_time
-from pauca.design import Design
+from pauca.design import ChunkedDesign, Design
 from pauca.design.base import WIDE_NUMBERS, row_blocks
 from pauca.model import Model, Snapshot
 
@@ -266,7 +266,20 @@ class LeastSquares:
         if inaccurate:
             refined = dict(zip(map(id, inaccurate), self._refined(inaccurate, gram), strict=True))
             snapshots = [refined.get(id(s), s) for s in snapshots]
+        if not isinstance(self.design, ChunkedDesign):  # rows in chunks are not read again
+            snapshots = self._with_values(snapshots)
         return [self._model(snapshot) for snapshot in snapshots]
+
+    def _with_values(self, snapshots: Sequence[Snapshot]) -> list[Snapshot]:
+        """Snapshots with the values of their coefficients, from residuals: steps of a search keep theirs by sums."""
+        used, positions = _columns_of(snapshots)
+        if not len(used):
+            return list(snapshots)
+        _, value = self._slopes_from_residuals(used, _stacked(snapshots, used, positions))
+        return [
+            replace(one, value=float(found)) if one.support else one
+            for one, found in zip(snapshots, value, strict=True)
+        ]
 
     def _needs_residuals(self, snapshot: Snapshot) -> bool:
         # The Hessian's trace is about k, so k times its inverse's trace bounds its condition number.
@@ -294,15 +307,11 @@ class LeastSquares:
         A Gram matrix's inverse with a gradient from true residuals (the corrected seminormal equations) gives the
         accuracy of a QR factorisation, and the value is then a sum of squares, not a difference.
         """
-        supports = [np.array(s.support, dtype=np.intp) for s in snapshots]
-        used = np.unique(np.concatenate(supports))
-        positions = [np.searchsorted(used, support) for support in supports]
+        used, positions = _columns_of(snapshots)
         hessian = gram.rows(used, used)
         hessian.flat[:: len(used) + 1] += self.penalty[used]
         inverses = [np.linalg.inv(hessian[position[:, None], position]) for position in positions]
-        coef = np.zeros((len(used), len(snapshots)))
-        for column, (position, snapshot) in enumerate(zip(positions, snapshots, strict=True)):
-            coef[position, column] = snapshot.coef
+        coef = _stacked(snapshots, used, positions)
         for _ in range(MOST_REFINEMENTS):
             slope, value = self._slopes_from_residuals(used, coef)
             step = np.zeros_like(coef)
@@ -331,3 +340,18 @@ class LeastSquares:
             slope += block.T @ residual
             value += 0.5 * np.einsum("ij,ij->j", residual, residual)
         return slope, value
+
+
+def _columns_of(snapshots: Sequence[Snapshot]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """All columns that models use, ascending, and the positions of each model's own among them."""
+    supports = [np.array(one.support, dtype=np.intp) for one in snapshots]
+    used = np.unique(np.concatenate(supports))
+    return used, [np.searchsorted(used, support) for support in supports]
+
+
+def _stacked(snapshots: Sequence[Snapshot], used: np.ndarray, positions: Sequence[np.ndarray]) -> np.ndarray:
+    """Coefficients of models, one to a column, over the columns ``used``."""
+    coef = np.zeros((len(used), len(snapshots)))
+    for column, (position, snapshot) in enumerate(zip(positions, snapshots, strict=True)):
+        coef[position, column] = snapshot.coef
+    return coef

@@ -9,15 +9,17 @@ from functools import cached_property
 import numpy as np
 
 from pauca.constraints.units import Units
-from pauca.design import Design
+from pauca.design import ChunkedDesign, Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
+from pauca.objectives.far_targets import far_origin
 from pauca.objectives.joint_outputs import JointOutputs
 from pauca.objectives.least_squares import ridge_penalty
 from pauca.objectives.merged_rows import Rows
 from pauca.objectives.one_output import OneOutput
 from pauca.objectives.piecewise_refit import exact_minimum
 from pauca.objectives.restricted import Restricted, WarmStart
+from pauca.objectives.returned_values import Coefficients, mean_losses
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, joined, minimise
 
 # Gains and values below this share of the empty model's value are rounding: Newton's method leaves about as much.
@@ -70,6 +72,8 @@ class SmoothObjective:
     rows: Rows
     """The rows as the model without features sees them."""
     standardize: bool = False
+    origin: float = 0.0
+    """What was taken from the user's targets, and is added to intercepts."""
 
     @classmethod
     def of(
@@ -88,6 +92,9 @@ class SmoothObjective:
         """The objective of a design and targets; ``bounds`` are in the user's units."""
         v = design.weights
         outputs = y if y.ndim == 2 else y[None]
+        origin = far_origin(outputs, v) if center and loss.of_residuals else 0.0
+        if origin:
+            y = outputs = outputs - origin
         loss = loss.tuned(outputs, v)
         smooth = loss.smoothed(outputs, v, center=center)
         return cls(
@@ -102,6 +109,7 @@ class SmoothObjective:
             bounds,
             Rows(y, v) if loss.coupled else Rows.of(y, v),
             standardize,
+            origin,
         )
 
     @property
@@ -355,8 +363,28 @@ class SmoothObjective:
         return 0.5 * float(np.sum(self.penalty[features] * coef * coef)) if self.ridge else 0.0
 
     def finish(self, snapshots: Sequence[Snapshot]) -> list[Model]:
-        """Models in the user's units."""
+        """Models in the user's units, with the objectives of the coefficients that are returned."""
+        returned = [self._returned(snapshot) for snapshot in snapshots]
+        if not isinstance(self.design, ChunkedDesign):  # rows in chunks are not read again
+            losses = mean_losses(self.design, self.loss, self.y, returned)
+            snapshots = [
+                replace(snapshot, reported=loss + self._shrinkage(one.features, one.coef))
+                for snapshot, one, loss in zip(snapshots, returned, losses, strict=True)
+            ]
         return [self._model(snapshot) for snapshot in snapshots]
+
+    def _returned(self, snapshot: Snapshot) -> Coefficients:
+        """What a snapshot becomes, in the coordinates of the design."""
+        assert snapshot.intercept is not None
+        features = self.units.of(snapshot.support)
+        coef = self._in_user_units(snapshot.coef, features) * self.design.spread[features]
+        return Coefficients(features, coef, snapshot.intercept)
+
+    def _in_user_units(self, coef: np.ndarray, features: np.ndarray) -> np.ndarray:
+        coef = coef / self.design.spread[features]
+        if self.user_bounds is not None:
+            coef = np.clip(coef, self.user_bounds[0][features], self.user_bounds[1][features])
+        return coef
 
     def _no_worse_than_empty(self, snapshot: Snapshot) -> Snapshot:
         """A snapshot, or with coefficients of zero where the smoothing of a loss has cost more than they gain."""
@@ -382,10 +410,8 @@ class SmoothObjective:
         features = self.units.of(snapshot.support)
         order = np.argsort(features)
         features = features[order]
-        coef = snapshot.coef[:, order] / self.design.spread[features]
-        if self.user_bounds is not None:
-            coef = np.clip(coef, self.user_bounds[0][features], self.user_bounds[1][features])
-        intercept = snapshot.intercept - coef @ self.design.mean[features]
+        coef = self._in_user_units(snapshot.coef[:, order], features)
+        intercept = snapshot.intercept - coef @ self.design.mean[features] + self.origin
         units = np.array(snapshot.support, dtype=np.intp)
         by_unit = np.argsort(units)
         single = self.n_outputs == 1

@@ -8,22 +8,28 @@ import numpy as np
 
 from pauca.losses import Loss, Slopes
 from pauca.losses.classification import LEAST_PROBABILITY
+from pauca.tolerances import LINE_SEARCH_SLACK, SUFFICIENT_DECREASE
 
-# Newton's method ends with a step predicted to gain less than this: it leaves about the square of that.
+# Newton's method ends with a step predicted to gain less than this: it leaves about the square of that. Where a class
+# has less than this share of the weight, all that it changes is as small, and the last step gains less in proportion.
 LAST_STEP_BELOW = 1e-12
+RARE_BELOW = 1e-3
 
 # Steps predicted to gain less than this share of the weight of the rarest class are taken as they are.
 TRUSTED_SHARE = 1e-3
 MOST_STEPS = 100
 MOST_HALVINGS = 40
 
+# e to this power is within floating-point numbers.
+LARGEST_EXPONENT = 700.0
+
 # A step leaves at least this share of the distance between two thresholds.
 LEAST_LEFT = 0.1
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
-    """``1 / (1 + e^-x)`` for any x."""
-    return 0.5 * (1.0 + np.tanh(0.5 * x))
+    """``1 / (1 + e^-x)`` for any x, with all digits of small values: a heavy row may have a tiny probability."""
+    return 1.0 / (1.0 + np.exp(np.minimum(-x, LARGEST_EXPONENT)))
 
 
 def _softplus(x: np.ndarray) -> np.ndarray:
@@ -84,6 +90,7 @@ class BoundCumulativeLogit(CumulativeLogit):
         below = np.cumsum(self._share)[:-1]
         self._start = np.log(below) - np.log1p(-below)
         self._trusted_below = TRUSTED_SHARE * float(self._share.min())
+        self._last_below = LAST_STEP_BELOW * min(1.0, float(self._share.min()) / RARE_BELOW)
         self._at: np.ndarray | None = None
         self._found = self._start
         self._sorted_code, self._sorted_weights = self._code[self._rows], weights[self._rows]
@@ -153,7 +160,7 @@ class BoundCumulativeLogit(CumulativeLogit):
             if promised.max() > self._trusted_below:
                 step = self._shortened(some, start, step, promised)
             found[open_] = start + step
-            open_ = open_[promised > LAST_STEP_BELOW]
+            open_ = open_[promised > self._last_below]
             if not len(open_):
                 break
         # Scores change little from call to call.
@@ -168,7 +175,8 @@ class BoundCumulativeLogit(CumulativeLogit):
         length = np.minimum(1.0, (1.0 - LEAST_LEFT) / np.maximum(closing, 1e-300))
         for _ in range(MOST_HALVINGS):
             there = self._mean(lines, start + length[:, None] * step)
-            risen = (there > value - 1e-4 * length * promised) & (promised > self._trusted_below)
+            fallen = there <= value - SUFFICIENT_DECREASE * length * promised + LINE_SEARCH_SLACK * value
+            risen = ~fallen & (promised > self._trusted_below)
             if not risen.any():
                 break
             length = np.where(risen, 0.5 * length, length)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pauca.clock import OutOfTime, check_time
 from pauca.relaxations.backends import Backend
 from pauca.relaxations.perspective import MOST_STEPS, OUT, Quadratic, Relaxed, inverse_regular
 
@@ -102,7 +103,10 @@ def improve(
         rows, gradient = rows[~flat], gradient[~flat]
         if not len(rows):
             break
-        target = _ascend(problem.hessian, diagonal[rows], gradient, relaxed.pieces[rows] == OUT)
+        try:
+            target = _ascend(problem.hessian, diagonal[rows], gradient, relaxed.pieces[rows] == OUT)
+        except OutOfTime:
+            break  # the diagonals as they are prove what they prove
         before = relaxed.bound[rows]
         _search_line(problem, diagonal, target, relaxed, rows, left, backend or Backend())
         gained = relaxed.bound[rows] - before
@@ -131,6 +135,7 @@ def _ascend(hessian: np.ndarray, diagonal: np.ndarray, gradient: np.ndarray, out
     hessians[:, each, each] += np.where(out, 1.0, 0.0) - point * kept
     inverse = inverse_regular(hessians)
     for j in np.tile(each, SWEEPS):
+        check_time()
         column = inverse[:, j].copy()
         own = column[:, j]
         change = np.maximum(1 / own - 1 / weight[:, j], least - point[:, j])

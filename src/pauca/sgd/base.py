@@ -181,10 +181,10 @@ class StreamModel(FittedModel):
 
     def _fit_table(self, samples: Samples) -> None:
         """Learn all rows of a table, in several passes, and run the second stage on them."""
-        rows = np.flatnonzero(samples.weights)
-        if not len(rows):
+        if not samples.weights.any():
             raise ValueError(NO_WEIGHT)
         samples = replace(samples, weights=_of_mean_one(samples.weights))
+        rows = np.flatnonzero(samples.weights)  # beside others a weight may be nothing
         stream = Stream(self._stream_options(samples.X.shape[1], int(self.passes)))
 
         def order_of_pass(number: int) -> np.ndarray:
@@ -274,7 +274,7 @@ class StreamModel(FittedModel):
             message = f"{stop.message} The chosen features have the coefficients of the stream: there was no refit."
             warnings.warn(message, PaucaWarning, stacklevel=5)
         null, model, left_out = found
-        if self.learning_rate is not None and not np.all(np.isfinite(model.coef)):
+        if self.learning_rate is not None and not (np.all(np.isfinite(model.coef)) and np.isfinite(model.objective)):
             raise ValueError(
                 f"The steps of the stream diverge with learning_rate={self.learning_rate!r}. Set a smaller one, or "
                 "leave it to be found (learning_rate=None)."

@@ -99,7 +99,7 @@ class SparsificationProblem:
         constant = self._constant(scores)
         value = float(np.sum(objective.loss.value(objective.y, scores + constant[:, None]) @ design.weights))
         value += 0.5 * objective.ridge * float(np.vdot(coef, coef))
-        intercept = constant - coef @ design.mean[support]
+        intercept = constant - coef @ design.mean[support] + objective.origin
         curvature = self._curvature * self.moments[support] + objective.ridge
         return Model.of_columns(support, coef, intercept, value, 0.5 * curvature * np.sum(coef**2, axis=0))
 
@@ -115,7 +115,7 @@ class SparsificationProblem:
         columns = np.concatenate([np.ones((free, design.n_rows)), design.columns(support)])
         start = np.empty((len(weights), free + len(support)))
         start[:, free:] = weights * design.spread[support]
-        start[:, :free] = (drawn.intercept + weights @ design.mean[support])[:, None]
+        start[:, :free] = (drawn.intercept - objective.origin + weights @ design.mean[support])[:, None]
         rows = Rows(objective.y, design.weights)
         found = objective.minimise(rows, columns, support, WarmStart(start))
         value = objective.reported(rows, found, support)
@@ -127,7 +127,8 @@ class SparsificationProblem:
         hessian = found.hessian
         if hessian is None:
             hessian = objective.restricted(rows, columns, support).hessian(found.scores, 0.0)
-        intercept, importance = constant - coef @ design.mean[support], _importance(hessian, found.coef, free)
+        intercept = constant - coef @ design.mean[support] + objective.origin
+        importance = _importance(hessian, found.coef, free)
         return Model.of_columns(support, coef, intercept, value, importance, exact=objective.loss.quadratic)
 
     def expected_excess(self, sampling: UnbiasedSampling) -> Expectation:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.design import Design
 from pauca.losses import Loss, Slopes
 from pauca.objectives import Rows, SmoothObjective
@@ -245,6 +246,7 @@ class CoordinateSearch:
         shrunk, promised = np.ones(len(features), dtype=bool), np.zeros(len(features))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for iteration in range(MOST_STEPS):
+                check_time()
                 bracket.narrow(active, t[active], slope)
                 if iteration == 0:
                     t = np.clip(slope / curvature, *limits)

@@ -196,7 +196,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         design, objective = self.objective.design, self.objective
         slope = self._cache.quadratic(self._cache.fits.null).slope
         bounds = objective.bounds or ()
-        scalars = np.array([objective.ridge, objective.null_value])
+        scalars = np.array([objective.ridge, objective.null_value, objective.origin])
         return digest((objective.y, design.weights, slope, design.mean, design.spread, *bounds, scalars))
 
     def dependent(self) -> np.ndarray:
