@@ -12,7 +12,7 @@ from pauca import SparseClassifier, SparseRegressor
 from pauca.clock import OutOfTime
 from pauca.estimators.certify import fitted
 from pauca.methods import Exact, Exchange
-from pauca.relaxations import proofs, tree, wide_tables, wide_tree
+from pauca.relaxations import forest, proofs, wide_tables, wide_tree
 from problems import ar_problem, integers, objective
 
 
@@ -259,7 +259,7 @@ def test_the_pool_holds_all_models_near_the_best():
 @pytest.mark.parametrize("constraints", [{}, {"always": [3]}, {"costs": np.arange(1.0, 11.0), "budget": 24.0}])
 def test_the_best_models_of_every_size(enumerated, constraints, monkeypatch):
     if not enumerated:
-        monkeypatch.setattr(tree, "MOST_ENUMERATED", 0)
+        monkeypatch.setattr(forest, "MOST_ENUMERATED", 0)
     X, y = ar_problem(50, 10, 4, rho=0.9, snr=1.0, seed=4)
     model = SparseRegressor(k=4, **constraints).fit(X, y)
     limits = model._fit_data.problem.limits

@@ -75,6 +75,7 @@ def prove(
         history.no_proof = str(error)
         return
     _watch(proofs.grow(relative_gap, most_nodes, compiled=compiled), deadline)
+    history.n_copies = len(proofs.copies)
     for size in proofs.sizes:
         proof = proofs.proof(size)
         if is_lower(proof.objective, history.best[size].value, subset.negligible):
@@ -131,7 +132,7 @@ def certificate_of(
         return None
     limits, n_columns = subset.limits, 0
     if isinstance(subset, LeastSquaresSubset | SmoothSubset):
-        n_columns = len(limits.candidates(subset.objective.design.usable))
+        n_columns = len(limits.candidates(subset.objective.design.usable)) - history.n_copies
     limited = limits.budget is not None or limits.kind is not None
     proofs = dict(history.proofs)
     if not proofs:
@@ -144,7 +145,7 @@ def certificate_of(
     if same:
         proofs = {size: _for_model(proof, models[size]) for size, proof in proofs.items()}
     other = None if same else ridges[1]
-    return Certificate(proofs, n_columns, len(limits.always), limited, names, history.no_proof, other)
+    return Certificate(proofs, n_columns, len(limits.always), limited, names, history.no_proof, other, history.n_copies)
 
 
 def certify(
