@@ -145,6 +145,14 @@ class Proofs:
         complete = not tree.open and bool(tree.slack <= PROVED_WITHIN * tree.value)
         return [(value, tuple(part.columns[list(columns)].tolist())) for value, columns in found], complete
 
+    def bound_roots_only(self) -> None:
+        """The bounds that the sizes have without trees and without better diagonals."""
+        for part in self._parts:
+            if isinstance(part.forest, Forest):
+                part.forest.improves = False
+        for _ in self.grow(0.0, 0, compiled=False):
+            pass
+
     def grow(self, relative_gap: float, most_nodes: float = np.inf, *, compiled: bool = True) -> Iterator[None]:
         """Plant the trees and grow them until all are proved, or within the gap, or as large as they may be.
 

@@ -162,20 +162,27 @@ class Certificate:
         copies = f" without {'a copy' if self.n_copies == 1 else 'copies'} of other columns" if self.n_copies else ""
         return (" within the limits" if self.limited else "") + copies
 
+    @property
+    def overview(self) -> str:
+        """How many sizes are proved, in a sentence; or why there is no bound."""
+        if not any(proof.lower_bound > -np.inf for proof in self.proofs.values()):
+            return f"{self.reason[0].upper()}{self.reason[1:]}." if self.reason else "No size has a lower bound."
+        proved = sum(proof.proved for proof in self.proofs.values())
+        sizes = "1 size is" if len(self.sizes) == 1 else f"{len(self.sizes)} sizes are"
+        what = f"no model with as many features is better{self._within}{self._searched}"
+        return f"{proved} of {sizes} proved: {what}." if proved else f"None of {sizes} proved."
+
     def summary(self) -> str:
         """What is proved of every size, as text: a line for each."""
-        known = [size for size in self.sizes if self.proofs[size].lower_bound > -np.inf]
-        if not known:
-            return f"{self.reason[0].upper()}{self.reason[1:]}." if self.reason else "No size has a lower bound."
-        proved = sum(self.proofs[size].proved for size in self.sizes)
-        head = f"{proved} of {len(self.sizes)} sizes are proved: no model with as many features is better"
+        if not any(proof.lower_bound > -np.inf for proof in self.proofs.values()):
+            return self.overview
         rows = [["size", "objective", "lower bound"]]
         for size in self.sizes:
             proof = self.proofs[size]
             rows.append([str(size), f"{proof.objective:.6g}", f"{proof.lower_bound:.6g}"])
         words = ["what is known", *map(self._known, self.sizes)]
         lines = [f"{line}  {word}" for line, word in zip(aligned(rows), words, strict=True)]
-        return "\n".join([f"{head}{self._within}{self._searched}.", "", lines[0], "-" * len(lines[0]), *lines[1:]])
+        return "\n".join([self.overview, "", lines[0], "-" * len(lines[0]), *lines[1:]])
 
     def _known(self, size: int) -> str:
         """What is known of a size, in few words."""
