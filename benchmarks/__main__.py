@@ -21,7 +21,8 @@ from benchmarks.imports import import_time
 from benchmarks.logistic import correlated_logistic, logistic
 from benchmarks.memory import memory
 from benchmarks.piecewise import lp
-from benchmarks.prediction import prediction, prediction_classes, prediction_real
+from benchmarks.prediction import prediction, prediction_classes
+from benchmarks.prediction_real import prediction_real
 from benchmarks.proofs import proofs, real_proofs
 from benchmarks.quality import correlated, optimum
 from benchmarks.real import real

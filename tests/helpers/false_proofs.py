@@ -2,7 +2,7 @@
 
     python tests/helpers/false_proofs.py --seeds 0 10000
 
-Each seed is a table with 3 to 10 columns, or more if asked for (copies, near copies, mixtures, rounded, badly scaled,
+Each seed is a table with 3 to 10 columns, or more if requested (copies, near copies, mixtures, rounded, badly scaled,
 autoregressive, with an offset), a ridge from 0 to 0.1, poor incumbents, and every size from 1 to d - 1: each size is a
 problem. The seeds take turns in how they are proved: by enumeration, by trees, by both of these compiled (trees half of
 the time without the formulas for the last two or three columns), as wide tables, whose Gram matrix is not formed, and

@@ -133,7 +133,7 @@ class Limits:
         return gains / np.maximum(self.price, floor)[units]
 
     def key(self) -> tuple[Any, ...]:
-        """What tells these limits from others."""
+        """A key that differs between different limits."""
         arrays = tuple(None if array is None else array.tobytes() for array in (self.price, self.kind))
         heredity = None if self.heredity is None else self.heredity.key()
         return (self.always, self.never, self.budget, self.most, heredity, *arrays)

@@ -62,7 +62,7 @@ class SparseTagger(PathMixin, BaseEstimator):
     method : str or object, default="foba"
         "foba", "forward", "exchange" or "backward", or an object from ``pauca.methods``. "foba" and "forward" rank
         sensors by the size of their gradient: FoBa-gdt of Liu, Fujimaki and Ye (2014). "exchange" lowers the objective
-        further and takes several times as long; the gain is seldom visible on sequences held out.
+        further and takes several times as long; the gain is rarely visible on sequences held out.
     cv : int, splitter, iterable or None, default=None
         Folds of sequences for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
         A sequence that a split names several times, as in a bootstrap, is fitted as if it occurred so often.

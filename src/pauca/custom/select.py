@@ -287,7 +287,7 @@ def _why_fewer(path: Path, k: int, problem: CustomProblem, limits: Limits) -> It
     """Why there is no model of size k; nothing where the user's own ``tol`` or callback ended the search."""
     found = max(path.sizes)
     noun = "coordinates" if problem.units.single else "groups"
-    asked = f"k={k} {noun} were asked for, but"
+    asked = f"k={k} {noun} were requested, but"
     if path.stop is Stop.LIMITS and limits.budget is not None:
         nothing_fits = f"no other fits in budget={limits.budget:g}. Allow more or ask for fewer"
         yield f"{asked} the search ended at {found}: {nothing_fits}."

@@ -45,7 +45,7 @@ def prove_narrow(run: SearchRun, method: Method, n_columns: int) -> None:
     """After a fit on few columns with the default method: prove its models, and put better ones in their place.
 
     The number of nodes is fixed, and no clock is read: the same data give the same answer, and each size is searched by
-    itself, so that it does not depend on how many are asked for.
+    itself, so that it does not depend on how many are requested.
     """
     subset, history = run.subset, run.history
     assert history is not None
@@ -56,7 +56,7 @@ def prove_narrow(run: SearchRun, method: Method, n_columns: int) -> None:
     limited = subset.limits.price is not None or subset.limits.kind is not None
     most_nodes = NODES_PER_SIZE[0 if n_columns <= FEW_COLUMNS else 1] if limited else 0
     prove(subset, history, most_nodes=most_nodes, compiled=False)
-    history.no_proof = None  # nobody asked for one
+    history.no_proof = None  # none was requested
 
 
 def bound_chosen(search: SearchRun, method: Method, size: int, n_columns: int) -> None:
@@ -150,7 +150,7 @@ def certificate_of(
     names: Sequence[str] | np.ndarray | None,
     ridges: tuple[float, float],
 ) -> Certificate | None:
-    """The certificate of a search for its finished ``models``; None where no bounds were asked for.
+    """The certificate of a search for its finished ``models``; None where no bounds were requested.
 
     ``ridges`` are those of the models and of the search. Where they are one, the objective that users see is that of
     the models, which may differ from that of the search by rounding.

@@ -141,7 +141,7 @@ class SearchResult:
     stop: Stop | None = None
     """What has ended some search early."""
     key: tuple[Any, ...] | None = None
-    """What tells the problem from others, where the search may be resumed."""
+    """A key that differs between different problems, where the search may be resumed."""
     held_out: Sequence[HeldOutModel] = ()
     """The chosen model as it was fitted for every fold."""
 
@@ -339,7 +339,7 @@ def _search_gathered(inputs: FitInputs, design: ChunkedDesign) -> tuple[LinearPr
 
 
 def _search_to_size(inputs: FitInputs, problem: LinearProblem) -> tuple[SearchRun, int, tuple[Any, ...]]:
-    """Models up to a given size, which of them answers, and what tells the problem from others."""
+    """Models up to a given size, which of them answers, and a key of the problem."""
     settings = inputs.settings
     assert not isinstance(settings.sizes, tuple | str)
     goal, run = settings.goal(settings.sizes), problem.begin(inputs.weights, inputs.design)
@@ -443,6 +443,8 @@ def fit_warnings(
     if not model.converged:
         yield NOT_CONVERGED
     if model.diverged:
+        if isinstance(settings.sizes, int) and path.stop is Stop.PERFECT and size < settings.sizes:
+            yield f"The search ended at {size}, where nothing is left to gain without a ridge."
         yield divergence(size)
 
 
@@ -476,8 +478,8 @@ def unusual_end(path: Path, n_usable: int) -> Iterator[str]:
 
 
 def too_few(k: int, found: int, stop: Stop, noun: str, n_units: int, constraints: Mapping[str, Any]) -> Iterator[str]:
-    """Why a model has fewer units than ``k``; nothing where the user has asked for that too."""
-    asked_for = f"k={k} {noun} were asked for, but"
+    """Why a model has fewer units than ``k``; nothing where the user has requested that too."""
+    asked_for = f"k={k} {noun} were requested, but"
     limits = [
         f"{name}={constraints[name]}" for name in ("budget", "max_per_group") if constraints.get(name) is not None
     ]

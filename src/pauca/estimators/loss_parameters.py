@@ -1,4 +1,4 @@
-"""What a loss is told of the rows: known parts of scores, and parameters that are estimated with the model."""
+"""What a loss knows of the rows: known parts of scores, and parameters that are estimated with the model."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ COLUMNS_AT_ONCE = 16
 
 
 def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
-    """Models of ``size`` features that are searched anew on the rows of every fold, at the ridges of the fit."""
+    """Models of ``size`` features that are searched again on the rows of every fold, at the ridges of the fit."""
     searched = replace(data.problem, ridge=data.search_ridge)
     found = []
     for fold in folds:
@@ -117,7 +117,7 @@ def likelihood_errors(data: FitData, model: Model) -> np.ndarray:
 
 
 def facts_of(data: FitData, path: Path, classes: np.ndarray | None) -> DataFacts:
-    """What a report and a file tell of the data of a fit; ``classes`` are all there are, in the order of the model."""
+    """Facts about the data of a fit for reports and files; ``classes`` are all there are, in the order of the model."""
     rows = np.flatnonzero(data.weights > 0)
     counts = None
     if classes is not None:

@@ -88,7 +88,7 @@ class SearchSettings:
         )
 
     def shown(self) -> AbstractContextManager[Any]:
-        """A context in which progress is shown, if that was asked for."""
+        """A context in which progress is shown, if that was requested."""
         return nullcontext() if self.progress is None else self.progress
 
     @property
@@ -136,7 +136,7 @@ def parse_sizes(check: ParameterChecks, k: Any) -> Sizes:
 
 
 def largest_size(sizes: Sizes) -> int | None:
-    """The largest size that is asked for; None if there is none."""
+    """The largest requested size; None if there is none."""
     return max(sizes) if isinstance(sizes, tuple) else sizes if isinstance(sizes, int) else None
 
 

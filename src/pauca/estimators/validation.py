@@ -52,7 +52,7 @@ def _check_names_differ(X: Any) -> None:
     names = [str(name) for name in getattr(X, "columns", ())] if _dtypes(X) else []
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise ValueError(f"X has several columns of one name: {quoted(twice)}. Rename them, so that each can be told.")
+        raise ValueError(f"X has several columns of one name: {quoted(twice)}. Give each a name of its own.")
 
 
 LARGEST_TARGET = 1e150
@@ -142,7 +142,7 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
 
 
 def _may_be_raw(estimator: Any, X: Any) -> bool:
-    """Whether X may hold more than numbers for an estimator that encodes tables; an array may if it is told so."""
+    """Whether X may hold more than numbers for an estimator that encodes tables; an array may if the caller says so."""
     asked = estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None)
     return asked or not (isinstance(X, np.ndarray) or sparse.issparse(X))
 

@@ -88,7 +88,7 @@ def corrective_steps(
 def _candidates(
     objective: BallObjective, iterate: Iterate, gradient: np.ndarray, radius: float, k: int | None
 ) -> np.ndarray:
-    """The coordinates in use, and those whose gradient promises most."""
+    """The coordinates in use, and those with the largest gradient."""
     steep = np.abs(gradient)
     level = steep[iterate.coords].max(initial=0.0) if iterate.norm >= ON_SURFACE * radius else 0.0
     steep[iterate.coords] = 0.0

@@ -51,7 +51,7 @@ class HeldOutLosses:
     def error(self, reference: np.ndarray) -> np.ndarray:
         """Standard errors of the mean differences to a reference with sums of shape (blocks,).
 
-        Candidates are scored on the same rows, whose difficulty they share: what tells them apart is the spread of
+        Candidates are scored on the same rows, whose difficulty they share: what separates them is the spread of
         their differences, not that of their losses.
         """
         counted = self.weight > 0
@@ -106,8 +106,8 @@ def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule, *, ahead: int =
 def without_isolated_minima(mean: np.ndarray, sizes: np.ndarray, ahead: int) -> np.ndarray:
     """Losses of shape (..., sizes), none below the mean of its own and those of the next sizes up to ``ahead`` more.
 
-    In few rows the loss of a single size is noisy. One that is low among worse successors is low by luck: a model that
-    is good stays good when a feature more is allowed. Smaller sizes say nothing of the kind.
+    In few rows the loss of a single size is noisy. One that is low while the next sizes are worse is low by
+    chance: a model that is good stays good when a feature more is allowed. Smaller sizes say nothing of the kind.
     """
     found = mean.copy()
     for place in np.flatnonzero(sizes > 0):

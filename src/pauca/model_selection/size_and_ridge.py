@@ -13,7 +13,7 @@ from pauca.clock import GRACE, limited_until
 from pauca.design import Design, designs_of_folds, make_design
 from pauca.methods import Exchange, Forward
 from pauca.model_selection.folds import Fold, FoldWeights
-from pauca.model_selection.grids import RidgeGrid, SizeRange
+from pauca.model_selection.grids import STEP, RidgeGrid, SizeRange
 from pauca.model_selection.held_out import FoldBlocks, FoldMeasure, HeldOutModel, Measure, as_refits, at_most
 from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path, refitter, share_products
 from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose, nothing_scored
@@ -24,12 +24,12 @@ from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
 
-# The share of a time limit that forward selection may take, before the search that was asked for.
+# The share of a time limit that forward selection may take, before the requested search.
 FORWARD_SHARE = 0.5
 
 # Instead of exchange where swaps take refits: it is several times as fast, and on rows held out the models of exchange
-# are no better (docs/choosing_k.md). The path on all rows is then found by the method that was asked for.
-QUICK_SEARCH = Forward(shortlist=1.3)
+# are no better (docs/choosing_k.md). The path on all rows is then found by the requested method.
+QUICK_SEARCH = Forward(shortlist=1.3, batch=STEP)
 
 Table = dict[int, np.ndarray]
 """Sums over blocks by size, each of shape (R, blocks of the fold); there is always a size 0."""

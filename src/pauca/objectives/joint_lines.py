@@ -12,7 +12,7 @@ BATCH_NUMBERS = 1 << 16
 
 MOST_STEPS = 40
 
-# The last step promises no more than this share of the value; Newton's error is squared by taking it.
+# The last step is predicted to gain at most this share of the value; Newton's error is squared by taking it.
 LAST_STEP_BELOW = 1e-8
 
 # A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.

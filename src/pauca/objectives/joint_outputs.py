@@ -129,7 +129,7 @@ class JointOutputs:
         return _Point(length, coef, scores, gradient, curvature)
 
     def _direction(self, at: _Point, about: float) -> tuple[np.ndarray, float] | None:
-        """About the Newton step, by conjugate gradients (Hestenes and Stiefel 1952), and what it promises."""
+        """About the Newton step, by conjugate gradients (Hestenes and Stiefel 1952), and its predicted decrease."""
         coupling = self._loss.coupling(at.curvature)
         assert coupling is not None
         if self._inverse is None:

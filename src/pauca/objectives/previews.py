@@ -165,7 +165,7 @@ class _Steps:
     _gradient: np.ndarray
 
     def run(self, accuracy: Accuracy) -> Previews:
-        """Steps until each promises little, and what the next step promises."""
+        """Steps until each is predicted to gain little, and what the next step is predicted to gain."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for taken in range(accuracy.most_steps + 1):
                 step = -np.matmul(self._inverse, self._gradient[:, :, None])[:, :, 0]

@@ -75,7 +75,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Enumerated:
-    """All models of a size with a value up to what was asked for, and the number of nodes this took."""
+    """All models of a size with a value up to what was requested, and the number of nodes this took."""
 
     supports: list[tuple[int, ...]]
     nodes: int

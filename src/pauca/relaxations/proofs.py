@@ -37,7 +37,7 @@ COMPILED_FROM = 200
 # Rows that are multiplied at a time.
 GRAM_ROWS = 512
 
-# Where rounding can add more than this share of the empty model's value to a bound, there is none worth the name.
+# Where rounding can add more than this share of the empty model's value to a bound, there is no useful one.
 MOST_SLACK = 1e-4
 
 # Columns of a smooth loss are gathered for the proof, up to this many numbers (64 MB).
@@ -136,7 +136,7 @@ class Proofs:
         return tuple(part.columns[list(part.forest.trees[size].support)].tolist())
 
     def collected(self, size: int) -> tuple[list[tuple[float, tuple[int, ...]]], bool]:
-        """The models asked for, best first, and whether these are proved to be the ones."""
+        """The requested models, best first, and whether these are proved to be the ones."""
         part = self._of_size.get(size)
         if part is None:
             return [(float(self._waiting[size].value), self._waiting[size].support)], False
@@ -248,7 +248,7 @@ class Proofs:
         objective = self._subset.objective
         penalty = objective.penalty[columns]
         np.fill_diagonal(gram, 1.0 + penalty)
-        # With more columns than rows no diagonal is larger than the penalty, to speak of.
+        # With more columns than rows no diagonal is noticeably larger than the penalty.
         shifted = len(columns) <= min(MOST_DENSE, self._n_rows) or not objective.ridge
         diagonal = base_diagonal(gram, penalty) if shifted else penalty * (1 - 1e-12)
         return Quadratic(gram, objective.slope[columns], objective.null_value), diagonal

@@ -109,7 +109,7 @@ def _how_to_read(found: Evaluation) -> list[str]:
             "The Brier score is the mean squared difference between probability and outcome: 0 is perfect, "
             f"{constant:.3f} is what a constant probability gets here."
         )
-    notes.append("Intervals (95 %) tell what a sample of this many rows may miss by chance, nothing else.")
+    notes.append("Intervals (95 %) show the uncertainty from a sample of this many rows, nothing else.")
     return notes
 
 

@@ -81,7 +81,7 @@ class Surface:
         """Search ridge, ridge and size of the candidate that all others were compared with.
 
         That is the best, but for a caution against models that are too sure of themselves, and against sizes that are
-        good by luck: the one that does not differ from itself.
+        good by chance: the one that does not differ from itself.
         """
         itself = np.where(self.standard_error == 0, self.mean, -np.inf)
         return self._at(np.unravel_index(int(np.argmax(itself)), itself.shape))
@@ -308,7 +308,7 @@ class Choice:
         if self.best == 0:
             return f"No feature helps on rows held out ({folds}, {self._compared}): a constant predicts as well."
         return (
-            f"No feature helps on rows held out as far as can be told ({folds}, {self._compared}): the best model, "
+            f"No feature helps on rows held out as far as these rows show ({folds}, {self._compared}): the best model, "
             f"of size {self.best}, has {self._best_number}, too little to be sure. selection_rule='best' takes it."
         )
 

@@ -19,7 +19,7 @@ Statistics = Mapping[int, dict[str, float]]
 
 @dataclass(frozen=True, eq=False)
 class FitStatistics(Mapping[int, dict[str, float]]):
-    """The figures that there are for a likelihood, computed when they are first asked for.
+    """The figures that there are for a likelihood, computed when they are first needed.
 
     The first two are for squared error. Coefficients count in full, also where a ridge shrinks them. Cp needs the least
     squares fit of all columns on the path. There are none for several outputs or classes.

@@ -26,14 +26,14 @@ from pauca.subsets.unseen_units import Unseen, VisitedModel, centred_model, like
 # Beside the units that the search on the sample takes, the next best ones at each of its models are gathered.
 RUNNERS_UP = 2
 
-# Gathered units: at least so many times the size asked for and so many more, and at most so many in a round.
+# Gathered units: at least so many times the requested size and so many more, and at most so many in a round.
 LEAST_TIMES, LEAST_MORE = 2, 16
 MOST_IN_A_ROUND = 128
 
 # Rounds of searching and checking: a round that widens takes two passes.
 MOST_ROUNDS = 5
 
-# Without a size that is asked for, the search on the sample goes as far as this.
+# Without a requested size, the search on the sample goes as far as this.
 GUESSED_SIZE = 30
 
 
@@ -239,9 +239,10 @@ def visited_models(run: SearchRun) -> Iterator[VisitedModel]:
     support = frozenset(run.subset.restarted().support)
     best = {frozenset(model.support) for model in run.history.best.values()}
     for action, *features in run.history.moves:
-        sets = [frozenset([one]) if isinstance(one, int) else frozenset(one) for one in features]
-        if action == "add":
-            yield VisitedModel(support, int(next(iter(sets[0]))), support in best)
+        units = [(one,) if isinstance(one, int) else one for one in features]
+        sets = [frozenset(one) for one in units]
+        if action == "add" or not sets[0]:  # of several that were added at once the last gains least
+            yield VisitedModel(support, units[-1][-1], support in best)
         elif support in best:
             yield VisitedModel(support, None, True)
         support = support | sets[0] if action == "add" else support - sets[0]

@@ -11,7 +11,7 @@ from pauca.losses import LogLoss
 from pauca.objectives import Restricted, Rows
 from pauca.solvers.newton import minimise
 
-# The scale and the constant of a sheet are fitted until a Newton step promises less than this.
+# The scale and the constant of a sheet are fitted until a Newton step is predicted to gain less than this.
 NEWTON_TOLERANCE = 1e-10
 MOST_STEPS = 25
 

@@ -48,7 +48,7 @@ class ScoreSheet:
         Twice the mean log loss on the rows of the fit.
     held_out : dict
         Deviance and area under the curve (AUC) on rows held out, of the sheet ("points") and of the model it was made
-        from ("model"); empty if this was not asked for.
+        from ("model"); empty if this was not requested.
     pool : tuple of ScoreSheet
         Other sheets over the same features that are nearly as good, best first.
     """
@@ -147,7 +147,7 @@ class ScoreSheet:
         table : str or None, default=None
             A table to select from. None: the expression of the total alone.
         keep : sequence of str, default=()
-            Columns of the table to hand on.
+            Columns of the table to pass on.
 
         Returns
         -------

@@ -252,7 +252,7 @@ class StreamModel(FittedModel):
         return stops[0] if stops else Stop.SIZE
 
     def _learn_chunk(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, every: np.ndarray) -> None:
-        """Learn a chunk; ``every`` target there will be tells the classes."""
+        """Learn a chunk; ``every`` target there will be defines the classes."""
         self.partial_fit(X, y, sample_weight=weights)
 
     def _is_first_chunk(self) -> bool:

@@ -113,7 +113,7 @@ class StreamRegressor(RegressionMixin, StreamModel):
 
     Two baselines of Li, Yang, Zhang and Jin (2017) are settings of this class. Plain SGD: ``first_epoch="all"``. The
     single-stage approach (SpS), which hopes for zeros from a small ball: ``StreamRegressor(k=None, first_epoch="all",
-    average=False, radius=..)``, whose ``coef_`` is the last iterate; averages have hardly a zero.
+    average=False, radius=..)``, whose ``coef_`` is the last iterate; averages have hardly any zeros.
 
     Examples
     --------

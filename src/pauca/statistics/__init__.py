@@ -1,4 +1,4 @@
-"""What is said of a fitted model besides its predictions: how good they are, how sure its coefficients are.
+"""Statistics of a fitted model: how good its predictions are, and how certain its coefficients.
 
 Functions of plain arrays, without a model or an estimator.
 """

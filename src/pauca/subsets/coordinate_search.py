@@ -133,13 +133,18 @@ class CoordinateSearch:
         self._before = float(rows.weights @ self._loss.value(rows.y[0], of_rows))
 
     def best_gains(
-        self, slope: np.ndarray, curvature: np.ndarray, price: np.ndarray, likely: np.ndarray | None = None
+        self,
+        slope: np.ndarray,
+        curvature: np.ndarray,
+        price: np.ndarray,
+        likely: np.ndarray | None = None,
+        count: int = 1,
     ) -> np.ndarray:
-        """``Q(w) - min_t Q(w + t e_j)`` for every feature j that may be the best per price, and zero for the others.
+        """``Q(w) - min_t Q(w + t e_j)`` for every feature j that may be among the ``count`` best per price, else zero.
 
         Liu, Fujimaki and Ye (2014), Algorithm 1 with the objective rule, where this takes a solve per feature. Here
         features are looked at in the order of the most that each is ``likely`` to gain, until that is below the best
-        gain found; if it is not given, in that of a proved ceiling. ``slope`` is not a number for columns that may not
+        gains found; if it is not given, in that of a proved ceiling. ``slope`` is not a number for columns that may not
         be chosen.
         """
         every = np.arange(len(slope))
@@ -156,8 +161,9 @@ class CoordinateSearch:
         while start < len(order) and most[order[start]] >= best * (1 - TIED_WITHIN):
             some = order[start : start + width]
             gains[some] = self.gains(some, slope[some], curvature[some])
-            best = max(best, float((gains[some] / price[some]).max()))
             start += width
+            seen = order[:start]
+            best = float(np.sort(gains[seen] / price[seen])[-count:][0]) if start >= count else 0.0
             width = min(2 * width, max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores)))
         return gains
 

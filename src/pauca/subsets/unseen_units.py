@@ -38,7 +38,7 @@ class Unseen:
     units: np.ndarray
     """Mask of the units that the search did not see and that may be used, shape (U,)."""
     calibration: np.ndarray
-    """What each unit gains over what the quadratic promises, by a sample, shape (U,)."""
+    """What each unit gains over what the quadratic predicts, by a sample, shape (U,)."""
 
     def rows(self, features: np.ndarray) -> np.ndarray:
         """The products of some columns with all, stacked."""

@@ -1,4 +1,4 @@
-"""A whole table as it was given, read column by column, with all its problems told at once."""
+"""A whole table as it was given, read column by column, with all its problems reported together."""
 
 from __future__ import annotations
 

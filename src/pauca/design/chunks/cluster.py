@@ -19,7 +19,7 @@ from pauca.wording import quoted
 # taken in the same order on any number of workers.
 FAN_IN = 8
 
-# Without a cluster so many chunks are worked on before their results are handed on.
+# Without a cluster so many chunks are worked on before their results are passed on.
 CHUNKS_AT_ONCE = 16
 
 T = TypeVar("T")
@@ -131,7 +131,7 @@ class _Placing:
         """A task on a chunk."""
         if self._client is None:
             return dask.delayed(function, pure=False)(self._blocks[number], *args)
-        # Should the worker that has the chunk be gone, any other computes it anew.
+        # Should the worker that has the chunk be gone, any other computes it again.
         where = {"workers": self._workers[number], "allow_other_workers": True} if self._workers[number] else {}
         return self._client.submit(function, self._futures[number], *args, pure=False, **where)
 
