@@ -6,7 +6,7 @@ import csv
 import gzip
 import itertools
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -21,7 +21,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from benchmarks.problems import Problem
 from benchmarks.real import tables
 from benchmarks.report import Figure
-from pauca import SparseClassifier, SparseRegressor
+from pauca import SparseClassifier, SparseRegressor, clock
 from pauca.estimators import certify
 from pauca.relaxations.size_proof import SizeProof
 
@@ -170,9 +170,12 @@ def prove_size(
     return certificate.proofs[k], process_time() - start
 
 
-def processor_clock() -> AbstractContextManager[object]:
+@contextmanager
+def processor_clock() -> Iterator[None]:
     """Time limits in processor seconds: what is proved within one must not depend on who else is at work."""
-    return patch.object(certify, "time", SimpleNamespace(monotonic=process_time))
+    processor = SimpleNamespace(monotonic=process_time)
+    with patch.object(certify, "time", processor), patch.object(clock, "time", processor):
+        yield
 
 
 def _time(name: str, proof: SizeProof, seconds: float, limit: float | None = None) -> Figure:

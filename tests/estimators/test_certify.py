@@ -12,7 +12,7 @@ from pauca import SparseClassifier, SparseRegressor
 from pauca.clock import OutOfTime
 from pauca.estimators.certify import fitted
 from pauca.methods import Exact, Exchange
-from pauca.relaxations import proofs, tree, wide_tables, wide_tree
+from pauca.relaxations import forest, proofs, wide_tables, wide_tree
 from problems import ar_problem, integers, objective
 
 
@@ -84,6 +84,41 @@ def test_constraints_against_enumeration(constraints, method):
         assert model.certificate_.lower_bound[k] <= best * (1 + 1e-10)
         assert model.certificate_.proved[k]
         assert model.path_[k].objective == pytest.approx(best, rel=1e-8)
+
+
+def test_a_chosen_size_on_more_columns_has_the_bound_of_its_root():
+    X, y = ar_problem(150, 60, 5, rho=0.5, snr=5.0, seed=1)
+    chosen = SparseRegressor(k=range(1, 8), ridge=1e-3).fit(X, y)
+    assert chosen.certificate_.sizes == [chosen.k_]
+    assert 0 < chosen.certificate_.lower_bound[chosen.k_] <= chosen.path_[chosen.k_].objective
+    assert chosen.certificate_.message(chosen.k_) in chosen.summary()
+    proved = chosen.certify()
+    assert proved.lower_bound[chosen.k_] >= chosen.path_.certificate.lower_bound[chosen.k_] * (1 - 1e-12)
+    with pytest.raises(AttributeError):
+        SparseRegressor(k=5, ridge=1e-3).fit(X, y).certificate_  # noqa: B018
+
+
+def test_copies_are_told_and_not_counted(tmp_path):
+    """With a ridge, two copies of a column would be better than one; no model has both, and the sentence says so."""
+    X, y = ar_problem(40, 9, 4, seed=8)
+    model = SparseRegressor(k=2, ridge=0.5).fit(np.column_stack([X, X[:, :1]]), y)
+    said = "Proved to be the best of all 36 subsets of 2 features without a copy of other columns."
+    assert model.certificate_.message(2) == said
+    model.save(tmp_path / "model.json")
+    assert pauca.load(tmp_path / "model.json").certificate_ == model.certificate_
+
+
+def test_certificates_and_pools_print_as_text():
+    X, y = ar_problem(40, 9, 4, seed=8)
+    model = SparseRegressor(k=3).fit(X, y)
+    certificate, pool = str(model.certify()), str(model.pool(within=0.5))
+    assert certificate.startswith("3 of 3 sizes are proved: no model with as many features is better.")
+    assert "best of all 84 subsets" in certificate.splitlines()[-1]
+    assert pool.startswith(model.pool(within=0.5).message)
+    assert repr(model.certificate_) == "<Certificate of 3 sizes, 3 proved>"
+    assert "complete" in repr(model.pool())
+    wide = SparseRegressor(k=3).fit(X[:8], y[:8]).certify()
+    assert str(wide) == wide.message(3) == wide.overview
 
 
 def test_exact_proves_wider_tables_and_stops_at_the_gap():
@@ -259,7 +294,7 @@ def test_the_pool_holds_all_models_near_the_best():
 @pytest.mark.parametrize("constraints", [{}, {"always": [3]}, {"costs": np.arange(1.0, 11.0), "budget": 24.0}])
 def test_the_best_models_of_every_size(enumerated, constraints, monkeypatch):
     if not enumerated:
-        monkeypatch.setattr(tree, "MOST_ENUMERATED", 0)
+        monkeypatch.setattr(forest, "MOST_ENUMERATED", 0)
     X, y = ar_problem(50, 10, 4, rho=0.9, snr=1.0, seed=4)
     model = SparseRegressor(k=4, **constraints).fit(X, y)
     limits = model._fit_data.problem.limits
@@ -295,7 +330,9 @@ def test_the_command_line_certifies(tmp_path: Path, capsys):
     np.savetxt(tmp_path / "table.csv", rows, delimiter=",", header=head, comments="")
     arguments = ["fit", str(tmp_path / "table.csv"), "--target", "y", "--k", "3", "--quiet"]
     assert main([*arguments, "--method", "forward", "--certify", "5"]) == 0
-    assert "Proved to be the best of all 220 subsets of 3 features" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Proved to be the best of all 220 subsets of 3 features" in said
+    assert "3 of 3 sizes are proved: no model with as many features is better." in said
 
 
 @pytest.mark.parametrize("always", [None, [7]])

@@ -4,8 +4,9 @@
 
 Each seed is a table with 3 to 10 columns, or more if requested (copies, near copies, mixtures, rounded, badly scaled,
 autoregressive, with an offset), a ridge from 0 to 0.1, poor incumbents, and every size from 1 to d - 1: each size is a
-problem. A third of the seeds is proved by enumeration, a third by trees, a third by compiled trees, half of
-these without the formulas for the last two or three columns.
+problem. The seeds take turns in how they are proved: by enumeration, by trees, by both of these compiled (trees half of
+the time without the formulas for the last two or three columns), as wide tables, whose Gram matrix is not formed, and
+with another loss than squared error.
 """
 
 from __future__ import annotations
@@ -14,18 +15,32 @@ import argparse
 import itertools
 import time
 from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
+from scipy.special import xlogy
 
+from pauca.constraints.limits import Limits
+from pauca.constraints.units import Units
+from pauca.design import make_design
+from pauca.losses import Huber, LogLoss, Poisson, SquaredHinge
+from pauca.objectives import LeastSquares, SmoothObjective
 from pauca.relaxations import forest as forests
-from pauca.relaxations import tree
+from pauca.relaxations import proofs, tree, wide_tables, wide_tree
 from pauca.relaxations.backends import compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, rounding_slack
 from pauca.relaxations.perspective import Quadratic
 from pauca.relaxations.size_proof import SizeProof
+from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.subsets.smooth import SmoothSubset
+from pauca.tolerances import COPY_ABOVE
 
-WAYS = ("enumerated", "grown", "compiled", "compiled enumeration")
+FORESTS = ("enumerated", "grown", "compiled", "compiled enumeration")
+WAYS = (*FORESTS, "wide", "smooth")
 WRONG = ("bound above the optimum", "false proof", "wrong always_in or never_in")
 KINDS = ("plain", "copy", "nearly copy", "mixed", "rounded", "scaled", "ar", "offset")
 RIDGES = (0.0, 1e-12, 1e-8, 1e-5, 1e-3, 0.1)
@@ -85,43 +100,211 @@ def values(rows: np.ndarray, y: np.ndarray, supports: np.ndarray) -> np.ndarray:
 
 def check(seed: int, way: str, most: int = 10) -> Counter[str]:
     """The sizes of one table, and what was wrong with them; ``way`` is one of WAYS."""
+    if way == "smooth":
+        return check_smooth(seed, min(most, 6))
     rows, y, penalty, n, rng = random_rows(seed, most)
-    problem = Quadratic(rows.T @ rows, rows.T @ y, 0.5 * float(y @ y))
-    diagonal, counts = base_diagonal(problem.hessian, penalty), Counter({"tables": 1})
-    if diagonal is None or rounding_slack(problem, diagonal, n) > MOST_SLACK * problem.constant:
-        return counts + Counter({"tables without a bound": 1})
-    m = len(problem.slope)
+    m = len(penalty)
     supports = {k: np.array(list(itertools.combinations(range(m), k))) for k in range(1, m)}
     starts = {k: tuple(some[rng.integers(len(some))].tolist()) for k, some in supports.items()}
+    prove = prove_wide if way == "wide" else partial(prove_by_forest, seed=seed, way=way)
+    problem = Quadratic(rows.T @ rows, rows.T @ y, 0.5 * float(y @ y))
+    found = prove(problem, penalty, n, starts, rows=rows, y=y, rng=rng)
+    counts = Counter({"tables": 1})
+    if found is None:
+        return counts + Counter({"tables without a bound": 1})
+    for k, some in supports.items():
+        counts += judged(*found[k], some, values(rows, y, some), 1e-12 * problem.constant)
+    return counts
+
+
+def judged(
+    proof: SizeProof, support: tuple[int, ...], supports: np.ndarray, every: np.ndarray, rounding: float
+) -> Counter[str]:
+    """What is wrong with the proof of one size: ``every`` are the values of all ``supports``."""
+    counts, best = Counter({"sizes": 1}), float(every.min())
+    own = float(every[np.flatnonzero((supports == support).all(axis=1))[0]])
+    claimed = SizeProof(own, min(proof.lower_bound, own))
+    counts["proved"] += claimed.proved
+    counts[WRONG[0]] += proof.lower_bound > best + rounding
+    counts[WRONG[1]] += claimed.proved and own > best * (1 + 2e-6) + rounding
+    tied = [set(S) for S in supports[every <= best * (1 + 1e-10)].tolist()]
+    counts[WRONG[2]] += not all(set(proof.always_in) <= S and not set(proof.never_in) & S for S in tied)
+    return counts
+
+
+Found = dict[int, tuple[SizeProof, tuple[int, ...]]]
+"""What is proved of each size, and its best model."""
+
+
+def prove_by_forest(
+    problem: Quadratic,
+    penalty: np.ndarray,
+    n: int,
+    starts: Mapping[int, tuple[int, ...]],
+    *,
+    seed: int,
+    way: str,
+    **_: object,
+) -> Found | None:
+    """Proofs over a Gram matrix; None where there is no bound."""
+    diagonal = base_diagonal(problem.hessian, penalty)
+    if diagonal is None or rounding_slack(problem, diagonal, n) > MOST_SLACK * problem.constant:
+        return None
     incumbents = [tree.Incumbent(k, float(problem.values(np.array([S]))[0]), S) for k, S in starts.items()]
     forest = forests.Forest(problem, diagonal, incumbents, n_rows=n)
-    if way == "compiled enumeration":
+    if way.startswith("compiled"):
         forest.backend = compiled_backend()
-        forest.backend.at_once = forest.backend.after = {2: 0}
-    elif way == "compiled":
-        forest.backend = compiled_backend()
-        if seed % 2:
+        if seed % 2 or way != "compiled":
             # No formulas for the last columns, so that even small tables have trees.
             forest.backend.at_once = forest.backend.after = {2: 0}
-    with patch.object(forests, "MOST_ENUMERATED", m if way == "enumerated" else 0):
+    with patch.object(forests, "MOST_ENUMERATED", len(penalty) if way == "enumerated" else 0):
         forest.plant()
-    with patch.object(forests, "MANY_TREES", 1 if way == "compiled enumeration" else m):
+    with patch.object(forests, "MANY_TREES", 1 if way == "compiled enumeration" else len(penalty)):
         while forest.open:
             forest.advance()
+    trees = forest.trees.items()
+    return {k: (SizeProof(t.value, t.lower_bound, 0, t.always_in, t.never_in), t.support) for k, t in trees}
+
+
+def prove_wide(
+    problem: Quadratic,
+    penalty: np.ndarray,
+    n: int,
+    starts: Mapping[int, tuple[int, ...]],
+    *,
+    rows: np.ndarray,
+    y: np.ndarray,
+    rng: np.random.Generator,
+) -> Found | None:
+    """Proofs without a Gram matrix, with small working sets; None where there is no ridge or no bound."""
+    m = len(penalty)
+    if not np.all(penalty > 0):
+        return None
+    spread = np.sqrt(penalty.min() / penalty)
+    X, target = np.sqrt(n) * rows[:n] * spread, np.sqrt(n) * y[:n]
+    design = make_design(X, np.full(n, 1 / n), center=False)
+    objective = LeastSquares.of(design, target, ridge=float(penalty.min()), center=False, standardize=False)
+    subset = LeastSquaresSubset.start(objective, Limits())
+    few = {"FIRST_COLUMNS": 2, "ADDED_COLUMNS": 1, "MOST_COLUMNS": int(rng.integers(m, 2 * m))}
+    with ExitStack() as patches:
+        for module, changes in (
+            (proofs, {"MOST_DENSE": 0, "MOST_LEFT": 0}),
+            (wide_tree, {"MOST_NARROWED": int(rng.integers(0, m))}),
+            (wide_tables, few),
+        ):
+            patches.enter_context(patch.multiple(module, **changes))
+        try:
+            found = proofs.Proofs(subset, {k: snapshot(problem, S) for k, S in starts.items()})
+            for _ in found.grow(0.0, compiled=bool(rng.integers(2))):
+                pass
+        except proofs.NoBoundError:
+            return None
+    return {k: (found.proof(k), found.support(k)) for k in starts}
+
+
+def snapshot(problem: Quadratic, support: tuple[int, ...]) -> SimpleNamespace:
+    """A model as a search has it."""
+    return SimpleNamespace(support=support, value=float(problem.values(np.array([support]))[0]))
+
+
+def check_smooth(seed: int, most: int) -> Counter[str]:
+    """Every size of a table with a smooth loss and a ridge."""
+    rng = np.random.default_rng(seed)
+    m, n, kind = int(rng.integers(3, most + 1)), int(rng.choice([12, 25, 60])), KINDS[seed % len(KINDS)]
+    X = columns(rng, n, m, kind)
+    X -= X.mean(axis=0)
+    X /= np.sqrt(np.mean(X**2, axis=0))
+    name, ridge, center = (
+        str(rng.choice(list(SMOOTH))),
+        float(rng.choice([1e-3, 1e-2, 0.1, 1.0])),
+        bool(rng.integers(4)),
+    )
+    signal = X[:, : min(3, m)] @ rng.standard_normal(min(3, m)) + rng.choice([0.1, 1, 3]) * rng.standard_normal(n)
+    y = smooth_target(name, signal, rng)
+    design = make_design(X, np.full(n, 1 / n), center=center)
+    loss = SMOOTH[name][0]
+    units = Units.columns(m)
+    objective = SmoothObjective.of(
+        design, y[None], loss, units=units, n_outputs=1, bounds=None, ridge=ridge, center=center, standardize=False
+    )
+    subset = SmoothSubset.start(objective, Limits())
+    # Copies of columns are left out.
+    kept = np.flatnonzero(~np.any(np.triu(np.abs(X.T @ X) / n >= COPY_ABOVE, 1), axis=0))
+    supports = {k: np.array(list(itertools.combinations(kept, k))) for k in range(1, len(kept))}
+    every = {k: np.array([smooth_value(X[:, S], y, name, ridge, center) for S in some]) for k, some in supports.items()}
+    starts = {k: int(rng.integers(len(some))) for k, some in supports.items()}
+    models = {k: SimpleNamespace(support=tuple(supports[k][i].tolist()), value=every[k][i]) for k, i in starts.items()}
+    found = proofs.Proofs(subset, models)
+    for _ in found.grow(0.0, compiled=False):
+        pass
+    counts, empty = Counter({"tables": 1}), smooth_value(X[:, :0], y, name, ridge, center)
     for k, some in supports.items():
-        found, every = forest.trees[k], values(rows, y, some)
-        best = float(every.min())
-        own = float(values(rows, y, np.array([found.support]))[0])
-        proof = SizeProof(own, min(found.lower_bound, own))
-        rounding = 1e-12 * problem.constant
-        counts["sizes"] += 1
-        counts["proved"] += proof.proved
-        counts[WRONG[0]] += found.lower_bound > best + rounding
-        counts[WRONG[1]] += proof.proved and own > best * (1 + 2e-6) + rounding
-        tied = {tuple(S) for S in some[every <= best * (1 + 1e-10)].tolist()}
-        settled = all(set(found.always_in) <= set(S) and not set(found.never_in) & set(S) for S in tied)
-        counts[WRONG[2]] += not settled
+        counts += judged(found.proof(k), found.support(k), some, every[k], 1e-11 * empty)
     return counts
+
+
+def smooth_target(name: str, signal: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A target that suits a loss."""
+    if name in {"log", "squared hinge"}:
+        y = np.where(signal > 0, 1.0, -1.0)
+        y[0], y[1] = 1.0, -1.0
+        return y
+    return rng.poisson(np.exp(np.clip(signal, -3, 3))).astype(float) + 0.0 if name == "poisson" else signal
+
+
+def _log(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    p = 1 / (1 + np.exp(np.clip(y * f, -500, 500)))
+    return np.logaddexp(0, -y * f), -y * p, p * (1 - p)
+
+
+def _poisson(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    mean = np.exp(np.minimum(f, 50))
+    return mean - y * f + xlogy(y, y) - y, mean - y, mean
+
+
+def _squared_hinge(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rest = np.maximum(1 - y * f, 0)
+    return 0.5 * rest**2, -y * rest, (rest > 0).astype(float)
+
+
+def _huber(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rest = f - y
+    inside = np.abs(rest) <= 1.0
+    return np.where(inside, 0.5 * rest**2, np.abs(rest) - 0.5), np.clip(rest, -1, 1), inside.astype(float)
+
+
+SMOOTH = {
+    "log": (LogLoss(), _log),
+    "poisson": (Poisson(), _poisson),
+    "squared hinge": (SquaredHinge(), _squared_hinge),
+    "huber": (Huber(1.0), _huber),
+}
+"""Losses, and the same with two derivatives as they are written here."""
+
+
+def smooth_value(X: np.ndarray, y: np.ndarray, name: str, ridge: float, center: bool) -> float:
+    """The least value on some columns, by Newton's method with halved steps."""
+    loss = SMOOTH[name][1]
+    X = np.column_stack([np.ones(len(X)), X]) if center else X
+    penalty = np.full(X.shape[1], ridge)
+    penalty[: int(center)] = 0.0
+    w, step = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+
+    def value(w: np.ndarray) -> float:
+        return float(np.mean(loss(y, X @ w)[0]) + 0.5 * penalty @ w**2)
+
+    least = value(w)
+    for _ in range(100):
+        _, slope, curvature = loss(y, X @ w)
+        gradient = X.T @ slope / len(y) + penalty * w
+        hessian = (X.T * np.maximum(curvature, 1e-9)) @ X / len(y) + np.diag(penalty)
+        step = np.linalg.solve(hessian, gradient) if len(w) else step
+        lengths = 0.5 ** np.arange(40)
+        new = next((w - t * step for t in lengths if value(w - t * step) <= least - 1e-4 * t * gradient @ step), w)
+        gained, w, least = least - value(new), new, min(least, value(new))
+        if gained <= 1e-16 * abs(least):
+            break
+    return least
 
 
 def wrong(counts: Counter[str]) -> dict[str, int]:
@@ -134,7 +317,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 2000), metavar=("FIRST", "END"))
     parser.add_argument("--most-columns", type=int, default=10)
-    parser.add_argument("--way", choices=WAYS, help="one of the three for all seeds")
+    parser.add_argument("--way", choices=WAYS, help="one way for all seeds")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many")
     options = parser.parse_args()
     total, start = Counter[str](), time.monotonic()

@@ -58,14 +58,21 @@ def fit(options: Namespace, console: Console) -> int:
         record = {"table": options.table, **_record(problem, model), "seconds": seconds, **status}
         print(json.dumps(plain(record), allow_nan=False))
     else:
-        print(model.summary())
-        if sheet is not None:
-            print(f"\n{sheet.summary()}")
+        _print_summary(model, sheet, certified=options.certify is not None)
     if failure is not None:  # only now, so that the result of a long fit is printed
         raise failure
     for path in written:
         console.note(f"wrote {path}")
     return INTERRUPTED if progress.interrupted else 0
+
+
+def _print_summary(model: Any, sheet: Any, *, certified: bool) -> None:
+    """The model in words, what is proved of all sizes if that was asked for, and its sheet of points."""
+    print(model.summary())
+    if certified and model.path_.certificate is not None:
+        print(model.path_.certificate.overview)
+    if sheet is not None:
+        print(f"\n{sheet.summary()}")
 
 
 def _of_rows(options: Namespace, problem: Problem) -> dict[str, Any]:

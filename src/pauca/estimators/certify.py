@@ -37,6 +37,10 @@ FEW_COLUMNS = 30
 NODES_PER_SIZE = (600, 200)
 
 
+# Where sizes were compared, the chosen one has the bound of its root on tables with up to so many columns.
+MOST_BOUNDED = 200
+
+
 def prove_narrow(run: SearchRun, method: Method, n_columns: int) -> None:
     """After a fit on few columns with the default method: prove its models, and put better ones in their place.
 
@@ -53,6 +57,26 @@ def prove_narrow(run: SearchRun, method: Method, n_columns: int) -> None:
     most_nodes = NODES_PER_SIZE[0 if n_columns <= FEW_COLUMNS else 1] if limited else 0
     prove(subset, history, most_nodes=most_nodes, compiled=False)
     history.no_proof = None  # none was requested
+
+
+def bound_chosen(search: SearchRun, method: Method, size: int, n_columns: int) -> None:
+    """After a choice of the size on more columns: bound the chosen size, and swap columns from its relaxation.
+
+    That costs a small part of a comparison of sizes, though much of a single fit.
+    """
+    subset, history = search.subset, search.history
+    assert history is not None
+    if method != Exchange() or search.stopped_early or not isinstance(subset, LeastSquaresSubset):
+        return
+    if not NARROW < n_columns <= MOST_BOUNDED or size not in history.best or subset.null_value <= subset.perfect_below:
+        return
+    try:
+        proofs = Proofs(subset, {size: history.best[size]})
+        with blas_threads.single():
+            proofs.bound_roots_only()
+    except NoBoundError:
+        return  # nobody asked for one
+    _keep(proofs, subset, history)
 
 
 def prove(
@@ -75,6 +99,12 @@ def prove(
         history.no_proof = str(error)
         return
     _watch(proofs.grow(relative_gap, most_nodes, compiled=compiled), deadline)
+    _keep(proofs, subset, history)
+
+
+def _keep(proofs: Proofs, subset: Subset, history: History) -> None:
+    """Put what was proved into the history, and better models in the place of those it has."""
+    history.n_copies = len(proofs.copies)
     for size in proofs.sizes:
         proof = proofs.proof(size)
         if is_lower(proof.objective, history.best[size].value, subset.negligible):
@@ -131,7 +161,7 @@ def certificate_of(
         return None
     limits, n_columns = subset.limits, 0
     if isinstance(subset, LeastSquaresSubset | SmoothSubset):
-        n_columns = len(limits.candidates(subset.objective.design.usable))
+        n_columns = len(limits.candidates(subset.objective.design.usable)) - history.n_copies
     limited = limits.budget is not None or limits.kind is not None
     proofs = dict(history.proofs)
     if not proofs:
@@ -144,7 +174,7 @@ def certificate_of(
     if same:
         proofs = {size: _for_model(proof, models[size]) for size, proof in proofs.items()}
     other = None if same else ridges[1]
-    return Certificate(proofs, n_columns, len(limits.always), limited, names, history.no_proof, other)
+    return Certificate(proofs, n_columns, len(limits.always), limited, names, history.no_proof, other, history.n_copies)
 
 
 def certify(
@@ -194,13 +224,15 @@ def _for_model(proof: SizeProof, model: Model) -> SizeProof:
 
 
 def prove_fit(
-    method: Method, search: SearchRun, seconds: float | None, *, n_columns: int, size_was_chosen: bool
+    method: Method, search: SearchRun, seconds: float | None, *, n_columns: int, size: int, size_was_chosen: bool
 ) -> None:
     """Prove the models of a search where the method or the shape of the table asks for it.
 
-    ``n_columns`` may be chosen. Where the size was given, ``Exact`` has proved its models itself.
+    ``n_columns`` may be chosen, and ``size`` is the answer. Where it was given, ``Exact`` has proved its models itself.
     """
     prove_narrow(search, method, n_columns)
+    if size_was_chosen:
+        bound_chosen(search, method, size, n_columns)
     if isinstance(method, Exact) and size_was_chosen and not search.stopped_early:
         assert search.history is not None
         prove(search.subset, search.history, relative_gap=method.relative_gap, time_limit=seconds)

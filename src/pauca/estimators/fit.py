@@ -14,7 +14,7 @@ from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.constraints.parsing import Columns, ConstraintParser, check_independent
 from pauca.constraints.units import Units
 from pauca.design import ChunkedDesign, Design, make_design
-from pauca.estimators.certify import NARROW, certificate_of, follow_search, prove_fit
+from pauca.estimators.certify import MOST_BOUNDED, NARROW, certificate_of, follow_search, prove_fit
 from pauca.estimators.fitted import check_finite_models
 from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.raw_tables import FitTable, row_numbers
@@ -194,13 +194,14 @@ def fit_path(
         found = _search(inputs)
     search = found.searches[found.search_ridge]
     n_candidates = len(problem.limits.candidates(problem.units.any(design.usable)))
-    proves = isinstance(settings.method, Exact) or n_candidates <= NARROW
+    proves = isinstance(settings.method, Exact) or n_candidates <= (NARROW if found.choice is None else MOST_BOUNDED)
     stops: list[Stop] = []
     # A fit that is cut short from here on keeps what it has.
     with ended_early(stops.append), limited_until(inputs.deadline + GRACE):
         if proves:
             left = inputs.seconds_left
-            prove_fit(settings.method, search, left, n_columns=n_candidates, size_was_chosen=found.choice is not None)
+            chosen = found.choice is not None
+            prove_fit(settings.method, search, left, n_columns=n_candidates, size=found.answer, size_was_chosen=chosen)
             if found.run is not search:
                 follow_search(found.run, search)
         if data.target.loss.has_estimated:

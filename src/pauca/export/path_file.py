@@ -128,6 +128,7 @@ def _write_certificate(certificate: Certificate) -> dict[str, Any]:
         "limited": certificate.limited,
         "reason": certificate.reason,
         "search_ridge": certificate.search_ridge,
+        **({"n_copies": certificate.n_copies} if certificate.n_copies else {}),
         "proofs": [
             {
                 "size": size,
@@ -145,7 +146,8 @@ def _write_certificate(certificate: Certificate) -> dict[str, Any]:
 def _read_certificate(
     reader: JsonReader, models: dict[int, Model], names: np.ndarray | None, n_features: int
 ) -> Certificate:
-    fields = reader.fields(["n_candidates", "n_forced", "limited", "reason", "search_ridge", "proofs"])
+    names_of_fields = ["n_candidates", "n_forced", "limited", "reason", "search_ridge", "proofs"]
+    fields = reader.fields(names_of_fields, optional=["n_copies"])
     search_ridge = fields["search_ridge"].optional(JsonReader.finite)
     proofs: dict[int, SizeProof] = {}
     for item in fields["proofs"].items():
@@ -170,6 +172,7 @@ def _read_certificate(
         names,
         fields["reason"].optional(JsonReader.string),
         search_ridge,
+        fields["n_copies"].integer(0, n_features) if "n_copies" in fields else 0,
     )
 
 

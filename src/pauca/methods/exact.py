@@ -73,7 +73,7 @@ class Exact(GrowingMethod):
             history.no_proof = str(error)
             return stop
         for _ in proofs.grow(self.relative_gap):
-            history.no_proof = None
+            history.no_proof, history.n_copies = None, len(proofs.copies)
             yield from _better_models(subset, history, proofs)
             yield None
         yield from _move_to(subset, history.best[max(history.best)].support)

@@ -75,6 +75,8 @@ class Forest:
         self.columns = np.arange(len(problem.slope))
         """The columns that no screening has removed yet."""
         self.backend = Backend()
+        self.improves = True
+        """Whether roots are worth better diagonals: these take most of the time of a root."""
         self._n_rows, self._n_columns, self._limits = n_rows, len(problem.slope), limits or Limits()
         self._counted = self._limits.price is not None or self._limits.kind is not None
         self._n_nodes = 0
@@ -117,7 +119,7 @@ class Forest:
             for tree, bound in zip(nodes.owners, nodes.inherited.tolist(), strict=True):
                 tree.bound = bound
             removed = self._compress(nodes)
-            improved = len(self.columns) <= MOST_IMPROVED and self._improve(nodes)
+            improved = self.improves and len(self.columns) <= MOST_IMPROVED and self._improve(nodes)
             if number == ROOT_ROUNDS - 1 or not (improved or removed):
                 break
         if not self._counted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -91,6 +91,8 @@ class Proofs:
         self._parts: list[_Part] = []
         self._of_size: dict[int, _Part] = {}
         self._wanted = wanted
+        self.copies: set[int] = set()
+        """Columns that copy others, and are in no model: a search chooses one of them."""
         if isinstance(subset, SmoothSubset):
             self._add_smooth_part(subset)
             return
@@ -142,6 +144,14 @@ class Proofs:
         found = sorted((float(value), columns) for columns, value in tree.collected.items() if value <= tree.cut)
         complete = not tree.open and bool(tree.slack <= PROVED_WITHIN * tree.value)
         return [(value, tuple(part.columns[list(columns)].tolist())) for value, columns in found], complete
+
+    def bound_roots_only(self) -> None:
+        """The bounds that the sizes have without trees and without better diagonals."""
+        for part in self._parts:
+            if isinstance(part.forest, Forest):
+                part.forest.improves = False
+        for _ in self.grow(0.0, 0, compiled=False):
+            pass
 
     def grow(self, relative_gap: float, most_nodes: float = np.inf, *, compiled: bool = True) -> Iterator[None]:
         """Plant the trees and grow them until all are proved, or within the gap, or as large as they may be.
@@ -213,7 +223,8 @@ class Proofs:
         """Trees of some sizes over some columns."""
         objective, limits = self._subset.objective, self._subset.limits
         hessian = _DesignColumns(objective).gram(columns)
-        kept = _without_copies(hessian, columns, limits)
+        kept = _without_copies(lambda rows: hessian[rows], columns, limits)
+        self.copies.update(columns[~kept].tolist())
         columns, hessian = columns[kept], hessian[np.ix_(kept, kept)]
         quadratic, diagonal = self._quadratic(columns, hessian)
         if diagonal is None:
@@ -266,7 +277,8 @@ class Proofs:
         if isinstance(design, GatheredDesign) or len(columns) * design.n_rows > MOST_GATHERED:
             raise NoBoundError(LOSS_TOO_LARGE)
         gathered = design.columns(columns).T
-        kept = _without_copies((gathered.T * design.weights) @ gathered, columns, limits)
+        kept = _without_copies(lambda rows: (gathered[:, rows].T * design.weights) @ gathered, columns, limits)
+        self.copies.update(columns[~kept].tolist())
         columns, gathered = columns[kept], np.asfortranarray(gathered[:, kept])
         problem = SmoothProblem(
             gathered, objective.y[0], design.weights, objective.loss, objective.penalty[columns], objective.center
@@ -353,15 +365,21 @@ def _wants_more(forest: Forest | SmoothForest | WideForest, relative_gap: float,
     )
 
 
-def _without_copies(hessian: np.ndarray, columns: np.ndarray, limits: Limits) -> np.ndarray:
+def _without_copies(
+    products: Callable[[slice], np.ndarray], columns: np.ndarray, limits: Limits, at_once: int = 500
+) -> np.ndarray:
     """Mask without the copies of columns before them: a search chooses one of them, and one is as good as the other.
 
-    Of a column that is always in, the copies go.
+    Of a column that is always in, the copies go. ``products`` has those of some columns with all of them.
     """
-    copies = np.triu(np.abs(hessian) >= COPY_ABOVE, 1)
-    forced = np.isin(columns, limits.always)
-    lost = np.any(copies & ~(forced & ~forced[:, None]), axis=0)
-    lost |= np.any(copies & (forced & ~forced[:, None]), axis=1)
+    forced, lost = np.isin(columns, limits.always), np.zeros(len(columns), dtype=bool)
+    for start in range(0, len(columns), at_once):
+        rows = slice(start, start + at_once)
+        first, second = np.nonzero(np.triu(np.abs(products(rows)) >= COPY_ABOVE, start + 1))
+        first += start
+        earlier = forced[second] & ~forced[first]
+        lost[first[earlier]] = True
+        lost[second[~earlier]] = True
     return ~lost
 
 

@@ -13,9 +13,10 @@ is solved by Newton's method: its quadratic model at a point is a problem of ``p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 
 from pauca.clock import check_time
 from pauca.constraints.limits import Limits
@@ -40,6 +41,17 @@ ROUNDING = 1e-11
 # Steps are halved at most so often.
 HALVINGS = 8
 
+# Models are fitted until the bound is so close, as a share of their value. Steps that do not lower it are damped, by at
+# least and at most so much: standardised columns have squares of one, and losses have curvatures of about that.
+FITTED_WITHIN = 1e-10
+FIT_STEPS = 200
+LEAST_DAMPED, MOST_DAMPED = 1e-3, 1e6
+
+# Over more columns than this the relaxation is solved on a working set: the products of all with all would take too
+# long and too much memory. So many columns are added to it at a time.
+MOST_TOGETHER = 1000
+ADDED_COLUMNS = 100
+
 
 @dataclass(frozen=True, eq=False)
 class SmoothProblem:
@@ -58,23 +70,23 @@ class SmoothProblem:
         return float(self.weights @ self.loss.value(self.y, scores))
 
     def intercept(self, scores: np.ndarray, start: float) -> float:
-        """The intercept that minimises the mean loss, by Newton's method with halving."""
+        """The intercept that minimises the mean loss: a root of its slope, by Newton's method with halving."""
         if not self.center:
             return 0.0
-        b, value = start, self.value(scores + start)
+        b, step, slope = start, 0.0, np.inf
         for _ in range(50):
             slopes = self.loss.slopes(self.y, scores + b)
-            slope, curvature = self.weights @ slopes.derivative, self.weights @ slopes.curvature
-            step = -float(slope / max(curvature, 1e-12))
-            new, length = self.value(scores + b + step), 1.0
-            while not new <= value and length > 1e-6:
-                length /= 2
-                new = self.value(scores + b + length * step)
-            if not new <= value:
+            new = float(self.weights @ slopes.derivative)
+            if not abs(new) < slope:
+                # The slope rises with b: a step that goes too far is taken back by half.
+                step /= 2
+                b -= step
+                continue
+            slope = abs(new)
+            step = -new / max(float(self.weights @ slopes.curvature), 1e-12)
+            if abs(step) <= 1e-9 * max(1.0, abs(b)):
                 break
-            b, done, value = b + length * step, value - new <= 1e-15 * abs(value), new
-            if done:
-                break
+            b += step
         return b
 
     def feasible(self, scores: np.ndarray) -> np.ndarray:
@@ -103,8 +115,11 @@ class SmoothProblem:
         Z, h = self.columns, self.weights * self.loss.curvature(self.y, scores)
         if 2 * np.count_nonzero(used) < Z.shape[1]:
             Z, used = Z[:, used], np.ones(np.count_nonzero(used), dtype=bool)
-        centred = Z - h @ Z / h.sum() if self.center and h.sum() > 0 else Z
-        gram = centred.T @ (h[:, None] * centred)
+        gram = dsyrk(1.0, np.sqrt(h)[:, None] * Z, trans=1, lower=1)
+        gram = np.tril(gram) + np.tril(gram, -1).T
+        if self.center and h.sum() > 0:
+            pulled = h @ Z
+            gram -= np.outer(pulled, pulled / h.sum())
         return np.asarray(gram if used.all() else gram[np.ix_(used, used)])
 
     def model(self, w: np.ndarray, scores: np.ndarray, used: np.ndarray, gram: np.ndarray) -> Quadratic:
@@ -129,22 +144,28 @@ class SmoothProblem:
         rest = float(tail[big]) ** 2 / (left - big) if big < min(left, len(sizes)) else 0.0
         return total + 0.5 * (float(sizes[:big] @ sizes[:big]) + rest)
 
-    def fit(self, support: np.ndarray) -> float:
-        """The least value on some columns."""
-        codes = np.full(self.columns.shape[1], OUT, dtype=np.int8)
-        codes[support] = IN
-        point = Point(np.zeros(self.columns.shape[1]), 0.0)
-        value = np.inf
-        for _ in range(ROOT_STEPS):
-            scores = self.columns[:, support] @ point.w[support] + point.b
-            problem = self.model(point.w, scores, codes == IN, self.gram(scores, codes == IN))
-            target = np.zeros_like(point.w)
-            target[support] = np.linalg.solve(problem.hessian, problem.slope)
-            point, new = self.move(point, target, codes, 0, value)
-            if not value - new > 1e-14 * abs(new):
+    def fit(self, support: np.ndarray) -> tuple[float, float]:
+        """The least value on some columns as far as it was found, and a bound that it is not below.
+
+        By Newton's method; where a step does not lower the value, the Hessian is damped.
+        """
+        m, columns = len(support), self.columns[:, support]
+        part = replace(self, columns=columns, penalty=self.penalty[support])
+        codes, every = np.full(m, IN, dtype=np.int8), np.ones(m, dtype=bool)
+        point = Point(np.zeros(m), self.intercept(np.zeros(len(self.y)), 0.0))
+        value, bound, damping = self.value(np.full(len(self.y), point.b)), -np.inf, 0.0
+        for _ in range(FIT_STEPS):
+            scores = columns @ point.w + point.b
+            bound = max(bound, part.dual(scores, codes, 0)[0])
+            if value - bound <= FITTED_WITHIN * abs(value) or damping > MOST_DAMPED:
                 break
-            value = new
-        return min(value, new)
+            model = part.model(point.w, scores, every, part.gram(scores, every))
+            gradient = model.slope - model.hessian @ point.w
+            model.hessian.flat[:: m + 1] += damping
+            before = value
+            point, value = part.move(point, point.w + np.linalg.solve(model.hessian, gradient), codes, 0, value)
+            damping = damping / 4 if value < before else max(4 * damping, LEAST_DAMPED)
+        return value, min(bound, value)
 
     def move(self, point: Point, target: np.ndarray, codes: np.ndarray, left: int, value: float) -> tuple[Point, float]:
         """A step towards ``target`` that lowers the relaxation's value, and that value; no step if none does."""
@@ -164,6 +185,19 @@ class Point:
 
     w: np.ndarray
     b: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Gram:
+    """Weighted products of some columns."""
+
+    used: np.ndarray
+    matrix: np.ndarray
+
+    def of(self, used: np.ndarray) -> np.ndarray:
+        """Those of fewer columns."""
+        places = np.flatnonzero(used[self.used])
+        return np.asarray(self.matrix[np.ix_(places, places)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,9 +266,9 @@ class SmoothForest:
                 continue
             bound, payload, branch = tree.pop()
             codes, point = payload
-            used = np.flatnonzero(codes != OUT)
-            gram = np.zeros((len(codes), len(codes)))
-            gram[np.ix_(used, used)] = self.problem.gram(self.problem.columns @ point.w + point.b, codes != OUT)
+            used, gram = codes != OUT, None
+            if np.count_nonzero(used) <= MOST_TOGETHER:
+                gram = _Gram(used, self.problem.gram(self.problem.columns @ point.w + point.b, used))
             for code in (IN, OUT):
                 child = codes.copy()
                 child[branch] = code
@@ -252,7 +286,7 @@ class SmoothForest:
         point: Point,
         inherited: float,
         steps: int,
-        gram: np.ndarray | None = None,
+        gram: _Gram | None = None,
     ) -> tuple[float, tuple[np.ndarray, Point]] | None:
         """Bound a node; it is added to its tree, and returned, if it may hold a better model."""
         if self._counted:
@@ -262,9 +296,7 @@ class SmoothForest:
         if left < 0 or len(free) < left:
             return None
         if left == 0 or len(free) == left:
-            self._offer(
-                tree, np.concatenate([np.flatnonzero(codes == IN), free]) if left else np.flatnonzero(codes == IN)
-            )
+            self._leaf(tree, np.flatnonzero((codes == IN) | ((np.abs(codes) < IN) & (left > 0))), inherited)
             return None
         point = Point(np.where(codes == OUT, 0.0, point.w), point.b)
         found = self._relax(codes, left, point, tree.cut, steps, gram)
@@ -284,28 +316,29 @@ class SmoothForest:
         return bound, (codes, point)
 
     def _relax(
-        self, codes: np.ndarray, left: int, point: Point, cut: float, steps: int, shared: np.ndarray | None
+        self, codes: np.ndarray, left: int, point: Point, cut: float, steps: int, shared: _Gram | None
     ) -> _Bounded:
         """The best bound met on the way to the relaxation's solution, and what is known there.
 
         The Gram matrix of the parent serves for the first steps, as long as they need not be shortened.
         """
-        problem, used = self.problem, codes != OUT
+        problem = self.problem
         raw = problem.columns @ point.w
         point = Point(point.w, problem.intercept(raw, point.b))
         value = problem.value(raw + point.b) + problem.spread_penalty(point.w, codes, left)
         best, scores = problem.dual(raw + point.b, codes, left)
-        pieces = codes[used][None]
-        gram = None if shared is None else shared[np.ix_(used, used)]
+        used = _working(codes, scores, left)
+        pieces = codes.copy()
+        gram = None if shared is None else shared.of(used)
         for number in range(steps):
             check_time()
             at = problem.columns @ point.w + point.b
             gram = problem.gram(at, used) if gram is None else gram
             model = problem.model(point.w, at, used, gram)
             found = self.backend.relax(
-                model, problem.penalty[used][None], pieces, np.array([left]), np.full(1, np.inf), ROOT_STEPS
+                model, problem.penalty[used][None], pieces[used][None], np.array([left]), np.full(1, np.inf), ROOT_STEPS
             )
-            pieces = found.pieces
+            pieces[used] = found.pieces[0]
             target = np.zeros_like(point.w)
             target[used] = found.u[0]
             before = value
@@ -315,8 +348,13 @@ class SmoothForest:
             bound, each = problem.dual(problem.columns @ point.w + point.b, codes, left)
             if bound > best:
                 best, scores = bound, each
-            if best >= cut or value - best <= SOLVED_SHARE * (cut - best) or before - value <= 1e-13 * abs(value):
+            if best >= cut or value - best <= SOLVED_SHARE * (cut - best):
                 break
+            entering = _entering(codes, used, each, float(found.theta[0])) if number + 1 < steps else used & ~used
+            if not entering.any() and before - value <= 1e-13 * abs(value):
+                break
+            if entering.any():
+                used, gram = used | entering, None
         shares, losses = np.zeros(len(codes)), np.zeros(len(codes))
         diagonal = problem.penalty[used][None]
         shares[used] = found.shares(np.sqrt(diagonal))[0]
@@ -332,9 +370,18 @@ class SmoothForest:
         wanted[codes == IN], wanted[codes == OUT] = np.inf, -np.inf
         self._offer(tree, np.argsort(-wanted, kind="stable")[: tree.size])
 
-    def _offer(self, tree: Tree, support: np.ndarray) -> None:
-        if not self._counted or self._limits.allows(support.tolist()):
-            tree.offer(self.problem.fit(np.sort(support)), support.tolist())
+    def _leaf(self, tree: Tree, support: np.ndarray, inherited: float) -> None:
+        """Offer the only model of a node; where it could not be fitted well, its bound is what is known of the node."""
+        if (bound := max(self._offer(tree, support), inherited)) < tree.cut:
+            tree.unresolved = min(tree.unresolved, bound)
+
+    def _offer(self, tree: Tree, support: np.ndarray) -> float:
+        """Offer a model; returns a bound of it."""
+        if self._counted and not self._limits.allows(support.tolist()):
+            return np.inf
+        value, bound = self.problem.fit(np.sort(support))
+        tree.offer(value, support.tolist())
+        return bound
 
     @staticmethod
     def _screened(codes: np.ndarray, scores: np.ndarray, left: int, gap: float) -> np.ndarray:
@@ -345,3 +392,21 @@ class SmoothForest:
         out = free & (scores < last) & (last - scores > gap)
         inside = free & (scores >= last) & (scores - following > gap)
         return np.where(out, OUT, np.where(inside, IN, codes))
+
+
+def _working(codes: np.ndarray, scores: np.ndarray, left: int) -> np.ndarray:
+    """Mask of the columns to solve a relaxation over: all that are not out, or the likeliest of many."""
+    working = codes != OUT
+    if np.count_nonzero(working) > MOST_TOGETHER:
+        ranked = np.argsort(-np.where(working, scores, -1.0), kind="stable")
+        working &= codes != 0
+        working[ranked[: left + ADDED_COLUMNS]] = True
+    return working
+
+
+def _entering(codes: np.ndarray, used: np.ndarray, scores: np.ndarray, theta: float) -> np.ndarray:
+    """Mask of the columns outside a working set that press to leave zero, the strongest of them."""
+    pressing = (codes != OUT) & ~used & (np.sqrt(2 * scores) > theta * (1 + 1e-6))
+    ranked = np.argsort(-np.where(pressing, scores, -1.0), kind="stable")
+    pressing[ranked[ADDED_COLUMNS:]] = False
+    return np.asarray(pressing)

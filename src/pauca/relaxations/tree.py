@@ -64,6 +64,8 @@ class Tree:
     heap: list[tuple[int, int, float, np.ndarray, int]] = field(default_factory=list)
     bound: float = -np.inf
     """The lowest bound of the nodes that are open, without slack; the cut where none is."""
+    unresolved: float = np.inf
+    """The lowest bound of nodes with one model that could not be fitted well enough to close them."""
     nodes: int = 0
     always_in: tuple[int, ...] = ()
     never_in: tuple[int, ...] = ()
@@ -101,7 +103,7 @@ class Tree:
     @property
     def lower_bound(self) -> float:
         """No model of this size has a value below this: the bound, less what rounding can add to it."""
-        least = self.value * (1 - BETTER_BY)
+        least = min(self.value * (1 - BETTER_BY), self.unresolved)
         return max(0.0, (min(self.bound, least) if self.open else least) - self.slack)
 
     def offer(self, value: float, support: Sequence[int]) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from pauca.relaxations.perspective import IN, MOST_SQUARES, Quadratic, Relaxed, relax
 from pauca.relaxations.tree import Incumbent
 
-# The working set begins with the incumbents and this many columns by their correlation with the target; each round
-# adds at most as many for every size.
+# The working set begins with the incumbents and at least this many columns by their correlation with the target; each
+# round adds at most as many for every size.
 FIRST_COLUMNS = 200
 ADDED_COLUMNS = 200
 
@@ -120,7 +120,10 @@ def root_bounds(
     The relaxation starts from the incumbents, or from the pieces of some columns.
     """
     incumbents = sorted(incumbents, key=lambda one: one.size)
-    working = _first(products, incumbents, always, usable) if start is None else _started(start, always, usable)
+    if start is None:
+        working = _first(products, incumbents, always, usable)
+    else:
+        working = _started(products, start, incumbents, always, usable)
     left = np.array([one.size - len(always) for one in incumbents], dtype=np.intp)
     pieces = _pieces(working, incumbents, always, start)
     best = np.full(len(left), -np.inf)
@@ -166,16 +169,25 @@ def _first(
 ) -> np.ndarray:
     """The columns to begin with."""
     pressure = np.abs(products.slope) / np.sqrt(products.penalty)
-    ranked = np.argsort(-np.where(usable, pressure, -1.0), kind="stable")[:FIRST_COLUMNS]
+    count = max(FIRST_COLUMNS, 1 + max(one.size for one in incumbents))
+    ranked = np.argsort(-np.where(usable, pressure, -1.0), kind="stable")[:count]
     known = [j for one in incumbents for j in one.support]
     first = np.unique(np.concatenate([ranked, np.array([*known, *always], dtype=np.intp)]))
     return np.asarray(first[usable[first]])
 
 
-def _started(start: Mapping[int, int], always: Sequence[int], usable: np.ndarray) -> np.ndarray:
-    """The columns to begin with where there are pieces."""
+def _started(
+    products: Products,
+    start: Mapping[int, int],
+    incumbents: Sequence[Incumbent],
+    always: Sequence[int],
+    usable: np.ndarray,
+) -> np.ndarray:
+    """The columns to begin with where there are pieces, and more where these are too few to choose from."""
     first = np.union1d(np.array(list(start), dtype=np.intp), np.array(always, dtype=np.intp))
-    return np.asarray(first[usable[first]])
+    first = first[usable[first]]
+    enough = len(first) > max(one.size for one in incumbents)
+    return first if enough else np.union1d(first, _first(products, incumbents, always, usable))
 
 
 def _pieces(

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pauca.relaxations.size_proof import SizeProof
-from pauca.wording import column_names
+from pauca.wording import aligned, column_names, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# So many features are named in a line.
+NAMES_SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,8 @@ class Certificate:
     search_ridge : float or None
         Where ridges were chosen: objectives and bounds are those of the search, which had this ridge; None where the
         models on the path have it too.
+    n_copies : int
+        Number of columns that copy others and are not among the candidates: no model has two copies of one column.
 
     Examples
     --------
@@ -47,6 +53,15 @@ class Certificate:
     >>> certificate = SparseRegressor(k=4).fit(X, y).certify()
     >>> certificate.proved[4], certificate.message(4)
     (True, 'Proved to be the best of all 210 subsets of 4 features.')
+    >>> print(certificate)
+    4 of 4 sizes are proved: no model with as many features is better.
+    <BLANKLINE>
+    size  objective  lower bound  what is known
+    -------------------------------------------
+    1       1945.23      1945.23  best of all 10 subsets, always with bmi
+    2        1602.6       1602.6  best of all 45 subsets, always with bmi, s5
+    3       1541.53      1541.53  best of all 120 subsets, always with bmi, bp, s5
+    4       1506.14      1506.14  best of all 210 subsets, always with bmi, bp, s1, s5
     """
 
     proofs: Mapping[int, SizeProof]
@@ -56,6 +71,7 @@ class Certificate:
     column_names: Sequence[str] | np.ndarray | None = None
     reason: str | None = None
     search_ridge: float | None = None
+    n_copies: int = 0
 
     def __eq__(self, other: object) -> bool:
         """Equal certificates say the same of the same columns."""
@@ -69,6 +85,7 @@ class Certificate:
                 one.limited,
                 one.reason,
                 one.search_ridge,
+                one.n_copies,
                 None if one.column_names is None else [str(name) for name in one.column_names],
             )
             for one in (self, other)
@@ -129,17 +146,64 @@ class Certificate:
             return "" if self.reason is None else f"{self.reason[0].upper()}{self.reason[1:]}."
         noun = f"{size} feature{'' if size == 1 else 's'}"
         if proof.proved:
-            free = max(0, size - self.n_forced)
-            subsets = _count(comb(self.n_candidates - self.n_forced, free))
-            within = " within the limits" if self.limited else ""
+            subsets = self._n_subsets(size)
             if subsets == "1":
                 return ""
-            return f"Proved to be the best of all {subsets} subsets of {noun}{within}{self._searched}."
+            return f"Proved to be the best of all {subsets} subsets of {noun}{self._within}{self._searched}."
         if proof.lower_bound <= 0:
             return f"Nothing is proved of the models of {noun}."
         return (
             f"No model of {noun} is better by more than {_percent(proof.relative_gap)}{self._searched} (lower bound)."
         )
+
+    @property
+    def _within(self) -> str:
+        """What the subsets are counted within, where there is more to say than their size."""
+        copies = f" without {'a copy' if self.n_copies == 1 else 'copies'} of other columns" if self.n_copies else ""
+        return (" within the limits" if self.limited else "") + copies
+
+    @property
+    def overview(self) -> str:
+        """How many sizes are proved, in a sentence; or why there is no bound."""
+        if not any(proof.lower_bound > -np.inf for proof in self.proofs.values()):
+            return f"{self.reason[0].upper()}{self.reason[1:]}." if self.reason else "No size has a lower bound."
+        proved = sum(proof.proved for proof in self.proofs.values())
+        sizes = "1 size is" if len(self.sizes) == 1 else f"{len(self.sizes)} sizes are"
+        what = f"no model with as many features is better{self._within}{self._searched}"
+        return f"{proved} of {sizes} proved: {what}." if proved else f"None of {sizes} proved."
+
+    def summary(self) -> str:
+        """What is proved of every size, as text: a line for each."""
+        if not any(proof.lower_bound > -np.inf for proof in self.proofs.values()):
+            return self.overview
+        rows = [["size", "objective", "lower bound"]]
+        for size in self.sizes:
+            proof = self.proofs[size]
+            rows.append([str(size), f"{proof.objective:.6g}", f"{proof.lower_bound:.6g}"])
+        words = ["what is known", *map(self._known, self.sizes)]
+        lines = [f"{line}  {word}" for line, word in zip(aligned(rows), words, strict=True)]
+        return "\n".join([self.overview, "", lines[0], "-" * len(lines[0]), *lines[1:]])
+
+    def _known(self, size: int) -> str:
+        """What is known of a size, in few words."""
+        proof, always = self.proofs[size], [printable(name) for name in self.always_in[size]]
+        words = f"no model is better by more than {_percent(proof.relative_gap)}"
+        if proof.lower_bound <= 0:
+            words = "nothing"
+        elif proof.proved:
+            words = f"best of all {self._n_subsets(size)} subsets"
+        more = f" and {len(always) - NAMES_SHOWN} more" if len(always) > NAMES_SHOWN else ""
+        return f"{words}, always with {', '.join(always[:NAMES_SHOWN])}{more}" if always else words
+
+    def _n_subsets(self, size: int) -> str:
+        return _count(comb(self.n_candidates - self.n_forced, max(0, size - self.n_forced)))
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        proved = sum(self.proofs[size].proved for size in self.sizes)
+        return f"<Certificate of {len(self.sizes)} sizes, {proved} proved>"
 
     @property
     def _searched(self) -> str:

@@ -6,6 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from pauca.wording import aligned, printable
+
+# So many models are listed in a summary.
+MODELS_SHOWN = 20
+
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -35,6 +40,14 @@ class Pool:
     >>> pool = SparseRegressor(k=4).fit(X, y).pool(within=0.01)
     >>> len(pool), pool.complete, pool.common
     (2, True, ['bmi', 'bp', 's5'])
+    >>> print(pool)
+    2 models of 4 features within 1 % of the best objective; there are no others.
+    All have bmi, bp, s5.
+    <BLANKLINE>
+    objective  worse by  with
+    -------------------------
+      1506.14       0 %  s1
+      1507.68     0.1 %  s3
     """
 
     size: int
@@ -70,6 +83,27 @@ class Pool:
             found += f" at ridge {self.search_ridge:.3g}, the ridge of the search"
         others = "others" if self.n_best is None or len(self) < self.n_best else "better ones"
         return f"{found}; there are no {others}." if self.complete else f"{found} found; there may be {others}."
+
+    def summary(self) -> str:
+        """The models as text: what all of them have, and for each what else it has."""
+        shared = set(self.common) if len(self) > 1 else set()
+        rows = [["objective", "worse by"]]
+        rows += [[f"{record['objective']:.6g}", f"{100 * record['worse_by']:.2g} %"] for record in self.table()]
+        names = [
+            "with",
+            *(", ".join(map(printable, sorted(set(one) - shared, key=one.index))) for one in self.supports),
+        ]
+        lines = [f"{line}  {name}" for line, name in zip(aligned(rows, left=0), names, strict=True)]
+        common = [f"All have {', '.join(map(printable, self.common))}."] if shared else []
+        more = [f"... and {len(self) - MODELS_SHOWN:,} more"] if len(self) > MODELS_SHOWN else []
+        body = [lines[0], "-" * len(lines[0]), *lines[1 : MODELS_SHOWN + 1], *more]
+        return "\n".join([self.message, *common, "", *body])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<Pool of {len(self)} models of size {self.size}, {'complete' if self.complete else 'not complete'}>"
 
     def table(self) -> list[dict[str, Any]]:
         """The pool as a list of records, best model first.
