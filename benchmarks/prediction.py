@@ -159,7 +159,12 @@ def one_run(cell: Cell, name: str, fit: Fit, seed: int) -> tuple[float, ...]:
         model = quietly(fit, X, y)
         return relative_test_error(cell, model, variance), model.size
 
-    return kept_run(name, f"{cell} seed={seed}", run)
+    return kept_run(name, key(cell, seed), run)
+
+
+def key(cell: Cell, seed: int) -> str:
+    """What a run is kept as."""
+    return f"{cell} seed={seed}"
 
 
 def regret(results: dict[Cell, Result]) -> np.ndarray:
