@@ -169,12 +169,12 @@ def _lasso(correlation: np.ndarray, k: int) -> tuple[np.ndarray, bool]:
     best, converged, off = np.eye(COLUMNS), False, k + 1
     for _ in range(HALVINGS):
         alpha = 0.5 * (low + high)
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             theta = graphical_lasso(correlation, alpha, max_iter=200)[1]
         count = np.count_nonzero(np.triu(theta, 1))
         if abs(count - k) < off:
-            ended = not any(issubclass(one.category, ConvergenceWarning) for one in told)
+            ended = not any(issubclass(one.category, ConvergenceWarning) for one in caught)
             best, converged, off = theta, ended, abs(count - k)
         low, high = (alpha, high) if count > k else (low, alpha)
         if count == k:

@@ -16,7 +16,7 @@ from benchmarks.activities import Home, house_d, kasteren, made_up
 from benchmarks.report import Figure
 from benchmarks.rival_crf import Penalised
 from pauca import PaucaWarning, Progress, SparseTagger
-from pauca.crf.inference import ChainInference
+from pauca.crf.chain_inference import ChainInference
 from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
 from pauca.custom.fit_cache import FitCache

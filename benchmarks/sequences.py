@@ -26,7 +26,7 @@ import numba
 import numpy as np
 from time import perf_counter
 from pauca.crf.observations import Observations
-from pauca.crf.inference import ChainInference, load_kernels
+from pauca.crf.chain_inference import ChainInference, load_kernels
 inference = ChainInference(Observations.from_rows(np.zeros((5, 1)), np.array([0, 5])), 3)
 start = perf_counter()
 load_kernels()

@@ -14,7 +14,7 @@ ROOT = Path(pauca.__file__).parent
 LAYERS = (
     ("tolerances", "wording", "checks", "derivative_check", "warnings", "version", "model", "threads", "clock"),
     ("design", "losses", "projections", "solvers"),
-    ("constraints", "tables", "theory", "inference"),
+    ("constraints", "tables", "theory", "statistics"),
     ("objectives",),
     ("subsets",),
     ("relaxations",),

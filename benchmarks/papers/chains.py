@@ -77,15 +77,15 @@ def _claims4(sizes: tuple[int, ...], mean: dict[str, np.ndarray]) -> list[Claim]
     gaps = mean[FOBA_GDT][:, :3] - mean[FOBA_OBJ][:, :3]
     few, many = gaps[0], gaps[-1]
     parts = ("training error", "test error", "objective")
-    told = "FoBa-gdt less FoBa-obj at {} weights: " + ", ".join(f"{part} {{:+.4f}}" for part in parts)
+    measured = "FoBa-gdt less FoBa-obj at {} weights: " + ", ".join(f"{part} {{:+.4f}}" for part in parts)
     near = float(np.abs(mean[FOBA_OBJ][:, 2] / mean[FORWARD_OBJ][:, 2] - 1).max())
     gain = mean[FORWARD_GDT][0, :3] - mean[FOBA_GDT][0, :3]
     ratio = mean[FOBA_OBJ][:, 3] / mean[FOBA_GDT][:, 3]
     return [
         Claim("with few weights, ranking by objectives has the lower objective and errors",
-              told.format(sizes[0], *few), bool(np.all(few > 0))),
+              measured.format(sizes[0], *few), bool(np.all(few > 0))),
         Claim("the difference falls with the number of weights",
-              told.format(sizes[-1], *many), bool(np.all(np.abs(many) <= np.abs(few)))),
+              measured.format(sizes[-1], *many), bool(np.all(np.abs(many) <= np.abs(few)))),
         Claim("FoBa-obj is close to Forward-obj", f"objectives differ by {100 * near:.2f} % at most", near < 0.02),
         Claim("FoBa-gdt is better than Forward-gdt with few weights", f"at {sizes[0]} weights its objective is "
               f"{gain[2]:.4f} lower, its training error {gain[0]:.4f}, its test error {gain[1]:.4f}",
@@ -211,8 +211,8 @@ def _claims2(home: Home, curves: Curves, models: dict[str, BySensors]) -> list[C
     if L1 in curves:
         penalised = dict(zip(*curves[L1], strict=True))
         better = sum(foba[k] <= penalised[k] for k in penalised if k in foba)
-        told = f"its error is not higher with {better} of {len(penalised)} numbers of sensors"
-        claims.append(Claim(f"FoBa-gdt is better than L1-CRF ({home.name})", told, better > len(penalised) / 2))
+        measured = f"its error is not higher with {better} of {len(penalised)} numbers of sensors"
+        claims.append(Claim(f"FoBa-gdt is better than L1-CRF ({home.name})", measured, better > len(penalised) / 2))
     return claims
 
 

@@ -25,7 +25,7 @@ COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#7f7f7f", "#b
 # Contenders of one paper keep their colours from figure to figure; others take those that are left, in order.
 COLOUR_OF = dict(zip(("FoBa-obj", "Forward-obj", "FoBa-gdt", "Forward-gdt"), COLOURS, strict=False))
 WIDEST, NARROWEST = 2.2, 1.2
-"""Later curves are narrower and lie on the ones before, so that curves that coincide can be told."""
+"""Later curves are narrower and lie on the ones before, so that curves that coincide can be distinguished."""
 
 
 @dataclass(frozen=True)

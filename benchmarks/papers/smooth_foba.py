@@ -179,10 +179,10 @@ def table3(quick: bool, data: Path) -> Result:
         "that of a general solver for every candidate; one-dimensional Newton steps for all candidates at once take "
         "most of it away."
     )
-    told = f"by a factor of {min(ratios):.1f} to {max(ratios):.1f}"
+    measured = f"by a factor of {min(ratios):.1f} to {max(ratios):.1f}"
     claims = [
-        Claim("FoBa-gdt is faster than FoBa-obj", told, min(ratios) > 1),
-        Claim("by a factor of 640 to 1520", told, min(ratios) > 100),
+        Claim("FoBa-gdt is faster than FoBa-obj", measured, min(ratios) > 1),
+        Claim("by a factor of 640 to 1520", measured, min(ratios) > 100),
     ]
     return Result(text, claims, [Table("Table 3, top", RATIO_HEADER, rows)])
 
@@ -214,8 +214,8 @@ def table4(quick: bool, data: Path) -> Result:
         tables.append(_default_table(name, sizes, _exchanged(train, test, name, sizes), ours[OBJ]))
         objectives, errors = (sum(counts) for counts in zip(*(_agree(name, m, ours[m]) for m in ours), strict=True))
         total = 2 * len(sizes)
-        told = f"{objectives} of {total} objectives and {errors} of {2 * total} errors round to what is printed"
-        claims.append(Claim(f"the figures of {name}", told, objectives == total and errors == 2 * total))
+        measured = f"{objectives} of {total} objectives and {errors} of {2 * total} errors round to what is printed"
+        claims.append(Claim(f"the figures of {name}", measured, objectives == total and errors == 2 * total))
         for one, other in zip(ours[OBJ], ours[GDT], strict=True):
             lower, errs_less, compared = lower + (one[0] <= other[0]), errs_less + (other[2] < one[2]), compared + 1
     text = (

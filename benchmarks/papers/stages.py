@@ -120,8 +120,8 @@ def _faster(name: str, found: dict[str, np.ndarray]) -> Claim:
     mean, error = difference.mean(axis=0), difference.std(axis=0, ddof=1) / np.sqrt(len(difference))
     lower = int(np.sum(mean > 2 * error))
     after = f"after the pass it is {abs(mean[-1]):.4f} ± {error[-1]:.4f} {'lower' if mean[-1] > 0 else 'higher'}"
-    told = f"its error is lower after {lower} of {len(mean)} epochs; {after}"
-    return Claim(f"epoch SGD lowers the error faster than SGD ({name})", told, bool(mean[-1] > 2 * error[-1]))
+    measured = f"its error is lower after {lower} of {len(mean)} epochs; {after}"
+    return Claim(f"epoch SGD lowers the error faster than SGD ({name})", measured, bool(mean[-1] > 2 * error[-1]))
 
 
 def _passes(text: Text, name: str, first: int, quick: bool, orders: int, multiples: tuple[float, ...]) -> np.ndarray:
@@ -215,12 +215,12 @@ def figure1_right(quick: bool, data: Path) -> Result:
         claims.append(
             Claim(f"errors fall with K ({panel.title})", f"{'always' if falls else 'not always'}", bool(falls))
         )
-        told = f"lower at {lower} of {len(moments)} K"
-        claims.append(Claim(f"DD is better than MG at every K ({panel.title})", told, lower == len(moments)))
+        measured = f"lower at {lower} of {len(moments)} K"
+        claims.append(Claim(f"DD is better than MG at every K ({panel.title})", measured, lower == len(moments)))
         near = moments[-1] / panel.curves[FULL][1][-1]
-        told = f"at K = {sizes[-1]} its error is {near:.2f} times that of the full model"
+        measured = f"at K = {sizes[-1]} its error is {near:.2f} times that of the full model"
         claims.append(
-            Claim(f"DD with 500 to 5000 draws almost matches the full model ({panel.title})", told, near < 1.05)
+            Claim(f"DD with 500 to 5000 draws almost matches the full model ({panel.title})", measured, near < 1.05)
         )
     header = ["data", "K", MAGNITUDE, MOMENTS, FULL, DEFAULT]
     return Result(text_of, claims, [Table("Figure 1, right: mean RMSE", header, rows)], panels)
@@ -297,14 +297,14 @@ def figure2(quick: bool, data: Path) -> Result:
         best = min(single[1])
         share = single[0][single[1].index(best)]
         enough = min((x for x, y in zip(*double, strict=True) if y <= best), default=None)
-        told = (
+        measured = (
             f"one stage comes to {best:.3f} with {share:.2%} of the features, two stages "
             f"{'never do' if enough is None else f'with {enough:.2%}'}; {_beaten(double, single)} of {len(double[0])} "
             "models of two stages are beaten by one of a single stage that is no larger"
         )
         holds = enough is not None and enough < share / 2
         published = f"two stages predict better than one with a much sparser model ({panel.title})"
-        claims.append(Claim(published, told, bool(holds)))
+        claims.append(Claim(published, measured, bool(holds)))
     text_of = (
         "One stage is SGD in a ball of radius B, its last iterate; two stages are epoch SGD and K draws by moments, "
         f"means of {3 if quick else 20} draws."

@@ -56,8 +56,8 @@ __all__ = [
     "theory",
 ]
 
-# Where each name is defined. They are imported when first asked for, since scikit-learn takes a second or more to
-# import: too long for a command line that is only asked for its help.
+# Where each name is defined. They are imported when first needed, since scikit-learn takes a second or more to
+# import: too long for a command line that only prints its help.
 _HOMES = {
     "L1Classifier": "l1",
     "L1Regressor": "l1",
@@ -100,7 +100,7 @@ _PACKAGES = (
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, imported when it is first asked for."""
+    """A public name, imported when it is first needed."""
     if name not in _HOMES and name not in _PACKAGES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f"pauca.{_HOMES.get(name, name)}")

@@ -84,12 +84,12 @@ def arithmetic_in_words() -> Iterator[None]:
         with np.errstate(all="ignore"):
             yield
     except (ArithmeticError, np.linalg.LinAlgError) as error:
-        if hasattr(error, USERS_OWN):
+        if hasattr(error, RAISED_BY_USERS_CODE):
             raise
         raise ValueError(f"{OUT_OF_RANGE} ({type(error).__name__}: {error})") from error
 
 
-USERS_OWN = "_raised_by_users_function"
+RAISED_BY_USERS_CODE = "_raised_by_users_function"
 """Marks errors that ``arithmetic_in_words`` leaves alone."""
 
 
@@ -100,5 +100,5 @@ def users_function() -> Iterator[None]:
         with np.errstate(all="ignore"):
             yield
     except (ArithmeticError, np.linalg.LinAlgError) as error:
-        setattr(error, USERS_OWN, True)
+        setattr(error, RAISED_BY_USERS_CODE, True)
         raise

@@ -1,6 +1,6 @@
 """The time limit of a fit, known to all of its loops.
 
-A limit is set where a fit is run, and asked for deep within it, by solvers that know nothing of who called them. Every
+A limit is set where a fit is run, and checked deep within it, by solvers that know nothing of who called them. Every
 loop whose turns may take long calls ``check_time``; whoever sets a limit has something to fall back on.
 """
 

@@ -20,7 +20,8 @@ import pauca
 from pauca.cli import options
 from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from pauca.methods import METHODS, STEPWISE
-from pauca.results.choice import CRITERIA, DEFAULT_RULE, FOLD_RULES
+from pauca.results.choice import DEFAULT_RULE, FOLD_RULES
+from pauca.statistics.criteria import CRITERIA
 
 # Options and imports
 

@@ -18,7 +18,7 @@ from problems import METHODS, ar_problem
 # Bounds: the conditions for an optimum, and SciPy's own.
 
 
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("loss", ["squared_error", "log_loss", "poisson"])
@@ -55,7 +55,7 @@ def test_bounded_absolute_loss_is_within_its_accuracy_of_the_linear_program(meth
         assert best * (1 - 1e-9) <= one.objective <= best + 1e-3 * case_null(c)
 
 
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 def test_coefficients_without_sign_equal_nnls():
     for seed in range(10):
         X, y = ar_problem(50, 8, 4, rho=0.5, seed=seed)
@@ -93,7 +93,7 @@ def test_bounds_of_zero_width_keep_a_column_out():
     barred = SparseRegressor(k=3, never=out).fit(X, y)
     np.testing.assert_allclose(model.coef_, barred.coef_, rtol=1e-6)
     words = (
-        "k=3 features were asked for, but the search ended at 0: no other lowers .* Loosen the bounds or ask for fewer"
+        "k=3 features were requested, but the search ended at 0: no other lowers .* Loosen the bounds or ask for fewer"
     )
     with pytest.warns(PaucaWarning, match=words):
         nothing = SparseRegressor(k=3, bounds=(0, 0)).fit(X, y)

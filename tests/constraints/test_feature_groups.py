@@ -101,11 +101,11 @@ def test_summary_shows_groups_and_their_columns(table):
 
 def test_sentences_speak_of_groups(table):
     summary = SparseRegressor(k=2, feature_groups=LABELS).fit(*table).summary()
-    assert "The size asked for was reached." in summary
+    assert "The requested size was reached." in summary
 
 
 def test_more_groups_than_there_are(table):
-    with pytest.warns(PaucaWarning, match="k=5 .* were asked for, but only 4 of [0-9]+ can be used together") as caught:
+    with pytest.warns(PaucaWarning, match="k=5 .* were requested, but only 4 of [0-9]+ can be used together") as caught:
         model = SparseRegressor(k=5, feature_groups=LABELS).fit(*table)
     assert model.k_ == 4
     assert model.stop_ is Stop.EXHAUSTED

@@ -28,7 +28,7 @@ def test_without_constraints_the_models_would_break_them(loss, constraint):
 
 
 # Backward says so where limits end its path; see test_the_reason_is_the_limit.
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
@@ -54,7 +54,7 @@ def test_every_model_of_a_path_keeps_the_constraint(loss, constraint, method, ki
     assert model.k_ == model.path_.sizes[-1] == len(model.support_)
 
 
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 @pytest.mark.parametrize("constraint", ["always", "never", "budget", "per group"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_models_under_limits_are_the_best_on_their_supports(loss, constraint):
@@ -248,7 +248,7 @@ def test_limits_without_a_size_are_no_news(method):
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 def test_many_constraints_with_ridge_and_weights(loss, method, kind):
     """Everything at once: each constraint is kept, and the model is the best on its support."""
     c = case(loss)
@@ -287,7 +287,7 @@ def test_many_constraints_with_ridge_and_weights(loss, method, kind):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 def test_weights_equal_repetition_under_constraints(constraint, method):
     c = case("squared_error")
     weights = np.random.default_rng(1).integers(0, 3, len(c.y))
@@ -314,7 +314,7 @@ def cut_short(loss, constraint, method):
     return part, whole, calls
 
 
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 @pytest.mark.parametrize("method", ["forward", FoBa(nu=0.8), "exchange"], ids=["forward", "foba", "exchange"])
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("loss", ["squared_error", "poisson"])
@@ -333,7 +333,7 @@ def test_a_backward_run_cut_short_goes_on(constraint):
     assert part.path_.moves == whole.path_.moves
 
 
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 def test_other_constraints_begin_afresh():
     c = case("squared_error")
     model = SparseRegressor(k=K, warm_start=True)
@@ -352,7 +352,7 @@ def test_other_constraints_begin_afresh():
     assert dearer.k_ == 2
 
 
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 def test_a_larger_goal_goes_on_under_the_same_limits():
     c = case("squared_error")
     for constraint in CONSTRAINTS:

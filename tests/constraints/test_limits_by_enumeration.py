@@ -101,7 +101,7 @@ NEEDED = {
 """How many of 20 optima Exchange must reach."""
 
 
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 @pytest.mark.parametrize("kind", NEEDED)
 def test_enumeration_of_all_supports(kind):
     """No model is infeasible or below the optimum of its size; Exchange reaches nearly all optima."""
@@ -152,7 +152,7 @@ def test_exchange_is_never_above_its_scouts_under_a_budget(kind, seed):
 
 @pytest.mark.parametrize("loss", ["log_loss", "poisson"])
 @pytest.mark.parametrize("kind", ["budget", "always, never", "signs", "per group"])
-@pytest.mark.filterwarnings("ignore:k=. features were asked for")
+@pytest.mark.filterwarnings("ignore:k=. features were requested")
 def test_enumeration_with_other_losses(loss, kind):
     """Six columns, models of up to three: Exchange reaches nearly all optima, and no method is below one."""
     found = 0

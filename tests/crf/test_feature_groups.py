@@ -84,7 +84,7 @@ def test_a_sensor_of_several_columns_is_constant_or_a_copy_as_a_whole(chains):
     assert model.sensors_.tolist() == ["a", "b", "e"]
     assert str(caught[0].message) == (
         "Constant sensors were left out: 'c'. Sensors that are copies of chosen ones were left out: 'd'. "
-        "k=5 sensors were asked for, but only 3 of 5 can be used together."
+        "k=5 sensors were requested, but only 3 of 5 can be used together."
     )
 
 
@@ -159,7 +159,7 @@ def tagger(k, method="foba"):
 @pytest.mark.parametrize(("fit", "noun"), [(linear, "features"), (tagger, "sensors")])
 @pytest.mark.parametrize("method", ["foba", "forward", "exchange", "backward"])
 def test_more_requested_than_there_are(fit, noun, method):
-    with pytest.warns(PaucaWarning, match=f"^k=9 {noun} were asked for, but only 5 of 5 can be used together.$"):
+    with pytest.warns(PaucaWarning, match=f"^k=9 {noun} were requested, but only 5 of 5 can be used together.$"):
         model = fit(np.int64(9), method)
     assert (model.k_, model.stop_, model.path_.sizes) == (5, Stop.EXHAUSTED, [0, 1, 2, 3, 4, 5])
 
@@ -171,7 +171,7 @@ def test_sizes_beyond_the_number_of_sensors_are_ignored(fit, sizes, compared):
 
 
 def test_more_weights_requested_than_there_are(chains):
-    with pytest.warns(PaucaWarning, match="k=99 weights were asked for, but only 15 of 15 can be used together"):
+    with pytest.warns(PaucaWarning, match="k=99 weights were requested, but only 15 of 15 can be used together"):
         assert SparseTagger(k=99, unit="weight").fit(*chains).k_ == 15
 
 

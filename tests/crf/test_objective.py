@@ -8,7 +8,7 @@ import pytest
 from chains import bounds_of, enumerated, in_log_space, make_chains, path_score, point_of
 from scipy import sparse
 
-from pauca.crf.inference import ChainInference
+from pauca.crf.chain_inference import ChainInference
 from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
 

@@ -302,7 +302,7 @@ def test_fold_without_a_label():
 def test_threads_change_nothing(monkeypatch):
     pools = []
     monkeypatch.setattr(
-        "pauca.crf.inference.ThreadPoolExecutor",
+        "pauca.crf.chain_inference.ThreadPoolExecutor",
         lambda workers: pools.append(workers) or ThreadPoolExecutor(workers),
     )
     X, y = make_chains((700,) * 16, 14, 6)

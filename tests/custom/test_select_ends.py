@@ -38,7 +38,7 @@ def test_a_run_that_was_cut_short_goes_on_as_if_it_had_not_been(method):
 def test_the_time_limit_ends_a_run_with_what_it_has():
     path, words = warned_of(lambda: select(Logits(*signs()), 5, time_limit=1e-9))
     assert (path.stop, path.sizes) == (Stop.TIME, [0, 1])
-    assert words.startswith("k=5 coordinates were asked for, but the search ended at 1: the time limit was reached.")
+    assert words.startswith("k=5 coordinates were requested, but the search ended at 1: the time limit was reached.")
 
 
 def test_the_clock_is_looked_at_within_a_move(monkeypatch):
@@ -52,8 +52,8 @@ def test_the_clock_is_looked_at_within_a_move(monkeypatch):
             return super().value(w)
 
     ends = {}
-    told = {"callback": lambda done: ends.setdefault(done.size, done.elapsed)}
-    whole = select(Slow(*signs()), 3, method="forward", check=False, **told)
+    timed = {"callback": lambda done: ends.setdefault(done.size, done.elapsed)}
+    whole = select(Slow(*signs()), 3, method="forward", check=False, **timed)
     for limit in (ends[1] + 1, 0.5 * (ends[1] + ends[2])):
         subset, began = subset_of(Slow(*signs())), now[0]
         history = driver.run(Forward(), subset, driver.Goal(3), driver.Budget(limit))
@@ -136,8 +136,8 @@ def test_parameters_that_run_away_are_told_from_those_that_do_not(hooks, seed):
     rng = np.random.default_rng(seed)
     X, parted = separated(3, seed)
     mixed = np.where(X[:, 0] + rng.logistic(size=50) > 0, 1.0, -1.0)
-    told = X.copy()
-    told[:, 3] = (mixed > 0) & (rng.random(50) < 0.3)  # where it is 1, the label is known: one coordinate runs away
+    leaking = X.copy()
+    leaking[:, 3] = (mixed > 0) & (rng.random(50) < 0.3)  # where it is 1, the label is known: one coordinate runs away
     twins = np.column_stack([X[:, 0], X])
 
     def runs_away(kind, X, y, size):
@@ -147,9 +147,9 @@ def test_parameters_that_run_away_are_told_from_those_that_do_not(hooks, seed):
 
     assert runs_away(Logits, X, parted, 3)
     assert runs_away(Logits, X, parted, 5)
-    assert runs_away(Logits, told, mixed, 4)
-    assert runs_away(Logits, told[:, [3, 0, 1]], mixed, 2)
-    assert runs_away(Logits, 1 - told[:, [3]], mixed, 1)  # against the intercept
+    assert runs_away(Logits, leaking, mixed, 4)
+    assert runs_away(Logits, leaking[:, [3, 0, 1]], mixed, 2)
+    assert runs_away(Logits, 1 - leaking[:, [3]], mixed, 1)  # against the intercept
     assert runs_away(Logits, X, np.ones(50), 0)  # the intercept
     assert not runs_away(Logits, X, parted, 2)
     assert not runs_away(Logits, X, mixed, 5)
@@ -170,7 +170,7 @@ def test_separable_classes_without_a_ridge_give_a_warning_that_says_what_to_do(m
     assert "some coefficients diverge" in path.summary(path.sizes[-1])
     if 5 not in path:
         ended = (
-            f"k=5 coordinates were asked for, but the search ended at {n_needed}: the objective is as low as it can be"
+            f"k=5 coordinates were requested, but the search ended at {n_needed}: the objective is as low as it can be"
         )
         assert words.startswith(ended)
     path, words = warned_of(lambda: select(Ridged(X, y), 5, method=method))
@@ -256,7 +256,7 @@ class Shifted(Half):
 def test_fewer_than_k_are_explained(kind, options, words):
     path, message = warned_of(lambda: select(kind(), **options))
     noun = "groups" if "groups" in options else "coordinates"
-    assert message == f"k={options['k']} {noun} were asked for, {words}"
+    assert message == f"k={options['k']} {noun} were requested, {words}"
     assert path.sizes[-1] < options["k"]
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 import pauca
 from pauca import SparseRegressor
 from pauca.design.chunks import ChunkError, scan
-from pauca.design.chunks.sums import guess_columns
+from pauca.design.chunks.moments import guess_columns
 from problems import METHODS, ar_problem, in_chunks
 
 
@@ -76,7 +76,7 @@ def test_every_source_gives_the_same_model_in_one_pass(source, dtype, tmp_path):
 @pytest.mark.parametrize("method", METHODS)
 def test_wide_tables_take_few_passes(method, monkeypatch):
     """Beyond the width of whole products, rows of guessed columns come together."""
-    monkeypatch.setattr("pauca.design.chunks.sums.WHOLE_UP_TO", 10)
+    monkeypatch.setattr("pauca.design.chunks.moments.WHOLE_UP_TO", 10)
     X, y = ar_problem(1000, 200, 8, rho=0.6)
     chunks = in_chunks(X, rows=300)
     model, plain = SparseRegressor(k=10, method=method).fit(chunks, y), SparseRegressor(k=10, method=method).fit(X, y)

@@ -216,7 +216,7 @@ def test_weights_are_refused(data, weights, words):
 @pytest.mark.parametrize("method", METHODS)
 def test_more_features_than_there_are(data, method):
     with pytest.warns(
-        PaucaWarning, match="k=9 features were asked for, but only 5 of [0-9]+ can be used together"
+        PaucaWarning, match="k=9 features were requested, but only 5 of [0-9]+ can be used together"
     ) as caught:
         model = SparseRegressor(k=9, method=method).fit(*data)
     assert len(caught) == 1

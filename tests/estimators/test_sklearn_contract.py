@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn_checks import parametrize_settings
 
 from pauca import L1Classifier, L1Regressor, SparseClassifier, SparseRegressor
 from pauca.methods import FoBa
@@ -27,7 +27,7 @@ def weights_are_repetitions(estimator):
 # The checks fit constant columns, single rows and more features than rows on purpose.
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
 @pytest.mark.usefixtures("array_api")
-@parametrize_with_checks(
+@parametrize_settings(
     [
         L1Regressor(cv=2),  # what is checked does not depend on the number of folds, nor on digits
         L1Regressor(radius=1, loss="absolute_error", standardize=True),

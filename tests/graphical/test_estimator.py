@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.covariance import empirical_covariance, log_likelihood
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn_checks import parametrize_settings
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from pauca import PaucaWarning, SparsePrecision, Stop
@@ -39,7 +39,7 @@ def enumerable(p, seed):
 
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
 @pytest.mark.usefixtures("array_api")
-@parametrize_with_checks(
+@parametrize_settings(
     [
         SparsePrecision(),
         SparsePrecision(k=2, shrinkage=0.1),

@@ -152,17 +152,17 @@ class Browser:
             self._buffer += chunk
 
     def _note(self, message):
-        method, told = message.get("method"), message.get("params", {})
+        method, params = message.get("method"), message.get("params", {})
         if method == "Page.loadEventFired":
             self._loaded += 1
         elif method == "Runtime.exceptionThrown":
-            self.errors.append(told["exceptionDetails"])
-        elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
-            self.errors.append(told["args"])
-        elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-            self.errors.append(told["entry"])
-        elif method == "Network.requestWillBeSent" and not told["request"]["url"].startswith(("data:", "blob:")):
-            self.requests.append(told["request"]["url"])
+            self.errors.append(params["exceptionDetails"])
+        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+            self.errors.append(params["args"])
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.errors.append(params["entry"])
+        elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith(("data:", "blob:")):
+            self.requests.append(params["request"]["url"])
 
 
 def _pipe():

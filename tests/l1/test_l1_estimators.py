@@ -160,18 +160,18 @@ def test_a_summary_tells_the_radius_and_what_is_proven():
 
 def test_a_callback_is_told_and_may_end_the_search():
     X, y = ar_problem(100, 50, 10)
-    told = []
+    calls = []
 
     def ends(progress):
-        told.append(progress)
-        return len(told) == 3
+        calls.append(progress)
+        return len(calls) == 3
 
     with pytest.warns(PaucaWarning, match="The callback asked to stop"):
         model = L1Regressor(radius=8, tol=1e-9, solver="pairwise", callback=ends).fit(X, y)
-    assert (model.stop_, len(told), model.n_iter_) == (Stop.CALLBACK, 3, 3)
-    assert told[0].size == 0
-    assert told[2].objective < told[1].objective < told[0].objective == told[0].null_objective
-    assert model.gap_ > 1e-9 * told[0].null_objective
+    assert (model.stop_, len(calls), model.n_iter_) == (Stop.CALLBACK, 3, 3)
+    assert calls[0].size == 0
+    assert calls[2].objective < calls[1].objective < calls[0].objective == calls[0].null_objective
+    assert model.gap_ > 1e-9 * calls[0].null_objective
 
 
 @pytest.mark.parametrize("radius", [8, "auto"])

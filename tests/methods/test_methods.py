@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import orthogonal_mp
 
-from pauca import SparseRegressor, Stop
+from pauca import SparseClassifier, SparseRegressor, Stop
 from pauca.methods import Backward, Exchange, FoBa, Forward
 from problems import ar_problem, best_subset, objective
 
@@ -335,3 +335,36 @@ def test_with_a_ridge_combinations_may_be_chosen_but_copies_may_not():
     X = np.column_stack([X, X[:, 0] + X[:, 1]])
     y = X @ [1.0, 2, 3, 1] + rng.standard_normal(50)
     assert SparseRegressor(k=4, ridge=0.1).fit(X, y).k_ == 4
+
+
+@pytest.mark.filterwarnings("ignore:Columns that are linear combinations")
+@pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
+def test_batches_add_several_features_of_one_ranking_at_once(loss):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((120, 20))
+    X[:, 7] = X[:, 3]  # a copy adds nothing, and is no part of a batch
+    signal = X[:, :8] @ np.linspace(2.0, 0.5, 8)
+    y = signal + rng.standard_normal(120)
+    make = SparseRegressor if loss == "squared_error" else SparseClassifier
+    y = y if loss == "squared_error" else (y > 0).astype(int)
+    batched = make(k=13, method=Forward(batch=0.5), ridge=0.01).fit(X, y).path_
+    assert batched.sizes == [0, 1, 2, 3, 4, 6, 9, 13]
+    single = make(k=13, method="forward", ridge=0.01).fit(X, y).path_
+    for size in (1, 2, 3, 4):
+        np.testing.assert_array_equal(batched[size].support, single[size].support)
+    for one, next_one in itertools.pairwise(batched.sizes):
+        assert set(batched[one].support) < set(batched[next_one].support)
+        assert batched[next_one].objective < batched[one].objective
+    assert not {3, 7} <= set(batched[13].support)
+
+
+def test_batches_give_way_to_limits():
+    X, y = ar_problem(100, 12, 6, seed=2)
+    path = SparseClassifier(k=8, method=Forward(batch=0.5), costs=np.ones(12), budget=8).fit(X, y > 0).path_
+    assert path.sizes == list(range(9))
+
+
+@pytest.mark.parametrize("batch", [-0.1, 1, "a"])
+def test_a_batch_is_a_share(batch):
+    with pytest.raises((ValueError, TypeError), match="batch"):
+        Forward(batch=batch)

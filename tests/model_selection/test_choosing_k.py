@@ -118,7 +118,7 @@ def test_the_rule_of_paired_standard_errors_by_hand(rule, errors):
 def test_equal_scores_go_to_the_smaller_size():
     scores = np.array([[0.1, 0.3, 0.3], [0.1, 0.3, 0.3]])
     assert choose_by_folds(np.array([0, 2, 4]), scores, "best", "s").chosen == 2
-    assert choose_by_criterion(np.array([1, 2, 3]), np.array([5.0, 4.0, 4.0]), "bic").chosen == 2
+    assert choose_by_criterion("aic", [5.0, 2.0, 0.0], [1, 2, 3], [1, 2, 3], n_rows=9, n_units=3).chosen == 2
 
 
 def test_noise_is_said_to_be_noise():
@@ -169,7 +169,7 @@ def test_how_far_to_look():
     assert sizes.largest == 20
     assert sizes.further(best=14, reached=20) is None
     assert sizes.further(best=15, reached=20).largest == 30
-    assert sizes.further(best=15, reached=20).further(best=29, reached=30).largest == 45
+    assert sizes.further(best=15, reached=20).further(best=29, reached=30).largest == 46
     assert sizes.further(best=15, reached=19) is None
     assert SizeRange.open(4).further(best=4, reached=4) is None
     assert SizeRange.given((1, 5)).further(best=5, reached=5) is None
@@ -280,10 +280,10 @@ def test_margins_are_chosen_by_folds(loss):
 
 def test_the_callback_is_told_of_folds_and_can_end_them_all():
     X, y = table()
-    told = []
-    model = SparseRegressor(k=range(1, 6), cv=3, callback=told.append).fit(X, y)
-    assert {progress.fold for progress in told} == {None, 0, 1, 2}
-    assert {progress.n_folds for progress in told} == {3}
+    reported = []
+    model = SparseRegressor(k=range(1, 6), cv=3, callback=reported.append).fit(X, y)
+    assert {progress.fold for progress in reported} == {None, 0, 1, 2}
+    assert {progress.n_folds for progress in reported} == {3}
     assert model.path_.choice.fold_scores.shape == (3, 5)
 
     with pytest.warns(PaucaWarning, match="No size was scored on rows held out before the callback"):
@@ -339,16 +339,16 @@ def test_folds_without_weight_are_refused():
 def test_ctrl_c_ends_all_folds(monkeypatch):
     monkeypatch.setattr("pauca.runs.run._interrupts", driver._Interrupts())
     X, y = table()
-    told = []
+    reported = []
 
     def press(progress):
-        told.append(progress.fold)
+        reported.append(progress.fold)
         if progress.fold == 1:
             signal.raise_signal(signal.SIGINT)
 
     with _quiet():
         model = SparseRegressor(k=range(1, 6), callback=press).fit(X, y)
-    assert set(told) == {None, 0, 1}
+    assert set(reported) == {None, 0, 1}
     assert np.isfinite(model.predict(X)).all()
 
 
@@ -363,8 +363,8 @@ def test_sizes_end_at_half_of_the_rows_and_far_sizes_are_thinned():
     assert size_range_for("auto", 1000, 60).most == 30
     assert size_range_for("auto", 12, 60).most == 12
     far = SizeRange(100, None, 200)
-    assert far.compared_up_to(100)[:42] == [*range(41), 42]
-    assert far.compared_up_to(100)[-3:] == [92, 96, 100]
+    assert far.compared_up_to(100)[:24] == [*range(21), 22, 24, 26]
+    assert far.compared_up_to(100)[-3:] == [86, 94, 100]
 
 
 def test_wrong_labels_are_those_of_other_classes():

@@ -47,7 +47,7 @@ def test_folds_that_overlap_and_scorers_read_rows(settings):
 
 
 def test_wide_tables_choose_the_same(monkeypatch):
-    monkeypatch.setattr("pauca.design.chunks.sums.WHOLE_UP_TO", 10)
+    monkeypatch.setattr("pauca.design.chunks.moments.WHOLE_UP_TO", 10)
     X, y = ar_problem(600, 60, 5, snr=3.0, rho=0.5)
     chunks = in_chunks(X, rows=200)
     same_choice(SparseRegressor(method="forward").fit(chunks, y), SparseRegressor(method="forward").fit(X, y))

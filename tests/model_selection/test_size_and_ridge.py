@@ -12,7 +12,7 @@ import pauca
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.losses import Huber, LogLoss, SquaredError
 from pauca.model_selection.grids import fit_ridges
-from pauca.model_selection.rules import HeldOutLosses, choose, without_lucky_dips
+from pauca.model_selection.rules import HeldOutLosses, choose, without_isolated_minima
 from pauca.runs import run as driver
 
 pytestmark = pytest.mark.filterwarnings("ignore:The largest size")
@@ -267,12 +267,12 @@ def test_an_interrupt_in_the_folds_is_told(monkeypatch):
 def test_a_size_whose_successors_are_worse_is_no_better_than_they_are():
     sizes = np.arange(8)
     mean = np.array([1.0, 0.6, 0.3, 0.5, 0.5, 0.5, 0.4, 0.4])
-    found = without_lucky_dips(mean, sizes, 2)
+    found = without_isolated_minima(mean, sizes, 2)
     np.testing.assert_allclose(found[2], (0.3 + 0.5 + 0.5) / 3)  # low by luck
     np.testing.assert_allclose(found[[0, 1, 3, 4, 5, 6, 7]], mean[[0, 1, 3, 4, 5, 6, 7]])  # nothing worse follows
-    np.testing.assert_array_equal(without_lucky_dips(mean, sizes, 0), mean)
-    np.testing.assert_array_equal(without_lucky_dips(mean[[0, 2, 7]], sizes[[0, 2, 7]], 4), mean[[0, 2, 7]])
-    barred = without_lucky_dips(np.array([0.2, np.inf, 0.4]), np.array([1, 2, 3]), 4)
+    np.testing.assert_array_equal(without_isolated_minima(mean, sizes, 0), mean)
+    np.testing.assert_array_equal(without_isolated_minima(mean[[0, 2, 7]], sizes[[0, 2, 7]], 4), mean[[0, 2, 7]])
+    barred = without_isolated_minima(np.array([0.2, np.inf, 0.4]), np.array([1, 2, 3]), 4)
     np.testing.assert_allclose(barred, [0.3, np.inf, 0.4])
     rows = np.broadcast_to(mean[:, None] / 10, (1, 1, 8, 10)).copy()
     losses = HeldOutLosses(rows, np.full(10, 0.1))

@@ -1,7 +1,7 @@
 """What scikit-learn asks of every classifier, asked of SparseOrdinalClassifier."""
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn_checks import parametrize_settings
 
 from pauca import SparseOrdinalClassifier
 
@@ -14,7 +14,7 @@ NOT_ORDERED = {
 # The checks fit constant columns, single rows and more features than rows on purpose.
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
 @pytest.mark.usefixtures("array_api")
-@parametrize_with_checks(
+@parametrize_settings(
     [SparseOrdinalClassifier(k=2, ridge=1e-3), SparseOrdinalClassifier(k=None, method="forward", ridge=1e-3)],
     expected_failed_checks=lambda estimator: NOT_ORDERED,
 )

@@ -8,14 +8,15 @@ import pytest
 from false_proofs import WAYS, check, columns, random_rows, values, wrong
 
 from pauca.constraints.limits import Limits
+from pauca.relaxations import forest as forest_module
 from pauca.relaxations import leaps_and_bounds
-from pauca.relaxations import tree as tree_module
 from pauca.relaxations.backends import Backend, compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
+from pauca.relaxations.forest import Forest
 from pauca.relaxations.leaps_and_bounds import enumerate_subsets
 from pauca.relaxations.perspective import IN, OUT, Quadratic, relax
 from pauca.relaxations.swaps import improved_by_swaps
-from pauca.relaxations.tree import Forest, Incumbent, Wanted
+from pauca.relaxations.tree import Incumbent, Wanted
 
 
 def quadratic(rows, y):
@@ -47,7 +48,7 @@ def grow(forest):
 def way(request, monkeypatch):
     """Few columns are enumerated unless that is switched off."""
     if request.param == "grown":
-        monkeypatch.setattr(tree_module, "MOST_ENUMERATED", 0)
+        monkeypatch.setattr(forest_module, "MOST_ENUMERATED", 0)
 
 
 def incumbents(problem, rng, sizes):
@@ -157,7 +158,7 @@ def models_with(always, d, k):
 @pytest.mark.parametrize("calls", [0, 1, 2, 4, 6, 8])
 def test_a_tree_that_is_interrupted_claims_nothing_false(calls, monkeypatch):
     """Ctrl-C may come at any time: before the tree is planted, and while nodes are looked at."""
-    monkeypatch.setattr(tree_module, "MOST_ENUMERATED", 0)
+    monkeypatch.setattr(forest_module, "MOST_ENUMERATED", 0)
     rng = np.random.default_rng(3)
     rows = columns(rng, 25, 12, "ar")
     y = rows @ rng.standard_normal(12) + 3 * rng.standard_normal(25)

@@ -34,8 +34,8 @@ def rows(model):
 
 def test_the_page_on_trouble_has_every_reason_to_end():
     page = Path(__file__).parents[2].joinpath("docs", "troubleshooting.md").read_text(encoding="utf-8")
-    told = {line.split("`")[1].strip('"') for line in page.splitlines() if line.startswith('| `"')}
-    assert told == {stop.value for stop in Stop}
+    listed = {line.split("`")[1].strip('"') for line in page.splitlines() if line.startswith('| `"')}
+    assert listed == {stop.value for stop in Stop}
 
 
 # What is counted.
@@ -158,7 +158,7 @@ def test_elsewhere_nothing_is_said_of_positive_coefficients(table):
         assert "positive" not in model.summary()
 
 
-# Fewer than were asked for.
+# Fewer than were requested.
 
 
 @pytest.mark.parametrize("method", ["exchange", "forward", "foba"])
@@ -168,7 +168,7 @@ def test_features_that_do_not_help_are_told_of_once_and_only_where_asked_for(met
         [np.repeat([1.0, -1], 8), np.tile([1.0, 1, -1, -1], 4), y + np.repeat([1.0, -1], 8), np.ones(16)]
     )
     words = (
-        "^Constant columns were left out: 'x3'. k=2 features were asked for, but the search ended at 0: "
+        "^Constant columns were left out: 'x3'. k=2 features were requested, but the search ended at 0: "
         "no other lowers the objective. Ask for fewer.$"
     )
     with pytest.warns(PaucaWarning, match=words) as caught:
@@ -183,7 +183,7 @@ def test_features_that_do_not_help_are_told_of_once_and_only_where_asked_for(met
 def test_limits_of_groups_are_said_in_groups(table):
     X, y = table
     with pytest.warns(
-        PaucaWarning, match="k=3 groups were asked for, but the search ended at 2: no other fits in budget=5"
+        PaucaWarning, match="k=3 groups were requested, but the search ended at 2: no other fits in budget=5"
     ):
         model = SparseRegressor(k=3, feature_groups=GROUPS, costs=[1] * 6, budget=5).fit(X, y)
     assert "unit" not in model.stop_.message
@@ -212,8 +212,8 @@ def test_the_summary_of_another_size_does_not_say_that_it_was_asked_for():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 5))
     model = SparseRegressor(k=3).fit(X, X @ np.arange(5) + rng.standard_normal(40))
-    assert "size asked for" in model.summary()
-    assert "size asked for" not in model.at(2).summary()
+    assert "requested size" in model.summary()
+    assert "requested size" not in model.at(2).summary()
 
 
 # Raw tables: what is counted, and what levels are compared with.

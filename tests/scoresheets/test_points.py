@@ -12,10 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from pauca import SparseClassifier
-from pauca.inference.steps import readable, unit_of
 from pauca.scoresheets.make_sheet import auc
 from pauca.scoresheets.point_search import PointSearch
 from pauca.scoresheets.rows import cuts_of
+from pauca.statistics.readable_units import readable, unit_of
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Steps that lead to infinity are told as such."""
+"""Steps that lead to infinity are reported as such."""
 
 import numpy as np
 import pytest

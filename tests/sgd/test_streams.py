@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn_checks import parametrize_settings
 from streams import KINDS, kind, make_rows
 
 import pauca
@@ -22,7 +22,7 @@ from problems import ar_problem, in_chunks
 
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
 @pytest.mark.usefixtures("array_api")
-@parametrize_with_checks(
+@parametrize_settings(
     [
         StreamRegressor(),
         StreamRegressor(loss="huber", average=False, passes=1, radius=50.0),

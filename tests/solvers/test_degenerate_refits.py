@@ -213,7 +213,7 @@ class Broken(Loss):
         return np.where(a > 5, np.nan, 1.0)
 
 
-@pytest.mark.filterwarnings("ignore:k=2 features were asked for")
+@pytest.mark.filterwarnings("ignore:k=2 features were requested")
 def test_a_loss_that_is_not_a_number_somewhere_does_not_hang():
     X, y = table(LOSSES["huber"])
     with at_most(10):

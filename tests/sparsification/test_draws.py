@@ -9,7 +9,7 @@ from pauca import sparsify
 from pauca.design import make_design
 from pauca.losses import AbsoluteError, Hinge, LogLoss, Poisson, SquaredError, SquaredHinge
 from pauca.sparsification.draws import TRUNCATIONS, draw, make_sampling
-from pauca.sparsification.problem import SparsificationProblem
+from pauca.sparsification.objective import SparsificationProblem
 
 
 def uneven(seed, d=12, outputs=None):

@@ -20,7 +20,7 @@ from judges import (
 from scipy.optimize import minimize, minimize_scalar
 from smooth_problems import LAWFUL, as_judged, problem
 
-from pauca import PaucaWarning, SparseRegressor
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.constraints.limits import Limits
 from pauca.design import make_design
 from pauca.losses import AbsoluteError, Huber, LogLoss, Poisson, SquaredError, SquaredHinge
@@ -327,7 +327,7 @@ def test_a_loss_of_ones_own_is_given_what_it_was_promised(classes, method):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", [*LAWFUL, "squared hinge"])
 def test_copies_and_combinations_of_chosen_columns_are_never_chosen(name, method):
-    """As the README says. With fewer independent columns than were asked for, the rest is named in a warning."""
+    """As the README says. With fewer independent columns than were requested, the rest is named in a warning."""
     X, y = correlated(LOSSES[name], 60, 3, 0.3, seed=2, k=3)
     X = np.column_stack([X, X[:, 0] + X[:, 1] / 2, 3 * X[:, 0], X[:, 1] - X[:, 2]])
     with pytest.warns(PaucaWarning, match="linear combinations") as caught:
@@ -411,3 +411,17 @@ def test_units_of_columns_do_not_matter(name):
         scaled = LOSSES[name].estimator(k=4, method=method).fit(X * scale, y)
         assert scaled.path_.moves == plain.path_.moves
         np.testing.assert_allclose(scaled.coef_ * scale, plain.coef_, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*")
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_search_without_a_ridge_ends_where_classes_are_separated(classes):
+    """The infimum is zero there, and all that further features change is the small ridge that is always there."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 12))
+    y = np.digitize(X[:, 0] + X[:, 1] + X[:, 2], [0.0, 1.0][: classes - 1])
+    model = SparseClassifier(k=12, method="forward").fit(X, y)
+    assert model.stop_ == "perfect"
+    right = [size for size in model.path_.sizes if model.at(size).score(X, y) == 1]
+    assert right == [model.k_]
+    assert SparseClassifier(k=12, method="forward", ridge=1e-3).fit(X, y).k_ == 12

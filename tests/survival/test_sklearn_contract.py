@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_array, column_or_1d
+from sklearn_checks import parametrize_settings
 
 from pauca import SparseCox
 
@@ -30,7 +30,7 @@ def _times(numbers):
 # The checks fit constant columns, single rows and more features than rows on purpose.
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
 @pytest.mark.usefixtures("array_api")
-@parametrize_with_checks(
+@parametrize_settings(
     [
         TimesToEvents(k=2, ties="breslow", ridge=1e-3),
         TimesToEvents(k=None, method="forward", ties="breslow", ridge=1e-3),

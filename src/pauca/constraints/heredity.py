@@ -79,7 +79,7 @@ class Heredity:
             mask[lost] = False
 
     def key(self) -> tuple[object, ...]:
-        """What tells this from another."""
+        """A key that differs between different ones."""
         return (self.strong, *sorted(self.parents.items()))
 
 

@@ -14,7 +14,7 @@ from pauca.constraints.heredity import Heredity
 BUDGET_SLACK = 1e-9
 
 # A unit without a price is ranked as if it cost this share of the most expensive.
-NEARLY_FREE = 1e-9
+FREE_COST_SHARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +129,11 @@ class Limits:
         """Gains, or losses, divided by the prices of their ``units``."""
         if self.price is None:
             return gains
-        floor = NEARLY_FREE * float(self.price.max()) or 1.0
+        floor = FREE_COST_SHARE * float(self.price.max()) or 1.0
         return gains / np.maximum(self.price, floor)[units]
 
     def key(self) -> tuple[Any, ...]:
-        """What tells these limits from others."""
+        """A key that differs between different limits."""
         arrays = tuple(None if array is None else array.tobytes() for array in (self.price, self.kind))
         heredity = None if self.heredity is None else self.heredity.key()
         return (self.always, self.never, self.budget, self.most, heredity, *arrays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pauca.crf.estimator import SparseTagger
-from pauca.crf.problem import WEIGHT
+from pauca.crf.fit import WEIGHT
 from pauca.methods import FoBa, Forward
 
 

@@ -15,16 +15,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
+from pauca.crf.chain_inference import ChainInference
 from pauca.crf.feature_groups import RedundantSensors
-from pauca.crf.inference import ChainInference
+from pauca.crf.fit import SENSOR, WEIGHT, TaggerSettings, fit_tagger
 from pauca.crf.input import FittedColumns, Sequences, read_sequences
 from pauca.crf.labels import encode_labels, label_report, label_table, read_labels
 from pauca.crf.observations import Observations, check_magnitudes
-from pauca.crf.problem import SENSOR, WEIGHT, TaggerSettings, fit_tagger
 from pauca.estimators.fit import too_few, unusual_end
 from pauca.estimators.fitted import PathMixin, check_finite_models, fitting
 from pauca.estimators.settings import check_cross_validation, parse_sizes
-from pauca.export import register_kind, save
+from pauca.export import register_estimator, save
 from pauca.methods import FoBa, Forward, resolve
 from pauca.runs.run import Budget, Method, Progress
 from pauca.warnings import PaucaWarning
@@ -41,7 +41,7 @@ FOR_SENSORS = ("feature_groups", "always", "never", "costs", "budget")
 METHODS: dict[str, Method] = {"foba": FoBa(rule="gradient"), "forward": Forward(rule="gradient")}
 
 
-@register_kind("SparseTagger", arrays=("classes_", "names_"))
+@register_estimator("SparseTagger", arrays=("classes_", "names_"))
 class SparseTagger(PathMixin, BaseEstimator):
     """A label for every position of a sequence, from few sensors: a linear-chain conditional random field.
 
@@ -62,7 +62,7 @@ class SparseTagger(PathMixin, BaseEstimator):
     method : str or object, default="foba"
         "foba", "forward", "exchange" or "backward", or an object from ``pauca.methods``. "foba" and "forward" rank
         sensors by the size of their gradient: FoBa-gdt of Liu, Fujimaki and Ye (2014). "exchange" lowers the objective
-        further and takes several times as long; the gain is seldom visible on sequences held out.
+        further and takes several times as long; the gain is rarely visible on sequences held out.
     cv : int, splitter, iterable or None, default=None
         Folds of sequences for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
         A sequence that a split names several times, as in a bootstrap, is fitted as if it occurred so often.

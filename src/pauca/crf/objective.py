@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pauca.crf.inference import ChainInference
+from pauca.crf.chain_inference import ChainInference
 from pauca.crf.observations import Observations
 
 

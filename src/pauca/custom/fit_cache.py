@@ -48,7 +48,7 @@ LARGEST_HESSIAN = 1000
 # parameters. A slope beyond it that is less than the second share of the one before has faded: around a minimum they
 # are alike in size.
 PROBE_DISTANCE = 0.25
-FADED = 0.02
+VANISHED_SLOPE = 0.02
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -355,4 +355,4 @@ def _fades(fits: FitCache, fit: PartialFit, direction: np.ndarray) -> bool:
         if gradient is None or not gradient @ line < 0:
             return False
         slopes.append(float(gradient @ line))
-    return slopes[0] * FADED < slopes[2]
+    return slopes[0] * VANISHED_SLOPE < slopes[2]

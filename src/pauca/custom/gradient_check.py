@@ -22,8 +22,8 @@ LINES = 16
 DISTANCES = np.array([-3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0])
 
 # A slope may be off by this share; optional functions, which rank and need not be exact, by the second.
-LOOSE = 1e-3
-LOOSE_OPTIONAL = 1e-2
+SLOPE_TOLERANCE = 1e-3
+OPTIONAL_TOLERANCE = 1e-2
 
 # A value may be off by so many units in the last place, and a chord by more: it is a sum of many terms. A slope is
 # not compared if more than this share of it may be rounding.
@@ -190,7 +190,7 @@ class _ObjectiveCheck:
                 if gradient is None:
                     continue
                 slope = float(gradient[coord])
-                if lowest > -np.inf and falls(lowest, slope, LOOSE, ROUNDINGS_OF_CHORDS * self.eps):
+                if lowest > -np.inf and falls(lowest, slope, SLOPE_TOLERANCE, ROUNDINGS_OF_CHORDS * self.eps):
                     change = f"falls from {lowest:.6g} at {before:.3g} to {slope:.6g} at {length:.3g}"
                     self._check.reject("value", f"is not convex along {problem.coordinate(coord)}: its slope {change}")
                 before, lowest = length, slope
@@ -202,8 +202,8 @@ class _ObjectiveCheck:
         assert gradient is not None
         if hasattr(problem.objective, "value_and_gradient"):
             parts = problem.value(w), problem.gradient(w, value)
-            if not np.allclose(parts[0], value, rtol=LOOSE_OPTIONAL) or not np.allclose(
-                parts[1], gradient, rtol=LOOSE_OPTIONAL
+            if not np.allclose(parts[0], value, rtol=OPTIONAL_TOLERANCE) or not np.allclose(
+                parts[1], gradient, rtol=OPTIONAL_TOLERANCE
             ):
                 self._check.reject("value_and_gradient", "gives other numbers than value and gradient do")
         if problem.curvature is not None:
@@ -231,7 +231,7 @@ class _ObjectiveCheck:
                 continue
             product = (there - gradient)[coords] / step
             off = np.abs(product - hessian @ direction[coords])
-            slack = LOOSE_OPTIONAL * np.abs(product).max() + self.eps * np.abs(gradient).max() / step
+            slack = OPTIONAL_TOLERANCE * np.abs(product).max() + self.eps * np.abs(gradient).max() / step
             if np.all(off <= slack):
                 return
         self._check.reject(
@@ -247,7 +247,7 @@ class _ObjectiveCheck:
             there = w.copy()
             there[problem.units.of([unit])] = 0.0
             true = problem.value(there) - value
-            slack = LOOSE_OPTIONAL * abs(true) + ROUNDINGS * self.eps * abs(value)
+            slack = OPTIONAL_TOLERANCE * abs(true) + ROUNDINGS * self.eps * abs(value)
             if not (cost == true or abs(cost - true) <= slack):
                 who = problem.unit(unit)
                 self._check.reject("removal_costs", f"is {cost:.6g} for {who}, where value rises by {true:.6g}")
@@ -267,7 +267,7 @@ class _ObjectiveCheck:
             # Where rounding is not far below the slope, the step is too short.
             if rounding > MOSTLY_ROUNDING * size:
                 continue
-            if abs(found - claimed) <= LOOSE * size + rounding:
+            if abs(found - claimed) <= SLOPE_TOLERANCE * size + rounding:
                 return None
             if not abs(closest - claimed) <= abs(found - claimed):
                 closest = found

@@ -20,7 +20,7 @@ from pauca.custom.objective import CustomProblem, Objective
 from pauca.custom.options import CHECK, ObjectiveOptions, as_objective, check_generator, check_size, parse_limits
 from pauca.custom.subset import CustomSubset
 from pauca.estimators.fitted import check_finite_models
-from pauca.export import register_kind, save
+from pauca.export import register_estimator, save
 from pauca.methods import resolve
 from pauca.results.path import Path
 from pauca.runs.run import Budget, Goal, Method, Move, Progress, SearchRun, Stop, run
@@ -43,7 +43,7 @@ ENDED = {
 }
 
 
-@register_kind("Selected")
+@register_estimator("Selected")
 @dataclass(frozen=True, eq=False, repr=False)
 class Selected(Path):
     """The model of every size that ``select`` has found: a ``Path`` that can be saved."""
@@ -287,7 +287,7 @@ def _why_fewer(path: Path, k: int, problem: CustomProblem, limits: Limits) -> It
     """Why there is no model of size k; nothing where the user's own ``tol`` or callback ended the search."""
     found = max(path.sizes)
     noun = "coordinates" if problem.units.single else "groups"
-    asked = f"k={k} {noun} were asked for, but"
+    asked = f"k={k} {noun} were requested, but"
     if path.stop is Stop.LIMITS and limits.budget is not None:
         nothing_fits = f"no other fits in budget={limits.budget:g}. Allow more or ask for fewer"
         yield f"{asked} the search ended at {found}: {nothing_fits}."

@@ -176,7 +176,7 @@ class CustomSubset(RefittedSubset[CustomCache]):
             larger = fits.polished(fit if larger is None else fits.with_inverse_of(fit, larger))
         return [fits.latest(fit) for fit in found]
 
-    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None) -> AdditionScores:
+    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None, count: int = 1) -> AdditionScores:
         problem, fits = self.problem, self._cache.fits
         if rule == "gradient":
             gradient = fits.gradient(self._fit)

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from pauca.design.base import Design
 from pauca.design.chunks import ChunkedDesign, Chunks
 from pauca.design.chunks.design import unless_uniform
-from pauca.design.chunks.sums import PartSums
+from pauca.design.chunks.moments import PartSums
 from pauca.design.dense import DenseDesign
 from pauca.design.fold_grams import NARROW, RowParts, parts_of_folds
 from pauca.design.gathered import GatheredColumns, GatheredDesign
@@ -41,7 +41,7 @@ def make_design(
 ) -> Design:
     """The design of a dense or sparse (CSC, CSR) matrix, or of one in chunks; ``weights`` must sum to one.
 
-    With a ``target`` of shape (n,) that ``correlate`` will be asked for, the pass that finds the moments of dense
+    With a ``target`` of shape (n,) that ``correlate`` will need, the pass that finds the moments of dense
     columns computes these products too. With row weights of ``folds`` the pass over a matrix in chunks finds the
     moments that ``designs_of_folds`` needs.
     """

@@ -31,9 +31,9 @@ NARROW = 40
 
 # Enumeration proves every size of nearly all such tables; what it leaves gets the bound of its root. Where a budget or
 # places limit which features go together, there is no enumeration, and such a fit spends so many nodes of a tree on
-# each size, up to ``FEW`` columns and beyond. On 27 tables with 10 to 40 columns fits of five features take 1.1 to 3.5
+# each size, up to ``FEW_COLUMNS`` and beyond. On 27 tables with 10 to 40 columns fits of five features take 1.1 to 3.5
 # times as long as without the proof, and fits of every size 1.2 to 5 times.
-FEW = 30
+FEW_COLUMNS = 30
 NODES_PER_SIZE = (600, 200)
 
 
@@ -41,7 +41,7 @@ def prove_narrow(run: SearchRun, method: Method, n_columns: int) -> None:
     """After a fit on few columns with the default method: prove its models, and put better ones in their place.
 
     The number of nodes is fixed, and no clock is read: the same data give the same answer, and each size is searched by
-    itself, so that it does not depend on how many are asked for.
+    itself, so that it does not depend on how many are requested.
     """
     subset, history = run.subset, run.history
     assert history is not None
@@ -50,9 +50,9 @@ def prove_narrow(run: SearchRun, method: Method, n_columns: int) -> None:
     if subset.null_value <= subset.perfect_below or not 0 < n_columns <= NARROW:
         return
     limited = subset.limits.price is not None or subset.limits.kind is not None
-    most_nodes = NODES_PER_SIZE[0 if n_columns <= FEW else 1] if limited else 0
+    most_nodes = NODES_PER_SIZE[0 if n_columns <= FEW_COLUMNS else 1] if limited else 0
     prove(subset, history, most_nodes=most_nodes, compiled=False)
-    history.no_proof = None  # nobody asked for one
+    history.no_proof = None  # none was requested
 
 
 def prove(
@@ -120,7 +120,7 @@ def certificate_of(
     names: Sequence[str] | np.ndarray | None,
     ridges: tuple[float, float],
 ) -> Certificate | None:
-    """The certificate of a search for its finished ``models``; None where no bounds were asked for.
+    """The certificate of a search for its finished ``models``; None where no bounds were requested.
 
     ``ridges`` are those of the models and of the search. Where they are one, the objective that users see is that of
     the models, which may differ from that of the search by rounding.

@@ -72,7 +72,7 @@ def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
 def _lazily(estimator: Any, X: Any, name: str) -> Any:
     from pauca.design.chunks.cluster import map_rows, one_row
 
-    # What a single row gives tells the type and the columns of the result.
+    # The result of a single row shows the type and the columns of the result.
     one = getattr(estimator, name)(one_row(X))
     columns: Sequence[Any] | None = None
     if one.ndim == 2:

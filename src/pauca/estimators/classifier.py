@@ -20,7 +20,7 @@ from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.points import PointsMixin
 from pauca.estimators.validation import check_class_weight, check_classes, check_offset, check_weights
-from pauca.export import register_kind
+from pauca.export import register_estimator
 from pauca.losses import Loss, is_custom, resolve
 from pauca.losses.checks import check_loss
 from pauca.results.choice import DEFAULT_RULE
@@ -236,7 +236,7 @@ def encode_classes(codes: np.ndarray, n_classes: int, *, joint: bool) -> np.ndar
     return np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
 
 
-@register_kind("SparseClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
+@register_estimator("SparseClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
 class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, SparseModel):
     """The best linear classifier with few features.
 

@@ -1,4 +1,4 @@
-"""``evaluate()`` and ``inference()``: how good the predictions of a fitted model and how sure its coefficients are."""
+"""``evaluate()`` and ``inference()``: how good the predictions and how certain the coefficients of a model are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.estimators.fit_data import FitData
 from pauca.estimators.refits import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
-from pauca.inference.standard_errors import quantile
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of
 from pauca.model_selection.folds import Fold, make_folds, makes_splits
@@ -33,6 +32,7 @@ from pauca.results.evaluation import (
 )
 from pauca.results.inference import Inference
 from pauca.runs.problem import LinearProblem
+from pauca.statistics.standard_errors import quantile
 from pauca.warnings import PaucaWarning
 
 # Numbers in the columns of a model, above which a bootstrap would take minutes; with as many rows the likelihood does.
@@ -68,7 +68,7 @@ class EvaluationMixin:
         threshold : float, default=0.5
             From which probability on the second of two classes is predicted. Set it before you look at the figures.
         nested : bool, default=False
-            Without test rows: whether size and ridge are chosen anew for every fold. It takes as many fits as there
+            Without test rows: whether size and ridge are chosen again for every fold. It takes as many fits as there
             are folds. False is fast, but optimistic where size or ridge were chosen: the same rows had a part in it.
 
         Returns
@@ -200,7 +200,7 @@ class EvaluationMixin:
         threshold : float, default=0.5
             From which probability on the second of two classes is predicted.
         nested : bool, default=False
-            Without test rows: whether size and ridge are chosen anew for every fold. It takes as many fits as there
+            Without test rows: whether size and ridge are chosen again for every fold. It takes as many fits as there
             are folds, and the figures are not optimistic.
         n_resamples : int, default=200
             Resamples for the intervals of coefficients; 0 for no intervals.
@@ -257,7 +257,7 @@ class EvaluationMixin:
         return fold_models(data, self.k_, folds)
 
     def _fitted_anew(self, data: FitData, fold: Fold) -> HeldOutModel:
-        """A fit to the rows of a fold, with everything chosen anew; of a raw table also what is filled in."""
+        """A fit to the rows of a fold, with everything chosen again; of a raw table also what is filled in."""
         settings, problem, other = self._settings(), data.problem, copy.copy(self)
         if not makes_splits(settings.cv):
             raise ValueError("nested=True needs a cv that splits any rows: a number of folds or a splitter, no list.")

@@ -22,7 +22,6 @@ from pauca.estimators.settings import SearchSettings, largest_size
 from pauca.estimators.validation import check_moments
 from pauca.methods.exact import Exact
 from pauca.model import Model
-from pauca.model_selection.chunked_search import Gathering
 from pauca.model_selection.chunked_selection import StreamedSelection, measure_by_moments
 from pauca.model_selection.folds import Fold, FoldWeights, make_folds
 from pauca.model_selection.grids import RidgeGrid, SizeRange, make_grid, size_range_for
@@ -33,6 +32,7 @@ from pauca.model_selection.size_selection import Selection, by_criterion, choose
 from pauca.results.choice import Choice
 from pauca.results.fit_statistics import FitStatistics
 from pauca.results.path import Path
+from pauca.runs.chunked_search import Gathering
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
 from pauca.runs.run import Goal, Move, SearchRun, Stop, ended_early
@@ -141,7 +141,7 @@ class SearchResult:
     stop: Stop | None = None
     """What has ended some search early."""
     key: tuple[Any, ...] | None = None
-    """What tells the problem from others, where the search may be resumed."""
+    """A key that differs between different problems, where the search may be resumed."""
     held_out: Sequence[HeldOutModel] = ()
     """The chosen model as it was fitted for every fold."""
 
@@ -338,7 +338,7 @@ def _search_gathered(inputs: FitInputs, design: ChunkedDesign) -> tuple[LinearPr
 
 
 def _search_to_size(inputs: FitInputs, problem: LinearProblem) -> tuple[SearchRun, int, tuple[Any, ...]]:
-    """Models up to a given size, which of them answers, and what tells the problem from others."""
+    """Models up to a given size, which of them answers, and a key of the problem."""
     settings = inputs.settings
     assert not isinstance(settings.sizes, tuple | str)
     goal, run = settings.goal(settings.sizes), problem.begin(inputs.weights, inputs.design)
@@ -442,6 +442,8 @@ def fit_warnings(
     if not model.converged:
         yield NOT_CONVERGED
     if model.diverged:
+        if isinstance(settings.sizes, int) and path.stop is Stop.PERFECT and size < settings.sizes:
+            yield f"The search ended at {size}, where nothing is left to gain without a ridge."
         yield divergence(size)
 
 
@@ -475,8 +477,8 @@ def unusual_end(path: Path, n_usable: int) -> Iterator[str]:
 
 
 def too_few(k: int, found: int, stop: Stop, noun: str, n_units: int, constraints: Mapping[str, Any]) -> Iterator[str]:
-    """Why a model has fewer units than ``k``; nothing where the user has asked for that too."""
-    asked_for = f"k={k} {noun} were asked for, but"
+    """Why a model has fewer units than ``k``; nothing where the user has requested that too."""
+    asked_for = f"k={k} {noun} were requested, but"
     limits = [
         f"{name}={constraints[name]}" for name in ("budget", "max_per_group") if constraints.get(name) is not None
     ]

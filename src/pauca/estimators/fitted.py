@@ -178,7 +178,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
             A table to select from, or its schema and name: ``("clinic", "patients")``. None: the expression alone, to
             be pasted into a query of your own.
         keep : sequence of str, default=()
-            Columns of the table to hand on beside the results, such as a key.
+            Columns of the table to pass on beside the results, such as a key.
         offset, exposure : str or None, default=None
             Names of columns with the offset or the exposure of each row, as in ``predict``; for numbers, and an offset
             for two classes. Without them the exposure is 1: the prediction is a rate.

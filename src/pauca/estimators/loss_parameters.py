@@ -1,4 +1,4 @@
-"""What a loss is told of the rows: known parts of scores, and parameters that are estimated with the model."""
+"""What a loss knows of the rows: known parts of scores, and parameters that are estimated with the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pauca.runs.run import Budget, Goal, SearchRun
 
 # Parameters and coefficients are estimated in turn. They hardly depend on each other, and agree to ten digits after
 # three or four turns.
-MOST_TURNS = 12
+MOST_ALTERNATIONS = 12
 
 
 def estimate_parameters(
@@ -39,7 +39,7 @@ def estimate_parameters(
     assert found.history is not None
     if found.stopped_early or size not in found.history.best:
         found = run
-    for _ in range(MOST_TURNS):
+    for _ in range(MOST_ALTERNATIONS):
         found = refitted_run(replace(estimated, ridge=ridge), found, weights)
         latest = _with_parameters_at(problem, found, size, weights)
         if latest.target.loss == estimated.target.loss:

@@ -12,8 +12,6 @@ from pauca.constraints.limits import Limits
 from pauca.constraints.units import Units
 from pauca.design import make_design
 from pauca.estimators.fit_data import FitData
-from pauca.inference.standard_errors import coefficient_covariance
-from pauca.inference.steps import unit_of
 from pauca.losses.offset import parts_of
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
@@ -25,6 +23,8 @@ from pauca.results.columns import ColumnValues, DataFacts
 from pauca.results.inference import FEWEST_ROWS
 from pauca.results.path import Path
 from pauca.runs.run import Budget, Goal
+from pauca.statistics.readable_units import unit_of
+from pauca.statistics.standard_errors import coefficient_covariance
 from pauca.threads import blas_threads
 
 # Columns are read so many at a time: a path may use many, of many rows.
@@ -32,7 +32,7 @@ COLUMNS_AT_ONCE = 16
 
 
 def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
-    """Models of ``size`` features that are searched anew on the rows of every fold, at the ridges of the fit."""
+    """Models of ``size`` features that are searched again on the rows of every fold, at the ridges of the fit."""
     searched = replace(data.problem, ridge=data.search_ridge)
     found = []
     for fold in folds:
@@ -117,7 +117,7 @@ def likelihood_errors(data: FitData, model: Model) -> np.ndarray:
 
 
 def facts_of(data: FitData, path: Path, classes: np.ndarray | None) -> DataFacts:
-    """What a report and a file tell of the data of a fit; ``classes`` are all there are, in the order of the model."""
+    """Facts about the data of a fit for reports and files; ``classes`` are all there are, in the order of the model."""
     rows = np.flatnonzero(data.weights > 0)
     counts = None
     if classes is not None:

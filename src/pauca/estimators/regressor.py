@@ -15,7 +15,7 @@ from pauca.estimators.evaluate import EvaluationMixin
 from pauca.estimators.fitted import fitting
 from pauca.estimators.loss_parameters import offset_target
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
-from pauca.export import register_kind
+from pauca.export import register_estimator
 from pauca.losses import Loss, is_custom, resolve
 from pauca.losses.checks import check_loss
 from pauca.results.choice import DEFAULT_RULE
@@ -98,7 +98,7 @@ def names_of_outputs(y: Any) -> list[str] | None:
     return None if columns is None else [str(name) for name in columns]
 
 
-@register_kind("SparseRegressor", numbers=("ridge_", "search_ridge_"))
+@register_estimator("SparseRegressor", numbers=("ridge_", "search_ridge_"))
 class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
     """The best linear model of numbers with few features.
 

@@ -12,9 +12,10 @@ from pauca.checks import ParameterChecks
 from pauca.estimators.raw_tables import check_table_parameters
 from pauca.methods import resolve
 from pauca.model_selection.grids import AUTO, RidgeGrid, Ridges, Sizes
-from pauca.results.choice import CRITERIA, FOLD_RULES, Rule
+from pauca.results.choice import FOLD_RULES, Rule
 from pauca.runs.progress import ProgressReport, with_progress
 from pauca.runs.run import Budget, Goal, Method
+from pauca.statistics.criteria import CRITERIA
 
 CONSTRAINTS = ("feature_groups", "max_per_group", "always", "never", "costs", "budget", "bounds", "heredity")
 
@@ -87,7 +88,7 @@ class SearchSettings:
         )
 
     def shown(self) -> AbstractContextManager[Any]:
-        """A context in which progress is shown, if that was asked for."""
+        """A context in which progress is shown, if that was requested."""
         return nullcontext() if self.progress is None else self.progress
 
     @property
@@ -135,7 +136,7 @@ def parse_sizes(check: ParameterChecks, k: Any) -> Sizes:
 
 
 def largest_size(sizes: Sizes) -> int | None:
-    """The largest size that is asked for; None if there is none."""
+    """The largest requested size; None if there is none."""
     return max(sizes) if isinstance(sizes, tuple) else sizes if isinstance(sizes, int) else None
 
 

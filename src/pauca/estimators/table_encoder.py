@@ -39,7 +39,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     encoding_ : TableEncoding
         How every column of numbers comes from a raw column: its ``terms``.
     feature_groups_ : list of str
-        The raw column of every column of numbers. What belongs together is lost in a pipeline, which hands on numbers
+        The raw column of every column of numbers. What belongs together is lost in a pipeline, which passes on numbers
         alone: give this to an estimator as ``feature_groups``.
     baselines_ : dict
         The baseline of every category.

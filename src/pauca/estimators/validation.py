@@ -16,7 +16,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from pauca.design import Chunks, Design
 from pauca.design.chunks import as_chunks, is_dask
-from pauca.design.chunks.kernels import not_finite
+from pauca.design.chunks.chunk_sums import not_finite
 from pauca.estimators.raw_tables import encoded_rows, raw_table_of, set_table_attributes
 from pauca.warnings import PaucaWarning
 from pauca.wording import column_names, quoted, quoted_columns
@@ -52,7 +52,7 @@ def _check_names_differ(X: Any) -> None:
     names = [str(name) for name in getattr(X, "columns", ())] if _dtypes(X) else []
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise ValueError(f"X has several columns of one name: {quoted(twice)}. Rename them, so that each can be told.")
+        raise ValueError(f"X has several columns of one name: {quoted(twice)}. Give each a name of its own.")
 
 
 LARGEST_TARGET = 1e150
@@ -61,7 +61,7 @@ ENCODING_ESTIMATORS = {"SparseRegressor", "SparseClassifier", "SparseCox", "Spar
 
 
 # Sparse and dense data of any numeric dtype go through as they are; whether they are finite is checked here.
-AS_IT_IS: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
+UNCHANGED_INPUT: dict[str, Any] = {"accept_sparse": ("csc", "csr"), "dtype": "numeric", "ensure_all_finite": False}
 
 
 def check_data(
@@ -82,7 +82,7 @@ def check_data(
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         y = y if multi_output else column_or_1d(y, warn=True)
         return _check_chunks(estimator, chunks, y), y
-    how = {"y_numeric": True, "multi_output": multi_output, **AS_IT_IS, **how}
+    how = {"y_numeric": True, "multi_output": multi_output, **UNCHANGED_INPUT, **how}
     X, y = _check_numbers_or_raw(estimator, X, y, how, raw=raw)
     if sparse.issparse(y):
         raise TypeError("y must be dense; call its toarray() first.")
@@ -113,7 +113,7 @@ def check_table(estimator: Any, X: Any, *, raw: bool = False, **how: Any) -> Any
         set_table_attributes(estimator, X)
         return table
     with _named_columns(X):
-        return _as_numbers(validate_data(estimator, X, **(AS_IT_IS | how)))
+        return _as_numbers(validate_data(estimator, X, **(UNCHANGED_INPUT | how)))
 
 
 def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: Any) -> tuple[Any, np.ndarray]:
@@ -123,7 +123,7 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
     check_not_masked(y, "y")
     _check_no_missing_classes(y)
     if chunks is None:
-        X, y = _check_numbers_or_raw(estimator, X, y, {**AS_IT_IS, **how}, raw=raw)
+        X, y = _check_numbers_or_raw(estimator, X, y, {**UNCHANGED_INPUT, **how}, raw=raw)
     else:
         y = column_or_1d(y, warn=True)
         X = _check_chunks(estimator, chunks, y)
@@ -142,7 +142,7 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
 
 
 def _may_be_raw(estimator: Any, X: Any) -> bool:
-    """Whether X may hold more than numbers for an estimator that encodes tables; an array may if it is told so."""
+    """Whether X may hold more than numbers for an estimator that encodes tables; an array may if the caller says so."""
     asked = estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None)
     return asked or not (isinstance(X, np.ndarray) or sparse.issparse(X))
 
@@ -198,7 +198,7 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
     if names is not None and _can_be_named(X, names, used):
         chosen = _by_name(estimator, X, names, used)
         with _named_columns(chosen):
-            rows = _as_numbers(check_array(chosen, estimator=estimator, **AS_IT_IS))
+            rows = _as_numbers(check_array(chosen, estimator=estimator, **UNCHANGED_INPUT))
     else:
         _check_names_differ(X)
         with _named_columns(X), _fewer_columns(X, used):
@@ -411,8 +411,8 @@ def _by_name(estimator: Any, X: Any, names: np.ndarray, used: np.ndarray) -> Any
 def _all_columns(estimator: Any, X: Any) -> Any:
     """Rows with all columns of the fit; a sparse matrix cannot have names, so there is no warning that it has none."""
     if not sparse.issparse(X):
-        return validate_data(estimator, X, reset=False, **AS_IT_IS)
-    X, wanted = check_array(X, estimator=estimator, **AS_IT_IS), estimator.n_features_in_
+        return validate_data(estimator, X, reset=False, **UNCHANGED_INPUT)
+    X, wanted = check_array(X, estimator=estimator, **UNCHANGED_INPUT), estimator.n_features_in_
     if X.shape[1] != wanted:
         raise ValueError(
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {wanted} features as input."

@@ -63,7 +63,7 @@ KINDS: dict[str, Kind] = {}
 """By name. Estimators register themselves when they are imported, and ``pauca.loading`` imports them all."""
 
 
-def register_kind(name: str, arrays: tuple[str, ...] = (), numbers: tuple[str, ...] = ()) -> Callable[[C], C]:
+def register_estimator(name: str, arrays: tuple[str, ...] = (), numbers: tuple[str, ...] = ()) -> Callable[[C], C]:
     """A decorator for classes of estimators, which lets ``save`` and ``pauca.load`` handle them.
 
     Parameters
@@ -83,8 +83,8 @@ def register_kind(name: str, arrays: tuple[str, ...] = (), numbers: tuple[str, .
     Examples
     --------
     >>> from pauca import SparseRegressor
-    >>> from pauca.export import register_kind
-    >>> @register_kind("MyRegressor")
+    >>> from pauca.export import register_estimator
+    >>> @register_estimator("MyRegressor")
     ... class MyRegressor(SparseRegressor):
     ...     '''A custom estimator.'''
     """

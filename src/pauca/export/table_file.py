@@ -1,4 +1,4 @@
-"""The encoding of a raw table, and what is told of the data of a fit, as plain JSON, and back."""
+"""The encoding of a raw table, and facts about the data of a fit, as plain JSON, and back."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _number(reader: JsonReader) -> int | float:
 
 
 def write_facts(facts: DataFacts) -> dict[str, Any]:
-    """The field of a file that tells of the data of the fit."""
+    """The field of a file with facts about the data of the fit."""
     return {
         "n_rows": facts.n_rows,
         "class_counts": facts.class_counts,
@@ -73,7 +73,7 @@ def write_facts(facts: DataFacts) -> dict[str, Any]:
 
 
 def read_facts(reader: JsonReader, n_features: int) -> DataFacts:
-    """What is told of the data from this field."""
+    """The facts about the data from this field."""
     fields = reader.fields(["n_rows", "class_counts", "missing", "columns"])
     n_rows = fields["n_rows"].integer(1, MOST_ROWS)
     counts = fields["class_counts"].optional(lambda items: [item.integer(0, n_rows) for item in items.items()])

@@ -22,7 +22,7 @@ from pauca.design import Design, make_design
 from pauca.estimators.fitted import PathMixin, check_finite_models, fitting
 from pauca.estimators.settings import check_criterion, check_cross_validation, parse_sizes
 from pauca.estimators.validation import check_moments, check_rows, check_table, check_weights
-from pauca.export import register_kind, save
+from pauca.export import register_estimator, save
 from pauca.graphical.covariance import (
     NoMaximumError,
     check_spreads,
@@ -32,8 +32,8 @@ from pauca.graphical.covariance import (
     moments_about,
 )
 from pauca.graphical.edges import EdgeNames, Edges, edge_limits
+from pauca.graphical.model_selection import GraphProblem, by_criterion, by_likelihood, fit_warnings, size_range_for
 from pauca.graphical.path import GraphPath
-from pauca.graphical.problem import GraphProblem, by_criterion, by_likelihood, fit_warnings, size_range_for
 from pauca.graphical.subset import GraphSubset
 from pauca.methods import Backward, resolve
 from pauca.model_selection.folds import Fold, make_folds
@@ -50,7 +50,7 @@ from pauca.wording import quoted_columns
 NUMBERS_AT_A_TIME = 1 << 19
 
 
-@register_kind("SparsePrecision", arrays=("location_", "_nodes"))
+@register_estimator("SparsePrecision", arrays=("location_", "_nodes"))
 class SparsePrecision(PathMixin, EmpiricalCovariance):
     """The most likely Gaussian graph with few edges: a precision matrix with few entries.
 

@@ -20,7 +20,7 @@ from pauca.tolerances import LINE_SEARCH_SLACK
 CG_TOLERANCE = 0.1
 MOST_PRODUCTS = 500
 
-# A step whose slope promises less than this is the last: Newton's error is squared by taking it.
+# A step predicted to gain less than this is the last: Newton's error is squared by taking it.
 LAST_STEP_BELOW = 1e-12
 MOST_STEPS = 100
 

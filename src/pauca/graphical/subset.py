@@ -192,7 +192,7 @@ class GraphSubset(RefittedSubset[GraphCache]):
         rest = self.graph.mle.block_without_edge(block, unit, lambda: self._sigma)
         return max(block.logdet + rest.value - self.graph.n_nodes, 0.0)
 
-    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None) -> AdditionScores:
+    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None, count: int = 1) -> AdditionScores:
         if rule == "gradient":
             return AdditionScores(np.square(self.graph.slopes(self._sigma)), exact=True)
         return AdditionScores(self.graph.edge_gains(self._sigma), exact=rule == "objective")

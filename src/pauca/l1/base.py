@@ -19,7 +19,7 @@ from pauca.estimators.settings import check_cross_validation
 from pauca.estimators.validation import check_moments
 from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
-from pauca.l1.radii import EARLY, BallProblem, RadiusSearch, by_folds
+from pauca.l1.radii import STOPPED_EARLY, BallProblem, RadiusSearch, by_folds
 from pauca.losses import Loss
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.grids import AUTO
@@ -318,7 +318,7 @@ class L1Model(FittedModel):
         if len(constant):
             yield f"Constant columns were left out: {quoted_columns(self.path_.column_names, constant)}."
         required = self._settings().required(objective.null_value)
-        if certificate.stop in EARLY and self.radius == AUTO:
+        if certificate.stop in STOPPED_EARLY and self.radius == AUTO:
             yield f"Not all radii that might be better were searched. {certificate.stop.message}"
         elif certificate.gap > required and certificate.stop not in {Stop.SIZE, Stop.CERTIFIED}:
             yield (

@@ -32,7 +32,7 @@ INNER_SHARE = 0.1
 # many.
 VALUE_ROUNDING = 1e-14
 GAP_MUST_SHRINK_TO = 0.9
-MOST_IDLE = 2
+MOST_STALLED = 2
 
 # A model whose norm is less by no more than this share is on the surface of the ball.
 ON_SURFACE = 1 - 1e-9
@@ -70,7 +70,7 @@ def corrective_steps(
     """
     iterate, scores = objective.minimise_intercepts(loss, iterate)
     idle, least, narrowest = 0, np.inf, np.inf
-    while idle < MOST_IDLE:
+    while idle < MOST_STALLED:
         gradient = objective.gradient(loss, scores, iterate)
         now = objective.duality_gap(loss, radius, iterate, scores, gradient)
         yield now
@@ -88,7 +88,7 @@ def corrective_steps(
 def _candidates(
     objective: BallObjective, iterate: Iterate, gradient: np.ndarray, radius: float, k: int | None
 ) -> np.ndarray:
-    """The coordinates in use, and those whose gradient promises most."""
+    """The coordinates in use, and those with the largest gradient."""
     steep = np.abs(gradient)
     level = steep[iterate.coords].max(initial=0.0) if iterate.norm >= ON_SURFACE * radius else 0.0
     steep[iterate.coords] = 0.0

@@ -16,7 +16,7 @@ from pauca.solvers.line_search import Trial, backtrack, exact_length
 from pauca.tolerances import LINE_SEARCH_SLACK
 
 # The intercept of a class that no row with weight belongs to would be infinite: this is as good, to rounding.
-FAR = 50.0
+INFINITE_INTERCEPT = 50.0
 
 # The most Newton steps for an intercept. From this one on every other step halves the bracket: Newton's steps may crawl
 # along a loss with flat pieces.
@@ -27,7 +27,7 @@ HALVING_AFTER = 10
 LEAST_CURVATURE = 1e-14
 
 # Gains below this share of the value are hidden by its rounding.
-HIDDEN = 1e-13
+GAIN_ROUNDING = 1e-13
 
 # Targets are taken from zero where they are this many times as far from it as from each other.
 FAR_FROM_ZERO = 1e5
@@ -148,7 +148,7 @@ class BallObjective:
     def null(self) -> Iterate:
         """The model without features."""
         known = self._constants[np.isfinite(self._constants)]
-        far = FAR + (float(np.abs(known).max()) if len(known) else 0.0)
+        far = INFINITE_INTERCEPT + (float(np.abs(known).max()) if len(known) else 0.0)
         start = np.clip(self._constants, -far, far)
         scores = np.repeat(start[:, None], self.design.n_rows, axis=1)
         if self.center:
@@ -421,7 +421,7 @@ def _shift_jointly(
         _, (reached, _, there) = found
         next_slope, next_step = _newton_step(loss, y, weights, scores + there[:, None], moving)
         smallest = min(smallest, steepest)
-        if promised <= HIDDEN * value and not float(np.abs(next_slope).max()) < smallest:
+        if promised <= GAIN_ROUNDING * value and not float(np.abs(next_slope).max()) < smallest:
             break
         shift, value, slope, step = there, reached, next_slope, next_step
     return shift, slope

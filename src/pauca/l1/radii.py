@@ -35,7 +35,7 @@ MOST_RADII = 48
 # Where the loss vanishes the radius is brought down to what that takes, by so many halvings of the last step.
 HALVINGS = 5
 
-EARLY = {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
+STOPPED_EARLY = {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +89,11 @@ class RadiusPath:
         """
         low = self.certificates[-1].radius if self.certificates else large.radius / GROWTH
         for _ in range(HALVINGS):
-            if large.stop in EARLY:
+            if large.stop in STOPPED_EARLY:
                 break
             self.search.iterate = before
             found = self.search.run(float(np.sqrt(low * large.radius)), budget)
-            if self._fits_perfectly(found) or found.stop in EARLY:
+            if self._fits_perfectly(found) or found.stop in STOPPED_EARLY:
                 large = found
             else:
                 low, before = found.radius, found.best
@@ -114,7 +114,7 @@ class RadiusPath:
     @property
     def stopped_early(self) -> bool:
         """Whether something other than the search itself ended it."""
-        return bool(self.certificates) and self.certificates[-1].stop in EARLY
+        return bool(self.certificates) and self.certificates[-1].stop in STOPPED_EARLY
 
     def models(self) -> Models:
         """The models of all radii, counted from 1, and the empty one."""

@@ -69,6 +69,9 @@ class Loss(ABC):
     """Whether a constant added to all scores changes nothing; then there is no intercept."""
     may_diverge: ClassVar[bool] = False
     """Whether the infimum may lie at infinite scores, as with separable classes."""
+    undecided: ClassVar[float] = 0.0
+    """Of classes: the loss of a row between two of them. Where no row has a larger one, the classes are separable, and
+    the infimum is zero."""
     flat: ClassVar[bool] = False
     """Whether the curvature is zero over whole intervals, so that it says little about longer steps."""
     of_residuals: ClassVar[bool] = False

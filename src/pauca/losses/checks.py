@@ -11,7 +11,7 @@ from pauca.losses.base import Loss
 ROWS = 32
 
 # Sign and scale are checked, not digits: a derivative may be off by this share.
-LOOSE = 1e-2
+DERIVATIVE_TOLERANCE = 1e-2
 
 # Rounding of user-supplied functions, as a share of the largest number that they have returned.
 ROUNDING_SHARE = 1e-9
@@ -107,7 +107,11 @@ class _LossCheck:
             size = np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))
             # Terms of the order of one may have cancelled, as the constant that makes the least value zero.
             rounding = 8 * np.finfo(float).eps * (1 + np.abs(values[0]) + np.abs(values[1])) / width
-            slack = LOOSE * size + rounding + ROUNDING_SHARE * np.nanmax(size, initial=0.0, where=np.isfinite(size))
+            slack = (
+                DERIVATIVE_TOLERANCE * size
+                + rounding
+                + ROUNDING_SHARE * np.nanmax(size, initial=0.0, where=np.isfinite(size))
+            )
             bad = (rise < np.minimum(*slopes) - slack) | (rise > np.maximum(*slopes) + slack)
             bad &= np.isfinite(rise) & np.isfinite(size)
             if bad.any():
@@ -120,14 +124,14 @@ class _LossCheck:
         """Derivative and curvature are the same one by one and together."""
         together = self._check.call("slopes", self.y, a, where=_on(self.y, a))
         for method, found in zip(("derivative", "curvature"), together, strict=True):
-            if not np.allclose(found, self._of(method, a), rtol=LOOSE, equal_nan=True):
+            if not np.allclose(found, self._of(method, a), rtol=DERIVATIVE_TOLERANCE, equal_nan=True):
                 self._check.reject("slopes", f"gives another {method} than {method} does")
 
     def is_convex_over(self, scores: np.ndarray) -> None:
         """The derivative does not fall from one score to the next; scores of shape (P, C, n), ascending."""
         slopes = np.array([self._of("derivative", a) for a in scores])
         for low, high, below, above in zip(slopes[:-1], slopes[1:], scores[:-1], scores[1:], strict=True):
-            bad = np.isfinite(low) & np.isfinite(high) & falls(low, high, LOOSE, ROUNDING_SHARE)
+            bad = np.isfinite(low) & np.isfinite(high) & falls(low, high, DERIVATIVE_TOLERANCE, ROUNDING_SHARE)
             if bad.any():
                 change = f"falls from {low[bad][0]:.4g} {self._where(below, bad)} to {high[bad][0]:.4g} at"
                 self._check.reject("derivative", f"{change} score {above[bad][0]:.4g}: the loss is not convex")
@@ -137,7 +141,7 @@ class _LossCheck:
         found = self._check.call("probabilities", a, where=_on(a))
         expected = a.shape if self.loss.joint else (2, a.shape[1])
         found = self._check.array("probabilities", found, expected, f" for scores of shape {a.shape}")
-        if not (np.all(found >= 0) and np.allclose(found.sum(axis=0), 1.0, atol=LOOSE)):
+        if not (np.all(found >= 0) and np.allclose(found.sum(axis=0), 1.0, atol=DERIVATIVE_TOLERANCE)):
             self._check.reject(
                 "probabilities", "returns numbers that are negative or do not sum to one over the classes"
             )

@@ -39,6 +39,7 @@ class LogLoss(Loss):
     lipschitz = 1.0
     self_concordance = 1.0
     may_diverge = True
+    undecided = float(np.log(2.0))
     link = "log_loss"
 
     def check_target(self, y: np.ndarray) -> None:
@@ -136,6 +137,7 @@ class Multinomial(Loss):
     smoothness = 0.5
     lipschitz = float(np.sqrt(2.0))
     may_diverge = True
+    undecided = float(np.log(2.0))
     link = "softmax"
 
     def check_target(self, y: np.ndarray) -> None:

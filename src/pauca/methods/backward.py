@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pauca.checks import ParameterChecks
 from pauca.methods.forward import check_shortlist
@@ -37,6 +38,9 @@ class Backward:
     >>> Backward()
     Backward(removal='refit', shortlist=2.0)
     """
+
+    starts_full: ClassVar[bool] = True
+    """Whether a search begins with all features."""
 
     removal: str = "refit"
     shortlist: float | None = SLACK

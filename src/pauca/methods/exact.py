@@ -80,7 +80,7 @@ class Exact(GrowingMethod):
         return stop
 
     def answer(self, history: History, goal: Goal) -> int:
-        """The size asked for, or the largest there is."""
+        """The requested size, or the largest there is."""
         return goal.k if goal.k in history.best else max(history.best)
 
 

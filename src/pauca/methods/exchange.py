@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pauca.checks import ParameterChecks
 from pauca.methods.foba import FoBa
@@ -14,7 +15,7 @@ from pauca.subsets.base import RULES, Subset, is_lower
 # Detours of losses without closed forms go at least to this size. It costs little, as these sizes are needed anyway.
 # Otherwise features that help only together are missed: on the breast cancer data sizes 2 and 3 were 2 % and 6 % above
 # the best known.
-FAR_ENOUGH = 6
+LEAST_LOOKAHEAD = 6
 
 
 # Of interactions that lack parents so many are tried together with their parents, those that gain most.
@@ -62,6 +63,9 @@ class Exchange(GrowingMethod):
     >>> Exchange(scouts=(FoBa(rule="refit"),), detour=2).detour
     2
     """
+
+    swaps: ClassVar[bool] = True
+    """Whether features are exchanged at the same size."""
 
     scouts: tuple[Method, ...] | None = None
     detour: int | None = None
@@ -125,7 +129,7 @@ class Exchange(GrowingMethod):
             if support and _is_new(support, subset, tried):
                 yield scout.model(support)
         if self.detour:
-            extra = self.detour if subset.closed_form else max(self.detour, FAR_ENOUGH - subset.size)
+            extra = self.detour if subset.closed_form else max(self.detour, LEAST_LOOKAHEAD - subset.size)
             detour = _Detour(subset, extra, subset.size)
             if detour.allowed and _is_new(detour.support, subset, tried):
                 rival = detour.model()

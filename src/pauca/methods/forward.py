@@ -106,6 +106,10 @@ class Forward(GrowingMethod):
     gradient_tol : float, default=0.0
         Stop before an addition if no slope of Q is above this in absolute value, in the units of the columns: epsilon
         of the same algorithm.
+    batch : float, default=0.0
+        Share of the current size that is added at a time: 0.1 adds two features at once from size 20 on, three from
+        size 30 on, and refits once. Long paths then take far fewer refits, and the path has no sizes between. 0 adds
+        one at a time; so does any share where there are limits on what may be chosen together.
 
     Examples
     --------
@@ -118,9 +122,12 @@ class Forward(GrowingMethod):
     shortlist: float | None = SLACK
     min_line_gain: float = 0.0
     gradient_tol: float = 0.0
+    batch: float = 0.0
 
     def __post_init__(self) -> None:
         check = ParameterChecks("Forward")
+        if check.number("batch", self.batch) >= 1:
+            raise ValueError(check.message("batch", "a share below 1", self.batch))
         check.one_of("rule", self.rule, RULES)
         check_shortlist(check, self.shortlist)
         check.number("min_line_gain", self.min_line_gain)
@@ -130,8 +137,15 @@ class Forward(GrowingMethod):
         """Additions until the goal is reached or no feature lowers Q."""
         stops = LineStops(self.min_line_gain, self.gradient_tol)
         while not goal.reached(subset.size):
+            count = self._count(subset.size, goal)
+            several = subset.best_additions(self.rule, count, self.shortlist) if count > 1 else []
             step = next_addition(subset, self.rule, goal.tol, self.shortlist, stops)
             if isinstance(step, Stop):
                 return step
-            yield ("add", step)
+            yield ("swap", (), tuple(several)) if len(several) > 1 else ("add", step)
         return Stop.SIZE
+
+    def _count(self, size: int, goal: Goal) -> int:
+        """How many features to add to a model of some size."""
+        wanted = max(1, int(self.batch * size))
+        return wanted if goal.k is None else min(wanted, goal.k - size)

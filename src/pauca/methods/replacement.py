@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,9 @@ class Replacement(GrowingMethod):
     >>> Replacement(full=False).full
     False
     """
+
+    swaps: ClassVar[bool] = True
+    """Whether features are exchanged at the same size."""
 
     full: bool = True
     rule: str = "objective"

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from pauca.design import ChunkedDesign, Chunks, Design
-from pauca.design.chunks.kernels import Sums, add
-from pauca.design.chunks.sums import PartSums
+from pauca.design.chunks.chunk_sums import Sums, add
+from pauca.design.chunks.moments import PartSums
 from pauca.design.fold_grams import parts_of_folds
 from pauca.losses import Loss
 from pauca.model_selection.folds import Fold, FoldWeights
@@ -218,7 +218,7 @@ def _block_losses(
 def measure_by_moments(
     design: Design, problem: LinearProblem, folds: list[Fold], measure: Measure
 ) -> MomentsMeasure | None:
-    """The measure from sums of folds, where the design has them and nothing else is asked for than squared error."""
+    """The measure from sums of folds, where the design has them and nothing but squared error is needed."""
     if measure.scorer is not None or not isinstance(design, ChunkedDesign) or not problem.closed_form:
         return None
     held_out = _held_out_parts(design, folds)

@@ -29,7 +29,7 @@ class Fold:
 
     @property
     def weights(self) -> np.ndarray:
-        """Row weights that sum to one; zero for all rows that the fit must not see. Made when they are asked for."""
+        """Row weights that sum to one; zero for all rows that the fit must not see. Made when they are needed."""
         fit = self.weights_of_all * self.counts
         fit /= fit.sum()
         return fit
@@ -40,7 +40,7 @@ class Fold:
 
 
 class FoldWeights(Sequence[np.ndarray]):
-    """The row weights of folds, each made when it is asked for."""
+    """The row weights of folds, each made when it is needed."""
 
     def __init__(self, folds: Sequence[Fold]) -> None:
         self._folds = folds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,10 +24,9 @@ LEAST_GROWTH = 10
 BEST_WITHIN = 0.7
 MOST_SIZES = 200
 
-# Beyond this many sizes they are compared in steps of a twentieth, every second from 40 on, every fifth from 100 on:
-# neighbours differ less and less, and cost more and more.
-EVERY_SIZE_TO = 40
-STEPS = 20
+# Sizes grow by this share, and at least by one: every size to 20, every second to 30, every tenth around 100.
+# Neighbours differ less and less, and cost more and more.
+STEP = 0.1
 
 # Sizes do not exceed this share of the rows either: with as many features as rows every model fits, and folds tell
 # little.
@@ -67,6 +67,7 @@ class SizeRange:
         if self.largest >= self.most or reached < self.largest or best <= BEST_WITHIN * self.largest:
             return None
         larger = self.largest + max(LEAST_GROWTH, self.largest // 2)
+        larger = next(size for size in sizes_in_steps() if size >= larger)
         return SizeRange(min(larger, self.most), self.sizes, self.most)
 
     def compared_up_to(self, reached: int) -> list[int]:
@@ -79,8 +80,16 @@ class SizeRange:
         if size > self.largest:
             return False
         if self.sizes is None:
-            return size == self.largest or size <= EVERY_SIZE_TO or size % (size // STEPS) == 0
+            return size == self.largest or size == next(step for step in sizes_in_steps() if step >= size)
         return size in self.sizes
+
+
+def sizes_in_steps() -> Iterator[int]:
+    """All sizes that are compared where none are given: 0, 1, 2, ..., 20, 22, ..., 30, 33, ..."""
+    size = 0
+    while True:
+        yield size
+        size += max(1, int(STEP * size))
 
 
 def size_range_for(sizes: tuple[int, ...] | str, n_units: int, n_rows: int | None = None) -> SizeRange:
@@ -136,7 +145,7 @@ def make_grid(
 
 
 def _values(asked: Ridges, default: Ridges, auto: tuple[float, ...]) -> tuple[tuple[float, ...], bool]:
-    """The ridges asked for, and whether they are those of "auto"."""
+    """The requested ridges, and whether they are those of "auto"."""
     asked = default if asked is None else asked
     if isinstance(asked, str):
         return auto, True

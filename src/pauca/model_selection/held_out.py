@@ -25,7 +25,7 @@ MOST_BLOCKS = 1000
 SCORED_NUMBERS = 1 << 21
 
 # How much of a row with a wrong label is added to the rows held out. With a whole row models are not sure enough of
-# themselves where classes are easily told apart; with none they are too sure in few rows (docs/choosing_k.md).
+# themselves where classes are easily separated; with none they are too sure in few rows (docs/choosing_k.md).
 WRONG_LABEL = 0.25
 
 

@@ -26,8 +26,8 @@ SCORED = Accuracy(within=1e-7)
 SCORED_JOINTLY = Accuracy(within=1e-6)
 """The same for many classes and for coupled rows, whose every step costs far more."""
 
-# Hessians are carried on from the last set of units if no more than so many are new.
-MOST_BORDERED = 2
+# Hessians are carried on from the last set of units if no more than this share of the units is new.
+MOST_BORDERED = 0.34
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +126,9 @@ class _NewtonAtOnce:
         return in_user_units(objective, features, found.coef[:, None, :])
 
     def _nearby(self, units: list[int]) -> NearbyHessians | None:
-        """The Hessians of the last models, if this set has few columns more."""
+        """The Hessians of the last models, if this set has few more."""
         added = set(units) - set(self._before)
-        if self._hessian is None or len(added) > MOST_BORDERED:
+        if self._hessian is None or len(added) > max(1, MOST_BORDERED * len(units)):
             return None
         of, free = self._fits.objective.units.of, self._fits.objective.free
         positions, old = shared_positions(of(self._before), of(units), free)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from pauca.results.choice import Choice, Rule, standard_errors
+from pauca.statistics.criteria import CRITERIA, ModelCounts
 
 # Scores that differ by less are the same, and the smaller size is taken.
 SAME_WITHIN = 1e-12
@@ -49,7 +51,7 @@ class HeldOutLosses:
     def error(self, reference: np.ndarray) -> np.ndarray:
         """Standard errors of the mean differences to a reference with sums of shape (blocks,).
 
-        Candidates are scored on the same rows, whose difficulty they share: what tells them apart is the spread of
+        Candidates are scored on the same rows, whose difficulty they share: what separates them is the spread of
         their differences, not that of their losses.
         """
         counted = self.weight > 0
@@ -82,9 +84,9 @@ def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule, *, ahead: int =
     """The smallest size, then the largest ridge, whose loss is within some standard errors of the best.
 
     The empty model is taken unless the best beats it by ``BEATS_CONSTANT_BY``. With "best" it is the least loss. Losses
-    are compared ``without_lucky_dips`` among so many sizes ``ahead``.
+    are compared ``without_isolated_minima`` among so many sizes ``ahead``.
     """
-    mean = without_lucky_dips(losses.mean, sizes, ahead)
+    mean = without_isolated_minima(losses.mean, sizes, ahead)
     finite = np.abs(mean[np.isfinite(mean)])
     same = SAME_WITHIN * max(1.0, float(finite.max(initial=0.0)))
     best = _preferred(mean <= mean.min() + same, mean)
@@ -101,11 +103,11 @@ def choose(losses: HeldOutLosses, sizes: np.ndarray, rule: Rule, *, ahead: int =
     return Chosen(place, best, error, leading, within_one_error)
 
 
-def without_lucky_dips(mean: np.ndarray, sizes: np.ndarray, ahead: int) -> np.ndarray:
+def without_isolated_minima(mean: np.ndarray, sizes: np.ndarray, ahead: int) -> np.ndarray:
     """Losses of shape (..., sizes), none below the mean of its own and those of the next sizes up to ``ahead`` more.
 
-    In few rows the loss of a single size is noisy. One that is low among worse successors is low by luck: a model that
-    is good stays good when a feature more is allowed. Smaller sizes say nothing of the kind.
+    In few rows the loss of a single size is noisy. One that is low while the next sizes are worse is low by
+    chance: a model that is good stays good when a feature more is allowed. Smaller sizes say nothing of the kind.
     """
     found = mean.copy()
     for place in np.flatnonzero(sizes > 0):
@@ -148,9 +150,13 @@ def choose_by_folds(sizes: np.ndarray, fold_scores: np.ndarray, rule: Rule, scor
     )
 
 
-def choose_by_criterion(sizes: np.ndarray, values: np.ndarray, criterion: str) -> Choice:
-    """The choice by an information criterion, lower being better; the smallest size among equals."""
-    return Choice(criterion, criterion, sizes, values, None, None, int(sizes[np.argmin(values)]))
+def choose_by_criterion(
+    criterion: str, fits: Sequence[float], parameters: Sequence[int], sizes: Sequence[int], n_rows: int, n_units: int
+) -> Choice:
+    """The size with the lowest information criterion, the smallest among equals; ``fits`` are ``-2 log L``."""
+    compared = np.array(sizes)
+    values = CRITERIA[criterion](np.array(fits), ModelCounts(np.array(parameters), compared, n_rows, n_units))
+    return Choice(criterion, criterion, compared, values, None, None, int(compared[np.argmin(values)]))
 
 
 def nothing_scored(size: int, rule: Rule, scoring: str) -> Choice:

@@ -13,25 +13,25 @@ from pauca.clock import GRACE, limited_until
 from pauca.design import Design, designs_of_folds, make_design
 from pauca.methods import Exchange, Forward
 from pauca.model_selection.folds import Fold, FoldWeights
-from pauca.model_selection.grids import RidgeGrid, SizeRange
+from pauca.model_selection.grids import STEP, RidgeGrid, SizeRange
 from pauca.model_selection.held_out import FoldBlocks, FoldMeasure, HeldOutModel, Measure, as_refits, at_most
 from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path, refitter, share_products
 from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose, nothing_scored
 from pauca.model_selection.scoring import Models
-from pauca.model_selection.size_selection import CUT_OFF, Selection
+from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
 from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
 
-# The share of a time limit that forward selection may take, before the search that was asked for.
+# The share of a time limit that forward selection may take, before the requested search.
 FORWARD_SHARE = 0.5
 
 # Instead of exchange with all its starts: several times as fast, and on rows held out the models of exchange are no
-# better (docs/choosing_k.md). The path on all rows is then found by the method that was asked for. Where swaps have
-# closed forms they are kept, as models of forward selection alone are worse; where they take refits they are not.
+# better (docs/choosing_k.md). The path on all rows is then found by the requested method. Where swaps have closed forms
+# they are kept, as models of forward selection alone are worse; where they take refits they are not.
 SWAPS_ALONE = Exchange(scouts=(), detour=0)
-QUICK_SEARCH = Forward(shortlist=1.3)
+QUICK_SEARCH = Forward(shortlist=1.3, batch=STEP)
 
 Table = dict[int, np.ndarray]
 """Sums over blocks by size, each of shape (R, blocks of the fold); there is always a size 0."""
@@ -216,7 +216,7 @@ class SurfaceSelection(Selection):
         deadline = time.monotonic() + budget.time_limit
         forward = SearchRun(Forward(), run.design, run.subset.restarted())
         quick = forward.advance(goal, replace(budget, time_limit=FORWARD_SHARE * budget.time_limit))
-        left = 0.0 if quick.stop in CUT_OFF else max(0.0, deadline - time.monotonic())
+        left = 0.0 if quick.stop in STOPPED_BY_USER else max(0.0, deadline - time.monotonic())
         history = run.advance(goal, replace(budget, time_limit=left))
         if history.stop is Stop.TIME:
             history.best = quick.best | history.best
@@ -247,7 +247,7 @@ class SurfaceSelection(Selection):
         finished = []
         for number, known in sorted(self._known.items()):
             stops = [None if run.history is None else run.history.stop for run in self._runs[number]]
-            if known and None not in stops and not CUT_OFF.intersection(stops):
+            if known and None not in stops and not STOPPED_BY_USER.intersection(stops):
                 finished.append(number)
         # The differences between two models on the rows of a single fold say little.
         return finished if len(finished) >= min(2, len(self.folds)) else []

@@ -13,13 +13,13 @@ from pauca.design import Design
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import SizeRange
 from pauca.model_selection.rules import choose_by_criterion
-from pauca.model_selection.scoring import Models, criterion_values, mean_losses
+from pauca.model_selection.scoring import Models, mean_losses
 from pauca.results.choice import Choice
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Problem
 from pauca.runs.run import Budget, Goal, History, SearchRun, Stop, ended_early, interrupted_once
 
-CUT_OFF = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
+STOPPED_BY_USER = frozenset({Stop.INTERRUPTED, Stop.CALLBACK})
 """What ends a run in the middle, and leaves it with sizes that say little."""
 
 ENDED = {Stop.TIME: "the time limit", Stop.CALLBACK: "the callback asked to stop", Stop.INTERRUPTED: "the interrupt"}
@@ -131,7 +131,7 @@ class Selection:
         found = []
         for number, fold in enumerate(self.folds, 1):
             run = self._runs[number][0] if number in self._runs else None
-            if run is not None and run.history is not None and run.history.stop not in CUT_OFF:
+            if run is not None and run.history is not None and run.history.stop not in STOPPED_BY_USER:
                 found.append((fold, run))
         # What a single one of several folds says is not enough.
         return found if len(found) >= min(2, len(self.folds)) else []
@@ -183,16 +183,9 @@ def by_criterion(criterion: str) -> ChoiceRule:
         problem, models = _problem(selection), selection.whole.models(0)
         rows = np.flatnonzero(selection.weights > 0)
         losses = mean_losses(problem, models, sizes, rows, selection.weights)
-        values = criterion_values(
-            criterion,
-            problem.target.loss,
-            losses=losses,
-            coefficients=[np.size(models[size].coef) + problem.n_intercepts for size in sizes],
-            sizes=sizes,
-            n_rows=len(rows),
-            n_units=len(problem.units),
-        )
-        return choose_by_criterion(np.array(sizes), values, criterion)
+        fits = [problem.target.loss.minus_twice_log_likelihood(row, len(rows)) for row in losses]
+        parameters = [np.size(models[size].coef) + problem.n_intercepts for size in sizes]
+        return choose_by_criterion(criterion, fits, parameters, sizes, len(rows), len(problem.units))
 
     return weigh
 

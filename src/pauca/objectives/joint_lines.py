@@ -8,11 +8,11 @@ from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
 
 # Columns are taken together while the scores of all are about this many numbers, which stay in the cache.
-TOGETHER = 1 << 16
+BATCH_NUMBERS = 1 << 16
 
 MOST_STEPS = 40
 
-# The last step promises no more than this share of the value; Newton's error is squared by taking it.
+# The last step is predicted to gain at most this share of the value; Newton's error is squared by taking it.
 LAST_STEP_BELOW = 1e-8
 
 # A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.
@@ -39,7 +39,7 @@ def joint_line_gains(
     -------
     ndarray of shape (b,), or None where some column does not converge
     """
-    at_once = max(1, TOGETHER // scores.size)
+    at_once = max(1, BATCH_NUMBERS // scores.size)
     gains = []
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for start in range(0, len(columns), at_once):

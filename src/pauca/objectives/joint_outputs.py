@@ -26,7 +26,7 @@ MOST_PRODUCTS_KEPT = 12
 # The whole Hessian takes the place of its blocks where they needed more products than this share of the coefficients,
 # which is about what it costs; of more coefficients than so many it is never computed. Classes that are nearly
 # separable need hundreds of products with blocks (ten digits, 20 pixels: 390 a refit).
-WORTH_OF_HESSIAN = 0.125
+HESSIAN_COST_SHARE = 0.125
 LARGEST_HESSIAN = 800
 
 # Where so many products or steps do not suffice, the solver with Hessians takes over.
@@ -129,13 +129,13 @@ class JointOutputs:
         return _Point(length, coef, scores, gradient, curvature)
 
     def _direction(self, at: _Point, about: float) -> tuple[np.ndarray, float] | None:
-        """About the Newton step, by conjugate gradients (Hestenes and Stiefel 1952), and what it promises."""
+        """About the Newton step, by conjugate gradients (Hestenes and Stiefel 1952), and its predicted decrease."""
         coupling = self._loss.coupling(at.curvature)
         assert coupling is not None
         if self._inverse is None:
             self._inverse = self._inverse_blocks(at.curvature, coupling)
         elif self._products > MOST_PRODUCTS_KEPT:
-            worth = len(self._inverse) == 1 or self._products > WORTH_OF_HESSIAN * at.coef.size
+            worth = len(self._inverse) == 1 or self._products > HESSIAN_COST_SHARE * at.coef.size
             whole = worth and at.coef.size <= LARGEST_HESSIAN
             self._inverse = self._inverse_hessian(at) if whole else self._inverse_blocks(at.curvature, coupling)
         step, left = np.zeros_like(at.coef), -at.gradient

@@ -228,7 +228,7 @@ class LeastSquares:
 
     @property
     def target(self) -> np.ndarray:
-        """What is left of y without its mean, shape (n,): made when it is asked for, which is seldom."""
+        """What is left of y without its mean, shape (n,): made when it is needed, which is rare."""
         if not self.null_value:
             return np.zeros(len(self.y))
         return centred_target(self.y, self.design.weights, center=self.center)[1]

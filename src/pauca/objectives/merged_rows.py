@@ -10,7 +10,7 @@ import numpy as np
 MOST_TARGETS = 64
 
 # Rows are merged where no more than this share of them is left, and sorted by a table of at most so many entries a row.
-WORTH_BELOW = 0.5
+MERGE_BELOW = 0.5
 TABLE_PER_ROW = 8
 
 
@@ -38,7 +38,7 @@ class Rows:
         """The rows as a model without columns sees them."""
         if y.ndim == 1 or len(y) == 1:
             values, of_row = np.unique(y.ravel(), return_inverse=True)
-            if len(values) <= min(MOST_TARGETS, WORTH_BELOW * len(weights)):
+            if len(values) <= min(MOST_TARGETS, MERGE_BELOW * len(weights)):
                 return _merged(y, weights, of_row, len(values))
         return cls.unmerged(y, weights)
 
@@ -81,7 +81,7 @@ def split(rows: Rows, y: np.ndarray, weights: np.ndarray, codes: np.ndarray, n_c
         used[key] = 1
         place = np.cumsum(used) - 1
         count, of_row = int(place[-1]) + 1, place[key]
-    return _merged(y, weights, of_row, count) if count <= WORTH_BELOW * len(weights) else None
+    return _merged(y, weights, of_row, count) if count <= MERGE_BELOW * len(weights) else None
 
 
 def _merged(y: np.ndarray, weights: np.ndarray, of_row: np.ndarray, count: int) -> Rows:

@@ -17,10 +17,10 @@ MOST_HALVINGS = 30
 
 # Hessians are kept as long as each step leaves no more than this share of what the one before promised: a step with a
 # new Hessian costs as much as several with an old one.
-WORTH_KEEPING = 0.1
+KEEP_HESSIAN_BELOW = 0.1
 
-# The last step with an old Hessian promises no more than this share of what a new one may, which leaves far less.
-LEFT_BY_OLD = 1e-3
+# The last step with an old Hessian is predicted to gain at most this share of what one with a new Hessian may.
+LEFT_BY_OLD = 1e-2
 
 # A step is halved as long as the slope at its end is above this share of what it was: convex functions fall until then.
 LARGEST_RISE = 0.25
@@ -68,7 +68,7 @@ def minimise_at_ridges(
     y, weights : shape (G,)
     columns : shape (q, G)
     penalty, start : shape (R, q)
-    within : the last step promises no more than this share of the value
+    within : the last step is predicted to gain at most this share of the value
     nearby : Hessians to begin with
 
     Returns
@@ -98,7 +98,7 @@ def minimise_at_ridges(
 
 
 class _Directions:
-    """Newton steps of several rows, with Hessians that are kept as long as they lead on."""
+    """Newton steps of several rows; Hessians are kept, and corrected by the steps, as long as they lead on."""
 
     def __init__(self, problem: _Batch, n_rows: int, nearby: NearbyHessians | None) -> None:
         size = problem.size
@@ -108,11 +108,13 @@ class _Directions:
         self._inverse = np.zeros((n_rows, size, size))
         self._promised = np.full(n_rows, -np.inf if nearby is None else np.inf)
         """What the last steps promised; minus infinity where there is no Hessian yet, infinity where it is nearby."""
+        self._coef, self._gradient = np.zeros((n_rows, size)), np.full((n_rows, size), np.nan)
+        """Where the last steps began; not numbers before the first."""
 
     def next(
         self, rows: np.ndarray, slopes: Slopes, coef: np.ndarray, scores: np.ndarray, penalty: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The steps of some rows, what they promise, and the same by which they are judged to be the last.
+        """The steps of some rows, their predicted decreases, and the same by which they are judged to be the last.
 
         What is promised is not a number where there is no step.
         """
@@ -122,9 +124,10 @@ class _Directions:
             if self._nearby is not None:
                 self._renew(rows, problem.bordered(slopes, scores, penalty, self._nearby))
                 self._nearby = None
+            self._correct(rows, coef, gradient)
             step, promised = self._along(rows, gradient)
             before, left = self._promised[rows], promised / LEFT_BY_OLD
-            old = ~((promised > 0) & (promised <= WORTH_KEEPING * before))
+            old = ~((promised > 0) & (promised <= KEEP_HESSIAN_BELOW * before))
             if old.any():
                 some = Slopes(slopes.derivative[old], slopes.curvature[old])
                 self._renew(rows[old], problem.hessians(some, scores[old], penalty[old]))
@@ -134,6 +137,22 @@ class _Directions:
             return gradient, np.full(len(coef), np.nan), np.zeros(len(coef))
         self._promised[rows] = promised
         return step, promised, left
+
+    def _correct(self, rows: np.ndarray, coef: np.ndarray, gradient: np.ndarray) -> None:
+        """Broyden, Fletcher, Goldfarb and Shanno's correction of inverses by the last steps."""
+        s, y = coef - self._coef[rows], gradient - self._gradient[rows]
+        self._coef[rows], self._gradient[rows] = coef, gradient
+        measured = np.einsum("rq,rq->r", s, y)
+        known = np.flatnonzero(measured > 0)
+        if not len(known):
+            return
+        s, y, share = s[known], y[known], 1.0 / measured[known][:, None]
+        inverse = self._inverse[rows[known]]
+        image = (inverse @ y[:, :, None])[:, :, 0]
+        # s s' (1 + y'Ay / s'y) / s'y - (s y'A + A y s') / s'y, as one symmetric product.
+        half = 0.5 * (share + share * share * np.einsum("rq,rq->r", y, image)[:, None]) * s - share * image
+        change = s[:, :, None] * half[:, None, :]
+        self._inverse[rows[known]] = inverse + change + change.transpose(0, 2, 1)
 
     def _renew(self, rows: np.ndarray, hessian: np.ndarray) -> None:
         self.hessian[rows], self._inverse[rows] = hessian, np.linalg.inv(hessian)

@@ -141,7 +141,7 @@ class OneOutput:
 
 
 def _direction(hessian: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:
-    """The Newton step, and by how much it promises to lower the value."""
+    """The Newton step, and the predicted decrease of the value."""
     step = np.linalg.solve(hessian, -gradient)
     return step, -0.5 * float(gradient @ step)
 

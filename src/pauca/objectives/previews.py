@@ -19,8 +19,8 @@ LEAST_LEFT = 1e-10
 
 # Models are taken together while all their scores are about this many numbers, which stay in the cache, and their
 # inverse Hessians no more than so many.
-TOGETHER = 1 << 17
-TOGETHER_INVERSES = 1 << 20
+BATCH_NUMBERS = 1 << 17
+BATCH_INVERSE_NUMBERS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +61,8 @@ class FittedModel:
 
     def _batches(self, count: int, size: int) -> list[slice]:
         outputs = len(self.coef)
-        by_scores = TOGETHER // (outputs * self.columns.shape[1])
-        at_once = max(1, min(by_scores, TOGETHER_INVERSES // (outputs * size) ** 2))
+        by_scores = BATCH_NUMBERS // (outputs * self.columns.shape[1])
+        at_once = max(1, min(by_scores, BATCH_INVERSE_NUMBERS // (outputs * size) ** 2))
         return [slice(start, start + at_once) for start in range(0, count, at_once)]
 
 
@@ -165,7 +165,7 @@ class _Steps:
     _gradient: np.ndarray
 
     def run(self, accuracy: Accuracy) -> Previews:
-        """Steps until each promises little, and what the next step promises."""
+        """Steps until each is predicted to gain little, and what the next step is predicted to gain."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for taken in range(accuracy.most_steps + 1):
                 step = -np.matmul(self._inverse, self._gradient[:, :, None])[:, :, 0]

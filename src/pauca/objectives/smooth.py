@@ -304,9 +304,14 @@ class SmoothObjective:
     def perfect_below(self) -> float:
         """Values up to this are a perfect fit.
 
-        Losses that vanish at infinite scores only are kept above zero by the small ridge.
+        Losses that vanish at infinite scores only are kept above zero by the small ridge. Without another one classes
+        are perfectly separated as soon as no row can be on the wrong side.
         """
-        return (NEARLY_CERTAIN if self.smooth.may_diverge else ROUNDING_SHARE) * self.null_value
+        share = (NEARLY_CERTAIN if self.smooth.may_diverge else ROUNDING_SHARE) * self.null_value
+        if self.ridge or self.user_bounds is not None:
+            return share
+        weights = self.design.weights
+        return max(share, self.smooth.undecided * float(weights[weights > 0].min()))
 
     @property
     def free(self) -> int:

@@ -9,10 +9,10 @@ import numpy as np
 from pauca.losses import Loss, Slopes
 from pauca.losses.classification import LEAST_PROBABILITY
 
-# Newton's method ends with a step that promises less than this: it leaves about the square of that.
+# Newton's method ends with a step predicted to gain less than this: it leaves about the square of that.
 LAST_STEP_BELOW = 1e-12
 
-# Steps that promise less than this share of the weight of the rarest class are taken as they are.
+# Steps predicted to gain less than this share of the weight of the rarest class are taken as they are.
 TRUSTED_SHARE = 1e-3
 MOST_STEPS = 100
 MOST_HALVINGS = 40
@@ -194,7 +194,7 @@ class BoundCumulativeLogit(CumulativeLogit):
         hessian[..., lower, lower] += second
         hessian[..., lower + 1, lower + 1] += second
         hessian[..., lower, lower + 1] = hessian[..., lower + 1, lower] = -second
-        # Classes that are told apart without error leave thresholds without curvature.
+        # Classes that are separated without error leave thresholds without curvature.
         hessian[..., every, every] += 1e-12 * self._share.min()
         return gradient, hessian
 

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from pauca.estimators.base import SparseModel
 from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_classes, check_weights
-from pauca.export import register_kind
+from pauca.export import register_estimator
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
 from pauca.ordinal.cumulative_logit import BoundCumulativeLogit, CumulativeLogit, class_probabilities
@@ -23,7 +23,7 @@ from pauca.runs.run import Method, Progress
 from pauca.wording import plain
 
 
-@register_kind("SparseOrdinalClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
+@register_estimator("SparseOrdinalClassifier", arrays=("classes_",), numbers=("ridge_", "search_ridge_"))
 class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
     """The best model of ordered classes with few features: proportional odds (McCullagh 1980), or ordinal logistic.
 

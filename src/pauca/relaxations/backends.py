@@ -35,6 +35,9 @@ class Backend:
     """How many free columns a node may have for its best model to be found without branching, by the number of columns
     missing: before the node is relaxed, and after that."""
 
+    enumerates = False
+    """Whether all subsets of some fifty columns may be enumerated."""
+
     def relax(
         self,
         problem: Quadratic,
@@ -79,6 +82,7 @@ class CompiledBackend(Backend):
 
     at_once: Mapping[int, int] = COMPILED_AT_ONCE
     after: Mapping[int, int] = COMPILED_AFTER
+    enumerates = True
 
     def __init__(self) -> None:
         from pauca.relaxations import kernels

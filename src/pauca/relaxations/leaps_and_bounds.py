@@ -38,6 +38,12 @@ MOST_COLUMNS = 62
 # Numbers in the blocks of a batch of nodes.
 BATCH_NUMBERS = 1 << 18
 
+# Compiled code looks at so many nodes at a time, a few tenths of a second, and finds about so many models at most; it
+# gives up where more than ``MOST_FOUND`` are sought.
+NODES_AT_ONCE = 100_000
+FOUND_AT_ONCE = 10_000
+MOST_FOUND = 100_000
+
 # The two models of a node: without the columns that go out, and with those that go in.
 OUT, IN = 0, 1
 HALVES = np.array([0.5, -0.5])
@@ -69,7 +75,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Enumerated:
-    """All models of a size with a value up to what was asked for, and the number of nodes this took."""
+    """All models of a size with a value up to what was requested, and the number of nodes this took."""
 
     supports: list[tuple[int, ...]]
     nodes: int
@@ -82,16 +88,10 @@ def enumerate_subsets(
 
     Sizes do not depend on each other: each has its own nodes, which it shares with others.
     """
-    n_columns = len(problem.slope)
-    sought = np.full(n_columns + 1, -np.inf)
-    sought[list(up_to)] = list(up_to.values())
+    n_columns, sought = len(problem.slope), _sought(problem, up_to)
     counts = np.zeros(n_columns + 1, dtype=np.intp)
     root = _root(problem, always, sought)
-    found = {
-        bits
-        for side, count in product((OUT, IN), range(3))
-        for bits in _close(root, np.array([side]), count, sought, lambda rows, sides: root.block[rows, sides])
-    }
+    found = _close_root(root, sought)
     stack = [root] if root.live.any() else []
     while stack:
         family = _Family(stack.pop(), diagonal, sought)
@@ -101,10 +101,82 @@ def enumerate_subsets(
         nodes = family.grown_up()
         step = max(1, BATCH_NUMBERS // nodes.columns.shape[1] ** 2)
         stack += [nodes.take(slice(start, start + step)) for start in range(0, len(nodes.size), step)]
+    return _by_size(found, counts, up_to, most_nodes)
+
+
+class CompiledEnumeration:
+    """The same by compiled code, some nodes at a time."""
+
+    def __init__(
+        self, problem: Quadratic, diagonal: np.ndarray, up_to: Mapping[int, float], *, always: Sequence[int]
+    ) -> None:
+        from pauca.relaxations import leaps_kernels
+
+        self._search, self._diagonal, self._up_to = leaps_kernels.search, diagonal, up_to
+        self._sought = _sought(problem, up_to)
+        self._counts = np.zeros(len(problem.slope) + 1, dtype=np.int64)
+        root = _root(problem, always, self._sought)
+        self._found = _close_root(root, self._sought)
+        width = root.columns.shape[1]
+        self._depth = 0 if root.live.any() else -1
+        lines = [np.zeros((width + 1, *part.shape[1:]), part.dtype) for part in vars(root).values()]
+        for line, part in zip(lines, vars(root).values(), strict=True):
+            line[0] = part[0]
+        self._stack = leaps_kernels.Stack(*lines, np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64))
+        self._buffer = np.empty(2 * width**2 + FOUND_AT_ONCE, np.int64)
+
+    @property
+    def done(self) -> bool:
+        """Whether all nodes were looked at, or all sizes given up."""
+        return self._depth < 0 or not np.any(self._sought > -np.inf)
+
+    def advance(self, most_nodes: int) -> None:
+        """Look at some nodes; sizes with more than ``most_nodes`` are given up, and all of them where models abound."""
+        self._depth, count = self._search(
+            self._stack,
+            self._depth,
+            NODES_AT_ONCE,
+            most_nodes,
+            self._diagonal,
+            self._sought,
+            self._counts,
+            self._buffer,
+        )
+        self._found.update(self._buffer[:count].tolist())
+        if len(self._found) > MOST_FOUND:
+            self._sought[:] = -np.inf
+
+    def found(self) -> dict[int, Enumerated]:
+        """What is known of the sizes that were not given up, at the end."""
+        kept = {size: value for size, value in self._up_to.items() if self._sought[size] > -np.inf}
+        return _by_size(self._found, self._counts, kept, np.inf)
+
+
+def _sought(problem: Quadratic, up_to: Mapping[int, float]) -> np.ndarray:
+    """The values sought by size, minus infinity for others."""
+    sought = np.full(len(problem.slope) + 1, -np.inf)
+    sought[list(up_to)] = list(up_to.values())
+    return sought
+
+
+def _close_root(root: Nodes, sought: np.ndarray) -> set[int]:
+    """The models that two columns or fewer complete, or that lack so many."""
+    return {
+        bits
+        for side, count in product((OUT, IN), range(3))
+        for bits in _close(root, np.array([side]), count, sought, lambda rows, sides: root.block[rows, sides])
+    }
+
+
+def _by_size(
+    found: set[int], counts: np.ndarray, up_to: Mapping[int, float], most_nodes: float
+) -> dict[int, Enumerated]:
+    """Models, as bits, by their size."""
     supports: dict[int, list[tuple[int, ...]]] = {size: [] for size in up_to}
     for bits in sorted(found):
-        columns = tuple(j for j in range(n_columns) if bits >> j & 1)
-        supports[len(columns)].append(columns)
+        columns = tuple(j for j in range(len(counts) - 1) if bits >> j & 1)
+        if len(columns) in supports:
+            supports[len(columns)].append(columns)
     return {size: Enumerated(supports[size], int(counts[size])) for size in up_to if counts[size] <= most_nodes}
 
 

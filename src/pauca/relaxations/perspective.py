@@ -54,7 +54,7 @@ LEAST_ADMITTED = 20
 KEPT_SHARE = 1e-9
 
 # Columns change their piece where they are beyond its end by this share: closer is rounding.
-BEYOND = 1e-10
+PIECE_TOLERANCE = 1e-10
 
 # Solutions have ``sum_j D_j u_j^2`` of at most twice the constant. A u far beyond it comes from a system that is
 # singular but for rounding, and its bound is made of rounding: with 3e8 in the place of 1 it was twice the constant, on
@@ -255,7 +255,7 @@ def _pivot(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The pieces where a solution lies, and by how much every column is beyond the end of the one it was on."""
     level = np.abs(pieces)
-    above, below = theta * (1 + BEYOND), theta * (1 - BEYOND)
+    above, below = theta * (1 + PIECE_TOLERANCE), theta * (1 - PIECE_TOLERANCE)
     enters = (level == 0) & (pressure > above)
     crosses = (level == 1) & (pieces * u < 0)
     grows = (level == 1) & ~crosses & (size > above)
@@ -295,7 +295,7 @@ def _threshold_without_middle(
     last = np.take_along_axis(pressed, np.maximum(left - count - 1, 0)[:, None], axis=1)[:, 0]
     smallest = np.where(big, size, np.inf).min(axis=1)
     with np.errstate(invalid="ignore"):
-        return np.where(count < left, last * (1 - 10 * BEYOND), 0.5 * (smallest + pressed[:, 0]))
+        return np.where(count < left, last * (1 - 10 * PIECE_TOLERANCE), 0.5 * (smallest + pressed[:, 0]))
 
 
 def largest_sum(scores: np.ndarray, count: np.ndarray) -> np.ndarray:

@@ -14,10 +14,11 @@ from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
 from pauca.relaxations.backends import compiled_backend, loaded_backend
 from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_slack
+from pauca.relaxations.forest import Forest
 from pauca.relaxations.perspective import Quadratic
 from pauca.relaxations.size_proof import PROVED_WITHIN, SizeProof
 from pauca.relaxations.smooth import SmoothForest, SmoothProblem
-from pauca.relaxations.tree import BETTER_BY, THE_BEST, Forest, Incumbent, Wanted
+from pauca.relaxations.tree import BEST_ONLY, BETTER_BY, Incumbent, Wanted
 from pauca.relaxations.wide_tables import Products, root_bounds
 from pauca.relaxations.wide_tree import WideForest
 from pauca.subsets.base import Subset
@@ -36,7 +37,7 @@ COMPILED_FROM = 200
 # Rows that are multiplied at a time.
 GRAM_ROWS = 512
 
-# Where rounding can add more than this share of the empty model's value to a bound, there is none worth the name.
+# Where rounding can add more than this share of the empty model's value to a bound, there is no useful one.
 MOST_SLACK = 1e-4
 
 # Columns of a smooth loss are gathered for the proof, up to this many numbers (64 MB).
@@ -80,7 +81,7 @@ class Proofs:
     columns; a tree is then grown over those that the bound has not ruled out, if they are few enough.
     """
 
-    def __init__(self, subset: Subset, models: Mapping[int, Snapshot], wanted: Wanted = THE_BEST) -> None:
+    def __init__(self, subset: Subset, models: Mapping[int, Snapshot], wanted: Wanted = BEST_ONLY) -> None:
         """Start the proofs of ``models``; raises ``NoBoundError`` where there is no bound."""
         if subset.limits.heredity is not None:
             raise NoBoundError(HEREDITY)
@@ -133,7 +134,7 @@ class Proofs:
         return tuple(part.columns[list(part.forest.trees[size].support)].tolist())
 
     def collected(self, size: int) -> tuple[list[tuple[float, tuple[int, ...]]], bool]:
-        """The models asked for, best first, and whether these are proved to be the ones."""
+        """The requested models, best first, and whether these are proved to be the ones."""
         part = self._of_size.get(size)
         if part is None:
             return [(float(self._waiting[size].value), self._waiting[size].support)], False
@@ -236,7 +237,7 @@ class Proofs:
         objective = self._subset.objective
         penalty = objective.penalty[columns]
         np.fill_diagonal(gram, 1.0 + penalty)
-        # With more columns than rows no diagonal is larger than the penalty, to speak of.
+        # With more columns than rows no diagonal is noticeably larger than the penalty.
         shifted = len(columns) <= min(MOST_DENSE, self._n_rows) or not objective.ridge
         diagonal = base_diagonal(gram, penalty) if shifted else penalty * (1 - 1e-12)
         return Quadratic(gram, objective.slope[columns], objective.null_value), diagonal

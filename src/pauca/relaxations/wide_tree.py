@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.relaxations.backends import DEPENDENT_SHARE, Backend
-from pauca.relaxations.tree import MOST_BYTES, TIED_WITHIN, Forest, Incumbent, Tree
+from pauca.relaxations.forest import Forest
+from pauca.relaxations.tree import MOST_BYTES, TIED_WITHIN, Incumbent, Tree
 from pauca.relaxations.wide_tables import MOST_COLUMNS, Products, RootBound, root_bounds
 
 # A node with at most so many columns left has a tree over these.

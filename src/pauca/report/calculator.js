@@ -35,9 +35,9 @@
       return "Predicted class: " + model.classes[best];
     }
     if (shares.length > 2) return model.classes.map((name, i) => name + " " + percent(shares[i])).join(", ");
-    const told = model.classes[Number(shares[1] >= model.threshold)];
+    const label = model.classes[Number(shares[1] >= model.threshold)];
     return "Probability of " + model.classes[1] + ": " + percent(shares[1]) +
-      ". At the threshold of " + model.threshold + " this is predicted as " + told + ".";
+      ". At the threshold of " + model.threshold + " this is predicted as " + label + ".";
   };
 
   const inverseLink = { identity: (a) => a, exp: Math.exp, inverse: (a) => 1 / Math.max(a, 0) };

@@ -133,7 +133,7 @@ def _signed(value: float) -> str:
 
 
 def _interval(data: ModelData, formula: Formula, place: int, step: float) -> str:
-    """The interval of an effect, as ratios where the words speak of ratios."""
+    """The interval of an effect, as ratios where the words name ratios."""
     assert data.inference is not None
     ends = [float(end[place]) * step for end in (data.inference.lower, data.inference.upper)]
     if not all(map(math.isfinite, ends)):

@@ -99,7 +99,7 @@ def _axes(data: ModelData, drawing: Drawing, y_title: str) -> None:
 
 
 def _marked(drawing: Drawing, xy: list[tuple[float, float]], texts: list[str]) -> None:
-    """A line, with dots that tell their numbers unless there are many."""
+    """A line, with dots that show their numbers unless there are many."""
     drawing.line(xy, BLUE)
     if len(xy) <= MOST_MARKERS:
         drawing.dots(xy, BLUE, texts)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pauca.inference.classification import Calibration, Interval, Share
 from pauca.report.drawing import Drawing, Margins
 from pauca.report.formatting import NONE, SPACE, Markup, joined, number, percent, short_number, table, tag
 from pauca.report.model_data import ModelData
 from pauca.results.evaluation import Evaluation
 from pauca.results.plots import BLUE, INK
+from pauca.statistics.classification_metrics import Calibration, Interval, Share
 
 CALIBRATION = "Calibration: predicted probability against what happened, in bins of about as many rows each"
 
@@ -109,7 +109,7 @@ def _how_to_read(found: Evaluation) -> list[str]:
             "The Brier score is the mean squared difference between probability and outcome: 0 is perfect, "
             f"{constant:.3f} is what a constant probability gets here."
         )
-    notes.append("Intervals (95 %) tell what a sample of this many rows may miss by chance, nothing else.")
+    notes.append("Intervals (95 %) show the uncertainty from a sample of this many rows, nothing else.")
     return notes
 
 

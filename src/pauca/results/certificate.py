@@ -79,7 +79,7 @@ class Certificate:
 
     @property
     def sizes(self) -> list[int]:
-        """The sizes that something is said of, ascending."""
+        """The sizes with a proof or a bound, ascending."""
         return sorted(self.proofs)
 
     @property

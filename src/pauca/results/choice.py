@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pauca.statistics.criteria import CRITERIA
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -22,9 +24,6 @@ FOLD_RULES = ("1se", "best")
 
 DEFAULT_RULE = 0.25
 """The smallest model within a quarter of a standard error of the best: docs/choosing_k.md says how it was found."""
-
-CRITERIA = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC"}
-"""Information criteria, and their names in messages."""
 
 Rule = str | float
 """A rule of cross-validation, or an information criterion."""
@@ -82,7 +81,7 @@ class Surface:
         """Search ridge, ridge and size of the candidate that all others were compared with.
 
         That is the best, but for a caution against models that are too sure of themselves, and against sizes that are
-        good by luck: the one that does not differ from itself.
+        good by chance: the one that does not differ from itself.
         """
         itself = np.where(self.standard_error == 0, self.mean, -np.inf)
         return self._at(np.unravel_index(int(np.argmax(itself)), itself.shape))
@@ -206,7 +205,8 @@ class Choice:
     @property
     def criterion_name(self) -> str:
         """The name of the criterion in messages; for cross-validation, the name of the score."""
-        return CRITERIA.get(str(self.rule), self.scoring)
+        criterion = CRITERIA.get(str(self.rule))
+        return self.scoring if criterion is None else criterion.label
 
     @property
     def best(self) -> int:
@@ -308,7 +308,7 @@ class Choice:
         if self.best == 0:
             return f"No feature helps on rows held out ({folds}, {self._compared}): a constant predicts as well."
         return (
-            f"No feature helps on rows held out as far as can be told ({folds}, {self._compared}): the best model, "
+            f"No feature helps on rows held out as far as these rows show ({folds}, {self._compared}): the best model, "
             f"of size {self.best}, has {self._best_number}, too little to be sure. selection_rule='best' takes it."
         )
 

@@ -17,7 +17,7 @@ class ColumnValues:
     Attributes
     ----------
     step : float
-        A change that a person would speak of: one for small whole numbers, else a round number near the spread.
+        A change that people would use: one for small whole numbers, else a round number near the spread.
     median, lowest, highest : float
     """
 

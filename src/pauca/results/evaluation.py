@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.inference.classification import (
+from pauca.statistics.classification_metrics import (
     Calibration,
     Confusion,
     Interval,
@@ -18,7 +18,7 @@ from pauca.inference.classification import (
     confusion,
     ranking,
 )
-from pauca.inference.regression import RegressionErrors, regression_errors
+from pauca.statistics.regression_metrics import RegressionErrors, regression_errors
 from pauca.wording import aligned
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ class Evaluation:
         return {
             TEST: f"Measured on {self.n_rows} test rows that were given for it. They must not be rows of the fit.",
             NESTED: f"Measured by nested {folds} on {self.n_rows} rows: for every fold the features, the size and the "
-            "ridge were chosen anew without the rows that were then predicted.",
-            FOLDS: f"Measured by {folds} on {self.n_rows} rows: for every fold the features were chosen anew without "
+            "ridge were chosen again without the rows that were then predicted.",
+            FOLDS: f"Measured by {folds} on {self.n_rows} rows: for every fold the features were chosen again without "
             "the rows that were then predicted; size and ridge were given, not chosen.",
             CHOOSING: f"Optimistic: measured by {folds} on {self.n_rows} rows that also had a part in choosing the "
             "size or the ridge. New rows will be predicted worse, and much worse where rows are few and columns many.",

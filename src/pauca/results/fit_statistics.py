@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pauca.inference.criteria import adjusted_r2, akaike, mallows_cp, schwarz
 from pauca.losses import Loss
 from pauca.model import Model
+from pauca.statistics.criteria import CRITERIA, ModelCounts, adjusted_r2, mallows_cp
 
 Statistics = Mapping[int, dict[str, float]]
 """Figures by size and name."""
@@ -19,7 +19,7 @@ Statistics = Mapping[int, dict[str, float]]
 
 @dataclass(frozen=True, eq=False)
 class FitStatistics(Mapping[int, dict[str, float]]):
-    """The figures that there are for a likelihood, computed when they are first asked for.
+    """The figures that there are for a likelihood, computed when they are first needed.
 
     The first two are for squared error. Coefficients count in full, also where a ridge shrinks them. Cp needs the least
     squares fit of all columns on the path. There are none for several outputs or classes.
@@ -65,5 +65,5 @@ class FitStatistics(Mapping[int, dict[str, float]]):
             if full is not None and not self.ridge:
                 figures["cp"] = mallows_cp(model.loss, full.loss, n_rows, q, self.n_columns, center=self.center)
         fit = self.loss.minus_twice_log_likelihood(np.array([model.loss]), n_rows)
-        parameters = q + int(self.center)
-        return figures | {"aic": akaike(fit, parameters), "bic": schwarz(fit, parameters, n_rows)}
+        counts = ModelCounts(q + int(self.center), len(model.support), n_rows, self.n_columns)
+        return figures | {name: float(CRITERIA[name](fit, counts)) for name in ("aic", "bic")}

@@ -1,4 +1,4 @@
-"""How sure the coefficients of a model are, given its features, and what must be said with that."""
+"""How certain the coefficients of a model are, given its features, with the caveats."""
 
 from __future__ import annotations
 

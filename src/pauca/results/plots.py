@@ -256,7 +256,7 @@ def draw_score(path: Path, ax: Axes) -> None:
 
 
 def surface_range(surface: Surface) -> tuple[float, float]:
-    """The scores between which colours are worth telling apart: most candidates are not far below the best."""
+    """The scores between which colours should differ: most candidates are not far below the best."""
     finite = surface.mean[surface.mean > -1e300]
     best = float(finite.max())
     return min(float(np.quantile(finite, 0.25)), best - 1e-9), best

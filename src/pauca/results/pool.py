@@ -23,7 +23,7 @@ class Pool:
     within : float or None
         The share of the best objective by which the models may be worse.
     n_best : int or None
-        How many models were asked for.
+        How many models were requested.
     search_ridge : float or None
         Where ridges were chosen: objectives are those of the search, which had this ridge.
 

@@ -42,7 +42,7 @@ class ParallelRuns:
     def run(self, jobs: Sequence[Callable[[Budget], None]], n_folds: int | None = None) -> None:
         """Run all jobs, some at a time; the first is the fit on all rows, the others those of the folds.
 
-        ``n_folds`` is what callbacks are told where these jobs are not all.
+        ``n_folds`` is what callbacks are given where these jobs are not all.
         """
         self._n_folds = len(jobs) - 1 if n_folds is None else n_folds
         # NumPy lets go of Python's lock while it multiplies, so several runs fill the cores with one thread each.
@@ -80,8 +80,8 @@ class ParallelRuns:
             if self._callback is not None and not self.ended:
                 with self._lock:
                     fold = number - 1 if number else None
-                    told = replace(progress, fold=fold, n_folds=n_folds)
-                    self.ended = asks_to_stop(self._callback, told) or self.ended
+                    reported = replace(progress, fold=fold, n_folds=n_folds)
+                    self.ended = asks_to_stop(self._callback, reported) or self.ended
             return self.ended
 
         return listen

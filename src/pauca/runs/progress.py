@@ -221,7 +221,7 @@ class ProgressReport:
 def with_progress(
     report: ProgressReport | None, callback: Callable[[Progress], bool | None] | None
 ) -> Callable[[Progress], bool | None] | None:
-    """A callback that also tells the report."""
+    """A callback that also updates the report."""
     if report is None or callback is None:
         return report or callback
 

@@ -26,7 +26,7 @@ class Stop(StrEnum):
     --------
     >>> from pauca import Stop
     >>> Stop.SIZE.message
-    'The size asked for was reached.'
+    'The requested size was reached.'
     >>> Stop.SIZE == "size"
     True
     """
@@ -51,8 +51,8 @@ class Stop(StrEnum):
 
 
 _MESSAGES = {
-    Stop.SIZE: "The size asked for was reached.",
-    Stop.TOLERANCE: "Nothing further lowers the objective by the tolerance asked for.",
+    Stop.SIZE: "The requested size was reached.",
+    Stop.TOLERANCE: "No further change lowers the objective by more than the tolerance.",
     Stop.CERTIFIED: "The model is proven to be within the tolerance of the best one in the ball.",
     Stop.PERFECT: "The model explains the target to rounding; nothing is left to gain.",
     Stop.NO_GAIN: "Nothing that remains lowers the objective noticeably.",
@@ -93,7 +93,7 @@ class Progress:
     size : int
         Number of features after it.
     k : int or None
-        Number of features asked for.
+        Number of requested features.
     objective : float
         Value of the current model.
     null_objective : float
@@ -152,7 +152,7 @@ class History:
         self.proofs: dict[int, SizeProof] = {}
         """What is proved of the best model of a size, where a lower bound was computed."""
         self.no_proof: str | None = None
-        """Why there is no lower bound, where one was asked for."""
+        """Why there is no lower bound, where one was requested."""
         self.size = start.size
         self.smallest_gain = float("inf")
         """The least gain of any addition so far."""
@@ -188,7 +188,7 @@ class History:
             self.size = max(self.best)
 
     def keep_last(self, subset: Subset) -> None:
-        """Keep the model a run ended at even if it is larger than was asked for: it may be the only one."""
+        """Keep the model a run ended at even if it is larger than requested: it may be the only one."""
         if subset.limits.allows(subset.support):
             self.best.setdefault(subset.size, subset.snapshot())
 
@@ -286,7 +286,7 @@ def interrupted_once() -> None:
 
 
 class ended_early:  # noqa: N801, used as a function
-    """A context that the time limit or Ctrl-C may end; ``note`` is told which. What follows must do without it."""
+    """A context that the time limit or Ctrl-C may end; ``note`` gets the reason. What follows must do without it."""
 
     def __init__(self, note: Callable[[Stop], None]) -> None:
         self._note = note

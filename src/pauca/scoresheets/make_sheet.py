@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pauca.inference.steps import unit_of
 from pauca.scoresheets.point_search import FittedPoints, PointSearch, real_model
 from pauca.scoresheets.rows import SheetRow, cuts_of
 from pauca.scoresheets.sheet import ScoreSheet, sheet_totals
+from pauca.statistics.readable_units import unit_of
 
 # Sheets of the pool lose no more than this share of what the best explains, and are at most so many.
 POOL_WITHIN = 0.02

@@ -11,8 +11,8 @@ from pauca.losses import LogLoss
 from pauca.objectives import Restricted, Rows
 from pauca.solvers.newton import minimise
 
-# The scale and the constant of a sheet are fitted until a Newton step promises less than this.
-KNOWN_WITHIN = 1e-10
+# The scale and the constant of a sheet are fitted until a Newton step is predicted to gain less than this.
+NEWTON_TOLERANCE = 1e-10
 MOST_STEPS = 25
 
 # Totals that are whole numbers in a range of at most so many values are counted, instead of rows looked at one by one.
@@ -136,7 +136,7 @@ class PointSearch:
             # Far steps on a logistic overshoot.
             step *= min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))
             scale, constant = scale - float(step[0]), constant - float(step[1])
-            if float(gradient @ step) < KNOWN_WITHIN:
+            if float(gradient @ step) < NEWTON_TOLERANCE:
                 break
         scores = constant + scale * z
         loss = float(yes @ np.logaddexp(0.0, -scores) + no @ np.logaddexp(0.0, scores))

@@ -13,8 +13,8 @@ import numpy as np
 
 from pauca.export.json_files import write_atomically
 from pauca.export.sql import identifier
-from pauca.inference.steps import readable
 from pauca.scoresheets.rows import SheetRow
+from pauca.statistics.readable_units import readable
 from pauca.tables import TableEncoding, Term
 from pauca.tables.encoding import MISSING, NUMBER
 from pauca.tables.raw_table import names_of
@@ -22,7 +22,7 @@ from pauca.version import __version__
 from pauca.wording import printable, quoted
 
 # Log-odds beyond which a risk is as good as certain: 0.1 % and 99.9 %.
-CERTAIN = 6.9
+EXTREME_LOG_ODDS = 6.9
 
 # Tables from totals to risk have no more lines than this.
 MOST_TOTALS = 20
@@ -48,7 +48,7 @@ class ScoreSheet:
         Twice the mean log loss on the rows of the fit.
     held_out : dict
         Deviance and area under the curve (AUC) on rows held out, of the sheet ("points") and of the model it was made
-        from ("model"); empty if this was not asked for.
+        from ("model"); empty if this was not requested.
     pool : tuple of ScoreSheet
         Other sheets over the same features that are nearly as good, best first.
     """
@@ -147,7 +147,7 @@ class ScoreSheet:
         table : str or None, default=None
             A table to select from. None: the expression of the total alone.
         keep : sequence of str, default=()
-            Columns of the table to hand on.
+            Columns of the table to pass on.
 
         Returns
         -------
@@ -259,7 +259,7 @@ def sheet_totals(seen: np.ndarray, scale: float, constant: float) -> np.ndarray:
         return different
     low, high = np.quantile(seen, (0.01, 0.99))
     if scale > 0:
-        low, high = max(low, (-CERTAIN - constant) / scale), min(high, (CERTAIN - constant) / scale)
+        low, high = max(low, (-EXTREME_LOG_ODDS - constant) / scale), min(high, (EXTREME_LOG_ODDS - constant) / scale)
     step = readable(max(high - low, 1e-9) / MOST_TOTALS * 1.5)
     return np.arange(math.floor(low / step), math.ceil(high / step) + 1) * step
 

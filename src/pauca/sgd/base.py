@@ -18,7 +18,7 @@ from pauca.checks import ParameterChecks
 from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Chunks
 from pauca.design.chunks import as_chunks
-from pauca.design.chunks.kernels import take
+from pauca.design.chunks.chunk_sums import take
 from pauca.estimators.fitted import FittedModel, check_finite_models, fitting
 from pauca.estimators.validation import check_finite, check_raw_weights, in_memory
 from pauca.losses import Loss
@@ -252,7 +252,7 @@ class StreamModel(FittedModel):
         return stops[0] if stops else Stop.SIZE
 
     def _learn_chunk(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, every: np.ndarray) -> None:
-        """Learn a chunk; ``every`` target there will be tells the classes."""
+        """Learn a chunk; ``every`` target there will be defines the classes."""
         self.partial_fit(X, y, sample_weight=weights)
 
     def _is_first_chunk(self) -> bool:

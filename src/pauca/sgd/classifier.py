@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from pauca.estimators.classifier import ClassificationMixin, encode_classes
 from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_class_weight, check_classes, check_raw_weights
-from pauca.export import register_kind
+from pauca.export import register_estimator
 from pauca.losses import Loss, resolve
 from pauca.losses.compiled_slopes import check_compiled
 from pauca.runs.problem import Target
@@ -22,7 +22,7 @@ from pauca.sgd.stream import StreamProgress
 from pauca.wording import plain
 
 
-@register_kind(
+@register_estimator(
     "StreamClassifier", arrays=("classes_",), numbers=("radius_", "learning_rate_", "first_epoch_", "n_samples_seen_")
 )
 class StreamClassifier(ClassificationMixin, StreamModel):

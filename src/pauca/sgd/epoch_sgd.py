@@ -152,7 +152,7 @@ class EpochSGD:
         return self._state.features[:, slot.SQUARES] / (weight if weight > 0 else 1.0)
 
     def _learn(self, block: RowBlock, y: np.ndarray, weights: np.ndarray) -> None:
-        from pauca.sgd.kernel import learn_rows
+        from pauca.sgd.kernels import learn_rows
 
         longest = int(np.diff(block.starts).max(initial=0))
         buffers = np.empty(longest + 1, dtype=np.int32), np.empty(longest + 1)

@@ -11,7 +11,7 @@ import numpy as np
 from pauca.estimators.fitted import fitting
 from pauca.estimators.regressor import RegressionMixin
 from pauca.estimators.validation import check_data, check_raw_weights, check_target
-from pauca.export import register_kind
+from pauca.export import register_estimator
 from pauca.losses import Loss, resolve
 from pauca.losses.compiled_slopes import check_compiled
 from pauca.runs.problem import Target
@@ -19,7 +19,7 @@ from pauca.sgd.base import StreamModel
 from pauca.sgd.reservoir import Samples
 
 
-@register_kind("StreamRegressor", numbers=("radius_", "learning_rate_", "first_epoch_", "n_samples_seen_"))
+@register_estimator("StreamRegressor", numbers=("radius_", "learning_rate_", "first_epoch_", "n_samples_seen_"))
 class StreamRegressor(RegressionMixin, StreamModel):
     """Linear regression with few features, learned from rows that are read one after the other.
 
@@ -113,7 +113,7 @@ class StreamRegressor(RegressionMixin, StreamModel):
 
     Two baselines of Li, Yang, Zhang and Jin (2017) are settings of this class. Plain SGD: ``first_epoch="all"``. The
     single-stage approach (SpS), which hopes for zeros from a small ball: ``StreamRegressor(k=None, first_epoch="all",
-    average=False, radius=..)``, whose ``coef_`` is the last iterate; averages have hardly a zero.
+    average=False, radius=..)``, whose ``coef_`` is the last iterate; averages have hardly any zeros.
 
     Examples
     --------

@@ -25,7 +25,7 @@ RADIUS_FACTOR = 2.0
 MOST_TRIALS = 10
 
 # A radius that should not bind is so many times the norm reached without one: more rows may lead further.
-LOOSE = 4.0
+NOT_BINDING_FACTOR = 4.0
 
 # A radius that no iterate comes near unless it diverges; divergence is checked every so many rows.
 UNBOUNDED = 1e150
@@ -199,7 +199,7 @@ def _choose_radius(search: SettingsSearch, free: SGDSettings) -> SGDSettings:
     norm = search.norm(free)
     if norm == 0 or not norm < DIVERGED:
         return replace(free, radius=1.0)
-    best = replace(free, radius=LOOSE * norm)
+    best = replace(free, radius=NOT_BINDING_FACTOR * norm)
     misses, radius = 0, norm
     for _ in range(MOST_TRIALS):
         other = replace(free, radius=radius)

@@ -41,7 +41,7 @@ LEAST_CURVATURE = 1e-3
 # A direction changes a residual if it does so by more than this share of its largest change.
 LEAST_CHANGE = 1e-11
 
-# The inverse of the basis is computed anew after so many exchanges of rows, against rounding.
+# The inverse of the basis is computed again after so many exchanges of rows, against rounding.
 EXCHANGES_BEFORE_RENEWAL = 40
 
 # Exchanges of rows that a search may take for each coefficient, and at least: far more than were ever seen.
@@ -69,7 +69,7 @@ class PiecewiseLinearProblem:
         """With targets moved by up to half this ``share`` of their spread, each by another amount.
 
         The amount depends on what is in the row: rows that are repeated, or in another order, lead to the same vertex.
-        Only copies of a row are told apart by their order, by much less.
+        Only copies of a row are distinguished by their order, by much less.
         """
         spread = float(np.ptp(self.target)) or float(np.abs(self.target[0])) or 1.0
         of_columns = 1.0 + np.arange(1, len(self.columns) + 1) * GOLDEN_RATIO % 1.0
@@ -85,7 +85,7 @@ class Vertex:
     coef: np.ndarray
     """Shape (q,)."""
     basis: np.ndarray
-    """The q rows whose residuals are zero, those first that are furthest from leaving."""
+    """The q rows whose residuals are zero, those first that are furthest from turning nonzero."""
     at_kinks: np.ndarray
     """All rows whose residuals are zero; more than those of the basis where rows tie."""
     slopes: np.ndarray

@@ -8,7 +8,7 @@ import numpy as np
 
 from pauca.clock import check_time
 
-# Larger matrices are inverted in parts, between which the clock is asked.
+# Larger matrices are inverted in parts, between which the clock is checked.
 WHOLE_UP_TO = 256
 
 

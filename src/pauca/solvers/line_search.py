@@ -24,7 +24,7 @@ class Trial(NamedTuple, Generic[Point]):
 
     value: float
     expected: float
-    """The decrease that the slope at the start of the step promises."""
+    """The decrease predicted by the slope at the start of the step."""
     point: Point
 
 

@@ -14,18 +14,18 @@ from pauca.tolerances import LINE_SEARCH_SLACK
 
 MOST_STEPS = 200
 
-# A step that promises less than this share of the value is the last: Newton's error is squared by taking it.
+# A step predicted to gain less than this share of the value is the last: Newton's error is squared by taking it.
 LAST_STEP_BELOW = 1e-9
 
 # The same for losses with flat pieces, where the error shrinks but is not squared.
 LAST_FLAT_STEP_BELOW = 1e-12
 
 # A Hessian from an earlier point saves most of the work of a step. Corrected by what the steps since have shown
-# (Broyden, Fletcher, Goldfarb and Shanno, 1970) it serves as long as each step promises no more than this share of the
-# one before. Its last step must promise so much less, as its error is not squared.
+# (Broyden, Fletcher, Goldfarb and Shanno, 1970) it serves as long as each step is predicted to gain at most this
+# share of the one before. Its last step must be so much smaller, as its error is not squared.
 CORRECTED_BELOW = 0.1
 
-# A line search that finds nothing has met rounding, unless the step promised more than this share of the value.
+# A line search that finds nothing has met rounding, unless the predicted gain was above this share of the value.
 STUCK_ABOVE = 1e-6
 
 # The most lengths that a line search tries, and the shortest step within bounds.
@@ -59,7 +59,7 @@ class Accuracy:
     """How far steps are taken."""
 
     within: float = LAST_STEP_BELOW
-    """The last step promises no more than this share of the value, and leaves far less."""
+    """The last step is predicted to gain at most this share of the value, and leaves far less."""
     most_steps: int = MOST_STEPS
     renewed: bool = True
     """Whether the Hessian is computed again where the one that is known does not suffice."""
@@ -116,7 +116,7 @@ class Minimum:
     hessian: np.ndarray | None
     """About the Hessian there: exact of quadratics, else as far as the steps have needed it; None if they have not."""
     converged: bool = True
-    """Whether the steps ended for want of anything to gain."""
+    """Whether the steps ended because nothing more could be gained."""
     promised: float = 0.0
     """What one more step would gain by the Hessian, where the steps ended early."""
     basis: np.ndarray | None = None
@@ -225,7 +225,7 @@ def _minimise_piecewise(objective: Smooth, coef: np.ndarray, scores: np.ndarray,
         step, promised = _direction(objective.hessian(scores, share), gradient, free)
         if promised <= LAST_FLAT_STEP_BELOW * value:
             value = objective.value(coef, scores)
-            # A few rows at a kink may make the Hessian so steep that it promises nothing; the broad one is not.
+            # A few rows at a kink may make the Hessian so steep that no gain is predicted; the broad one is not.
             step, promised = _direction(objective.hessian(scores, np.inf), gradient, free)
             share = FIRST_SHARE
             if promised <= LAST_FLAT_STEP_BELOW * value:
@@ -306,7 +306,7 @@ def _free(coef: np.ndarray, gradient: np.ndarray, objective: Smooth) -> np.ndarr
 def _direction(
     hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None, shared: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
-    """The Newton step, and the decrease of the value it promises."""
+    """The Newton step, and the predicted decrease of the value."""
     hessian, slope = _masked(hessian, gradient, free, shared)
     scaled, scale = scaled_to_ones(hessian, LEAST_DAMPING, below=LEAST_DAMPING)
     # Rounding may have made the Hessian of nearly dependent columns indefinite.

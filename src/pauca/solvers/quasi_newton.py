@@ -15,7 +15,7 @@ from pauca.tolerances import LINE_SEARCH_SLACK, SUFFICIENT_DECREASE
 
 MOST_STEPS = 1000
 
-# A step that promises no more than this share of the value is never taken: a double holds no smaller change.
+# A step predicted to gain at most this share of the value is never taken: a double holds no smaller change.
 NO_DECREASE = 1e-16
 
 # How much of the slope along a step may be left at its end. Where it has turned to a rise, the step may have gone too
@@ -28,11 +28,11 @@ MOST_TRIALS = 80
 # A line search ends when the lengths it lies between differ by no more than this share.
 NARROWEST = 1e-14
 
-# A line search that finds nothing has met rounding, unless the step promised more than this share of the value.
+# A line search that finds nothing has met rounding, unless the predicted gain was above this share of the value.
 STUCK_ABOVE = 1e-7
 
 # An objective that falls on like a straight line over steps so many times the size of the parameters has no minimum.
-FAR_OUT = 1e14
+UNBOUNDED_STEP = 1e14
 
 # Where the objective has a Hessian, one from an earlier point serves as long as each step promises no more than this
 # share of the one before.
@@ -94,7 +94,7 @@ class SolverState:
     left: float
     """About how much lower the minimum is: what the next step would have promised."""
     converged: bool = True
-    """Whether the steps ended for want of anything to gain."""
+    """Whether the steps ended because nothing more could be gained."""
 
 
 def minimise(
@@ -125,7 +125,7 @@ def minimise(
             inverse = np.diag(np.abs(np.diag(inverse)))
             step, promised = _step(inverse, slope)
         limit, nothing = enough(value), NO_DECREASE * max(abs(value), problem.magnitude)
-        # What a quasi-Newton step promises is believed once the step before has not gained far more.
+        # What a quasi-Newton step is predicted to gain is trusted once the step before has not gained far more.
         if promised <= nothing or (promised <= limit and (fell <= 10 * limit or promised <= 0.01 * limit)):
             return SolverState(w, value, gradient, inverse, promised)
         found = _search_along(problem, coords, w, value, gradient, step)
@@ -165,7 +165,7 @@ def inverse_without(inverse: np.ndarray, kept: np.ndarray, lost: np.ndarray) -> 
 
 
 def _step(inverse: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, float]:
-    """The step, and the decrease it promises."""
+    """The step, and its predicted decrease."""
     step = -(inverse @ slope)
     return step, -0.5 * float(slope @ step)
 
@@ -196,7 +196,7 @@ def _search_along(
     if not first < 0 or not np.isfinite(size):
         return None
     slack = LINE_SEARCH_SLACK * max(abs(value), problem.magnitude)
-    farthest = FAR_OUT * (1.0 + float(np.abs(w).max(initial=0.0)))
+    farthest = UNBOUNDED_STEP * (1.0 + float(np.abs(w).max(initial=0.0)))
     length, bracket, lowest = 1.0, SlopeBracket(first), None
     for _ in range(1, MOST_TRIALS):
         there = w.copy()

@@ -21,7 +21,7 @@ from pauca.runs.problem import Target
 from pauca.runs.run import Stop
 from pauca.sparsification.draws import TRUNCATIONS
 from pauca.sparsification.inputs import DenseModel, make_estimator, read_data, read_model
-from pauca.sparsification.problem import Expectation, SparsificationProblem
+from pauca.sparsification.objective import Expectation, SparsificationProblem
 from pauca.sparsification.result import Sparsified, set_fitted
 from pauca.sparsification.sampling import Draw, RandomNumbers, Sampling, UnbiasedSampling
 from pauca.warnings import PaucaWarning

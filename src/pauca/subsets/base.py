@@ -74,6 +74,13 @@ class Subset(Protocol):
         """
         ...
 
+    def best_additions(self, rule: str, count: int, slack: float | None = SLACK) -> list[int]:
+        """The ``count`` units to add next, the one of ``best_addition`` first; fewer if there are limits.
+
+        Where additions have closed forms each is found after the ones before it; otherwise all from one ranking.
+        """
+        ...
+
     def decrease(self, unit: int) -> float:
         """By how much adding ``unit`` and refitting would lower the value."""
         ...

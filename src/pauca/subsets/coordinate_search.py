@@ -22,23 +22,23 @@ FIRST_BLOCK = 4
 MOST_STEPS = 40
 
 # A gain is known when what is left of it is below this share: one that is compared with others, and a rough one.
-KNOWN_WITHIN = 1e-10
-ROUGHLY = 1e-4
+GAIN_TOLERANCE = 1e-10
+ROUGH_GAIN_TOLERANCE = 1e-4
 
 # The same where every step looks at all rows.
-KNOWN_OF_COUPLED = 1e-6
+COUPLED_GAIN_TOLERANCE = 1e-6
 
 # Newton steps are trusted as long as they leave no more than this share of the slope.
 TRUSTED_BELOW = 0.3
 
 # Without a bound on how fast the curvature changes, candidates are passed over if even this many times what the local
 # quadratic promises would not make them the best.
-CAUTION = 4.0
+SAFETY_FACTOR = 4.0
 
 # Rows of which the middle value of a column is taken. Where it is that of at least half of all rows, only the others
 # are looked at one by one.
 SAMPLED_ROWS = 31
-MOSTLY = 0.5
+COMMON_VALUE_SHARE = 0.5
 
 
 # Columns that were looked at are kept: this many bytes.
@@ -103,7 +103,7 @@ class ColumnEntries:
         sample = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(np.intp))
         base = np.sort(z[:, sample], axis=1)[:, len(sample) // 2]
         differs = z != base[:, None]
-        based = differs.sum(axis=1) <= MOSTLY * n_rows
+        based = differs.sum(axis=1) <= COMMON_VALUE_SHARE * n_rows
         few, base = np.flatnonzero(based), base[based]
         # Rows without weight may hold anything.
         column, row = np.nonzero(differs[few] & weighted)
@@ -133,13 +133,18 @@ class CoordinateSearch:
         self._before = float(rows.weights @ self._loss.value(rows.y[0], of_rows))
 
     def best_gains(
-        self, slope: np.ndarray, curvature: np.ndarray, price: np.ndarray, likely: np.ndarray | None = None
+        self,
+        slope: np.ndarray,
+        curvature: np.ndarray,
+        price: np.ndarray,
+        likely: np.ndarray | None = None,
+        count: int = 1,
     ) -> np.ndarray:
-        """``Q(w) - min_t Q(w + t e_j)`` for every feature j that may be the best per price, and zero for the others.
+        """``Q(w) - min_t Q(w + t e_j)`` for every feature j that may be among the ``count`` best per price, else zero.
 
         Liu, Fujimaki and Ye (2014), Algorithm 1 with the objective rule, where this takes a solve per feature. Here
         features are looked at in the order of the most that each is ``likely`` to gain, until that is below the best
-        gain found; if it is not given, in that of a proved ceiling. ``slope`` is not a number for columns that may not
+        gains found; if it is not given, in that of a proved ceiling. ``slope`` is not a number for columns that may not
         be chosen.
         """
         every = np.arange(len(slope))
@@ -156,8 +161,9 @@ class CoordinateSearch:
         while start < len(order) and most[order[start]] >= best * (1 - TIED_WITHIN):
             some = order[start : start + width]
             gains[some] = self.gains(some, slope[some], curvature[some])
-            best = max(best, float((gains[some] / price[some]).max()))
             start += width
+            seen = order[:start]
+            best = float(np.sort(gains[seen] / price[seen])[-count:][0]) if start >= count else 0.0
             width = min(2 * width, max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores)))
         return gains
 
@@ -182,7 +188,7 @@ class CoordinateSearch:
         half = 0.5 * slope * slope
         quadratic, by_ridge = half / curvature, half / penalty
         if rate is None:
-            found = np.minimum(CAUTION * quadratic, by_ridge)
+            found = np.minimum(SAFETY_FACTOR * quadratic, by_ridge)
         elif self._loss.self_concordance == 0:
             found = quadratic
         else:
@@ -201,11 +207,11 @@ class CoordinateSearch:
         """About the gains of many features, in blocks; ``slope`` and ``curvature`` are theirs."""
         width = max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores))
         parts = [slice(start, start + width) for start in range(0, len(features), width)]
-        found = [self.gains(features[part], slope[part], curvature[part], ROUGHLY) for part in parts]
+        found = [self.gains(features[part], slope[part], curvature[part], ROUGH_GAIN_TOLERANCE) for part in parts]
         return np.concatenate([np.zeros(0), *found])
 
     def gains(
-        self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = KNOWN_WITHIN
+        self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = GAIN_TOLERANCE
     ) -> np.ndarray:
         """Gains of some features: those with mostly one value by their entries, the others by whole columns."""
         whole, z, entries = self._columns.parts(features)
@@ -387,11 +393,11 @@ class WholeColumnSearch(CoordinateSearch):
     """The same for a loss that couples rows, so that all of them are looked at for every column."""
 
     def gains(
-        self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = KNOWN_WITHIN
+        self, features: np.ndarray, slope: np.ndarray, curvature: np.ndarray, within: float = GAIN_TOLERANCE
     ) -> np.ndarray:
         """Gains of some features."""
         columns = self._whole_columns(self._columns.columns(features))
-        return self._line_gains(columns, features, slope, curvature, max(within, KNOWN_OF_COUPLED))
+        return self._line_gains(columns, features, slope, curvature, max(within, COUPLED_GAIN_TOLERANCE))
 
 
 class _Bracket:

@@ -126,6 +126,13 @@ class LeastSquaresSubset:
         found: int | None = self._answers[rule]
         return found
 
+    def best_additions(self, rule: str, count: int, slack: float | None = None) -> list[int]:
+        grown, found = self.copy(), list[int]()
+        while len(found) < count and (unit := grown.best_addition(rule)) is not None:
+            found.append(unit)
+            grown.add(unit)
+        return found
+
     def decrease(self, feature: int) -> float:
         candidates = self._computed_candidates()
         return float(0.5 * candidates.slope[feature] ** 2 / candidates.residual[feature])

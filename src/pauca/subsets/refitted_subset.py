@@ -119,10 +119,11 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """By how much the value falls if the model is refitted on another support; negative if it rises."""
 
     @abstractmethod
-    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None) -> AdditionScores:
+    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None, count: int = 1) -> AdditionScores:
         """Score of every unit by ``rule``; entries outside of the mask ``addable`` are not read.
 
-        ``slack`` is that of ``best_addition``, for scores that are found by a search of their own.
+        ``slack`` is that of ``best_addition``, for scores that are found by a search of their own: as many as it takes
+        to know the ``count`` highest.
         """
 
     @abstractmethod
@@ -172,11 +173,18 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """The expected size changes nothing."""
 
     def best_addition(self, rule: str, slack: float | None = SLACK) -> int | None:
-        key = (frozenset(self.support), rule, slack, self.limits is self._cache.limits)
-        additions = self._cache.additions
+        key, additions = self._addition_key(rule, slack), self._cache.additions
         if key not in additions:
             additions[key] = self._find_addition(rule, slack)
         return additions[key]
+
+    def best_additions(self, rule: str, count: int, slack: float | None = SLACK) -> list[int]:
+        found = self._find_additions(rule, count, slack) if count > 1 and self.limits.trivial else []
+        if found:
+            self._cache.additions[self._addition_key(rule, slack)] = found[0]
+            return found
+        one = self.best_addition(rule, slack)
+        return [] if one is None else [one]
 
     def decrease(self, unit: int) -> float:
         return self._decrease_to(frozenset([*self.support, unit]))
@@ -302,12 +310,39 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """Gains or costs by unit, divided by the prices of the units, in the order of the dict."""
         return self.limits.per_price(np.array(list(values.values())), list(values))
 
-    def _find_addition(self, rule: str, slack: float | None) -> int | None:
+    def _addition_key(self, rule: str, slack: float | None) -> tuple[frozenset[int], str, float | None, bool]:
+        return frozenset(self.support), rule, slack, self.limits is self._cache.limits
+
+    def _not_redundant(self) -> np.ndarray:
+        """Mask of the units that may be added, but for those that are known to add nothing."""
         addable, support = self._addable(), frozenset(self.support)
         addable[[unit for unit, beside in self._cache.redundant.items() if beside <= support]] = False
+        return addable
+
+    def _find_additions(self, rule: str, count: int, slack: float | None) -> list[int]:
+        """The units that a rule ranks first, without those that add nothing beside the others."""
+        addable = self._not_redundant()
+        scores = self._rule_scores(rule, addable, slack, count)
+        gains = np.where(addable, scores.gains, -np.inf)
+        likely = highest_scores(gains, 2 * count if scores.exact else max(2 * count, self.shortlist.single_moves))
+        if not scores.exact:
+            known = self._gains_together(likely)
+            gains[likely] = [known[unit] if unit in known else self._gain_alone(unit) for unit in likely]
+            likely.sort(key=lambda unit: (-gains[unit], unit))
+        return self._independent([unit for unit in likely if gains[unit] > self.negligible], count)
+
+    def _independent(self, units: list[int], count: int) -> list[int]:
+        """The first ``count`` of some units that each add something to the model and to those before them."""
+        return units[:count]
+
+    def _rule_scores(self, rule: str, addable: np.ndarray, slack: float | None, count: int = 1) -> AdditionScores:
+        functional = rule == "functional"
+        return self._functional_scores(addable) if functional else self._score_additions(rule, addable, slack, count)
+
+    def _find_addition(self, rule: str, slack: float | None) -> int | None:
+        addable, support = self._not_redundant(), frozenset(self.support)
         while addable.any():
-            functional = rule == "functional"
-            scores = self._functional_scores(addable) if functional else self._score_additions(rule, addable, slack)
+            scores = self._rule_scores(rule, addable, slack)
             gains = np.where(addable, self.limits.per_price(scores.gains), -np.inf)
             found = first_largest(gains) if scores.exact else self._best_of_few(gains, rule, slack)
             if found is None:  # no unit has a slope: any will do
@@ -350,7 +385,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return candidates[first_largest(np.array([found[unit] for unit in candidates]))]
 
     def _gains_together(self, units: list[int]) -> dict[int, float]:
-        """Exact gains of some units that are likely to be asked for, as far as it pays to find them together."""
+        """Exact gains of some units that are likely to be needed, as far as it pays to find them together."""
         return {}
 
     def _affordable(self, estimates: np.ndarray, at_most: float, slack: float) -> np.ndarray:

@@ -43,12 +43,16 @@ MOST_PREVIEWS = 16
 LEAST_PREVIEWS = 4
 PREVIEWED_NUMBERS = 1 << 14
 
-# The range of the calibration of a column: what it alone gains from the empty model over what the quadratic promises.
+# Importances of a perfect fit are exact for no more units than this: from separated classes, whose coefficients are as
+# large as the small ridge allows, the way to the minimum without a unit takes some thirty Newton steps.
+EXACT_IF_PERFECT = 16
+
+# The range of the calibration of a column: what it alone gains from the empty model over what the quadratic predicts.
 CALIBRATION_RANGE = (1e-3, 1e6)
 
 # Of the best previews so many are refitted before one is chosen, if they gain more than this share of the best.
-EXACT_OF_CLOSE = 3
-CLOSE = 0.98
+REFITTED_PREVIEWS = 3
+REFITTED_ABOVE = 0.98
 
 
 class SmoothCache(SubsetCache):
@@ -81,7 +85,7 @@ class SmoothCache(SubsetCache):
 
     @cached_property
     def calibration(self) -> np.ndarray:
-        """What each unit gains from the empty model over what the quadratic promises, shape (U,).
+        """What each unit gains from the empty model over what the quadratic predicts, shape (U,).
 
         Of rare or skewed columns the quadratic knows little. Their ratio is found once, by a search along each column
         that may gain more than estimates are trusted to.
@@ -172,6 +176,8 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         if answer is None:
             return models
         fit = fits.of(frozenset(snapshots[answer].support), self._fit)
+        if fit.value <= self.perfect_below and len(fit.units) > EXACT_IF_PERFECT:
+            return models
         importance = np.maximum(fits.values_without(fit) - fit.value, 0.0)
         models[answer] = replace(models[answer], importance=importance, importance_is_exact=True)
         return models
@@ -237,7 +243,17 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
             return True
         return self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
 
-    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None) -> AdditionScores:
+    def _independent(self, units: list[int], count: int) -> list[int]:
+        found: list[int] = []
+        # A combination of chosen columns has no slope, but for a ridge.
+        chosen = self.support if self.objective.ridge else []
+        for unit in units:
+            redundant = self.objective.bounds is None and self._cache.fits.pool.is_redundant(unit, [*chosen, *found])
+            if len(found) < count and not redundant:
+                found.append(unit)
+        return found
+
+    def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None, count: int = 1) -> AdditionScores:
         quadratic, objective = self._quadratic, self.objective
         if rule == "refit":
             return AdditionScores(self._preview_gains(addable, slack), exact=True)
@@ -251,7 +267,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         likely = None if slack is None else slack * self._cache.calibration * quadratic.own_gains()
         price = self.limits.per_price(np.ones(len(addable))) ** -1
         search = self._cache.coordinate_search(self._fit)
-        return AdditionScores(search.best_gains(slope, curvature, price, likely), exact=True)
+        return AdditionScores(search.best_gains(slope, curvature, price, likely, count), exact=True)
 
     def _preview_gains(self, addable: np.ndarray, slack: float | None) -> np.ndarray:
         """What each unit gains after a refit: exact for the few that are best, minus infinity for the unlikely.
@@ -264,9 +280,9 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
             return gains
         found = self._previews(self._fit, addable, slack)
         gains[list(found)] = [self.value - preview.value for preview in found.values()]
-        close = highest_scores(self.limits.per_price(gains), EXACT_OF_CLOSE)
+        close = highest_scores(self.limits.per_price(gains), REFITTED_PREVIEWS)
         for unit in close:
-            if gains[unit] > CLOSE * gains[close[0]]:
+            if gains[unit] > REFITTED_ABOVE * gains[close[0]]:
                 gains[unit] = self.decrease(unit)
         return gains
 
@@ -343,7 +359,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
     # Swaps: a unit is added and another dropped. No swap gains more than its addition, so few additions matter.
 
     def _find_swap(self) -> Swap | None:
-        if not self.support:
+        if not self.support or self.value <= self.perfect_below:
             return None
         search = SwapSearch(self._cache.fits, self._fit)
         mask = self.usable & self.limits.startable(len(self.usable))

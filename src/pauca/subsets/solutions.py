@@ -75,7 +75,7 @@ class PreviewsTogether:
     added: bool
 
     def reached(self, within: float) -> np.ndarray:
-        """Whether each has come as near to its minimum as was asked for, by what the next step promises."""
+        """Whether each has come as near to its minimum as required, by the predicted decrease of the next step."""
         return self.found.promised <= within * self.found.value
 
     def each(self) -> list[Preview]:

@@ -50,17 +50,20 @@ class SwapSearch:
         costs = np.array([self._fits.costs_beside(self._fit, self.previews[into]) for into in added])
         gains = np.array([value - there for there in added.values()])
         known: set[int] = set()
+        looked_at = MOST_REFITTED
         while True:
             left = np.where(mask, gains[:, None] - costs * self._factor, -np.inf)
-            best = np.argsort(-left, axis=None, kind="stable")[:MOST_REFITTED]
+            best = np.argsort(-left, axis=None, kind="stable")[:looked_at]
             pairs = [divmod(int(place), len(units)) for place in best]
             pairs = [(into, out) for into, out in pairs if self._may_help(gains[into], left[into, out])]
-            unknown = {out for _, out in pairs} - known
-            if not unknown:
+            if known.issuperset(out for _, out in pairs[:MOST_REFITTED]):
                 names = list(added)
-                return [(units[out], names[into]) for into, out in pairs]
+                return [(units[out], names[into]) for into, out in pairs[:MOST_REFITTED]]
+            unknown = {out for _, out in pairs} - known
             known |= unknown
             self._calibrate(sorted(unknown))
+            # Where estimates are far off, one calibration after the other would be found wanting.
+            looked_at *= 4
 
     def _calibrate(self, positions: list[int]) -> None:
         """Compare the estimates of removals with previews of the model without the units."""

@@ -1,4 +1,4 @@
-"""What units that a search did not see would have brought to the models it stood at, to second order."""
+"""What units that a search did not see would have brought to the models it visited, to second order."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pauca.subsets.smooth import SmoothSubset
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A model that a search stood at."""
+class VisitedModel:
+    """A model that a search visited."""
 
     support: frozenset[int]
     added: int | None
     """The unit that was added next; None if none was."""
     settled: bool
     """Whether this is the best model of its size."""
-    starved: bool = False
+    ran_out: bool = False
     """Whether the search ended here because nothing was left to choose."""
 
 
@@ -38,7 +38,7 @@ class Unseen:
     units: np.ndarray
     """Mask of the units that the search did not see and that may be used, shape (U,)."""
     calibration: np.ndarray
-    """What each unit gains over what the quadratic promises, by a sample, shape (U,)."""
+    """What each unit gains over what the quadratic predicts, by a sample, shape (U,)."""
 
     def rows(self, features: np.ndarray) -> np.ndarray:
         """The products of some columns with all, stacked."""
@@ -61,7 +61,7 @@ def centred_model(subset: SmoothSubset) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def rivals(
-    subset: SmoothSubset, standing: Standing, unseen: Unseen, *, rule: str, slack: float, swaps: bool
+    subset: SmoothSubset, visited: VisitedModel, unseen: Unseen, *, rule: str, slack: float, swaps: bool
 ) -> Iterator[tuple[int, float]]:
     """Units outside that the search would have looked at, and how far their estimates are above what was chosen.
 
@@ -69,15 +69,15 @@ def rivals(
     """
     limits, n_units = subset.limits, len(subset.usable)
     own, refit = _gains(subset, unseen)
-    if standing.added is not None or standing.starved:
+    if visited.added is not None or visited.ran_out:
         scores = _scores(subset, unseen, rule, slack * own, slack * refit)
         beat = subset.negligible
-        if standing.added is not None:
-            beat = max(beat, _gain_of(subset, standing.added, unseen, rule))
-            beat = float(limits.per_price(np.array([beat]), [standing.added])[0])
+        if visited.added is not None:
+            beat = max(beat, _gain_of(subset, visited.added, unseen, rule))
+            beat = float(limits.per_price(np.array([beat]), [visited.added])[0])
         open_ = unseen.units & limits.addable(subset.support, n_units)
         yield from _above(np.where(open_, limits.per_price(scores), 0.0), beat)
-    if swaps and standing.settled and subset.support:
+    if swaps and visited.settled and subset.support:
         cheapest = float(subset.cache.fits.removal_costs(subset.fit).min())
         open_ = unseen.units & limits.startable(n_units)
         yield from _above(np.where(open_, slack * refit, 0.0), max(cheapest, subset.negligible))

@@ -13,7 +13,7 @@ from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_row_order, check_table, check_weights
-from pauca.export import register_kind
+from pauca.export import register_estimator
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
 from pauca.results.choice import DEFAULT_RULE
@@ -29,7 +29,7 @@ from pauca.wording import quoted_columns
 BASELINE = ("event_times_", "baseline_hazard_", "event_strata_")
 
 
-@register_kind("SparseCox", arrays=("strata_", *BASELINE), numbers=("ridge_", "search_ridge_"))
+@register_estimator("SparseCox", arrays=("strata_", *BASELINE), numbers=("ridge_", "search_ridge_"))
 class SparseCox(SparseModel):
     """The best model of proportional hazards (Cox 1972) with few features.
 

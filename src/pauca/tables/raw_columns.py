@@ -1,6 +1,6 @@
 """Columns of any frame or array: numbers, or codes of levels.
 
-pandas and polars are told apart by what their columns can do, so neither is imported.
+pandas and polars are distinguished by what their columns can do, so neither is imported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A whole table as it was given, read column by column, with all its problems told at once."""
+"""A whole table as it was given, read column by column, with all its problems reported together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from pauca.tables.problems import Problems
+from pauca.tables.errors import Problems
 from pauca.tables.raw_columns import RawColumn, UnreadableColumn, column_at, is_frame, kind_of, read_column
 from pauca.wording import closest_name, column_names, plain
 

@@ -53,7 +53,7 @@ def stream_plan(
         The largest l2 norm of a row.
     error_bound : float, default=1.0
         The smallest kappa with ``|w - nearest optimum|^2 <= 2 kappa (Q(w) - least Q)`` in the ball: one over the
-        smallest curvature where Q is strongly convex. It is seldom known.
+        smallest curvature where Q is strongly convex. It is rarely known.
 
     Examples
     --------

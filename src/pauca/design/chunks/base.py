@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
-from pauca.design.chunks.kernels import Sums, add, take
+from pauca.design.chunks.chunk_sums import Sums, add, take
 
 # The memory that reading and what is kept of a table may take, and the share of it that one chunk takes: one chunk is
 # worked on, one waits, one is read, and each may be converted.

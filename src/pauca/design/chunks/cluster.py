@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 
 from pauca.design.chunks.base import ChunkError, Chunks, check_chunk, part_of
-from pauca.design.chunks.kernels import Sums, add
+from pauca.design.chunks.chunk_sums import Sums, add
 from pauca.threads import blas_threads
 from pauca.wording import quoted
 
@@ -19,14 +19,14 @@ from pauca.wording import quoted
 # taken in the same order on any number of workers.
 FAN_IN = 8
 
-# Without a cluster so many chunks are worked on before their results are handed on.
-AT_ONCE = 16
+# Without a cluster so many chunks are worked on before their results are passed on.
+CHUNKS_AT_ONCE = 16
 
 T = TypeVar("T")
 
 
 class DaskChunks(Chunks):
-    """A Dask array or frame; its chunks of rows are the chunks that kernels see."""
+    """A Dask array or frame; its chunks of rows are the chunks that are summed."""
 
     def __init__(self, array: Any, names: Sequence[str] | None = None) -> None:
         if array.ndim != 2:
@@ -110,7 +110,7 @@ class DaskChunks(Chunks):
         ]
 
     def _read(self, features: np.ndarray | None) -> Iterator[np.ndarray]:
-        """Chunks on this machine, for who cannot send kernels."""
+        """Chunks on this machine, for who cannot send chunk_sums."""
         yield from self._results(_chunk_itself, (), (), features)
 
 
@@ -131,7 +131,7 @@ class _Placing:
         """A task on a chunk."""
         if self._client is None:
             return dask.delayed(function, pure=False)(self._blocks[number], *args)
-        # Should the worker that has the chunk be gone, any other computes it anew.
+        # Should the worker that has the chunk be gone, any other computes it again.
         where = {"workers": self._workers[number], "allow_other_workers": True} if self._workers[number] else {}
         return self._client.submit(function, self._futures[number], *args, pure=False, **where)
 
@@ -147,8 +147,8 @@ class _Placing:
 
     def results(self, tasks: list[Any]) -> Iterator[Any]:
         """The results of tasks, in their order."""
-        for start in range(0, len(tasks), AT_ONCE):
-            some = tasks[start : start + AT_ONCE]
+        for start in range(0, len(tasks), CHUNKS_AT_ONCE):
+            some = tasks[start : start + CHUNKS_AT_ONCE]
             if self._client is None:
                 yield from dask.compute(*some)
             else:

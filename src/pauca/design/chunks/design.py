@@ -9,9 +9,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from pauca.design.base import StandardisedColumns
-from pauca.design.chunks import kernels
+from pauca.design.chunks import chunk_sums
 from pauca.design.chunks.base import Chunks
-from pauca.design.chunks.sums import PartSums, Sample
+from pauca.design.chunks.moments import PartSums, Sample
 
 # Of estimated correlations those within the noise of the sample are set to zero, as by dense designs.
 NOISE = 3.5
@@ -76,16 +76,16 @@ class ChunkedDesign(StandardisedColumns):
 
     def blocks(self, features: Sequence[int] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         features = np.asarray(features, dtype=np.intp)
-        for rows, block in self._chunks.map(kernels.take, features=features):
+        for rows, block in self._chunks.map(chunk_sums.take, features=features):
             yield rows, self._standardise(block.astype(np.float64), features)
 
     def products(self, left: np.ndarray) -> np.ndarray:
-        (product,) = self._chunks.sum(kernels.products, self.mean, beside=(left,))
+        (product,) = self._chunks.sum(chunk_sums.products, self.mean, beside=(left,))
         product *= self._inverse_spread
         return product
 
     def squares(self, weights: np.ndarray, sums: np.ndarray | None = None) -> np.ndarray:
-        (found,) = self._chunks.sum(kernels.squares, self.mean, beside=(weights,))
+        (found,) = self._chunks.sum(chunk_sums.squares, self.mean, beside=(weights,))
         found *= self._inverse_spread**2
         return found
 
@@ -95,7 +95,7 @@ class ChunkedDesign(StandardisedColumns):
         if not len(used):
             yield slice(0, self.n_rows), np.zeros((self.n_rows, dense.shape[1]))
             return
-        yield from self._chunks.map(kernels.scores, dense[used], self.mean[used], features=used)
+        yield from self._chunks.map(chunk_sums.scores, dense[used], self.mean[used], features=used)
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         return self.sums.ranges()

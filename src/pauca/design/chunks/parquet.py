@@ -31,7 +31,7 @@ def open_frame(
 
 
 class FrameChunks(Chunks):
-    """The rows of a lazy frame of polars; only the columns that are asked for are read."""
+    """The rows of a lazy frame of polars; only the columns that are requested are read."""
 
     def __init__(self, frame: pl.LazyFrame, memory: int = DEFAULT_MEMORY, paths: Sequence[str] = ()) -> None:
         import polars as pl

@@ -1,4 +1,4 @@
-"""Steps of a feature that a person would speak of."""
+"""Steps of a feature that people would use."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from pauca.model import Model
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.grids import SizeRange
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds, nothing_scored
-from pauca.model_selection.scoring import Models, penalised
+from pauca.model_selection.scoring import Models
 from pauca.model_selection.size_selection import ChoiceRule, Selection
 from pauca.results.choice import Choice, Rule
 from pauca.runs.problem import Problem
@@ -99,15 +99,7 @@ def by_criterion(criterion: str) -> ChoiceRule:
         moments, n_rows = covariance(selection.whole.design), int(np.count_nonzero(selection.weights))
         p = len(moments)
         fits = [n_rows * (_value(edges, models[size], moments) + p * np.log(2.0 * np.pi)) for size in sizes]
-        values = penalised(
-            criterion,
-            np.array(fits),
-            coefficients=[p + size for size in sizes],
-            sizes=sizes,
-            n_rows=n_rows,
-            n_units=len(edges),
-        )
-        return choose_by_criterion(np.array(sizes), values, criterion)
+        return choose_by_criterion(criterion, fits, [p + size for size in sizes], sizes, n_rows, len(edges))
 
     return weigh
 

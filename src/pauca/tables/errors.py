@@ -1,4 +1,4 @@
-"""Everything that keeps a table from being used, told at once."""
+"""All reasons why a table cannot be used, reported together."""
 
 from __future__ import annotations
 
@@ -95,16 +95,16 @@ class Problems:
     def raise_if_any(self, owner: str) -> None:
         """Raise an error that tells all problems, if there are any."""
         sentences, columns = self.sentences(), self.columns
-        told = list(sentences)
+        messages = list(sentences)
         if self.missing:
             self.described |= {name: f"{n:,} row{'' if n == 1 else 's'}" for name, n in self.missing.items()}
-            told.append(
+            messages.append(
                 f"missing values in {self._listed(list(self.missing))}: set missing='median' to fill them in, "
                 "missing='category' to make them a category of their own, or leave out those rows"
             )
-        if not told:
+        if not messages:
             return
-        message = f"{owner} cannot use the table as it is:\n" + "".join(f"- {sentence}.\n" for sentence in told)
+        message = f"{owner} cannot use the table as it is:\n" + "".join(f"- {sentence}.\n" for sentence in messages)
         if columns:
             message += f"To leave columns out: X.drop(columns={columns!r})" if len(columns) < 20 else ""
         raise TableError(message.rstrip(), sentences, columns, dict(self.missing))

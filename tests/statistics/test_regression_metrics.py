@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from pauca.inference.regression import regression_errors
+from pauca.statistics.regression_metrics import regression_errors
 
 
 @pytest.mark.parametrize("shape", [(50,), (50, 3)])

@@ -11,7 +11,7 @@ from problems import ar_problem, in_chunks
 @pytest.fixture(autouse=True)
 def small_samples(monkeypatch):
     """Guesses come from a few hundred rows, so that some of them are wrong."""
-    monkeypatch.setattr("pauca.design.chunks.sums.SAMPLED_NUMBERS", 1)
+    monkeypatch.setattr("pauca.design.chunks.moments.SAMPLED_NUMBERS", 1)
 
 
 def classes(n=2500, d=80, rho=0.7):

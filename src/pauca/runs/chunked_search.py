@@ -1,7 +1,7 @@
 """Searches on a table in chunks for losses without closed forms: on gathered columns, and checked against all others.
 
 Columns are guessed by the same search on a sample of the rows, and gathered. The search runs on them; then one pass
-finds the slopes of all columns at every model that the search stood at. Columns that it would have looked at, had it
+finds the slopes of all columns at every model that the search visited. Columns that it would have looked at, had it
 seen them, are gathered too, and the search runs again.
 """
 
@@ -15,35 +15,34 @@ import numpy as np
 
 from pauca.design import ChunkedDesign, GatheredColumns
 from pauca.design.chunks.base import ChunkError
-from pauca.design.chunks.kernels import Sums, converted
+from pauca.design.chunks.chunk_sums import Sums, converted
 from pauca.losses import Loss
-from pauca.methods import Backward, Exchange, Replacement
 from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Budget, Goal, SearchRun, Stop
 from pauca.subsets.base import SLACK
 from pauca.subsets.smooth import SmoothSubset
-from pauca.subsets.unseen_units import Standing, Unseen, centred_model, likely_additions, rivals
+from pauca.subsets.unseen_units import Unseen, VisitedModel, centred_model, likely_additions, rivals
 
 # Beside the units that the search on the sample takes, the next best ones at each of its models are gathered.
 RUNNERS_UP = 2
 
-# Gathered units: at least so many times the size asked for and so many more, and at most so many in a round.
+# Gathered units: at least so many times the requested size and so many more, and at most so many in a round.
 LEAST_TIMES, LEAST_MORE = 2, 16
 MOST_IN_A_ROUND = 128
 
 # Rounds of searching and checking: a round that widens takes two passes.
 MOST_ROUNDS = 5
 
-# Without a size that is asked for, the search on the sample goes as far as this.
+# Without a requested size, the search on the sample goes as far as this.
 GUESSED_SIZE = 30
 
 
-STARVED = frozenset({Stop.EXHAUSTED, Stop.NO_GAIN})
-"""Why a search ends for want of units."""
+OUT_OF_UNITS = frozenset({Stop.EXHAUSTED, Stop.NO_GAIN})
+"""Why a search ends because no units are left."""
 
 
 class Gathering:
-    """The columns of a table in chunks that a search has gathered, and what is known of the models it stood at."""
+    """The columns of a table in chunks that a search has gathered, and what is known of the models it visited."""
 
     def __init__(self, problem: LinearProblem, weights: np.ndarray, design: ChunkedDesign, size: int | None) -> None:
         self._problem, self._weights, self._design = problem, weights, design
@@ -52,7 +51,7 @@ class Gathering:
         self._cross: dict[int, np.ndarray] = {}
         self._calibration = np.ones(len(problem.units))
         self.rounds = 0
-        everything = isinstance(problem.method, Backward)
+        everything = getattr(problem.method, "starts_full", False)
         self.columns = GatheredColumns(problem.X, design.n_features if everything else self._most())
         if everything:
             self._gather_all()
@@ -92,8 +91,8 @@ class Gathering:
         self._calibration = run.subset.cache.calibration
         found = dict.fromkeys(self._problem.limits.always)
         ranked: list[list[int]] = []
-        for standing in standings(run):
-            at = run.subset.moved_to(standing.support)
+        for visited in visited_models(run):
+            at = run.subset.moved_to(visited.support)
             found.update(dict.fromkeys(at.support))
             ranked.append(likely_additions(at, RUNNERS_UP))
         # The next best of all models before the second best of any.
@@ -129,10 +128,10 @@ class Gathering:
         self.rounds += 1
         if len(self.columns.features) == self._design.n_features or self.rounds > MOST_ROUNDS:
             return False
-        standing = [list(standings(run)) for run in runs]
-        self._read_slopes(runs, standing)
+        visited = [list(visited_models(run)) for run in runs]
+        self._read_slopes(runs, visited)
         ratios: dict[int, float] = {}
-        for number, (run, places) in enumerate(zip(runs, standing, strict=True)):
+        for number, (run, places) in enumerate(zip(runs, visited, strict=True)):
             for place in places:
                 for unit, ratio in self._rivals(number, run, place):
                     ratios[unit] = max(ratios.get(unit, 0.0), ratio)
@@ -141,7 +140,7 @@ class Gathering:
         self._gather(sorted(ratios, key=lambda unit: (-ratios[unit], unit))[:MOST_IN_A_ROUND])
         return True
 
-    def _rivals(self, number: int, run: SearchRun, place: Standing) -> Iterator[tuple[int, float]]:
+    def _rivals(self, number: int, run: SearchRun, place: VisitedModel) -> Iterator[tuple[int, float]]:
         """Units that were not gathered and might have been chosen, and by how much their estimates are above."""
         assert isinstance(run.subset, SmoothSubset)
         design, units = self._design, self._problem.units
@@ -154,14 +153,14 @@ class Gathering:
             unseen,
             rule=getattr(run.method, "rule", "refit"),
             slack=getattr(run.method, "shortlist", SLACK) or SLACK,
-            swaps=isinstance(run.method, Exchange | Replacement),
+            swaps=getattr(run.method, "swaps", False),
         )
 
-    def _read_slopes(self, runs: Sequence[SearchRun], standing: Sequence[Sequence[Standing]]) -> None:
+    def _read_slopes(self, runs: Sequence[SearchRun], visited: Sequence[Sequence[VisitedModel]]) -> None:
         """Slopes of all columns at the models that are not known yet, in one pass, and products with their columns."""
         new = [
             list(dict.fromkeys(place.support for place in places if (number, place.support) not in self._known))
-            for number, places in enumerate(standing)
+            for number, places in enumerate(visited)
         ]
         if not any(new):
             return
@@ -234,17 +233,18 @@ def _forces(loss: Loss, y: np.ndarray, chosen: np.ndarray, coef: np.ndarray, con
     return loss.derivative(np.broadcast_to(y, scores.shape), scores)
 
 
-def standings(run: SearchRun) -> Iterator[Standing]:
-    """The models that a search stood at, each with the unit that it added next, if it did."""
+def visited_models(run: SearchRun) -> Iterator[VisitedModel]:
+    """The models that a search visited, each with the unit that it added next, if it did."""
     assert run.history is not None
     support = frozenset(run.subset.restarted().support)
     best = {frozenset(model.support) for model in run.history.best.values()}
     for action, *features in run.history.moves:
-        sets = [frozenset([one]) if isinstance(one, int) else frozenset(one) for one in features]
-        if action == "add":
-            yield Standing(support, int(next(iter(sets[0]))), support in best)
+        units = [(one,) if isinstance(one, int) else one for one in features]
+        sets = [frozenset(one) for one in units]
+        if action == "add" or not sets[0]:  # of several that were added at once the last gains least
+            yield VisitedModel(support, units[-1][-1], support in best)
         elif support in best:
-            yield Standing(support, None, True)
+            yield VisitedModel(support, None, True)
         support = support | sets[0] if action == "add" else support - sets[0]
         support = support | sets[1] if action == "swap" else support
-    yield Standing(support, None, support in best, run.history.stop in STARVED)
+    yield VisitedModel(support, None, support in best, run.history.stop in OUT_OF_UNITS)

@@ -1,4 +1,4 @@
-"""How well probabilities or scores tell two classes apart, and what they are worth at a threshold."""
+"""How well probabilities or scores separate two classes, and how they do at a threshold."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class Confusion:
 
 def confusion(positive: np.ndarray, predicted: np.ndarray) -> Confusion:
     """Counts from two masks of rows: those of the positive class, and those predicted to be."""
-    right, told = np.asarray(positive, dtype=bool), np.asarray(predicted, dtype=bool)
-    counts = [(right & told).sum(), (right & ~told).sum(), (~right & told).sum(), (~right & ~told).sum()]
+    right, flagged = np.asarray(positive, dtype=bool), np.asarray(predicted, dtype=bool)
+    counts = [(right & flagged).sum(), (right & ~flagged).sum(), (~right & flagged).sum(), (~right & ~flagged).sum()]
     return Confusion(*map(int, counts))
 
 

@@ -12,8 +12,8 @@ from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.constraints.limits import Limits
 from pauca.constraints.parsing import Columns, ConstraintParser
 from pauca.constraints.units import Units
+from pauca.crf.chain_inference import ChainInference, load_kernels
 from pauca.crf.feature_groups import RedundantSensors, column_sensors, find_redundant
-from pauca.crf.inference import ChainInference, load_kernels
 from pauca.crf.input import Sequences
 from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations, check_magnitudes, check_offsets

@@ -8,7 +8,7 @@ from threading import Lock
 
 import numpy as np
 
-from pauca.design.chunks import kernels
+from pauca.design.chunks import chunk_sums
 from pauca.design.chunks.base import Chunks
 
 # Up to this many columns the first pass computes all products of columns; the matrix of a part takes 8 MB then. The
@@ -75,7 +75,7 @@ class PartSums:
         self.point = np.zeros(self._width)
         if center:
             with np.errstate(over="ignore", invalid="ignore"):
-                point = chunks.first(kernels.mean)
+                point = chunks.first(chunk_sums.mean)
             self.point[:d] = np.where(np.isfinite(point), point, 0.0)
         sampled = None if self.whole else _sampled_rows(chunks)
         mask = None
@@ -83,20 +83,20 @@ class PartSums:
             mask = np.zeros(chunks.n_rows, dtype=bool)
             mask[sampled] = True
         found = chunks.sum(
-            kernels.moments,
+            chunk_sums.moments,
             self.point,
             n_parts,
             self.whole,
             target is None,
             beside=(*self._beside, mask),
-            merge=kernels.add_moments,
+            merge=chunk_sums.add_moments,
         )
         self.weight, self._first, self._second = found[:3]
         """The weights of all parts, and sums of columns and of products."""
         self._ranges = found[3:5] if target is None else None
         self.sample = None if sampled is None else Sample(sampled, np.concatenate(found[5]))
         if self.whole:
-            self._second = kernels.unpacked(self._second, self._width)
+            self._second = chunk_sums.unpacked(self._second, self._width)
         self._rows: dict[int, np.ndarray] = {}
         self._lock = Lock()
 
@@ -145,7 +145,9 @@ class PartSums:
         return self.weight, self._first[:, every], products
 
     def _compute(self, features: list[int]) -> None:
-        (found,) = self.chunks.sum(kernels.gram_rows, self.point, self.n_parts, np.array(features), beside=self._beside)
+        (found,) = self.chunks.sum(
+            chunk_sums.gram_rows, self.point, self.n_parts, np.array(features), beside=self._beside
+        )
         self._rows.update(zip(features, found.transpose(1, 0, 2), strict=True))
 
     @cached_property
@@ -161,7 +163,7 @@ class PartSums:
         """The smallest and largest entry of every column."""
         point = self.point[: self.chunks.n_features]
         if self._ranges is None:
-            below, above = self.chunks.sum(kernels.ranges, point, merge=kernels.widest)
+            below, above = self.chunks.sum(chunk_sums.ranges, point, merge=chunk_sums.widest)
             self._ranges = -below, above
         return point + self._ranges[0], point + self._ranges[1]
 

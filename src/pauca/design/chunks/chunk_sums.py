@@ -1,4 +1,4 @@
-"""Kernels: functions of one chunk of rows that return plain arrays, to be added up over all chunks.
+"""Sums over one chunk of rows: functions that return plain arrays, to be added up over all chunks.
 
 Conventions
 -----------

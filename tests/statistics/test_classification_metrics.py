@@ -6,7 +6,7 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 from statsmodels.stats.proportion import proportion_confint
 
-from pauca.inference.classification import Share, brier_score, calibration, confusion, ranking
+from pauca.statistics.classification_metrics import Share, brier_score, calibration, confusion, ranking
 
 
 def problem(seed, n=200, ties=False):
@@ -49,13 +49,13 @@ def test_one_class_has_no_ranking():
 @pytest.mark.parametrize("threshold", [0.2, 0.5, 0.9])
 def test_shares_at_a_threshold_are_those_of_scikit_learn(threshold):
     positive, probability = problem(3)
-    told = probability >= threshold
-    found = confusion(positive, told)
-    assert found.accuracy.value == pytest.approx(metrics.accuracy_score(positive, told))
-    assert found.sensitivity.value == pytest.approx(metrics.recall_score(positive, told))
-    assert found.specificity.value == pytest.approx(metrics.recall_score(~positive, ~told))
-    assert found.predictive_value.value == pytest.approx(metrics.precision_score(positive, told))
-    assert found.negative_predictive_value.value == pytest.approx(metrics.precision_score(~positive, ~told))
+    flagged = probability >= threshold
+    found = confusion(positive, flagged)
+    assert found.accuracy.value == pytest.approx(metrics.accuracy_score(positive, flagged))
+    assert found.sensitivity.value == pytest.approx(metrics.recall_score(positive, flagged))
+    assert found.specificity.value == pytest.approx(metrics.recall_score(~positive, ~flagged))
+    assert found.predictive_value.value == pytest.approx(metrics.precision_score(positive, flagged))
+    assert found.negative_predictive_value.value == pytest.approx(metrics.precision_score(~positive, ~flagged))
 
 
 @pytest.mark.parametrize(("count", "of"), [(0, 10), (3, 10), (10, 10), (480, 500)])
