@@ -434,7 +434,7 @@ def test_the_path_on_all_rows_is_that_of_the_method(kind, quick):
 
 @pytest.mark.filterwarnings("ignore:The largest size")
 def test_sizes_are_compared_on_paths_of_swaps_alone():
-    """For squared error; with a budget exchange needs its detours, and folds are searched by it."""
+    """For squared error; with a budget, or more columns than rows, folds are searched by exchange itself."""
     X, y = alike_columns()
     splits = list(KFold(2).split(X))
     options = {"k": range(1, 8), "ridge": 0, "cv": splits}
@@ -443,8 +443,9 @@ def test_sizes_are_compared_on_paths_of_swaps_alone():
         for method in ("exchange", SWAPS_ALONE)
     }
     np.testing.assert_allclose(scores["exchange"], scores[SWAPS_ALONE])
-    run = SparseRegressor(k=3, costs=np.ones(12), budget=3.0).fit(X, y)._fit_data.searches[0.0]
-    assert compared_by(run) is run
+    for rows, limits in ((60, {"costs": np.ones(12), "budget": 3.0}), (11, {})):
+        run = SparseRegressor(k=3, **limits).fit(X[:rows], y[:rows])._fit_data.searches[0.0]
+        assert compared_by(run) is run
 
 
 def related_columns():
