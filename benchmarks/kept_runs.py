@@ -19,10 +19,10 @@ def kept_run(method: str, key: str, run: Callable[[], tuple[float, ...]]) -> tup
     """What a run has found before, or finds now."""
     if FOLDER not in os.environ:
         return run()
-    file = Path(os.environ[FOLDER]) / f"{method.replace(' ', '_')}.jsonl"
-    known = _known(file)
+    known = known_runs(method)
     if key not in known:
         known[key] = run()
+        file = _file(method)
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps([key, *known[key]]) + "\n")
@@ -30,7 +30,13 @@ def kept_run(method: str, key: str, run: Callable[[], tuple[float, ...]]) -> tup
 
 
 @cache
-def _known(file: Path) -> dict[str, tuple[float, ...]]:
+def known_runs(method: str) -> dict[str, tuple[float, ...]]:
+    """The runs of a method that are kept, by what was run."""
+    file = _file(method)
     if not file.exists():
         return {}
     return {key: tuple(values) for key, *values in map(json.loads, file.read_text(encoding="utf-8").splitlines())}
+
+
+def _file(method: str) -> Path:
+    return Path(os.environ[FOLDER]) / f"{method.replace(' ', '_')}.jsonl"

@@ -159,7 +159,12 @@ def one_run(cell: Cell, name: str, fit: Fit, seed: int) -> tuple[float, ...]:
         model = quietly(fit, X, y)
         return relative_test_error(cell, model, variance), model.size
 
-    return kept_run(name, f"{cell} seed={seed}", run)
+    return kept_run(name, key(cell, seed), run)
+
+
+def key(cell: Cell, seed: int) -> str:
+    """What a run is kept as."""
+    return f"{cell} seed={seed}"
 
 
 def regret(results: dict[Cell, Result]) -> np.ndarray:
@@ -192,7 +197,7 @@ def prediction(quick: bool) -> Iterator[Figure]:
         ours = name == OURS
         yield Figure(f"45 cells, {name}", "mean regret", float(ratio[:, row].mean()), 1.005 if ours else None, digits=3)
         yield Figure(f"45 cells, {name}", "worst cell", float(ratio[:, row].max()), None, digits=3)
-        share = float((sizes[:, row] / sizes[:, names.index(LASSO)]).mean())
+        share = float((sizes[:, row] / np.maximum(sizes[:, names.index(LASSO)], 1.0)).mean())
         yield Figure(f"45 cells, {name}", "features / lasso's", share, 0.5 if ours else None, digits=2)
     missed = sum(beyond_chance(result, 1.10) for result in results.values())
     yield Figure("45 cells, pauca", "above 1.10 beyond two standard errors", missed, 0, digits=0)

@@ -18,6 +18,7 @@ from pauca.model_selection.grids import SizeRange, size_range_for
 from pauca.model_selection.held_out import WRONG_LABEL, FoldLosses, RowBlocks
 from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
+from pauca.model_selection.size_and_ridge import SWAPS_ALONE, compared_by
 from pauca.runs import run as driver
 from pauca.runs.problem import Target
 
@@ -420,15 +421,45 @@ def test_where_the_method_ends_sooner_than_the_paths_compared_the_model_chosen_i
         assert costs[model.support_].sum() <= budget
 
 
-def test_the_path_on_all_rows_is_that_of_the_method():
+@pytest.mark.filterwarnings("ignore:The largest size")
+@pytest.mark.parametrize(("kind", "quick"), [(SparseClassifier, "forward"), (SparseRegressor, SWAPS_ALONE)])
+def test_the_path_on_all_rows_is_that_of_the_method(kind, quick):
+    """Sizes are compared on paths of a quicker search; what is kept is the path of the method that was asked for."""
+    X, y = alike_columns() if kind is SparseRegressor else related_columns()
+    chosen = kind(k=range(8), ridge=[0.001], search_ridge=0.001, cv=2).fit(X, y)
+    plain, quicker = (kind(7, ridge=0.001, method=method).fit(X, y) for method in ("exchange", quick))
+    assert [m.objective for m in chosen.path_] == pytest.approx([m.objective for m in plain.path_])
+    assert any(m.objective < 0.99 * f.objective for m, f in zip(plain.path_, quicker.path_, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:The largest size")
+def test_sizes_are_compared_on_paths_of_swaps_alone():
+    """For squared error; with a budget, or more columns than rows, folds are searched by exchange itself."""
+    X, y = alike_columns()
+    splits = list(KFold(2).split(X))
+    options = {"k": range(1, 8), "ridge": 0, "cv": splits}
+    scores = {
+        method: SparseRegressor(method=method, **options).fit(X, y).path_.choice.fold_scores
+        for method in ("exchange", SWAPS_ALONE)
+    }
+    np.testing.assert_allclose(scores["exchange"], scores[SWAPS_ALONE])
+    for rows, limits in ((60, {"costs": np.ones(12), "budget": 3.0}), (11, {})):
+        run = SparseRegressor(k=3, **limits).fit(X[:rows], y[:rows])._fit_data.searches[0.0]
+        assert compared_by(run) is run
+
+
+def related_columns():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((200, 12))
     X[:, 6:] = 0.5 * X[:, :6] @ rng.standard_normal((6, 6)) + 0.5 * rng.standard_normal((200, 6))
-    y = X[:, :4].sum(axis=1) + 0.3 * rng.logistic(size=200) > 0
-    chosen = SparseClassifier(k=range(8), ridge=[0.001], search_ridge=0.001, cv=2).fit(X, y)
-    plain, forward = (SparseClassifier(7, ridge=0.001, method=method).fit(X, y) for method in ("exchange", "forward"))
-    assert [m.objective for m in chosen.path_] == pytest.approx([m.objective for m in plain.path_])
-    assert any(m.objective < 0.99 * f.objective for m, f in zip(plain.path_, forward.path_, strict=True))
+    return X, X[:, :4].sum(axis=1) + 0.3 * rng.logistic(size=200) > 0
+
+
+def alike_columns():
+    """A table on which swaps alone end above exchange."""
+    rng = np.random.default_rng(8)
+    X = 0.3 * rng.standard_normal((60, 12)) + rng.standard_normal((60, 3)) @ rng.standard_normal((3, 12))
+    return X, X @ rng.standard_normal(12) + 0.5 * rng.standard_normal(60)
 
 
 def test_what_is_added_for_caution_is_chosen_by_and_not_shown():

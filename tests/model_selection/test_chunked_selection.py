@@ -21,7 +21,7 @@ CHOICES = [
     ({"selection_rule": "best"}, {}, 1),
     ({"selection_rule": "1se", "method": "forward"}, {"sample_weight": WEIGHTS}, 2),
     ({"cv": KFold(4), "fit_intercept": False}, {}, 2),
-    ({"k": range(1, 9)}, {"groups": GROUPS}, 2),
+    ({"k": range(1, 13)}, {"groups": GROUPS}, 2),
     ({"k": 5, "ridge": "auto", "standardize": False}, {}, 2),
 ]
 

@@ -209,15 +209,20 @@ def test_other_sizes_at_their_own_ridges():
     assert model.stability(4).size == model.k_
     with pytest.raises(ValueError, match="No ridges were compared"):
         SparseRegressor(k=2).fit(X, y).at(1, ridge="best")
-    again = pickle.loads(pickle.dumps(model))
-    for size in surface.sizes[1:].tolist():
-        if surface.best_of(size) == (model.search_ridge_, model.ridge_):
-            np.testing.assert_array_equal(again.at(size, ridge="best").coef_, model.at(size).coef_)
-        else:
-            with pytest.raises(ValueError, match=rf"best ridge of size {size} is .*: take at\({size}\), or fit"):
-                again.at(size, ridge="best")
+    has_the_best_ridges_that_its_path_has(pickle.loads(pickle.dumps(model)), model)
     with pytest.raises(KeyError, match="was not scored"):
         model.at(99, ridge="best")
+
+
+def has_the_best_ridges_that_its_path_has(loaded, model):
+    """Without the data of the fit; for other sizes it says what to do."""
+    surface = model.path_.choice.surface
+    for size in surface.sizes[1:].tolist():
+        if surface.best_of(size) == (model.search_ridge_, model.ridge_):
+            np.testing.assert_array_equal(loaded.at(size, ridge="best").coef_, model.at(size).coef_)
+        else:
+            with pytest.raises(ValueError, match=rf"best ridge of size {size} is .*: take at\({size}\), or fit"):
+                loaded.at(size, ridge="best")
 
 
 def test_files_carry_the_surface(tmp_path):
@@ -229,8 +234,7 @@ def test_files_carry_the_surface(tmp_path):
     choice, other = model.path_.choice, loaded.path_.choice
     np.testing.assert_array_equal(choice.surface.mean, other.surface.mean)
     assert (choice.message, choice.rule, choice.best) == (other.message, other.rule, other.best)
-    with pytest.raises(ValueError, match="needs the data of the fit"):
-        loaded.at(1, ridge="best")
+    has_the_best_ridges_that_its_path_has(loaded, model)
     assert set(choice.surface.table()[0]) == {"search_ridge", "ridge", "size", "score", "standard_error"}
 
 
