@@ -18,7 +18,7 @@ from pauca.model_selection.grids import SizeRange, size_range_for
 from pauca.model_selection.held_out import WRONG_LABEL, FoldLosses, RowBlocks
 from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
-from pauca.model_selection.size_and_ridge import SWAPS_ALONE, compared_by
+from pauca.model_selection.size_and_ridge import QUICK_SEARCH, SWAPS_ALONE, compared_by
 from pauca.runs import run as driver
 from pauca.runs.problem import Target
 
@@ -445,7 +445,7 @@ def test_sizes_are_compared_on_paths_of_swaps_alone():
     np.testing.assert_allclose(scores["exchange"], scores[SWAPS_ALONE])
     for rows, limits in ((60, {"costs": np.ones(12), "budget": 3.0}), (11, {})):
         run = SparseRegressor(k=3, **limits).fit(X[:rows], y[:rows])._fit_data.searches[0.0]
-        assert compared_by(run) is run
+        assert compared_by(run, QUICK_SEARCH) is run
 
 
 def related_columns():

@@ -132,8 +132,7 @@ class Forest:
             self._enumeration = self._begin_enumeration()
         if self._enumeration is not None and not self._enumeration.done:
             self._enumeration.advance(NODES_COMPILED)
-            if self._enumeration.done:
-                self._settle_enumerated(self._enumeration.found())
+            self._settle_if_done(self._enumeration)
             return
         work = [tree for tree in self.open if tree.nodes < most_nodes]
         parents = [(tree, *node) for tree in work for node in tree.take()]
@@ -177,6 +176,10 @@ class Forest:
         always = np.searchsorted(self.columns, self._limits.always).tolist()
         shift = np.zeros(len(self.columns)) if diagonal is None else diagonal
         return CompiledEnumeration(self.problem, shift, sought, always=always)
+
+    def _settle_if_done(self, enumeration: CompiledEnumeration) -> None:
+        if enumeration.done:
+            self._settle_enumerated(enumeration.found())
 
     def _settle_enumerated(self, found: Mapping[int, Enumerated]) -> None:
         for size, enumerated in found.items():

@@ -122,7 +122,8 @@ class CompiledEnumeration:
         lines = [np.zeros((width + 1, *part.shape[1:]), part.dtype) for part in vars(root).values()]
         for line, part in zip(lines, vars(root).values(), strict=True):
             line[0] = part[0]
-        self._stack = leaps_kernels.Stack(*lines, np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64))
+        lines += [np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)]
+        self._stack = leaps_kernels.Stack(*lines)
         self._buffer = np.empty(2 * width**2 + FOUND_AT_ONCE, np.int64)
 
     @property
