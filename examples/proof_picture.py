@@ -13,7 +13,7 @@ import numpy as np
 
 from pauca import SparseRegressor
 from pauca.estimators.certify import fitted
-from pauca.relaxations.proofs import Proofs
+from pauca.relaxations.optimality_bounds import Proofs
 
 SIZE = 5
 

@@ -12,7 +12,7 @@ from pauca import SparseClassifier, SparseRegressor
 from pauca.clock import OutOfTime
 from pauca.estimators.certify import fitted
 from pauca.methods import Exact, Exchange
-from pauca.relaxations import forest, proofs, wide_tables, wide_tree
+from pauca.relaxations import bounds_without_gram, forest, optimality_bounds, tree_without_gram
 from problems import ar_problem, integers, objective
 
 
@@ -166,13 +166,13 @@ def test_exact_says_that_it_was_stopped_before_the_proof():
 
 def test_a_part_that_is_not_reached_is_not_proved(monkeypatch):
     """On wide tables each size has a tree over its own columns, and the time may end between two of them."""
-    monkeypatch.setattr(proofs, "MOST_DENSE", 20)
+    monkeypatch.setattr(optimality_bounds, "MOST_DENSE", 20)
     X, y = ar_problem(60, 40, 12, rho=0.9, snr=1.0, seed=3)
     data = SparseRegressor(k=4, ridge=0.01).fit(X, y)._fit_data
     subset = data.problem.begin(data.weights).subset
     best = SparseRegressor(k=4, ridge=0.01, method=Exact()).fit(X, y)
     poor = {k: fitted(subset, tuple(range(20, 20 + k))) for k in (2, 3, 4)}
-    under_way = proofs.Proofs(subset, poor)
+    under_way = optimality_bounds.Proofs(subset, poor)
     for _ in under_way.grow(0.0):
         assert all(under_way.proof(k).lower_bound <= best.path_[k].objective * (1 + 1e-9) for k in under_way.sizes)
     for k in poor:
@@ -184,10 +184,10 @@ def test_a_part_that_is_not_reached_is_not_proved(monkeypatch):
 @pytest.mark.parametrize("always", [(), (3,)])
 def test_trees_over_many_columns_against_enumeration(narrowed, always, monkeypatch):
     """As if twelve columns were too many for a Gram matrix; nodes with few columns left have one, or none does."""
-    monkeypatch.setattr(proofs, "MOST_DENSE", 5)
-    monkeypatch.setattr(proofs, "MOST_LEFT", 0)
-    monkeypatch.setattr(wide_tree, "MOST_NARROWED", narrowed)
-    monkeypatch.setattr(wide_tables, "FIRST_COLUMNS", 3)
+    monkeypatch.setattr(optimality_bounds, "MOST_DENSE", 5)
+    monkeypatch.setattr(optimality_bounds, "MOST_LEFT", 0)
+    monkeypatch.setattr(tree_without_gram, "MOST_NARROWED", narrowed)
+    monkeypatch.setattr(bounds_without_gram, "FIRST_COLUMNS", 3)
     grown = 0
     for seed in range(6):
         X, y = ar_problem(30, 12, 6, rho=0.9, snr=1.0, seed=seed)
@@ -198,7 +198,7 @@ def test_trees_over_many_columns_against_enumeration(narrowed, always, monkeypat
             k: min(fitted(subset, S).value for S in itertools.combinations(range(12), k) if set(always) <= set(S))
             for k in poor
         }
-        under_way = proofs.Proofs(subset, poor)
+        under_way = optimality_bounds.Proofs(subset, poor)
         for _ in under_way.grow(0.0, compiled=False):
             assert all(under_way.proof(k).lower_bound <= best[k] * (1 + 1e-9) for k in poor)
         for k in poor:
@@ -315,7 +315,7 @@ def test_pools_of_wide_tables_are_complete(monkeypatch):
     X, y = ar_problem(50, 14, 3, rho=0.3, snr=5.0, seed=1)
     model = SparseRegressor(k=3, ridge=0.3).fit(X, y)
     wanted = model.pool(0.3), model.pool(n_best=5)
-    monkeypatch.setattr(proofs, "MOST_DENSE", 5)
+    monkeypatch.setattr(optimality_bounds, "MOST_DENSE", 5)
     for pool, found in zip(wanted, (model.pool(0.3), model.pool(n_best=5)), strict=True):
         assert found.complete
         assert found.supports == pool.supports
@@ -338,13 +338,12 @@ def test_the_command_line_certifies(tmp_path: Path, capsys):
 @pytest.mark.parametrize("always", [None, [7]])
 def test_wide_tables_are_bounded_over_all_columns(monkeypatch, always):
     """With a limit far below the number of columns, roots are bounded by a working set; the answers are the same."""
-    from pauca.relaxations import proofs, wide_tables
 
     X, y = ar_problem(50, 24, 4, rho=0.3, snr=5.0, seed=1)
     best = SparseRegressor(k=4, ridge=0.3, always=always).fit(X, y)
-    monkeypatch.setattr(proofs, "MOST_DENSE", 10)
-    monkeypatch.setattr(wide_tables, "FIRST_COLUMNS", 5)
-    monkeypatch.setattr(wide_tables, "ADDED_COLUMNS", 3)
+    monkeypatch.setattr(optimality_bounds, "MOST_DENSE", 10)
+    monkeypatch.setattr(bounds_without_gram, "FIRST_COLUMNS", 5)
+    monkeypatch.setattr(bounds_without_gram, "ADDED_COLUMNS", 3)
     forward = SparseRegressor(k=4, ridge=0.3, always=always, method="forward").fit(X, y)
     certificate = forward.certify()
     for k in range(1, 5):

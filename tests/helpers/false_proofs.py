@@ -30,7 +30,7 @@ from pauca.design import make_design
 from pauca.losses import Huber, LogLoss, Poisson, SquaredHinge
 from pauca.objectives import LeastSquares, SmoothObjective
 from pauca.relaxations import forest as forests
-from pauca.relaxations import proofs, tree, wide_tables, wide_tree
+from pauca.relaxations import bounds_without_gram, optimality_bounds, tree, tree_without_gram
 from pauca.relaxations.backends import compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, rounding_slack
 from pauca.relaxations.perspective import Quadratic
@@ -188,16 +188,16 @@ def prove_wide(
     few = {"FIRST_COLUMNS": 2, "ADDED_COLUMNS": 1, "MOST_COLUMNS": int(rng.integers(m, 2 * m))}
     with ExitStack() as patches:
         for module, changes in (
-            (proofs, {"MOST_DENSE": 0, "MOST_LEFT": 0}),
-            (wide_tree, {"MOST_NARROWED": int(rng.integers(0, m))}),
-            (wide_tables, few),
+            (optimality_bounds, {"MOST_DENSE": 0, "MOST_LEFT": 0}),
+            (tree_without_gram, {"MOST_NARROWED": int(rng.integers(0, m))}),
+            (bounds_without_gram, few),
         ):
             patches.enter_context(patch.multiple(module, **changes))
         try:
-            found = proofs.Proofs(subset, {k: snapshot(problem, S) for k, S in starts.items()})
+            found = optimality_bounds.Proofs(subset, {k: snapshot(problem, S) for k, S in starts.items()})
             for _ in found.grow(0.0, compiled=bool(rng.integers(2))):
                 pass
-        except proofs.NoBoundError:
+        except optimality_bounds.NoBoundError:
             return None
     return {k: (found.proof(k), found.support(k)) for k in starts}
 
@@ -234,7 +234,7 @@ def check_smooth(seed: int, most: int) -> Counter[str]:
     every = {k: np.array([smooth_value(X[:, S], y, name, ridge, center) for S in some]) for k, some in supports.items()}
     starts = {k: int(rng.integers(len(some))) for k, some in supports.items()}
     models = {k: SimpleNamespace(support=tuple(supports[k][i].tolist()), value=every[k][i]) for k, i in starts.items()}
-    found = proofs.Proofs(subset, models)
+    found = optimality_bounds.Proofs(subset, models)
     for _ in found.grow(0.0, compiled=False):
         pass
     counts, empty = Counter({"tables": 1}), smooth_value(X[:, :0], y, name, ridge, center)

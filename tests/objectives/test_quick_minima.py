@@ -7,9 +7,9 @@ from scipy.optimize import minimize as scipy_minimise
 from pauca.design import make_design
 from pauca.losses import LogLoss, Multinomial, Poisson, SquaredError
 from pauca.objectives import FittedModel, Restricted, Rows, SmoothObjective, joint_line_gains
-from pauca.objectives import one_output as one_output_module
-from pauca.objectives.joint_outputs import JointOutputs
-from pauca.objectives.one_output import OneOutput
+from pauca.objectives import newton_one_output as one_output_module
+from pauca.objectives.newton_joint_outputs import JointOutputs
+from pauca.objectives.newton_one_output import OneOutput
 from pauca.solvers.newton import EXACT, Accuracy, minimise
 from pauca.subsets.smooth import SmoothSubset
 

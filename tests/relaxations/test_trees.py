@@ -13,9 +13,9 @@ from pauca.relaxations import leaps_and_bounds
 from pauca.relaxations.backends import Backend, compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
 from pauca.relaxations.forest import Forest
+from pauca.relaxations.incumbent_swaps import improved_by_swaps
 from pauca.relaxations.leaps_and_bounds import enumerate_subsets
 from pauca.relaxations.perspective import IN, OUT, Quadratic, relax
-from pauca.relaxations.swaps import improved_by_swaps
 from pauca.relaxations.tree import Incumbent, Wanted
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from pauca.custom.objective import CustomProblem
 from pauca.solvers.quasi_newton import SolverState, inverse_diagonal, inverse_of, inverse_without, minimise
 from pauca.subsets.fit_cache import RecentTable
-from pauca.subsets.solutions import Fit
+from pauca.subsets.fit_records import Fit
 
 # A trial may leave this share of its distance in value from the model it is compared with.
 TRIAL_WITHIN = 0.03

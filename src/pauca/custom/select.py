@@ -19,7 +19,7 @@ from pauca.custom.gradient_check import check_objective
 from pauca.custom.objective import CustomProblem, Objective
 from pauca.custom.options import CHECK, ObjectiveOptions, as_objective, check_generator, check_size, parse_limits
 from pauca.custom.subset import CustomSubset
-from pauca.estimators.fitted import check_finite_models
+from pauca.estimators.fitted_base import check_finite_models
 from pauca.export import register_estimator, save
 from pauca.methods import resolve
 from pauca.results.path import Path

@@ -25,9 +25,9 @@ from pauca.estimators.fit import (
     path_statistics,
 )
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
-from pauca.estimators.fitted import FittedModel
+from pauca.estimators.fitted_base import FittedModel
 from pauca.estimators.raw_tables import FitTable, display_names
-from pauca.estimators.refits import facts_of
+from pauca.estimators.refits_on_rows import facts_of
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.table_encoder import TableEncoder
 from pauca.estimators.validation import in_memory
@@ -37,7 +37,7 @@ from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import refitted_run, searched_by
 from pauca.results.alternatives import Alternatives
-from pauca.results.columns import DataFacts
+from pauca.results.data_facts import DataFacts
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.runs.problem import LinearProblem, Target

@@ -13,7 +13,7 @@ from pauca.checks import ParameterChecks
 from pauca.clock import OutOfTime, limited_until
 from pauca.methods import Exact, Exchange
 from pauca.model import Model, Snapshot
-from pauca.relaxations.proofs import NoBoundError, Proofs, known_models
+from pauca.relaxations.optimality_bounds import NoBoundError, Proofs, known_models
 from pauca.relaxations.size_proof import SizeProof
 from pauca.relaxations.tree import Wanted
 from pauca.results.certificate import Certificate

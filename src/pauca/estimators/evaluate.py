@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.fit_data import FitData
-from pauca.estimators.refits import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
+from pauca.estimators.refits_on_rows import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of
 from pauca.model_selection.folds import Fold, make_folds, makes_splits
 from pauca.model_selection.held_out import HeldOutModel, held_out_scores
-from pauca.results.columns import encoding_notes
+from pauca.results.data_facts import encoding_notes
 from pauca.results.evaluation import (
     CHOOSING,
     FOLDS,

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from pauca.estimators.fitted import FittedModel
+from pauca.estimators.fitted_base import FittedModel
 from pauca.estimators.raw_tables import display_names
 
 

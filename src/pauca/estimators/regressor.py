@@ -12,8 +12,8 @@ from sklearn.metrics import r2_score
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.evaluate import EvaluationMixin
-from pauca.estimators.fitted import fitting
-from pauca.estimators.loss_parameters import offset_target
+from pauca.estimators.fitted_base import fitting
+from pauca.estimators.offset_and_dispersion import offset_target
 from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_estimator
 from pauca.losses import Loss, is_custom, resolve

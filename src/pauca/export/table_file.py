@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pauca.export.json_files import JsonReader, encode_float
-from pauca.results.columns import ColumnValues, DataFacts
+from pauca.results.data_facts import ColumnValues, DataFacts
 from pauca.tables import ColumnEncoding, TableEncoding
 
 MOST_ROWS = 2**53

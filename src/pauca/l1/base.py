@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from pauca.checks import ParameterChecks
 from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
-from pauca.estimators.fitted import FittedModel, check_finite_models, fitting
+from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
 from pauca.estimators.settings import check_cross_validation
 from pauca.estimators.validation import check_moments
 from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings

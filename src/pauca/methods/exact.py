@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pauca.checks import ParameterChecks
 from pauca.methods.exchange import Exchange
 from pauca.methods.forward import GrowingMethod
-from pauca.relaxations.proofs import NoBoundError, Proofs
+from pauca.relaxations.optimality_bounds import NoBoundError, Proofs
 from pauca.runs.run import Goal, History, Move, Stop
 from pauca.subsets.base import Subset, is_lower
 

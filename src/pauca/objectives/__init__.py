@@ -1,9 +1,9 @@
 """Objectives: functions of the coefficients, made of data and a loss. They hold no iterate."""
 
-from pauca.objectives.joint_lines import joint_line_gains
+from pauca.objectives.approximate_refits import FittedModel, Previews
+from pauca.objectives.joint_coordinate_gains import joint_line_gains
 from pauca.objectives.least_squares import GramRows, LeastSquares, RowStack
 from pauca.objectives.merged_rows import Rows, split
-from pauca.objectives.previews import FittedModel, Previews
 from pauca.objectives.restricted import Restricted, WarmStart, warm_start_near, weighted_gram
 from pauca.objectives.smooth import Bounds, SmoothObjective
 

@@ -13,10 +13,10 @@ from pauca.design import ChunkedDesign, Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
 from pauca.objectives.far_targets import far_origin
-from pauca.objectives.joint_outputs import JointOutputs
 from pauca.objectives.least_squares import ridge_penalty
 from pauca.objectives.merged_rows import Rows
-from pauca.objectives.one_output import OneOutput
+from pauca.objectives.newton_joint_outputs import JointOutputs
+from pauca.objectives.newton_one_output import OneOutput
 from pauca.objectives.piecewise_refit import exact_minimum
 from pauca.objectives.restricted import Restricted, WarmStart
 from pauca.objectives.returned_values import Coefficients, mean_losses

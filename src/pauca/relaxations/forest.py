@@ -17,9 +17,9 @@ import numpy as np
 from pauca.constraints.limits import Limits
 from pauca.relaxations.backends import MOST_PAIRED, Backend
 from pauca.relaxations.diagonal import base_diagonal, improve, rounding_slack
+from pauca.relaxations.incumbent_swaps import improved_by_swaps
 from pauca.relaxations.leaps_and_bounds import CompiledEnumeration, Enumerated, enumerate_subsets
 from pauca.relaxations.perspective import IN, MOST_STEPS, OUT, ROOT_STEPS, Quadratic, Relaxed
-from pauca.relaxations.swaps import improved_by_swaps
 from pauca.relaxations.tree import BEST_ONLY, MOST_BYTES, TIED_WITHIN, Incumbent, Tree, Wanted
 
 # Roots are screened and their diagonals improved at most this often: with fewer columns a diagonal can be larger.

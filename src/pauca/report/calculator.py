@@ -11,7 +11,7 @@ from typing import Any
 
 from pauca.report.formatting import Markup, joined, name_tag, short_number, tag
 from pauca.report.model_data import ModelData
-from pauca.results.columns import ColumnValues
+from pauca.results.data_facts import ColumnValues
 from pauca.tables import ColumnEncoding, Term
 from pauca.tables.encoding import LEVEL, MISSING
 

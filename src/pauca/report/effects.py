@@ -7,7 +7,7 @@ import math
 from pauca.export.formula import Formula
 from pauca.report.formatting import MINUS, NONE, Markup, percent, short_number, table, tag
 from pauca.report.model_data import ModelData
-from pauca.results.columns import ColumnValues
+from pauca.results.data_facts import ColumnValues
 from pauca.tables.encoding import MISSING, NUMBER
 
 FREQUENCY_NOTE = (

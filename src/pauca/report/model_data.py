@@ -15,7 +15,7 @@ from pauca.losses import resolve
 from pauca.report.formatting import count, enumerate_names, number, percent, short_number
 from pauca.report.survival_curves import SurvivalCurves
 from pauca.results.alternatives import Alternatives
-from pauca.results.columns import DataFacts
+from pauca.results.data_facts import DataFacts
 from pauca.results.evaluation import Evaluation
 from pauca.results.inference import Inference
 from pauca.results.path import Path

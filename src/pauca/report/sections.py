@@ -24,7 +24,7 @@ from pauca.report.performance import headline_figures
 from pauca.report.size_explorer import score_head, score_text
 from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
-from pauca.results.columns import COUNTED_ONCE, DataFacts, encoding_notes
+from pauca.results.data_facts import COUNTED_ONCE, DataFacts, encoding_notes
 from pauca.runs.run import Stop
 from pauca.version import __version__
 

@@ -11,7 +11,7 @@ import numpy as np
 from pauca.model import Model
 from pauca.results.certificate import Certificate
 from pauca.results.choice import Choice
-from pauca.results.columns import DataFacts
+from pauca.results.data_facts import DataFacts
 from pauca.results.fit_statistics import Statistics
 from pauca.runs.run import Move, Stop
 from pauca.tables import ColumnEncoding, TableEncoding

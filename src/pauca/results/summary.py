@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pauca.results.columns import COUNTED_ONCE, encoding_notes
+from pauca.results.data_facts import COUNTED_ONCE, encoding_notes
 from pauca.wording import aligned, column_names, printable
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from pauca.losses import Loss
 from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Budget, Goal, SearchRun, Stop
 from pauca.subsets.base import SLACK
+from pauca.subsets.screening_violations import Unseen, VisitedModel, centred_model, likely_additions, rivals
 from pauca.subsets.smooth import SmoothSubset
-from pauca.subsets.unseen_units import Unseen, VisitedModel, centred_model, likely_additions, rivals
 
 # Beside the units that the search on the sample takes, the next best ones at each of its models are gathered.
 RUNNERS_UP = 2

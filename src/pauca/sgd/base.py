@@ -19,7 +19,7 @@ from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Chunks
 from pauca.design.chunks import as_chunks
 from pauca.design.chunks.chunk_sums import take
-from pauca.estimators.fitted import FittedModel, check_finite_models, fitting
+from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
 from pauca.estimators.validation import check_finite, check_raw_weights, in_memory
 from pauca.losses import Loss
 from pauca.runs.problem import Target

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from pauca.estimators.classifier import ClassificationMixin, encode_classes
-from pauca.estimators.fitted import fitting
+from pauca.estimators.fitted_base import fitting
 from pauca.estimators.validation import check_class_weight, check_classes, check_raw_weights
 from pauca.export import register_estimator
 from pauca.losses import Loss, resolve

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pauca.estimators.fitted import fitting
+from pauca.estimators.fitted_base import fitting
 from pauca.estimators.regressor import RegressionMixin
 from pauca.estimators.validation import check_data, check_raw_weights, check_target
 from pauca.export import register_estimator

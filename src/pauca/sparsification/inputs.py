@@ -11,7 +11,7 @@ from scipy import sparse
 from pauca.checks import ParameterChecks
 from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.estimators.classifier import encode_classes
-from pauca.estimators.fitted import FittedModel
+from pauca.estimators.fitted_base import FittedModel
 from pauca.estimators.validation import check_classes, check_data, check_table, check_target, check_weights
 from pauca.losses import CLASSIFICATION_LOSSES, Loss, SquaredError, is_custom, resolve
 from pauca.losses.checks import check_loss

@@ -22,8 +22,8 @@ from pauca.objectives import (
 )
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
-from pauca.subsets.column_cache import ColumnCache
-from pauca.subsets.solutions import Fit, Preview, PreviewsTogether, Solution, inverse_of
+from pauca.subsets.fit_records import Fit, Preview, PreviewsTogether, Solution, inverse_of
+from pauca.subsets.standardized_columns import ColumnCache
 
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
 KEPT_BYTES = 1 << 26

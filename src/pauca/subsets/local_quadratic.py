@@ -13,7 +13,7 @@ from pauca.design.base import WIDE_NUMBERS, row_blocks
 from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.subsets.fit_cache import FitCache
-from pauca.subsets.solutions import Fit
+from pauca.subsets.fit_records import Fit
 from pauca.tolerances import DEPENDENT_BELOW
 
 # Columns of units with several are gathered in batches of about this many numbers (32 MB).

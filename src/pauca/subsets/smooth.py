@@ -14,11 +14,11 @@ from pauca.model import Model, Snapshot
 from pauca.objectives import SmoothObjective
 from pauca.objectives.least_squares import GramRows
 from pauca.subsets.base import SLACK, Swap, digest, first_smallest, is_lower
-from pauca.subsets.coordinate_search import ColumnEntries, CoordinateSearch, WholeColumnSearch
+from pauca.subsets.coordinate_gains import ColumnEntries, CoordinateSearch, WholeColumnSearch
 from pauca.subsets.fit_cache import FitCache, RecentTable, diverged
+from pauca.subsets.fit_records import Fit, Preview, Solution
 from pauca.subsets.local_quadratic import LocalQuadratic, UnitBlocks, feasible_slope
 from pauca.subsets.refitted_subset import AdditionScores, RefittedSubset, Shortlist, SubsetCache, highest_scores
-from pauca.subsets.solutions import Fit, Preview, Solution
 from pauca.subsets.swap_search import SwapSearch
 
 # A filled subset holds the columns of X twice: pooled, and gathered for the refit.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pauca.subsets.fit_cache import FitCache
-from pauca.subsets.solutions import Fit, Preview, Solution
+from pauca.subsets.fit_records import Fit, Preview, Solution
 
 # Swaps that are refitted before none is taken to help.
 MOST_REFITTED = 4

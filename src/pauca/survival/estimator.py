@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask
-from pauca.estimators.fitted import fitting
+from pauca.estimators.fitted_base import fitting
 from pauca.estimators.validation import check_row_order, check_table, check_weights
 from pauca.export import register_estimator
 from pauca.model import Model

@@ -13,14 +13,14 @@ from pauca.design import ChunkedDesign, GatheredDesign
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
 from pauca.relaxations.backends import compiled_backend, loaded_backend
+from pauca.relaxations.bounds_without_gram import Products, root_bounds
 from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_slack
 from pauca.relaxations.forest import Forest
 from pauca.relaxations.perspective import Quadratic
 from pauca.relaxations.size_proof import PROVED_WITHIN, SizeProof
 from pauca.relaxations.smooth import SmoothForest, SmoothProblem
 from pauca.relaxations.tree import BEST_ONLY, BETTER_BY, Incumbent, Wanted
-from pauca.relaxations.wide_tables import Products, root_bounds
-from pauca.relaxations.wide_tree import WideForest
+from pauca.relaxations.tree_without_gram import WideForest
 from pauca.subsets.base import Subset
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pauca.relaxations.backends import DEPENDENT_SHARE, Backend
+from pauca.relaxations.bounds_without_gram import MOST_COLUMNS, Products, RootBound, root_bounds
 from pauca.relaxations.forest import Forest
 from pauca.relaxations.tree import MOST_BYTES, TIED_WITHIN, Incumbent, Tree
-from pauca.relaxations.wide_tables import MOST_COLUMNS, Products, RootBound, root_bounds
 
 # A node with at most so many columns left has a tree over these.
 MOST_NARROWED = 1000

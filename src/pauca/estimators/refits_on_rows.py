@@ -19,7 +19,7 @@ from pauca.model_selection.held_out import HeldOutModel, at_most
 from pauca.model_selection.ridge_fits import refitter
 from pauca.model_selection.scoring import read_columns
 from pauca.objectives.least_squares import ridge_penalty
-from pauca.results.columns import ColumnValues, DataFacts
+from pauca.results.data_facts import ColumnValues, DataFacts
 from pauca.results.inference import FEWEST_ROWS
 from pauca.results.path import Path
 from pauca.runs.run import Budget, Goal
