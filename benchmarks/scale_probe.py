@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.memory_probe import memory_peak
+from benchmarks.memory_probe import memory_now, memory_peak
 from pauca import SparseClassifier, SparseRegressor, scan
 from pauca.design.chunks import as_chunks
 
@@ -62,7 +62,7 @@ def _on_cluster(path: Path, y: np.ndarray, model: Any, workers: str) -> dict[str
     import dask.array as da  # noqa: PLC0415
     from distributed import Client, LocalCluster, wait  # noqa: PLC0415
 
-    count, killed = int(workers.partition("-")[0]), workers.endswith("killed")
+    imports, count, killed = memory_now(), int(workers.partition("-")[0]), workers.endswith("killed")
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with LocalCluster(n_workers=count, **options) as cluster, Client(cluster) as client:
         shape = np.load(path, mmap_mode="r").shape
@@ -77,7 +77,7 @@ def _on_cluster(path: Path, y: np.ndarray, model: Any, workers: str) -> dict[str
             threading.Timer(0.5, os.kill, (victim, signal.SIGKILL)).start()
         found: dict[str, Any] = _timed(model, X, y)
         after = client.run(_use)
-        found["passes"] = X.passes
+        found |= {"passes": X.passes, "imports": imports}
         shared = [worker for worker in after if worker in before]
         found["workers"] = sum(after[worker][0] - before[worker][0] for worker in shared)
         found["sent"] = sum(after[worker][1] - before[worker][1] for worker in shared)

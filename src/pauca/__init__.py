@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pauca.crf import SparseTagger
     from pauca.custom import select
     from pauca.design.chunks import scan
-    from pauca.estimators import SparseClassifier, SparseRegressor, TableEncoder
+    from pauca.estimators import SparseClassifier, SparseRegressor, TableEncoder, name_features
     from pauca.export import ModelFileError
     from pauca.graphical import SparsePrecision
     from pauca.l1 import L1Classifier, L1Regressor
@@ -49,6 +49,7 @@ __all__ = [
     "load",
     "losses",
     "methods",
+    "name_features",
     "projections",
     "scan",
     "select",
@@ -77,6 +78,7 @@ _HOMES = {
     "StreamRegressor": "sgd",
     "TableEncoder": "estimators",
     "load": "loading",
+    "name_features": "estimators",
     "scan": "design.chunks",
     "select": "custom",
     "sparsify": "sparsification",

@@ -205,6 +205,33 @@ def test_report_of_a_saved_model(model, capsys):
     assert run(capsys, "report", model, "--out", "page.html", "--title", "Houses of 2024")[0] == 0
     assert "Houses of 2024" in Path("page.html").read_text()
     assert "there is no folder" in error_of(capsys, "report", model, "--out", "no/page.html")
+    assert "ends in .pdf: let the name end in .html" in error_of(capsys, "report", model, "--out", "page.pdf", code=2)
+
+
+def test_an_empty_standard_input_is_called_so(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert error_of(capsys, "fit", "-", "--target", "price") == "pauca: error: standard input is empty"
+
+
+def test_a_page_that_is_there_is_not_replaced_unasked(model, capsys):
+    Path("model.html").write_text("figures of the fit")
+    assert "model.html is there already" in error_of(capsys, "report", model)
+    assert Path("model.html").read_text() == "figures of the fit"
+    assert run(capsys, "report", model, "--out", "model.html")[0] == 0
+    assert "figures of the fit" not in Path("model.html").read_text()
+
+
+def test_a_model_and_a_table_that_are_swapped(model, capsys):
+    said = error_of(capsys, "predict", "houses.csv", model, code=2)
+    assert "the model comes first, pauca predict model.json houses.csv" in said
+
+
+def test_rows_that_were_dropped_are_told_by_the_report_of_a_saved_model(table, capsys):
+    lines = Path("houses.csv").read_text().splitlines()
+    Path("gaps.csv").write_text("\n".join([*lines, "," * lines[0].count(",")]))
+    fitted(capsys, "gaps.csv", "--target", "price", "--k", "1", "--missing", "drop-rows", "--out", "m.json")
+    assert run(capsys, "report", "m.json")[0] == 0
+    assert "1 other row was left out, since values were missing there" in Path("m.html").read_text()
 
 
 def test_groups_and_costs_of_some_columns(table, capsys):

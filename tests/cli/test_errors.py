@@ -71,6 +71,7 @@ def test_wrong_tables(name, content, message, table, capsys):
         (["fit", "houses.csv", "--target", "price", "--k", "0"], "a size such as 10", 2),
         (["fit", "houses.csv", "--target", "price", "--k", "5-2"], "a size such as 10", 2),
         (["fit", "houses.csv", "--target", "price", "--budget", "3"], "--budget needs --costs", 2),
+        (["fit", "houses.csv", "--target", "price", "--report", "x.pdf"], "--report: the page is HTML", 2),
         (["fit", "houses.csv", "--target", "price", "--costs", "none.csv"], "none.csv cannot be read", 1),
         (["fit", "houses.csv", "--target", "price", "--criterion", "bic", "--cv", "3"], "remove --cv", 2),
         (["fit", "houses.csv", "--target", "price", "--n-jobs", "0"], "--n-jobs", 2),

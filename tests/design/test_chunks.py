@@ -1,14 +1,17 @@
 """Tables in chunks: every source gives the same answers, the passes are counted, and bad chunks are named."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import zarr
 from scipy import sparse
+from sklearn.model_selection import cross_val_score
 
 import pauca
-from pauca import SparseRegressor
+from pauca import SparseCox, SparseOrdinalClassifier, SparseRegressor
 from pauca.design.chunks import ChunkError, scan
 from pauca.design.chunks.moments import guess_columns
 from problems import METHODS, ar_problem, in_chunks
@@ -154,6 +157,10 @@ BAD = {
     "text": ([np.array([["a", "b"]])], "must hold numbers"),
     "no table": ([X0, X0[0]], "Chunk 1 of X is no table"),
     "nothing": ([], "returned no chunks"),
+    "names": (
+        [pd.DataFrame(X0, columns=list("abcd")), pd.DataFrame(X0, columns=list("abdc"))],
+        "Chunk 1 of X has the columns 'a', 'b', 'd', 'c', and the first one 'a', 'b', 'c', 'd'",
+    ),
     "targets": ([(X0, np.ones(9))], "Chunk 0 of X has 10 rows and 9 targets"),
 }
 
@@ -194,6 +201,75 @@ def test_files_that_change_or_vanish_between_passes(tmp_path):
         model.predict(chunks)
     with pytest.raises(FileNotFoundError, match="There is no file"):
         scan(tmp_path / "X.npy")
+
+
+def test_a_zarr_folder_that_changes_or_vanishes_is_not_read_as_zeros(tmp_path):
+    X, y = ar_problem(100, 6, 2)
+    chunks = as_zarr(X, tmp_path)
+    next(iter((tmp_path / "X.zarr" / "c").iterdir())).joinpath("0").unlink()
+    with pytest.raises(ChunkError, match=r"X\.zarr changed while it was read"):
+        SparseRegressor(k=2).fit(chunks, y)
+    shutil.rmtree(tmp_path / "X.zarr")
+    with pytest.raises(ChunkError, match=r"X\.zarr cannot be read any more"):
+        SparseRegressor(k=2).fit(chunks, y)
+
+
+def test_files_that_are_no_tables_are_named(tmp_path):
+    pl.DataFrame({"a": [1.0], "y": [1.0]}).write_parquet(tmp_path / "0.parquet")
+    for table, words in (
+        ({"a": [1.0], "b": [1.0], "y": [1.0]}, "1.parquet has other columns than .*0.parquet: it has 'b' besides"),
+        ({"y": [1.0]}, "1.parquet has other columns than .*0.parquet: it lacks 'a'"),
+        ({"a": [1], "y": [1.0]}, "1.parquet holds Int64 in the column 'a', and .*0.parquet Float64"),
+    ):
+        pl.DataFrame(table).write_parquet(tmp_path / "1.parquet")
+        with pytest.raises(ChunkError, match=words):
+            scan(tmp_path, target="y")
+    for name, words in (("1.parquet", "cannot be read as a Parquet file"), ("1.npy", r"damaged, or no \.npy file")):
+        (tmp_path / name).write_bytes(b"nothing")
+        with pytest.raises(ChunkError, match=words):
+            scan(tmp_path / name)
+
+
+def test_predictions_look_only_at_the_columns_that_a_model_uses():
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame(rng.standard_normal((50, 3)), schema=list("abc")).with_columns(kind=pl.lit("text"))
+    model = SparseRegressor(k=1).fit(table.select("a", "b", "c"), table["b"].to_numpy())
+    np.testing.assert_array_equal(model.predict(table.lazy()), model.predict(table))
+    np.testing.assert_array_equal(model.transform(table.lazy())[:, 0], table["b"].to_numpy())
+    constant = model.at(0)
+    np.testing.assert_array_equal(constant.predict(table.lazy()), constant.predict(table.select("a", "b", "c")))
+    with pytest.raises(ValueError, match="needs columns that X does not have: 'b'"):
+        model.predict(table.select("a", "kind").lazy())
+
+
+def test_what_needs_a_table_in_memory_is_refused_with_a_sentence():
+    X, y = ar_problem(60, 5, 2)
+    for settings in ({"missing": "median"}, {"categorical_features": [0]}):
+        with pytest.raises(ValueError, match="X is a table in chunks, which is read as it is"):
+            SparseRegressor(k=2, **settings).fit(in_chunks(X), y)
+    with pytest.raises(TypeError, match="read in chunks and never held in memory as a whole"):
+        cross_val_score(SparseRegressor(k=2), in_chunks(X), y, error_score="raise")
+    raw = pd.DataFrame(X, columns=list("abcde")).assign(kind=["red", "blue"] * 30)
+    model = SparseRegressor(k=2).fit(raw, y)
+    for rows in (in_chunks(X), pl.from_pandas(raw).lazy()):
+        with pytest.raises(ValueError, match="predict a table in chunks part by part"):
+            model.predict(rows)
+    times = np.array([(True, one) for one in np.exp(y)], dtype=[("event", bool), ("time", float)])
+    for estimator, target in ((SparseCox(k=2), times), (SparseOrdinalClassifier(k=2), np.digitize(y, [-1, 1]))):
+        with pytest.raises(TypeError, match=r"X is a table in chunks.*needs all of it at once"):
+            estimator.fit(in_chunks(X), target)
+
+
+def test_backward_needs_the_products_of_all_columns_in_one_pass(monkeypatch):
+    monkeypatch.setattr("pauca.design.chunks.moments.WHOLE_UP_TO", 10)
+    monkeypatch.setattr("pauca.objectives.least_squares.KNOWN_ROWS_PER_PASS", 16)
+    X, y = ar_problem(300, 100, 4)
+    chunks = limited(scan(lambda: iter(np.array_split(X, 3))), rows=300)
+    model = SparseRegressor(k=4, method="backward").fit(chunks, y)
+    np.testing.assert_array_equal(model.support_, SparseRegressor(k=4, method="backward").fit(X, y).support_)
+    assert chunks.passes == 3  # one to count the rows
+    with pytest.raises(ChunkError, match=r"starts from all 100 columns.*Use a method that grows"):
+        SparseRegressor(k=4, method="backward").fit(limited(chunks, rows=1), y)
 
 
 def test_chunks_that_can_be_read_only_once_are_refused():

@@ -12,7 +12,7 @@ import pytest
 from distributed import Client, LocalCluster, wait
 from scipy import sparse
 
-from pauca import SparseClassifier, SparseRegressor
+from pauca import PaucaWarning, SparseClassifier, SparseCox, SparseOrdinalClassifier, SparseRegressor
 from pauca.design.chunks import ChunkError
 from pauca.design.chunks.cluster import DaskChunks
 from problems import ar_problem
@@ -66,6 +66,33 @@ def test_frames_and_classes():
     assert float(model.score(table[NAMES], table["kind"])) == plain.score(pd.DataFrame(X, columns=NAMES), CLASSES)
     with pytest.raises(ChunkError, match="do not hold numbers: 'kind'"):
         SparseRegressor().fit(table, table["y"])
+
+
+def test_missing_values_of_pandas_own_types_and_labels_in_another_order():
+    table = frame()
+    own = dd.from_pandas(pd.DataFrame(X, columns=NAMES).convert_dtypes(), npartitions=5)
+    np.testing.assert_allclose(SparseRegressor(k=3).fit(own, Y).coef_, SparseRegressor(k=3).fit(X, Y).coef_, rtol=1e-9)
+    gap = own.map_partitions(lambda part: part.assign(c5=part["c5"].where(part.index != 1111)))
+    with pytest.raises(ValueError, match="NaN: in chunk 3, row 1111 of the table, column 'c5'"):
+        SparseRegressor(k=3).fit(gap, Y)
+    turned = dd.from_pandas(pd.Series(Y).iloc[::-1], npartitions=3, sort=False)
+    with pytest.warns(PaucaWarning, match="the row labels of X in another order"):
+        SparseRegressor(k=1).fit(table[NAMES], turned)
+
+
+def test_every_kind_of_model_predicts_lazily():
+    times = np.array([(True, one) for one in np.exp(Y / Y.std())], dtype=[("event", bool), ("time", float)])
+    ranks = np.digitize(Y, [-1, 1])
+    ordinal, cox = SparseOrdinalClassifier(k=2).fit(X, ranks), SparseCox(k=2).fit(X, times)
+    for lazy, plain in (
+        (ordinal.predict_proba(array()), ordinal.predict_proba(X)),
+        (ordinal.predict(array()), ordinal.predict(X)),
+        (cox.predict(array()), cox.predict(X)),
+        (ordinal.score(array(), ranks), ordinal.score(X, ranks)),
+    ):
+        assert isinstance(lazy, da.Array)
+        np.testing.assert_allclose(lazy.compute(), plain)
+    assert cox.score(array(), times) == cox.score(X, times)
 
 
 def test_the_choice_of_k_is_that_of_memory():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+from sklearn.metrics import accuracy_score, confusion_matrix, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, train_test_split
 
 import pauca
@@ -150,9 +150,39 @@ def test_any_loss_has_a_bootstrap(diabetes, loss):
         model.inference()
 
 
+def test_many_classes_and_outputs_have_a_bootstrap(tumours):
+    X, y = tumours
+    three = np.where(y == "benign", "b", np.where(X["mean radius"] > 15, "l", "m"))
+    model = SparseClassifier(k=2, ridge=0.01).fit(X, three)
+    found = model.inference("bootstrap", n_resamples=20)
+    assert found.outputs == ["b"] * 3 + ["l"] * 3 + ["m"] * 3
+    np.testing.assert_allclose(found.coef.reshape(3, 3)[:, :2], model.coef_[:, model.support_])
+    assert found.to_frame().loc[("l", "(intercept)"), "coefficient"] == pytest.approx(model.intercept_[1])
+    assert (found.lower < found.coef).mean() > 0.8
+    assert str(found).startswith("output  feature")
+    two = SparseRegressor(k=2).fit(X, np.c_[X["mean area"], X["mean texture"]])
+    assert len(two.inference("bootstrap", n_resamples=5).names) == 6
+
+
+def test_many_classes_have_a_table_of_confusions(tumours):
+    X, y = tumours
+    three = np.where(y == "benign", "b", np.where(X["mean radius"] > 15, "l", "m"))
+    fit, test = np.arange(0, 569, 2), np.arange(1, 569, 2)
+    model = SparseClassifier(k=2, ridge=0.01).fit(X.iloc[fit], three[fit])
+    found = model.evaluate(X.iloc[test], three[test])
+    judge = confusion_matrix(three[test], model.predict(X.iloc[test]), labels=model.classes_)
+    np.testing.assert_array_equal(found.class_confusion.counts, judge)
+    for code, line in enumerate(found.class_table()[1:]):
+        assert line[1] == str(judge[code].sum())
+        assert line[2] == f"{100 * judge[code, code] / judge[code].sum():.1f} %"
+        assert line[3] == f"{100 * judge[code, code] / judge[:, code].sum():.1f} %"
+    assert "most often taken for" in str(found)
+    assert "class" not in str(SparseClassifier(k=1).fit(X, y).evaluate(X, y)).split("Measured")[0]
+
+
 def test_what_inference_cannot_do_is_said(diabetes, tmp_path):
     X, y = diabetes
-    with pytest.raises(ValueError, match="one number"):
+    with pytest.raises(ValueError, match=r'one number.*this model has 2 outputs: use inference\("bootstrap"\)'):
         SparseRegressor(k=2).fit(X, np.c_[y, -y]).inference()
     model = SparseRegressor(k=2).fit(X, y)
     with pytest.raises(ValueError, match="'method' parameter of inference"):

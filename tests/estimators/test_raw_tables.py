@@ -339,3 +339,58 @@ def test_decimal_commas_without_a_column_of_text(tmp_path):
     for one in (model, pauca.load(tmp_path / "model.json")):
         np.testing.assert_allclose(one.predict(commas), plain.predict(numbers))
         np.testing.assert_allclose(one.predict(numbers), plain.predict(numbers))
+
+
+# Levels of two columns that are the same in every row.
+
+
+@pytest.fixture(scope="module")
+def copies():
+    rng = np.random.default_rng(0)
+    net = rng.choice(["fiber", "dsl", "none"], 200, p=[0.5, 0.3, 0.2])
+    X = pd.DataFrame({"net": net, "age": rng.normal(size=200)})
+    for name in ("tv", "films"):
+        X[name] = np.where(net == "none", "no net", rng.choice(["yes", "no"], 200))
+    X["again"] = np.where(net == "dsl", "d", "other")
+    effects = X["tv"].eq("yes") + X["films"].eq("yes") - 2.0 * X["net"].eq("none") + X["net"].eq("dsl")
+    return X, effects + rng.normal(size=200)
+
+
+def test_levels_that_copy_each_other_are_left_out_by_name(copies, tmp_path):
+    X, y = copies
+    with pytest.warns(PaucaWarning) as caught:
+        model = SparseRegressor(k=3, ridge=0.1).fit(X, y)
+    assert str(caught[0].message) == (
+        "Levels that are the same in every row as 'net=none', 'net=dsl' were left out: 'tv=no net', 'films=no net', "
+        "'again=d'."
+    )
+    names = model.path_.names(3)
+    assert "net=none" in names
+    assert not {"tv=no net", "films=no net"} & set(names)
+    assert "The same in every row as net=none, and without a term of their own: " in model.summary()
+    model.save(tmp_path / "model.json")
+    again = pauca.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.summary() == model.summary()
+    row = X[X["net"] == "none"].iloc[:1]
+    expected = model.predict(row.assign(tv=model.encoder_.baselines_["tv"], films=model.encoder_.baselines_["films"]))
+    assert model.predict(row) == pytest.approx(expected)  # copies count as the baseline
+
+
+def test_columns_that_constraints_prefer_keep_their_levels(copies):
+    X, y = copies
+    with pytest.warns(PaucaWarning, match="as 'net=dsl', 'films=no net' were left out|as 'net=none'"):
+        model = SparseRegressor(k=3, ridge=0.1, always=["tv"]).fit(X, y)
+    assert "tv=no net" in model.path_.names(3)
+    with pytest.warns(PaucaWarning, match="are the same in every row: their coefficients share one effect"):
+        SparseRegressor(k=3, ridge=0.1, costs={"age": 2.0}, budget=10).fit(X, y)
+
+
+def test_values_that_are_missing_together_are_marked_once(copies):
+    X, y = copies
+    gaps = X[["age"]].assign(height=np.arange(200.0) % 7)
+    gaps.loc[::5] = np.nan
+    with pytest.warns(PaucaWarning, match="Missing values of 'height' are in the rows of another column's"):
+        model = SparseRegressor(k=2, ridge=0.1, missing="category").fit(gaps, y)
+    assert model.path_.names(2) == ["age", "age is missing", "height"]
+    assert np.isfinite(model.predict(gaps)).all()

@@ -84,6 +84,28 @@ def test_alternatives_of_another_size_and_of_none():
     assert model.at(0).alternatives() == []
 
 
+def test_alternatives_are_compared_at_the_ridge_of_the_search():
+    X, y = table()
+    model = SparseRegressor(k=3, ridge=2.0, search_ridge=0.0, method="exact").fit(X, y)
+    found = model.alternatives()
+    assert min(record["explained_lost"] for record in found) >= 0  # a proved model is the best at that ridge
+    same = SparseRegressor(k=3).fit(X, y)
+    objectives = [sorted(one["objective"] for one in records) for records in (found, same.alternatives())]
+    assert objectives[0] == pytest.approx(objectives[1])
+    assert "compared at ridge 0, at which they were searched; the model itself has ridge 2" in str(found)
+    assert "compared at" not in str(same.alternatives())
+    assert "no other feature is left" in str(SparseRegressor(k=7).fit(X, y).alternatives())
+
+
+def test_what_is_printed_is_a_table():
+    X, y = table()
+    model = SparseRegressor(k=2).fit(X, y)
+    for found in (model.stability(4), model.alternatives(), model.inference(), model.evaluate()):
+        assert str(found) == found.summary()
+        assert len(str(found).splitlines()) > 3
+    assert str(model.stability_).splitlines()[2].split()[-1] == "yes"
+
+
 def test_strong_features_are_stable_and_noise_is_not():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.standard_normal((200, 10)), columns=list("abcdefghij"))

@@ -107,7 +107,7 @@ def test_the_file_is_plain_json_with_a_version(tmp_path):
     fitted("squared_error").save(tmp_path / "model.json")
     text = (tmp_path / "model.json").read_text(encoding="utf-8")
     document = json.loads(text)
-    assert (document["format"], document["version"], document["pauca_version"]) == ("pauca model", 4, pauca.__version__)
+    assert (document["format"], document["version"], document["pauca_version"]) == ("pauca model", 5, pauca.__version__)
     assert document["features"]["names"] == NAMES
     assert "größe" in text
 
@@ -236,10 +236,10 @@ def test_names_of_files_may_be_long(tmp_path):
         (b"[1, 2]", "not a model file"),
         (b'{"format": "something else"}', "not a model file"),
         (b'{"format": "pauca model"}', "version: expected an integer, got None"),
-        (b'{"format": "pauca model", "version": 4}', "the field 'pauca_version' is missing"),
+        (b'{"format": "pauca model", "version": 5}', "the field 'pauca_version' is missing"),
         (
-            b'{"format": "pauca model", "version": 5}',
-            r"version: .*version 5, but this pauca .* reads version 4; update pauca",
+            b'{"format": "pauca model", "version": 6}',
+            r"version: .*version 6, but this pauca .* reads version 5; update pauca",
         ),
         (
             b'{"format": "pauca model", "version": 1}',

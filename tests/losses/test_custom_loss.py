@@ -130,6 +130,19 @@ class TwoStarts(Half):
         return np.zeros(2 * n_outputs)
 
 
+class Bent(Half):
+    """Insensitive to small errors: a kink to either side of the target."""
+
+    def value(self, y, a):
+        return np.maximum(np.abs(a - y) - 0.3, 0.0)
+
+    def derivative(self, y, a):
+        return np.sign(a - y) * (np.abs(a - y) > 0.3)
+
+    def curvature(self, y, a):
+        return np.zeros_like(a)
+
+
 class NoStart(Half):
     def constant(self, y, weights):
         return y.middle()
@@ -155,6 +168,7 @@ class NoStart(Half):
         (Text, r"Text.value returns an array of shape \(., 32\) and type <U3 for scores of shape"),
         (OtherSlopes, "OtherSlopes.slopes gives another derivative"),
         (TwoStarts, r"TwoStarts.constants returns an array of shape \(.,\), not an array of numbers"),
+        (Bent, r"Bent.derivative jumps from (-1 to 0|0 to 1|-1 to 1) for target .* at score .*: the loss has a kink"),
         (NoStart, "NoStart.constants fails on arrays"),
     ],
 )
@@ -172,6 +186,25 @@ def test_the_valid_one_passes():
     X, y = table()
     own, ours = (SparseRegressor(k=2, loss=loss).fit(X, y) for loss in (Half(), "squared_error"))
     np.testing.assert_allclose(own.coef_, ours.coef_, rtol=1e-6)
+
+
+class Steep(Half):
+    """Nearly a kink, but smooth: half the squared error within a thousandth of the target, linear beyond."""
+
+    def value(self, y, a):
+        u = np.abs(a - y)
+        return np.where(u < 1e-3, 500 * u**2, u - 5e-4)
+
+    def derivative(self, y, a):
+        return np.clip(1e3 * (a - y), -1, 1)
+
+    def curvature(self, y, a):
+        return 1e3 * (np.abs(a - y) < 1e-3)
+
+
+def test_a_steep_but_smooth_loss_has_no_kink():
+    _, y = table()
+    check_loss(Steep(), y[None], np.full(60, 1 / 60), 1)
 
 
 # Classes.

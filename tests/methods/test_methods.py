@@ -358,10 +358,23 @@ def test_batches_add_several_features_of_one_ranking_at_once(loss):
     assert not {3, 7} <= set(batched[13].support)
 
 
-def test_batches_give_way_to_limits():
+@pytest.mark.parametrize("loss", ["squared_error", "huber"])
+def test_batches_give_way_to_limits_and_tolerances(loss):
     X, y = ar_problem(100, 12, 6, seed=2)
-    path = SparseClassifier(k=8, method=Forward(batch=0.5), costs=np.ones(12), budget=8).fit(X, y > 0).path_
-    assert path.sizes == list(range(9))
+    batched, single = Forward(batch=0.5), Forward()
+    options = {"loss": loss, "costs": np.ones(12), "budget": 8}
+    assert SparseRegressor(k=8, method=batched, **options).fit(X, y).path_.sizes == list(range(9))
+    tol = 0.02 * SparseRegressor(k=1, loss=loss).fit(X, y).path_[0].objective
+    paths = [SparseRegressor(k=None, method=method, loss=loss, tol=tol).fit(X, y).path_ for method in (batched, single)]
+    assert paths[0].moves == paths[1].moves
+
+
+@pytest.mark.parametrize("rule", ["objective", "gradient", "refit", "functional"])
+@pytest.mark.parametrize("scale", [1e-6, 1.0])
+def test_every_rule_has_batches(rule, scale):
+    X, y = ar_problem(100, 12, 6, seed=2)
+    path = SparseClassifier(k=9, method=Forward(rule=rule, batch=0.5), ridge=1e-3).fit(X * scale, y > 0).path_
+    assert path.sizes == [0, 1, 2, 3, 4, 6, 9]
 
 
 @pytest.mark.parametrize("batch", [-0.1, 1, "a"])

@@ -18,7 +18,7 @@ from pauca.model_selection.grids import SizeRange, size_range_for
 from pauca.model_selection.held_out import WRONG_LABEL, FoldLosses, RowBlocks
 from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.rules import choose_by_criterion, choose_by_folds
-from pauca.model_selection.size_and_ridge import SWAPS_ALONE, compared_by
+from pauca.model_selection.size_and_ridge import QUICK_SEARCH, SWAPS_ALONE, compared_by
 from pauca.runs import run as driver
 from pauca.runs.problem import Target
 
@@ -445,7 +445,7 @@ def test_sizes_are_compared_on_paths_of_swaps_alone():
     np.testing.assert_allclose(scores["exchange"], scores[SWAPS_ALONE])
     for rows, limits in ((60, {"costs": np.ones(12), "budget": 3.0}), (11, {})):
         run = SparseRegressor(k=3, **limits).fit(X[:rows], y[:rows])._fit_data.searches[0.0]
-        assert compared_by(run) is run
+        assert compared_by(run, QUICK_SEARCH) is run
 
 
 def related_columns():
@@ -475,3 +475,24 @@ def test_what_is_added_for_caution_is_chosen_by_and_not_shown():
             path = SparseClassifier(2, ridge=ridge, search_ridge=0.1, method="forward").fit(X[train], y[train])
             losses[r] += losses_by_hand("log_loss", path, X[test], np.where(y[test], "yes", "no")) / 3
     np.testing.assert_allclose(surface.mean[0], 1 - losses / losses[0, 0], atol=1e-4)
+
+
+def test_all_sizes_that_are_given_are_compared():
+    """Although by default sizes beyond 20 are compared in steps."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 26))
+    y = X @ rng.uniform(-1, 1, 26) + rng.standard_normal(120) > 0
+    options = {"ridge": 0.1, "cv": 2}
+    assert SparseClassifier(k=[21, 23], **options).fit(X, y).path_.choice.sizes.tolist() == [21, 23]
+    by_default = SparseClassifier(selection_rule="best", **options).fit(X, y).path_
+    assert by_default.choice.sizes.tolist()[-4:] in ([17, 18, 19, 20], [20, 22, 24, 26])
+    assert by_default.sizes == list(range(max(by_default.sizes) + 1))
+
+
+def test_the_last_size_of_a_path_that_ends_between_steps_is_compared():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 25))
+    y = X @ rng.uniform(1, 2, 25) + 0.1 * rng.standard_normal(300)
+    model = SparseRegressor(selection_rule="best").fit(X, y)
+    assert model.path_.choice.sizes.tolist()[-4:] == [20, 22, 24, 25]
+    assert model.k_ == 25

@@ -1,11 +1,16 @@
 """Choosing k on a table in chunks: the model of the same fit in memory, from one pass, or two for the paired rule."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import KFold, ShuffleSplit
 
 from pauca import SparseRegressor
+from pauca.design.fold_grams import parts_of_folds
+from pauca.model_selection.folds import FoldWeights, make_folds
 from problems import ar_problem, in_chunks
 
 GROUPS = np.arange(600) // 7
@@ -43,7 +48,28 @@ def test_the_choice_is_that_of_memory_and_takes_few_passes(settings, beside, pas
 @pytest.mark.parametrize("settings", [{"cv": ShuffleSplit(3, random_state=0)}, {"scoring": "r2"}, {"criterion": "bic"}])
 def test_folds_that_overlap_and_scorers_read_rows(settings):
     X, y = ar_problem(300, 15, 4, snr=2.0)
-    same_choice(SparseRegressor(**settings).fit(in_chunks(X), y), SparseRegressor(**settings).fit(X, y))
+    model = SparseRegressor(k=range(6), ridge=None if "criterion" in settings else [0, 0.1], **settings)
+    same_choice(clone(model).fit(in_chunks(X), y), model.fit(X, y))
+
+
+def test_folds_of_many_rows_take_few_bytes_a_row(monkeypatch):
+    """What is made on the way counts too; most of that is scikit-learn's, whose splitter makes indices of 8 bytes."""
+    monkeypatch.setattr("pauca.design.fold_grams.WIDE_NUMBERS", 1 << 14)
+    n_rows = 200_000
+    y, weights = np.random.default_rng(0).standard_normal(n_rows), np.full(n_rows, 1 / n_rows)
+    tracemalloc.start()
+    try:
+        folds = make_folds(None, y, None, weights, classifies=False)
+        kept, making = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        parts = parts_of_folds(weights, FoldWeights(folds))
+        finding = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert parts is not None
+    assert kept < 14 * n_rows  # a byte of each fold, and eight once
+    assert making < 48 * n_rows
+    assert finding < kept + 24 * n_rows
 
 
 def test_wide_tables_choose_the_same(monkeypatch):

@@ -16,7 +16,7 @@ def patients(seed=0):
 def test_text_classes_score_as_numbers_do(scoring):
     """The second class is the positive one."""
     X, sick = patients()
-    options = {"k": [0, 1, 2], "scoring": scoring, "cv": 3, "method": "forward"}
+    options = {"k": [0, 1, 4], "scoring": scoring, "cv": 3, "method": "forward", "ridge": 0.1, "search_ridge": 0.1}
     numbers = SparseClassifier(**options).fit(X, sick.astype(int))
     words = SparseClassifier(**options).fit(X, np.where(sick, "sick", "healthy"))
     np.testing.assert_allclose(words.path_.choice.mean, numbers.path_.choice.mean)

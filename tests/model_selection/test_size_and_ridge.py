@@ -1,5 +1,6 @@
 """Size and ridges chosen together: the surface against separate fits, units, leakage, and what is said of it."""
 
+import pickle
 import signal
 import warnings
 
@@ -208,6 +209,13 @@ def test_other_sizes_at_their_own_ridges():
     assert model.stability(4).size == model.k_
     with pytest.raises(ValueError, match="No ridges were compared"):
         SparseRegressor(k=2).fit(X, y).at(1, ridge="best")
+    again = pickle.loads(pickle.dumps(model))
+    for size in surface.sizes[1:].tolist():
+        if surface.best_of(size) == (model.search_ridge_, model.ridge_):
+            np.testing.assert_array_equal(again.at(size, ridge="best").coef_, model.at(size).coef_)
+        else:
+            with pytest.raises(ValueError, match=rf"best ridge of size {size} is .*: take at\({size}\), or fit"):
+                again.at(size, ridge="best")
     with pytest.raises(KeyError, match="was not scored"):
         model.at(99, ridge="best")
 
@@ -221,8 +229,10 @@ def test_files_carry_the_surface(tmp_path):
     choice, other = model.path_.choice, loaded.path_.choice
     np.testing.assert_array_equal(choice.surface.mean, other.surface.mean)
     assert (choice.message, choice.rule, choice.best) == (other.message, other.rule, other.best)
-    with pytest.raises(ValueError, match="needs the data of the fit"):
-        loaded.at(1, ridge="best")
+    own = (model.ridge_, model.search_ridge_)
+    elsewhere = next(size for size in (1, 2, 3) if choice.surface.best_of(size)[::-1] != own)
+    with pytest.raises(ValueError, match="where it was fitted"):
+        loaded.at(elsewhere, ridge="best")
     assert set(choice.surface.table()[0]) == {"search_ridge", "ridge", "size", "score", "standard_error"}
 
 

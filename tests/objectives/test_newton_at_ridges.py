@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pauca.losses import LogLoss, Poisson
-from pauca.objectives.newton_at_ridges import NearbyHessians, minimise_at_ridges
+from pauca.objectives.newton_at_ridges import NearbyHessians, _Batch, _Directions, minimise_at_ridges
 
 
 def problem(loss, seed=0, n=60, q=5):
@@ -52,3 +52,18 @@ def test_hessians_of_fewer_columns_lead_to_the_same_minima(loss):
     found = minimise_at_ridges(loss, y, weights, columns, penalty, start, 1e-11, nearby)
     fresh = minimise_at_ridges(loss, y, weights, columns, penalty, np.zeros((3, 5)), 1e-11)
     np.testing.assert_allclose(found.coef, fresh.coef, rtol=1e-4, atol=1e-5)
+
+
+def test_corrected_inverses_fulfil_the_secant_equation():
+    rng = np.random.default_rng(0)
+    problem = _Batch(LogLoss(), np.ones(5), np.full(5, 0.2), rng.standard_normal((3, 5)))
+    directions, rows = _Directions(problem, 2, None), np.arange(2)
+    directions._inverse[:] = np.eye(3)
+    points, gradients = rng.standard_normal((2, 2, 3)), rng.standard_normal((2, 2, 3))
+    gradients[1] = gradients[0] + 2.0 * (points[1] - points[0])
+    gradients[1, 1] = gradients[0, 1] - (points[1, 1] - points[0, 1])  # no positive curvature: no correction
+    for coef, gradient in zip(points, gradients, strict=True):
+        directions._correct(rows, coef, gradient)
+    change = gradients[1] - gradients[0]
+    np.testing.assert_allclose(directions._inverse[0] @ change[0], points[1, 0] - points[0, 0])
+    np.testing.assert_array_equal(directions._inverse[1], np.eye(3))

@@ -19,6 +19,7 @@ from pauca.report import size_explorer
 from pauca.report.formatting import count, enumerate_names, number, percent
 from pauca.report.model_data import model_data_of
 from pauca.report.page import page
+from pauca.results.alternatives import Alternatives
 from pauca.results.plots import COLOURS, INK
 
 STRANGE = [
@@ -287,11 +288,13 @@ def test_stability_and_alternatives_are_shown_if_there_are_any(chosen):
     assert "Stability" not in read(chosen).text
     model = chosen.at(5)
     model.stability_ = SimpleNamespace(frequency={"bmi": 1.0, "s6": 0.25, "<i>": 0.1}, n_resamples=40, size=5)
-    model.alternatives = lambda: [{"feature": "s3", "replacement": "<i>s1", "explained_lost": 0.0041}]
+    lost = {"feature": "s3", "replacement": "<i>s1", "explained_lost": 0.0041}
+    model.alternatives = lambda: Alternatives([lost], "feature", ridge=0.5)
     found = read(model)
     assert "repeated on 40 random subsamples" in found.text
     assert "s6 25 % no" in found.text
     assert "s3 <i>s1 0.41 %" in found.text
+    assert "compared at ridge 0, at which they were searched; the model itself has ridge 0.5" in found.text
 
     def unable():
         raise ValueError("the rows are gone")
@@ -303,7 +306,7 @@ def test_stability_and_alternatives_are_shown_if_there_are_any(chosen):
 def test_a_report_leaves_the_model_as_it_is(diabetes):
     class Talkative(SparseRegressor):
         def alternatives(self):
-            self.alternatives_ = [{"feature": "bmi", "replacement": "s3", "explained_lost": 0.07}]
+            self.alternatives_ = Alternatives([{"feature": "bmi", "replacement": "s3", "explained_lost": 0.07}])
             return self.alternatives_
 
     model = Talkative(k=2).fit(*diabetes)

@@ -231,7 +231,7 @@ def test_the_baseline_of_a_category_is_told():
     assert "A category counts as one column" in model.summary()
     assert "Baseline" not in model.at(0).summary()
     assert model.path_.raw_columns(2)[0].levels == ("Paris", "Lyon", "Nice")
-    marked = SparseRegressor(k=2, missing="category").fit(X.where(X["age"] > -1), y)
+    marked = SparseRegressor(k=2, missing="category").fit(X.assign(age=X["age"].where(X["age"] > -1)), y)
     assert f"by the median (age by {X['age'][X['age'] > -1].median():.6g})" in marked.summary()
 
 
@@ -254,6 +254,41 @@ def test_a_smaller_model_within_one_standard_error_is_told(fading):
     assert f'at({smaller.k_}, ridge="best") gives it, and selection_rule="1se" chooses such sizes' in model.summary()
     assert "A smaller model" not in smaller.summary()
     assert model.path_.choice.n_folds == 5
+
+
+def test_errors_beside_differences_are_those_of_differences(fading):
+    model = SparseRegressor(ridge=[0, 0.1, 1]).fit(*fading)
+    choice = model.path_.choice
+    place = choice.surface.sizes == choice.one_error_size
+    best = np.argmax(choice.surface.mean[:, :, place])
+    error = choice.surface.standard_error[:, :, place].ravel()[best]
+    assert f"(± {100 * error:.2g}, the standard error of this difference)" in choice.smaller
+    simple = SparseRegressor(ridge=0, selection_rule="1se").fit(*fading).path_.choice
+    error = simple.difference_error[simple.position(simple.best)]
+    assert f"more (± {100 * error:.2g}, the standard error of this difference)" in simple.message
+
+
+def test_what_fewer_features_give_is_at_the_top(fading):
+    """The smallest size with 95 % of the gain if half the size has it, then 90 %, then 80 %."""
+    model = SparseRegressor(k=range(11), ridge=[0, 0.1, 1]).fit(*fading)
+    choice, mean = model.path_.choice, model.path_.choice.mean
+    size = choice.fewer_size
+    assert 0 < size <= choice.chosen / 2
+    reached = mean / mean[choice.chosen]
+    share = next(share for share in (0.95, 0.9, 0.8) if (reached[: choice.chosen // 2 + 1] >= share).any())
+    assert size == np.flatnonzero(reached >= share)[0]
+    line = model.summary().splitlines()[1]
+    assert line == (
+        f"{size} features give {100 * reached[size]:.0f} % of the share that {choice.chosen} explain on rows held out "
+        f"({100 * mean[size]:.1f} of {100 * mean[choice.chosen]:.1f} %); see at({size})."
+    )
+    assert "explain on rows held out" not in model.at(size).summary().splitlines()[1]
+    few = Choice(
+        "best", "accuracy", np.arange(5), np.array([0.5, 0.89, 0.88, 0.89, 0.9]), np.ones(5), np.ones((5, 5)), 4
+    )
+    assert few.fewer("feature") == "1 feature has accuracy 0.89 on rows held out, 4 have 0.9; see at(1)."
+    none = Choice("best", "explained", np.arange(5), np.linspace(0, 0.4, 5), np.ones(5), np.ones((5, 5)), 4)
+    assert none.fewer("feature") == ""
 
 
 def test_other_sizes_tell_their_own_scores(fading):

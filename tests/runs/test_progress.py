@@ -1,6 +1,7 @@
 """What is shown of a long fit: when, where, and how much is left."""
 
 import io
+import itertools
 import sys
 
 import numpy as np
@@ -16,30 +17,49 @@ def move(size, fold, k=10, n_folds=5):
     return Progress(("add", 1), size, k, 1.0, 2.0, 3.0, fold, n_folds)
 
 
-def test_what_is_left_is_known_after_the_first_run():
-    """Six runs of ten seconds each, one after the other; then a round to larger sizes."""
-    left, now = TimeLeft(), 0.0
-    for number, fold in enumerate([None, 0, 1, 2, 3, 4]):
-        for size in range(11):
-            left.record(move(size, fold), now)
-            if number == 0:
-                assert left.seconds(move(size, fold), now) is None
-            else:
-                assert left.seconds(move(size, fold), now) == pytest.approx(60 - now, abs=0.01)
-            now += 1.0 if size < 10 else 0.0
-        assert left.share(move(10, fold)) == pytest.approx((number + 1) / 6)
-    left.record(move(11, None, k=20), now)
-    assert left.seconds(move(11, None, k=20), now) is None
+def test_what_is_left_is_known_after_the_first_fold():
+    """A run on all rows of 2 s, five folds of 10 s whose last 4 are scores without moves, a last search of 12 s."""
+    left, now, told = TimeLeft(), 2.0, []
+    left.runs_begin(6, 5, 0.0)
+    assert left.seconds(move(5, None), 1.0) is None
+    left.run_ended(0, 2.0)
+    for fold in range(5):
+        for second in range(10):
+            size = min(10, 2 * second)
+            told.append((now + second, left.seconds(move(size, fold), now + second)))
+            assert left.share(move(size, fold)) == pytest.approx((fold + size / 10) / 6)
+        now += 10.0
+        left.run_ended(fold + 1, now)
+    left.runs_begin(1, 5, now)
+    for second in range(12):
+        size = round(10 * (second / 12) ** 0.5)
+        told.append((now + second, left.seconds(move(size, None), now + second)))
+    assert [one for _, one in told[:10]] == [None] * 10
+    for when, seconds in told[10:]:
+        assert seconds == pytest.approx(64 - when, abs=4)
+    falls = [before - after for (_, before), (_, after) in itertools.pairwise(told[10:])]
+    assert min(falls) > -2  # it hardly ever rises
+
+
+def test_larger_sizes_are_a_round_of_their_own():
+    left = TimeLeft()
+    left.runs_begin(6, 5, 0.0)
+    for number in range(6):
+        left.run_ended(number, 10.0 * (number + 1))
+    left.runs_begin(6, 5, 60.0)
+    assert left.seconds(move(11, None, k=20), 60.0) == pytest.approx(60.0)  # as the last round, until more is known
+    left.run_ended(0, 62.0)
+    left.run_ended(1, 67.0)
+    assert left.seconds(move(11, 1, k=20), 67.0) == pytest.approx(25.0)
 
 
 def test_runs_at_the_same_time():
-    """Two at a time, ten seconds each: sixty seconds of work take thirty."""
+    """Two at a time, ten seconds each."""
     left = TimeLeft()
-    for start in (0.0, 10.0):
-        for size in range(11):
-            for fold in ([None, 0], [1, 2])[int(start) // 10]:
-                left.record(move(size, fold), start + size)
-    assert left.seconds(move(10, 2), 20.0) == pytest.approx(20, abs=10)
+    left.runs_begin(6, 5, 0.0)
+    for number, end in ((0, 10.0), (1, 10.0), (2, 20.0), (3, 20.0)):
+        left.run_ended(number, end)
+    assert left.seconds(move(0, 3), 20.0) == pytest.approx(15, abs=6)
 
 
 class Terminal(io.StringIO):
@@ -60,6 +80,7 @@ def test_bars_and_lines(monkeypatch, kind):
     stream = io.StringIO() if kind == "lines" else Terminal()
     report = ProgressReport(stream, time_limit=15.0)
     with report:
+        report.runs_begin(6, 5)
         assert report(move(5, 1)) is False
         share, text = report.line(report._started + 10)
         assert share == pytest.approx(0.5 / 6)

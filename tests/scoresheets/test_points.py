@@ -55,8 +55,10 @@ def test_a_sheet_costs_little_and_says_how_much(cancer):
     assert losses == sorted(losses)
     assert 1 <= len(sheet.pool) <= 10
     assert len({tuple(one.points) for one in sheet.pool}) == len(sheet.pool)
-    for text in (sheet.summary(), sheet.to_html("My <sheet>")):
+    for text in (str(sheet), sheet.to_html("My <sheet>")):
         assert all(f"{row.points:+d}" in text for row in sheet.rows)
+        assert "Both are optimistic, since all rows chose the features" in text
+    np.testing.assert_array_equal(sheet.totals, np.round(sheet.totals))
     assert "My &lt;sheet&gt;" in sheet.to_html("My <sheet>")
 
 
@@ -142,7 +144,7 @@ def test_every_line_says_when_its_points_are_given():
     y = X["smokes"] + 0.3 * X["visits"] + rng.logistic(size=200) > 1.5
     sheet = SparseClassifier(k=2).fit(X, y).to_points(cv=None)
     assert [row.condition for row in sheet.rows] == ["if 1", "for every 1"]
-    assert "smokes if 1" in sheet.summary()
+    assert "smokes  if 1" in sheet.summary()
     module = {}
     exec(sheet.to_python(), module)
     row = {"smokes": 1.0, "visits": 3.0}
@@ -176,8 +178,22 @@ def test_a_sheet_of_a_raw_table_speaks_of_its_levels():
     X = pd.DataFrame({"site": rng.choice(["Lyon", "Paris", "Paris"], 300).astype(object), "age": rng.normal(size=300)})
     y = 2.0 * (X["site"] == "Lyon") + X["age"] + rng.logistic(size=300) > 0.5
     sheet = SparseClassifier(k=2, ridge=0.01).fit(X, y).to_points(cv=None)
-    assert "site is Lyon" in sheet.summary()
-    assert "<th scope='row'>site</th><td>is Lyon</td>" in sheet.to_html()
+    assert next(line for line in sheet.lines if line.condition == "any other").points == 0
+    assert "<th scope='rowgroup' rowspan='2'>site</th><td>is Lyon</td>" in sheet.to_html()
     for text in (sheet.summary(), sheet.to_html()):
         assert "between two of the table lies between theirs" in text
         assert "if 1" not in text
+
+
+def test_a_feature_that_is_cut_has_a_line_for_every_band_with_its_points():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"nodes": rng.integers(0, 12, 400), "age": rng.integers(30, 80, 400)})
+    y = -0.6 * X["nodes"] + 0.02 * X["age"] + rng.logistic(size=400) > -2
+    sheet = SparseClassifier(k=2).fit(X, y).to_points(cuts={"nodes": [3, 6, 9], "age": [50]}, cv=None)
+    assert "nodes  below 3" in sheet.summary()
+    assert "Points below zero are subtracted" in sheet.summary()
+    for nodes in (0, 3, 5, 11):
+        row = pd.DataFrame({"nodes": [nodes], "age": [30]})  # the youngest have no points for age
+        fits = {"below 3": nodes < 3, "3 to below 6": 3 <= nodes < 6, "6 to below 9": 6 <= nodes < 9}
+        told = [line.points for line in sheet.lines if line.name == "nodes" and fits.get(line.condition, nodes >= 9)]
+        assert sheet.total(row)[0] == told[0]

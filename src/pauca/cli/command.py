@@ -9,7 +9,7 @@ import traceback
 from argparse import Namespace
 from collections.abc import Sequence
 
-from pauca.cli.console import INTERRUPTED, Aborted, CommandError, Console, DataError, one_line, require_file
+from pauca.cli.console import INTERRUPTED, Aborted, CommandError, Console, DataError, UsageError, one_line, require_file
 from pauca.cli.options import parser
 
 TRAINING_ROWS_OF_DEMO = 342
@@ -61,6 +61,11 @@ def _run(options: Namespace) -> int:
     for name, what in (("model", "a model file"), ("table", "a table")):
         if hasattr(options, name):
             require_file(getattr(options, name), what)
+    if options.command == "predict" and _swapped(options.model, options.table):
+        raise UsageError(
+            f"{options.model} is no model file, but {options.table} is: the model comes first, pauca predict "
+            f"{shlex.join([options.table, options.model])}"
+        )
     match options.command:
         case "fit":
             from pauca.cli.fit import fit as run
@@ -75,6 +80,18 @@ def _run(options: Namespace) -> int:
         case _:
             run = demo
     return run(options, console)
+
+
+def _swapped(model: str, table: str) -> bool:
+    """Whether a table was given for the model, and the model for the table."""
+    return not _begins_like_a_model(model) and table != "-" and _begins_like_a_model(table)
+
+
+def _begins_like_a_model(path: str) -> bool:
+    if path == "-" or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return b'"pauca model"' in file.read(200)
 
 
 def _error_message(error: Exception) -> str:

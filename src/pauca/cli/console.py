@@ -114,6 +114,16 @@ class FitProgress:
             self._report(progress)
         return self.interrupted
 
+    def runs_begin(self, n_runs: int, n_folds: int) -> None:
+        """A round of runs begins."""
+        if self._report is not None:
+            self._report.runs_begin(n_runs, n_folds)
+
+    def run_ended(self, number: int) -> None:
+        """A run is complete."""
+        if self._report is not None:
+            self._report.run_ended(number)
+
     @contextmanager
     def showing(self, phase: str) -> Iterator[None]:
         """Show on stderr what is being done, and how much is left where that is known."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from pauca.cli.console import INTERRUPTED, Console, DataError, FitProgress, UsageError
 from pauca.cli.fit_arguments import Problem, make_problem, table_errors
-from pauca.cli.show import check_writable, plain
+from pauca.cli.show import check_page, check_writable, plain
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
 from pauca.ordinal import SparseOrdinalClassifier
@@ -22,8 +22,9 @@ from pauca.wording import NAMES_SHOWN
 
 def fit(options: Namespace, console: Console) -> int:
     """Read, fit, write, and print the summary."""
-    for path in (options.out, options.report, options.points):
-        check_writable(path)
+    check_writable(options.out)
+    check_page(options.report, "--report")
+    check_page(options.points, "--points")
     progress = FitProgress(visible=not (options.quiet or options.json), time_limit=options.time_limit)
     with progress.showing("reading the table"):
         problem = make_problem(options, console)

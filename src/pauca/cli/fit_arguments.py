@@ -72,7 +72,7 @@ class Problem:
 def make_problem(options: Namespace, console: Console) -> Problem:
     """Read the table and apply the options to it."""
     if options.budget is not None and options.costs is None:
-        raise UsageError("--budget needs --costs, a file with the cost of every column")
+        raise UsageError("--budget needs --costs, a file with lines COLUMN,COST; columns that it does not name cost 1")
     if options.criterion is not None and (options.cv is not None or options.scoring is not None):
         raise UsageError("--criterion uses no cross-validation; remove --cv and --scoring, or --criterion")
     if options.n_jobs == 0:

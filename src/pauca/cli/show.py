@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from pauca.cli.console import Console, DataError, require_file
+from pauca.cli.console import Console, DataError, UsageError, require_file
 from pauca.export.formula import Formula, formula_of
 from pauca.loading import load
+from pauca.report import check_page_name
 from pauca.results.path import Path
 from pauca.tables.encoding import MISSING, NUMBER
 from pauca.wording import printable
@@ -57,10 +58,24 @@ def explain(options: Namespace, console: Console) -> int:
 def report(options: Namespace, console: Console) -> int:
     """Write a saved model as an HTML page."""
     out = options.out or f"{os.path.splitext(options.model)[0]}.html"
-    check_writable(out)
+    if options.out is None and os.path.exists(out):
+        raise DataError(
+            f"{out} is there already, and may have figures that a saved model has not; give --out another name, or "
+            "the same one to replace it"
+        )
+    check_page(out, "--out")
     load_model(options.model, options.size).report(out, title=options.title)
     console.note(f"wrote {out}; what needs the data of the fit, such as stability, is on pages of pauca fit --report")
     return 0
+
+
+def check_page(path: str | None, option: str) -> None:
+    """Raise an error before any work if a page could not be written, or if its name promises another format."""
+    check_writable(path)
+    try:
+        check_page_name(path or "page.html")
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
 
 
 def check_writable(path: str | None) -> None:

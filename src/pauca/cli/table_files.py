@@ -88,8 +88,8 @@ def inspect_table(path: str, delimiter: str | None = None, *, has_header: bool =
     """The format of a table file and its columns; ``-`` is standard input, and pipes are read once."""
     file = keep_stream(path)
     shown = "standard input" if path == "-" else path
-    _check_file(file or path)
     source = file or path
+    _check_file(source, shown)
     format = FORMATS.get(os.path.splitext(source.removesuffix(".gz"))[1].lower()) or _detect_format(source)
     if format == "libsvm":
         return TableFile(shown, format, [], [], file=source)
@@ -227,15 +227,15 @@ def _read_csv(table: TableFile, indices: list[int], texts: list[str]) -> pl.Data
         return read(None)
 
 
-def _check_file(path: str) -> None:
+def _check_file(path: str, shown: str) -> None:
     require_file(path, "a table")
     try:
         with _unpacked(path), _open(path) as file:
             empty = not file.read(1)
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise DataError(f"{shown} cannot be read: {error.strerror or error}") from None
     if empty:
-        raise DataError(f"{path} is empty")
+        raise DataError(f"{shown} is empty")
 
 
 def _open(path: str) -> IO[bytes]:

@@ -302,7 +302,9 @@ class ConstraintParser:
         if not 0 <= float(budget) < np.inf:
             raise ValueError(f"'budget' must be finite and not negative; got {plain(budget)!r}.")
         if self._costs is None:
-            raise ValueError(f"'budget' needs 'costs', which says what every {self._columns.noun} costs.")
+            raise ValueError(
+                f"'budget' needs 'costs': what every {self._columns.noun} costs, or a dict for some; others cost 1."
+            )
         return float(budget)
 
     def _check_budget(self, price: np.ndarray, budget: float, always: list[int], open_to_choice: np.ndarray) -> None:

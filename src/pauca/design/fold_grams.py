@@ -52,18 +52,25 @@ def parts_of_folds(weights: np.ndarray, folds: Sequence[np.ndarray]) -> tuple[np
     """
     if not 1 < len(folds) <= 62:
         return None
-    # A byte a row for the usual few folds: there may be many rows.
+    # A byte a row for the usual few folds, and temporary arrays of some rows only: there may be many.
     pattern: np.ndarray = np.zeros(len(weights), dtype=np.uint8 if len(folds) <= 8 else np.int64)
+    total = np.zeros(len(folds))
     for bit, fold in enumerate(folds):
-        inside = fold > 0
-        ratio = fold[inside] / weights[inside]
-        if not len(ratio) or ratio.max() > (1 + 1e-9) * ratio.min():
+        least, most = np.inf, 0.0
+        for rows in row_blocks(len(weights), 1, WIDE_NUMBERS):
+            inside = fold[rows] > 0
+            own = weights[rows][inside]
+            ratio = fold[rows][inside] / own
+            least, most = min(least, ratio.min(initial=np.inf)), max(most, ratio.max(initial=0.0))
+            total[bit] += own.sum()
+            pattern[rows] |= inside.astype(pattern.dtype) << bit
+        if not 0 < most <= (1 + 1e-9) * least:
             return None
-        pattern |= inside.astype(pattern.dtype) << bit
     patterns = np.unique(pattern)
     if len(patterns) > 2 * len(folds):
         return None
-    part = np.searchsorted(patterns, pattern).astype(np.int8)
-    total = np.array([1.0 / weights[fold > 0].sum() for fold in folds])
+    part = np.empty(len(weights), dtype=np.int8)
+    for rows in row_blocks(len(weights), 1, WIDE_NUMBERS):
+        part[rows] = np.searchsorted(patterns, pattern[rows])
     members = (patterns[None].astype(np.int64) >> np.arange(len(folds))[:, None]) & 1
-    return part, members * total[:, None]
+    return part, members / total[:, None]

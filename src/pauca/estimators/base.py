@@ -36,6 +36,7 @@ from pauca.losses.offset import without_offset
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import refitted_run, searched_by
+from pauca.results.alternatives import Alternatives
 from pauca.results.columns import DataFacts
 from pauca.results.path import Path
 from pauca.results.stability import Stability
@@ -97,6 +98,14 @@ class SparseModel(ProvingMixin, FittedModel):
         if choice is None or choice.surface is None:
             raise ValueError("No ridges were compared in this fit: there is only ridge_.")
         search_ridge, best = choice.surface.best_of(size)
+        if (search_ridge, best) == (self.search_ridge_, self.ridge_):  # the path has it, in a file too
+            return super().at(size)
+        if getattr(self, "_fit_data", None) is None:
+            raise ValueError(
+                f"The best ridge of size {size} is {best:.3g}, and files and pickles hold the models at ridge "
+                f"{self.ridge_:.3g} only: take at({size}), or fit the model again, or save at({size}, ridge='best') "
+                "where it was fitted."
+            )
         data, other = self._data("at"), self._copy()
         problem = replace(data.problem, ridge=best)
         search = searched_by(problem.method, data.searches[search_ridge], self.tol)
@@ -111,7 +120,7 @@ class SparseModel(ProvingMixin, FittedModel):
         other._set_size(size)
         return other
 
-    def alternatives(self, count: int = 3) -> list[dict[str, Any]]:
+    def alternatives(self, count: int = 3) -> Alternatives:
         """For each chosen feature the best others in its place, and what each would cost.
 
         Every swap is refitted on the data of the fit. A fitted model refers to these data (it never copies them) until
@@ -124,9 +133,11 @@ class SparseModel(ProvingMixin, FittedModel):
 
         Returns
         -------
-        list of dict
-            With the keys feature, replacement, objective (after the swap) and explained_lost, the share explained that
-            the swap would cost. The most important features come first. The list is kept as ``alternatives_``.
+        Alternatives
+            A list of dicts with the keys feature, replacement, objective (after the swap) and explained_lost, the share
+            of the empty model's objective that the swap would cost; it prints as a table. The most important features
+            come first. Where the ridge of the search is not that of the fit, models are compared at the former. The
+            list is kept as ``alternatives_``.
 
         Examples
         --------
@@ -208,7 +219,8 @@ class SparseModel(ProvingMixin, FittedModel):
             table = X
             X, names = table.X, table.names
         elif isinstance(X, RawTable) or feature_names is not None:
-            table = FitTable.of(X, weights, display_names(feature_names, X.shape[1], names), settings.missing)
+            shown = display_names(feature_names, X.shape[1], names)
+            table = FitTable.of(X, weights, shown, settings.missing, settings.constraints)
             X, names = table.X, table.names
         self._set_encoder(None if table is None else table.encoding)
         classes = self._fold_classes(y) if settings.uses_folds else None
@@ -290,7 +302,8 @@ class SparseModel(ProvingMixin, FittedModel):
         data = getattr(self, "_fit_data", None)
         if data is None:
             return self.path_.facts
-        return facts_of(data, self.path_, getattr(self, "classes_", None))
+        facts = facts_of(data, self.path_, getattr(self, "classes_", None))
+        return replace(facts, n_dropped=getattr(self, "n_rows_dropped_", 0))
 
     def __getstate__(self) -> Any:
         # Data do not travel with a model.

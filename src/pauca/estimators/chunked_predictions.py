@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial, wraps
 from typing import Any
 
@@ -11,8 +11,27 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.design import Chunks
-from pauca.design.chunks import is_dask
+from pauca.design.chunks import as_chunks, is_dask, is_lazy_frame
 from pauca.wording import quoted
+
+
+def rows_in_chunks(estimator: Any, X: Any) -> Chunks | None:
+    """A table in chunks whose rows are to be predicted; None for tables in memory.
+
+    Of a lazy frame only columns that the model uses are looked at, as of any other frame.
+    """
+    if hasattr(estimator, "encoder_") and (is_lazy_frame(X) or as_chunks(X) is not None):
+        raise ValueError(
+            f"This {type(estimator).__name__} was fitted to a table with categories or missing values, which it "
+            "encodes in memory; predict a table in chunks part by part, each as a frame."
+        )
+    if is_lazy_frame(X) and hasattr(estimator, "feature_names_in_"):
+        from pauca.design.chunks.parquet import select_columns
+
+        names = [str(estimator.feature_names_in_[j]) for j in estimator.support_]
+        _check_has(X.collect_schema(), names)
+        X = select_columns(X, names or list(X.collect_schema())[:1])  # a constant needs the number of rows
+    return as_chunks(X)
 
 
 def used_columns(estimator: Any, X: Chunks) -> np.ndarray:
@@ -27,10 +46,14 @@ def used_columns(estimator: Any, X: Chunks) -> np.ndarray:
             )
         return support
     place = {name: position for position, name in enumerate(X.names)}
-    missing = [str(names[j]) for j in support if names[j] not in place]
+    _check_has(place, [names[j] for j in support])
+    return np.array([place[names[j]] for j in support], dtype=np.intp)
+
+
+def _check_has(known: Container[str], names: Sequence[str]) -> None:
+    missing = [str(name) for name in names if name not in known]
     if missing:
         raise ValueError(f"The model needs columns that X does not have: {quoted(missing)}.")
-    return np.array([place[names[j]] for j in support], dtype=np.intp)
 
 
 def scores_of_chunks(estimator: Any, X: Chunks) -> np.ndarray:
@@ -38,6 +61,9 @@ def scores_of_chunks(estimator: Any, X: Chunks) -> np.ndarray:
     coef, intercept = np.atleast_2d(estimator.coef_)[:, estimator.support_], np.atleast_1d(estimator.intercept_)
     scores = np.empty((X.n_rows, len(coef)))
     columns = used_columns(estimator, X)
+    if not len(columns):
+        scores[:] = intercept
+        return scores
     for number, (rows, part) in enumerate(X.map(_scores, coef, intercept, features=columns)):
         if not np.all(np.isfinite(part)):
             bad = rows.start + int(np.argmin(np.isfinite(part).all(axis=1)))

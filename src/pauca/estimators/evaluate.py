@@ -75,7 +75,8 @@ class EvaluationMixin:
         -------
         Evaluation
             AUC, accuracy, sensitivity, specificity, predictive values, Brier score and calibration for two classes,
-            accuracy for more, R^2, RMSE and MAE for numbers; ``message`` says where the rows come from.
+            accuracy and a table of confusions for more, R^2, RMSE and MAE for numbers; ``message`` says where the rows
+            come from.
 
         Examples
         --------
@@ -125,7 +126,7 @@ class EvaluationMixin:
         ----------
         method : {"likelihood", "bootstrap"}, default="likelihood"
             From the curvature of the likelihood, for squared error, two classes by "log_loss", and counts and amounts;
-            or from fits of the same features to resampled rows, for every loss.
+            or from fits of the same features to resampled rows, for every loss, many classes and several outputs.
         confidence : float, default=0.95
         n_resamples : int, default=200
             Of the bootstrap.
@@ -148,14 +149,20 @@ class EvaluationMixin:
         check.one_of("method", method, ("likelihood", "bootstrap"))
         confidence = check.number("confidence", confidence, positive=True, below=1.0)
         data: FitData = self._data("inference")
-        if data.problem.target.n_outputs > 1:
-            raise ValueError("inference() is for models of one number or of two classes.")
-        model = self.path_[self.k_]
-        names, coef = self.path_.names(self.k_), np.asarray(model.coef)
+        model, outputs = self.path_[self.k_], self.path_.output_names
+        if outputs is not None and method == "likelihood":
+            what = "classes" if is_classifier(self) else "outputs"
+            raise ValueError(
+                f"Standard errors from the likelihood are for one number or two classes, and this model has "
+                f'{len(outputs)} {what}: use inference("bootstrap").'
+            )
+        names, coef = self.path_.names(self.k_), np.atleast_2d(model.coef)
         if data.problem.center:
-            names, coef = [*names, "(intercept)"], np.append(coef, model.intercept)
-        shrunken = data.problem.ridge > 0
-        notes = tuple(encoding_notes(self.path_.raw_columns(self.k_)))
+            names, coef = [*names, "(intercept)"], np.column_stack([coef, np.atleast_1d(model.intercept)])
+        about: dict[str, Any] = {
+            "shrunken": data.problem.ridge > 0,
+            "notes": tuple(encoding_notes(self.path_.raw_columns(self.k_))),
+        }
         if method == "bootstrap":
             count = check.count("n_resamples", n_resamples)
             draws = bootstrap_coefficients(data, model.support, count, random_state)
@@ -163,12 +170,14 @@ class EvaluationMixin:
             error = np.nanstd(draws, axis=0, ddof=1)
             classes = self.classes_ if is_classifier(self) else None
             rare = tuple(names[place] for place in rare_columns(data, model.support, classes))
-            return Inference(names, coef, error, lower, upper, confidence, method, count, shrunken, notes, rare)
-        error = likelihood_errors(data, model)
+            names = names * len(coef)
+            about |= {"rare": rare, "outputs": None if outputs is None else np.repeat(outputs, coef.shape[1]).tolist()}
+            coef, error, lower, upper = coef.ravel(), error.ravel(), lower.ravel(), upper.ravel()
+            return Inference(names, coef, error, lower, upper, confidence, method, count, **about)
+        coef, error = coef[0], likelihood_errors(data, model)
         n_rows = int(np.count_nonzero(data.weights))
         reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, len(coef))
-        lower, upper = coef - reach * error, coef + reach * error
-        return Inference(names, coef, error, lower, upper, confidence, method, 0, shrunken, notes)
+        return Inference(names, coef, error, coef - reach * error, coef + reach * error, confidence, method, **about)
 
     def report(
         self,
@@ -215,9 +224,10 @@ class EvaluationMixin:
         ...     os.listdir(folder)
         ['report.html']
         """
-        from pauca.report import Findings, write_report
+        from pauca.report import Findings, check_page_name, write_report
 
         check_is_fitted(self)
+        check_page_name(path)
         evaluation = inference = None
         data = getattr(self, "_fit_data", None)
         if X is not None or y is not None:

@@ -20,6 +20,7 @@ from pauca.estimators.loss_parameters import estimate_parameters
 from pauca.estimators.raw_tables import FitTable, row_numbers
 from pauca.estimators.settings import SearchSettings, largest_size
 from pauca.estimators.validation import check_moments
+from pauca.methods import Backward
 from pauca.methods.exact import Exact
 from pauca.model import Model
 from pauca.model_selection.chunked_selection import StreamedSelection, measure_by_moments
@@ -185,6 +186,8 @@ def fit_path(
     problem = inputs.problem
     if problem.limits.always and problem.units.single and 0.0 in inputs.grid.search:
         check_independent(design, np.array(problem.limits.always, dtype=np.intp), names)
+    if isinstance(design, ChunkedDesign) and problem.closed_form and isinstance(problem.method, Backward):
+        design.compute_all_products()
     if isinstance(design, ChunkedDesign) and not problem.closed_form:
         problem, found = _search_gathered(inputs, design)
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,6 +12,7 @@ from pauca.design import Chunks, GatheredColumns
 from pauca.estimators.raw_tables import FitTable
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.held_out import HeldOutModel
+from pauca.results.alternatives import Alternatives
 from pauca.results.path import Path
 from pauca.results.stability import Stability, count_choices, halves
 from pauca.runs.parallel import ParallelRuns
@@ -45,25 +45,29 @@ class FitData:
         return not isinstance(self.problem.X, Chunks | GatheredColumns)
 
 
-def find_alternatives(data: FitData, path: Path, size: int, count: int) -> list[dict[str, Any]]:
-    """For each feature of the model of ``size`` the best ``count`` others in its place, refitted."""
-    subset = data.problem.begin(data.weights).subset
+def find_alternatives(data: FitData, path: Path, size: int, count: int) -> Alternatives:
+    """For each feature of the model of ``size`` the best ``count`` others in its place, refitted.
+
+    They are compared at the ridge of the search: at another one its models need not be the best.
+    """
+    subset = replace(data.problem, ridge=data.search_ridge).begin(data.weights).subset
     model, null = path[size], path[0].objective
     for unit in model.units.tolist():
         if unit not in subset.support:
             subset.add(unit)
     found = subset.replacements(count) if subset.support else {}
     order = model.units[np.argsort(-model.importance, kind="stable")]
-    return [
+    records = [
         {
             "feature": path.unit_name(int(unit)),
             "replacement": path.unit_name(swap.into),
-            "objective": model.objective - swap.decrease,
-            "explained_lost": -swap.decrease / null if null > 0 else 0.0,
+            "objective": float(subset.value - swap.decrease),
+            "explained_lost": float(-swap.decrease / null) if null > 0 else 0.0,
         }
         for unit in order
         for swap in found.get(int(unit), [])
     ]
+    return Alternatives(records, path.counted, data.problem.ridge, data.search_ridge)
 
 
 def measure_stability(

@@ -14,8 +14,8 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import OUT_OF_RANGE, arithmetic_in_words
-from pauca.design.chunks import as_chunks, is_dask
-from pauca.estimators.chunked_predictions import scores_of_chunks, transform_lazily, used_columns
+from pauca.design.chunks import is_dask
+from pauca.estimators.chunked_predictions import rows_in_chunks, scores_of_chunks, transform_lazily, used_columns
 from pauca.estimators.validation import check_rows
 from pauca.export import save
 from pauca.export.formula import formula_of
@@ -301,7 +301,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         if is_dask(X):
             return transform_lazily(self, X)
-        chunks = as_chunks(X)
+        chunks = rows_in_chunks(self, X)
         if chunks is None and hasattr(self, "encoder_"):
             return check_rows(self, X, self.support_)
         if chunks is None:
@@ -331,7 +331,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         """Linear scores of rows, shape (n, C)."""
         check_is_fitted(self)
-        chunks = as_chunks(X)
+        chunks = rows_in_chunks(self, X)
         if chunks is not None:
             return scores_of_chunks(self, chunks)
         used = check_rows(self, X, self.support_)

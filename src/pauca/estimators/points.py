@@ -57,7 +57,7 @@ class PointsMixin:
         >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
         >>> sheet = SparseClassifier(k=3).fit(X, y).to_points()
         >>> print(sheet.summary().splitlines()[1])
-        worst texture for every 5              -1
+        worst texture         for every 5         -1
         """
         data = self._data("to_points")
         if len(self.classes_) != 2 or not hasattr(self.loss_, "probabilities"):

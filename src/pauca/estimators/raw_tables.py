@@ -12,13 +12,16 @@ from sklearn.utils.validation import check_array, validate_data
 
 from pauca.checks import ParameterChecks
 from pauca.constraints.parsing import Columns, ConstraintParser, Spread
-from pauca.design.chunks import as_chunks
 from pauca.model_selection.folds import Fold
 from pauca.tables import RawTable, TableEncoding, needs_encoding, read_table
+from pauca.tables.encoding import NUMBER
 from pauca.tables.raw_columns import UnreadableColumn, is_frame, numbers_rows
 from pauca.tables.raw_table import MISSING, declared_categories, names_of
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted
+
+# Constraints that do no more than to name columns to be used or not.
+NAME_COLUMNS = {"always", "never"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +40,13 @@ class FitTable:
     raw: RawTable | None = None
 
     @classmethod
-    def of(cls, X: Any, weights: np.ndarray, names: Any, missing: str) -> FitTable:
-        """The table of checked data; ``names`` are those of a table of numbers."""
+    def of(
+        cls, X: Any, weights: np.ndarray, names: Any, missing: str, constraints: Mapping[str, Any] | None = None
+    ) -> FitTable:
+        """The table of checked data; ``names`` are those of a table of numbers.
+
+        Levels that copy those of another column are left out, but where constraints may prefer one of the two.
+        """
         if not isinstance(X, RawTable):
             return cls(X, names)
         encoding = TableEncoding.learn(X, missing, weights)
@@ -48,6 +56,9 @@ class FitTable:
             )
         if names is not None:
             encoding = encoding.renamed(list(names))
+        spared = _named_columns(constraints or {}, encoding.raw_names)
+        if spared is not None:
+            encoding = encoding.without_copies(X, weights, spared)
         return cls(encoding.encode(X), np.array(encoding.names, dtype=object), encoding, X)
 
     def columns(self) -> Columns:
@@ -75,7 +86,9 @@ class FitTable:
     @property
     def constant(self) -> list[str]:
         """Raw columns that became no column of numbers: they have one level."""
-        return [] if self.encoding is None else [one.name for one in self.encoding.columns if not one.terms]
+        if self.encoding is None:
+            return []
+        return [one.name for one in self.encoding.columns if not one.terms and not one.copies]
 
     def noun(self, constraints: ConstraintParser) -> str | None:
         """What a size counts: of a raw table its columns, whatever they became."""
@@ -85,10 +98,41 @@ class FitTable:
         """What to know of the raw columns behind the ``chosen`` columns of numbers."""
         if self.encoding is None or self.raw is None:
             return
+        yield from self._copies(chosen)
         used = np.unique(self.encoding.owner[chosen]).tolist()
         numbers = [raw for raw in used if self.raw.columns[raw].numbers is not None]
         names = [self.encoding.raw_names[raw] for raw in numbers]
         yield from row_numbers(names, [self.raw.columns[raw].numbers for raw in numbers])
+
+    def _copies(self, chosen: np.ndarray) -> Iterator[str]:
+        """Levels that were left out since they are those of another column, and chosen ones that are."""
+        assert self.encoding is not None
+        assert self.raw is not None
+        left_out = [f"{one.name}={level}" for one in self.encoding.columns for level in one.copies]
+        if left_out:
+            kept = list(dict.fromkeys(name for one in self.encoding.columns for name in one.copies.values()))
+            yield f"Levels that are the same in every row as {quoted(kept)} were left out: {quoted(left_out)}."
+        columns = list(zip(self.encoding.columns, self.raw.columns, strict=True))
+        if any(one.marks_missing for one in self.encoding.columns):
+            elsewhere = [one.name for one, raw in columns if raw.missing.any() and not one.marks_missing]
+            if elsewhere:
+                yield f"Missing values of {quoted(elsewhere)} are in the rows of another column's, and marked there."
+        marks = [int(column) for column in chosen if self.encoding.terms[column].kind != NUMBER]
+        alike: dict[bytes, list[str]] = {}
+        for column in marks:
+            alike.setdefault((self.X[:, column] == 1.0).tobytes(), []).append(self.encoding.terms[column].name)
+        for names in alike.values():
+            if len(names) > 1:
+                yield f"{quoted(names)} are the same in every row: their coefficients share one effect, and add up."
+
+
+def _named_columns(constraints: Mapping[str, Any], columns: Sequence[str]) -> list[str] | None:
+    """The columns that constraints name; None where these may do more than to name some."""
+    given = [value for value in constraints.values() if value is not None]
+    if {name for name, value in constraints.items() if value is not None} - NAME_COLUMNS:
+        return None
+    named = [name for value in given for name in ([value] if isinstance(value, str) else value)]
+    return named if all(isinstance(name, str) and name in columns for name in named) else None
 
 
 def row_numbers(names: Sequence[str], columns: Iterable[np.ndarray]) -> Iterator[str]:
@@ -131,12 +175,9 @@ def check_table_parameters(owner: str, parameters: Mapping[str, Any]) -> None:
 def raw_table_of(estimator: Any, X: Any) -> RawTable | None:
     """X column by column if it may hold more than numbers and the estimator encodes it; None for plain numbers."""
     categories, missing = estimator.categorical_features, estimator.missing
-    if as_chunks(X) is not None:
-        _check_plain(categories, missing, "a table in chunks")
-        return None
     if not needs_encoding(X, categories, missing):
         if hasattr(X, "tocsr"):
-            _check_plain(categories, missing, "a sparse matrix")
+            check_plain(categories, missing, "a sparse matrix")
         return None
     table = read_raw(estimator, X)
     return None if table.is_numbers and missing == "error" else table
@@ -152,7 +193,8 @@ def read_raw(estimator: Any, X: Any) -> RawTable:
     return RawTable.of_numbers(numbers, None)
 
 
-def _check_plain(categories: Any, missing: str, what: str) -> None:
+def check_plain(categories: Any, missing: str, what: str) -> None:
+    """Raise an error where something is asked for that only tables in memory can have."""
     if missing != "error" or not (categories is None or isinstance(categories, str)):
         raise ValueError(f"X is {what}, which is read as it is: encode categories and fill in missing values first.")
 

@@ -47,7 +47,7 @@ def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOut
 def bootstrap_coefficients(
     data: FitData, support: np.ndarray, n_resamples: int, random_state: int | None
 ) -> np.ndarray:
-    """Coefficients of the columns ``support`` and the intercept on resampled rows, shape (n_resamples, q).
+    """Coefficients of the columns ``support`` and the intercept on resampled rows, shape (n_resamples, outputs, q).
 
     Columns that do not vary in a resample have no coefficient there: NaN.
     """
@@ -61,7 +61,7 @@ def bootstrap_coefficients(
         limits=Limits(),
         bounds=None if bounds is None else (bounds[0][support], bounds[1][support]),
     )
-    draws = np.full((n_resamples, len(support) + int(problem.center)), np.nan)
+    draws = np.full((n_resamples, problem.target.n_outputs, len(support) + int(problem.center)), np.nan)
     weighted = np.flatnonzero(weights)
     for draw in draws:
         counts = np.bincount(rng.choice(weighted, size=len(weighted)), minlength=n_rows)
@@ -70,9 +70,9 @@ def bootstrap_coefficients(
         usable = np.flatnonzero(run.design.usable)
         with blas_threads.single():
             fits = refitter(run.subset, [problem.ridge], standardize=problem.standardize)(usable.tolist())
-        draw[fits.columns] = fits.coef[0, 0]
+        draw[:, fits.columns] = fits.coef[0]
         if problem.center:
-            draw[-1] = fits.intercept[0, 0]
+            draw[:, -1] = fits.intercept[0]
     return draws
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from pauca.design import Chunks, Design
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.design.chunks.chunk_sums import not_finite
-from pauca.estimators.raw_tables import encoded_rows, raw_table_of, set_table_attributes
+from pauca.estimators.raw_tables import check_plain, encoded_rows, raw_table_of, set_table_attributes
 from pauca.warnings import PaucaWarning
 from pauca.wording import column_names, quoted, quoted_columns
 
@@ -93,6 +93,9 @@ def check_row_order(X: Any, y: Any) -> None:
     """Warn where X and y of pandas have the same row labels in another order: rows go together by position."""
     rows: Any = getattr(X, "index", None)
     labels: Any = getattr(y, "index", None)
+    if is_dask(rows) and is_dask(labels) and _same_divisions(X, y):
+        return
+    rows, labels = in_memory(rows), in_memory(labels)
     if not (hasattr(rows, "equals") and hasattr(labels, "isin") and len(rows) == len(labels)) or rows.equals(labels):
         return
     if rows.is_unique and bool(labels.isin(rows).all()):
@@ -102,6 +105,11 @@ def check_row_order(X: Any, y: Any) -> None:
             PaucaWarning,
             stacklevel=5,
         )
+
+
+def _same_divisions(X: Any, y: Any) -> bool:
+    """Whether the parts of two frames of Dask have the same labels, as far as that is known without reading them."""
+    return bool(X.npartitions == y.npartitions and (X.divisions == y.divisions or not X.known_divisions))
 
 
 def check_table(estimator: Any, X: Any, *, raw: bool = False, **how: Any) -> Any:
@@ -165,6 +173,8 @@ def _check_chunks(estimator: Any, X: Chunks, y: np.ndarray) -> Chunks:
     """A table in chunks, with as many rows as there are targets; sets what scikit-learn sets from a table."""
     if len(y) != X.n_rows:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: {[X.n_rows, len(y)]}")
+    if hasattr(estimator, "missing"):
+        check_plain(estimator.categorical_features, estimator.missing, "a table in chunks")
     estimator.n_features_in_ = X.n_features
     if X.names is None:
         estimator.__dict__.pop("feature_names_in_", None)

@@ -23,7 +23,7 @@ FORMAT = "pauca model"
 
 # Raised whenever files change. A parameter that is added later must be filled in here with its default for files of an
 # earlier version.
-VERSION = 4
+VERSION = 5
 
 # No more is read of a file: a model has a few kB, or as many MB as it has million names of columns.
 MOST_BYTES = 1 << 28

@@ -12,9 +12,10 @@ from pauca.export.json_values import read_array, write_array
 from pauca.model import Model
 from pauca.relaxations.size_proof import SizeProof
 from pauca.results.certificate import Certificate
-from pauca.results.choice import FOLD_RULES, Choice, Rule, Surface
+from pauca.results.choice import FOLD_RULES, Choice, Rule
 from pauca.results.fit_statistics import Statistics
 from pauca.results.path import Path
+from pauca.results.surface import Surface
 from pauca.runs.run import Move, Stop
 from pauca.statistics.criteria import CRITERIA
 

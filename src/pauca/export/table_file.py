@@ -21,6 +21,7 @@ def write_encoding(encoding: TableEncoding) -> dict[str, Any]:
                 "levels": None if column.levels is None else list(column.levels),
                 "fill": column.fill,
                 "marks_missing": column.marks_missing,
+                "copies": [[level, name] for level, name in column.copies.items()],
             }
             for column in encoding.columns
         ],
@@ -34,13 +35,19 @@ def read_encoding(reader: JsonReader) -> TableEncoding:
 
 
 def _read_column(reader: JsonReader) -> ColumnEncoding:
-    fields = reader.fields(["name", "levels", "fill", "marks_missing"])
+    fields = reader.fields(["name", "levels", "fill", "marks_missing", "copies"])
     return ColumnEncoding(
         fields["name"].string(),
         fields["levels"].optional(_read_levels),
         fields["fill"].optional(JsonReader.finite),
         fields["marks_missing"].flag(),
+        dict(_read_copy(item) for item in fields["copies"].items()),
     )
+
+
+def _read_copy(reader: JsonReader) -> tuple[Any, str]:
+    level, name = reader.items(2)
+    return _read_level(level), name.string()
 
 
 def _read_levels(reader: JsonReader) -> tuple[Any, ...]:
@@ -63,6 +70,7 @@ def write_facts(facts: DataFacts) -> dict[str, Any]:
     """The field of a file with facts about the data of the fit."""
     return {
         "n_rows": facts.n_rows,
+        "n_dropped": facts.n_dropped,
         "class_counts": facts.class_counts,
         "missing": dict(facts.missing),
         "columns": [
@@ -74,7 +82,7 @@ def write_facts(facts: DataFacts) -> dict[str, Any]:
 
 def read_facts(reader: JsonReader, n_features: int) -> DataFacts:
     """The facts about the data from this field."""
-    fields = reader.fields(["n_rows", "class_counts", "missing", "columns"])
+    fields = reader.fields(["n_rows", "n_dropped", "class_counts", "missing", "columns"])
     n_rows = fields["n_rows"].integer(1, MOST_ROWS)
     counts = fields["class_counts"].optional(lambda items: [item.integer(0, n_rows) for item in items.items()])
     missing = {name: item.integer(0, n_rows) for name, item in fields["missing"].entries().items()}
@@ -82,4 +90,4 @@ def read_facts(reader: JsonReader, n_features: int) -> DataFacts:
     for item in fields["columns"].items():
         column, *numbers = item.items(5)
         values[column.integer(0, n_features - 1)] = ColumnValues(*(number.finite() for number in numbers))
-    return DataFacts(n_rows, counts, missing, values)
+    return DataFacts(n_rows, counts, missing, values, fields["n_dropped"].integer(0, MOST_ROWS))

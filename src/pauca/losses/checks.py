@@ -16,6 +16,11 @@ DERIVATIVE_TOLERANCE = 1e-2
 # Rounding of user-supplied functions, as a share of the largest number that they have returned.
 ROUNDING_SHARE = 1e-9
 
+# Kinks are sought by halving intervals of scores so many times; a derivative that still rises by this share of its size
+# jumps there.
+HALVINGS = 36
+LARGEST_JUMP = 0.05
+
 # How far from where the search starts, and from the targets (in their standard deviations), scores are checked.
 AWAY_FROM_START = (-2.0, -0.5, 0.5, 2.0)
 AWAY_FROM_TARGETS = (-1.0, -0.1, 0.1, 1.0)
@@ -42,6 +47,8 @@ def check_loss(loss: Loss, y: np.ndarray, weights: np.ndarray, n_outputs: int) -
             check.agrees_with_its_slopes_at(a)
         if not loss.joint:
             check.is_convex_over(np.sort(scores, axis=0))
+            if not loss.has_lines:
+                check.is_smooth_between(np.min(scores, axis=0), np.max(scores, axis=0))
         if hasattr(loss, "probabilities"):
             check.has_probabilities_at(begin if loss.joint else begin[:1])
 
@@ -135,6 +142,29 @@ class _LossCheck:
             if bad.any():
                 change = f"falls from {low[bad][0]:.4g} {self._where(below, bad)} to {high[bad][0]:.4g} at"
                 self._check.reject("derivative", f"{change} score {above[bad][0]:.4g}: the loss is not convex")
+
+    def is_smooth_between(self, low: np.ndarray, high: np.ndarray) -> None:
+        """The derivative does not jump: halving where it rises most ends at a kink if there is one."""
+        below, above = self._of("derivative", low), self._of("derivative", high)
+        size = np.maximum(np.abs(below), np.abs(above))
+        earlier = above - below
+        for halving in range(HALVINGS):
+            earlier = above - below if halving == HALVINGS // 2 else earlier
+            middle = 0.5 * (low + high)
+            slope = self._of("derivative", middle)
+            left = slope - below > above - slope
+            low, below = np.where(left, low, middle), np.where(left, below, slope)
+            high, above = np.where(left, middle, high), np.where(left, slope, above)
+        resolved = high - low < 1e-5 * _spread(self.y)  # targets may differ by little more than rounding
+        lasting = above - below > 0.5 * earlier  # a steep rise falls as the interval does
+        bad = np.isfinite(size) & resolved & lasting & (above - below > LARGEST_JUMP * size)
+        if bad.any():
+            jump = f"jumps from {below[bad][0]:.4g} to {above[bad][0]:.4g} {self._where(low, bad)}"
+            self._check.reject(
+                "derivative",
+                f"{jump}: the loss has a kink there, and fits need a smooth one. Round it off over a small width, as "
+                "Huber's loss does, or use 'absolute_error', 'quantile' or 'hinge', which have solvers of their own.",
+            )
 
     def has_probabilities_at(self, a: np.ndarray) -> None:
         """Probabilities have one row for each class and sum to one."""

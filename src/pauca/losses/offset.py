@@ -59,6 +59,7 @@ class WithOffset(Loss):
     lipschitz = property(lambda self: self.loss.lipschitz)
     self_concordance = property(lambda self: self.loss.self_concordance)
     may_diverge = property(lambda self: self.loss.may_diverge)
+    # Not ``undecided``: a row may be on the right side by its offset, which larger scores do not multiply.
     flat = property(lambda self: self.loss.flat)
     classifies = property(lambda self: self.loss.classifies)
     free_dispersion = property(lambda self: self.loss.free_dispersion)

@@ -5,7 +5,7 @@ Its step, ``next_addition``, is that of every method that grows.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from pauca.checks import ParameterChecks
@@ -107,9 +107,11 @@ class Forward(GrowingMethod):
         Stop before an addition if no slope of Q is above this in absolute value, in the units of the columns: epsilon
         of the same algorithm.
     batch : float, default=0.0
-        Share of the current size that is added at a time: 0.1 adds two features at once from size 20 on, three from
-        size 30 on, and refits once. Long paths then take far fewer refits, and the path has no sizes between. 0 adds
-        one at a time; so does any share where there are limits on what may be chosen together.
+        Share of its size by which the model grows at a time: with 0.1 the path has every size to 20, then 22, 24, ...,
+        30, 33, ... The features of a batch come from one ranking, and the model is refitted once, so that long paths
+        take far fewer refits; for squared error, where these cost nothing, each is ranked after the ones before it.
+        Features are added one at a time by a share of 0, and wherever limits of what may be chosen together or a
+        tolerance decide on each. The guarantee above is for one at a time.
 
     Examples
     --------
@@ -136,16 +138,28 @@ class Forward(GrowingMethod):
     def moves(self, subset: Subset, history: History, goal: Goal) -> Generator[Move | None, None, Stop]:
         """Additions until the goal is reached or no feature lowers Q."""
         stops = LineStops(self.min_line_gain, self.gradient_tol)
+        singly = goal.tol > 0 or self.min_line_gain > 0 or self.gradient_tol > 0
         while not goal.reached(subset.size):
-            count = self._count(subset.size, goal)
+            count = 1 if singly or subset.value <= subset.perfect_below else self._count(subset.size, goal)
             several = subset.best_additions(self.rule, count, self.shortlist) if count > 1 else []
+            if len(several) > 1:
+                yield ("swap", (), tuple(several))
+                continue
             step = next_addition(subset, self.rule, goal.tol, self.shortlist, stops)
             if isinstance(step, Stop):
                 return step
-            yield ("swap", (), tuple(several)) if len(several) > 1 else ("add", step)
+            yield ("add", step)
         return Stop.SIZE
 
     def _count(self, size: int, goal: Goal) -> int:
-        """How many features to add to a model of some size."""
-        wanted = max(1, int(self.batch * size))
-        return wanted if goal.k is None else min(wanted, goal.k - size)
+        """How many features it takes to the next size of the path."""
+        following = next(other for other in sizes_growing_by(self.batch) if other > size)
+        return following - size if goal.k is None else min(following, goal.k) - size
+
+
+def sizes_growing_by(share: float) -> Iterator[int]:
+    """Sizes from 0 on, each larger than the one before by a share of it, and at least by one."""
+    size = 0
+    while True:
+        yield size
+        size += max(1, int(share * size))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from pauca.design import ChunkedDesign, Chunks, Design
-from pauca.design.chunks.chunk_sums import Sums, add
 from pauca.design.chunks.moments import PartSums
 from pauca.design.fold_grams import parts_of_folds
 from pauca.losses import Loss
@@ -155,20 +153,15 @@ def losses_by_blocks(
     """
     columns = np.unique(np.concatenate([one.columns for fold in models for one in fold])).astype(np.intp)
     packed = [_packed(fold, columns) for fold in models]
-    total: Sums | None = None
+    sums = [np.zeros((blocks.count, len(intercept))) for _, intercept in packed]
+    weight = np.zeros((len(models), blocks.count))
     beside = (y, fold_of_row, blocks.block, blocks.share)
-    for _, part in X.map(_block_losses, loss, packed, blocks.count, beside=beside, features=columns):
-        if total is None:
-            total = part
-        else:
-            add(total, part)
-        del part  # not to be held while the next one is made
-    assert total is not None
-    found = []
-    for fold, sums in zip(models, total[:-1], strict=True):
-        ends = np.cumsum([len(one.intercept) for one in fold])[:-1]
-        found.append(np.split(sums.T, ends))
-    return found, total[-1]
+    for _, parts in X.map(_block_losses, loss, packed, blocks.count, beside=beside, features=columns):
+        for fold, (losses, own) in enumerate(parts):
+            sums[fold] += losses
+            weight[fold] += own
+    ends = [np.cumsum([len(one.intercept) for one in fold])[:-1] for fold in models]
+    return [np.split(one.T, end) for one, end in zip(sums, ends, strict=True)], weight
 
 
 def _packed(models: Sequence[RidgeFits], columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -182,8 +175,8 @@ def _packed(models: Sequence[RidgeFits], columns: np.ndarray) -> tuple[np.ndarra
     return coef, np.concatenate([one.intercept[:, 0] for one in models])
 
 
-# Losses of so many rows and models are held at a time (4 MB).
-LOSS_NUMBERS = 1 << 19
+# Losses of so many rows and models are held at a time (1 MB).
+LOSS_NUMBERS = 1 << 17
 
 
 def _block_losses(
@@ -195,24 +188,21 @@ def _block_losses(
     loss: Loss,
     packed: Sequence[tuple[np.ndarray, np.ndarray]],
     n_blocks: int,
-) -> Sums:
-    """Sums of the losses of a chunk's rows by blocks, (blocks, M) for every fold, and their weights."""
-    weight = np.zeros((len(packed), n_blocks))
-    sums = []
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Fold after fold, sums of the losses of a chunk's rows by blocks, shape (blocks, M), and weights of the blocks."""
     for fold, (coef, intercept) in enumerate(packed):
         rows = np.flatnonzero(fold_of_row == fold)
-        weight[fold] = np.bincount(block[rows], weights=share[rows], minlength=n_blocks)
-        found = np.zeros((n_blocks, coef.shape[1]))
-        step = max(1, LOSS_NUMBERS // coef.shape[1])
+        rows = rows[np.argsort(block[rows], kind="stable")]
+        found = np.zeros((n_blocks, len(intercept)))
+        step = max(1, LOSS_NUMBERS // len(intercept))
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
-            scores = chunk[some].astype(np.float64, copy=False) @ coef + intercept
-            losses = loss.held_out(np.broadcast_to(y[some, None], scores.shape), scores)
-            # The matrix that adds up rows to blocks.
-            adding = sparse.csr_array((share[some], (block[some], np.arange(len(some)))), (n_blocks, len(some)))
-            found += adding @ losses
-        sums.append(found)
-    return (*sums, weight)
+            scores = chunk[some].astype(np.float64, copy=False) @ coef
+            scores += intercept
+            losses = loss.held_out(np.broadcast_to(y[some, None], scores.shape), scores) * share[some, None]
+            first = np.flatnonzero(np.diff(block[some], prepend=-1))
+            found[block[some[first]]] += np.add.reduceat(losses, first, axis=0)
+        yield found, np.bincount(block[rows], weights=share[rows], minlength=n_blocks)
 
 
 def measure_by_moments(

@@ -58,15 +58,17 @@ def make_folds(cv: Any, y: np.ndarray, groups: Any, weights: np.ndarray, *, clas
     if groups is not None and len(groups) != n_rows:
         raise ValueError(f"groups must name the group of every row: there are {n_rows} rows and {len(groups)} groups.")
     # A row without weight is as if it were not there, except to splits that someone else has made.
-    rows = np.flatnonzero(weights > 0) if makes_splits(cv) else np.arange(n_rows)
-    y, groups = y[rows], None if groups is None else np.asarray(groups)[rows]
+    counted = weights > 0
+    rows = np.flatnonzero(counted) if makes_splits(cv) and not counted.all() else None
+    if rows is not None:
+        y, groups = y[rows], None if groups is None else np.asarray(groups)[rows]
     if cv is None or isinstance(cv, numbers.Integral):
         splitter = _default(int(cv or DEFAULT_FOLDS), y, groups, classifies)
     else:
         splitter = check_cv(cv, y, classifier=classifies)
-    table = np.broadcast_to(0.0, (len(rows), 1))  # splitters ask for the number of rows alone
-    splits = ([_indices(side, len(rows)) for side in split] for split in splitter.split(table, y, groups))
-    folds = [_fold(rows[train], rows[test], weights) for train, test in splits]
+    table = np.broadcast_to(0.0, (len(y), 1))  # splitters ask for the number of rows alone
+    splits = ([_indices(side, len(y), rows) for side in split] for split in splitter.split(table, y, groups))
+    folds = [_fold(train, test, weights, counted) for train, test in splits]
     if not folds:
         raise ValueError(f"cv={cv!r} makes no folds.")
     return folds
@@ -97,21 +99,30 @@ def _enough(count: int, what: str) -> int:
     return count
 
 
-def _fold(train: np.ndarray, test: np.ndarray, weights: np.ndarray) -> Fold:
-    # Splitters that draw with replacement name a row several times.
-    counts = np.bincount(train, minlength=len(weights))
-    counts = counts.astype(np.min_scalar_type(counts.max()))
-    if weights @ counts <= 0 or weights[test].sum() <= 0:
+def _fold(train: np.ndarray, test: np.ndarray, weights: np.ndarray, counted: np.ndarray) -> Fold:
+    scored = counted[test]
+    if not (counted[train].any() and scored.any()):
         raise ValueError("cv makes a fold in which no row to fit, or no row to score, has weight.")
-    return Fold(counts, test[weights[test] > 0], weights)
+    return Fold(times_named(train, len(weights)), test if scored.all() else test[scored], weights)
 
 
-def _indices(side: Any, n_rows: int) -> np.ndarray:
-    """One side of a split: indices of rows, counted from 0."""
+def times_named(rows: np.ndarray, n_rows: int) -> np.ndarray:
+    """How often every row is named, in as few bytes as that takes: splitters may draw with replacement."""
+    once = np.zeros(n_rows, dtype=np.uint8)
+    once[rows] = 1
+    if np.count_nonzero(once) == len(rows):
+        return once
+    counts = np.bincount(rows, minlength=n_rows)
+    return counts.astype(np.min_scalar_type(counts.max()))
+
+
+def _indices(side: Any, n_rows: int, among: np.ndarray | None) -> np.ndarray:
+    """One side of a split: indices of rows, counted from 0, or of rows ``among`` which it was made."""
     rows = np.asarray(side)
     if len(rows) and rows.dtype.kind not in "iu":
         raise TypeError(f"cv must make splits of indices; got an array of dtype {rows.dtype}.")
     outside = rows[(rows < 0) | (rows >= n_rows)]
     if len(outside):
         raise ValueError(f"cv makes a split with the index {outside[0]}, and there are {n_rows} to choose from.")
-    return rows.astype(np.intp)
+    rows = rows.astype(np.intp, copy=False)
+    return rows if among is None else among[rows]

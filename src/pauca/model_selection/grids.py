@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from pauca.losses import Loss
+from pauca.methods.forward import sizes_growing_by
 
 AUTO = "auto"
 
@@ -22,11 +22,11 @@ Ridges = float | tuple[float, ...] | str | None
 FIRST_LARGEST = 20
 LEAST_GROWTH = 10
 BEST_WITHIN = 0.7
-MOST_SIZES = 200
+LARGEST_SIZE = 200
 
 # Sizes grow by this share, and at least by one: every size to 20, every second to 30, every tenth around 100.
 # Neighbours differ less and less, and cost more and more.
-STEP = 0.1
+SIZE_GROWTH = 0.1
 
 # Sizes do not exceed this share of the rows either: with as many features as rows every model fits, and folds tell
 # little.
@@ -42,7 +42,7 @@ class SizeRange:
     largest : int
         The largest size to go to now.
     sizes : tuple of int or None
-        The sizes to compare; None for all up to the largest.
+        The sizes to compare; None for those of a path that grows by a tenth at a time, up to the largest.
     most : int
         The largest size to ever go to.
     """
@@ -59,7 +59,7 @@ class SizeRange:
     @classmethod
     def open(cls, n_units: int) -> SizeRange:
         """As many sizes as it takes."""
-        most = max(1, min(n_units, MOST_SIZES))
+        most = max(1, min(n_units, LARGEST_SIZE))
         return cls(min(FIRST_LARGEST, most), None, most)
 
     def further(self, best: int, reached: int) -> SizeRange | None:
@@ -67,7 +67,7 @@ class SizeRange:
         if self.largest >= self.most or reached < self.largest or best <= BEST_WITHIN * self.largest:
             return None
         larger = self.largest + max(LEAST_GROWTH, self.largest // 2)
-        larger = next(size for size in sizes_in_steps() if size >= larger)
+        larger = next(size for size in sizes_growing_by(SIZE_GROWTH) if size >= larger)
         return SizeRange(min(larger, self.most), self.sizes, self.most)
 
     def compared_up_to(self, reached: int) -> list[int]:
@@ -75,21 +75,18 @@ class SizeRange:
         sizes = filter(self.compared, range(self.largest + 1)) if self.sizes is None else self.sizes
         return sorted({min(size, reached) for size in sizes})
 
+    def among(self, met: list[int]) -> list[int]:
+        """Those to compare of the sizes that were met, ascending; where none are given, also the last of them."""
+        last = met[-1:] if self.sizes is None else []
+        return [size for size in met if self.compared(size) or size in last]
+
     def compared(self, size: int) -> bool:
         """Whether a size is among those to compare."""
         if size > self.largest:
             return False
         if self.sizes is None:
-            return size == self.largest or size == next(step for step in sizes_in_steps() if step >= size)
+            return size == self.largest or size == next(step for step in sizes_growing_by(SIZE_GROWTH) if step >= size)
         return size in self.sizes
-
-
-def sizes_in_steps() -> Iterator[int]:
-    """All sizes that are compared where none are given: 0, 1, 2, ..., 20, 22, ..., 30, 33, ..."""
-    size = 0
-    while True:
-        yield size
-        size += max(1, int(STEP * size))
 
 
 def size_range_for(sizes: tuple[int, ...] | str, n_units: int, n_rows: int | None = None) -> SizeRange:

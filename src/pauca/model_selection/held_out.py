@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from pauca.model import Model
-from pauca.model_selection.folds import Fold
+from pauca.model_selection.folds import Fold, times_named
 from pauca.model_selection.ridge_fits import RidgeFits
 from pauca.model_selection.scoring import Scorable, Scorer, read_columns
 from pauca.results.choice import EXPLAINED
@@ -54,7 +54,7 @@ class RowBlocks:
             block, n_blocks = (codes % MOST_BLOCKS).astype(np.int16), len(labels)
         held_out = np.zeros(n_rows, dtype=np.int32)
         for fold in folds:
-            held_out += np.bincount(fold.test, minlength=n_rows)
+            held_out += times_named(fold.test, n_rows)
         share = weights if held_out.max() <= 1 else weights / np.maximum(held_out, 1)
         n_held_out = int(np.count_nonzero((held_out > 0) & (weights > 0)))
         return cls(block, min(n_blocks, MOST_BLOCKS), share, weights, n_held_out)

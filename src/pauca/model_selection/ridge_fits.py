@@ -126,7 +126,7 @@ class _NewtonAtOnce:
         return in_user_units(objective, features, found.coef[:, None, :])
 
     def _nearby(self, units: list[int]) -> NearbyHessians | None:
-        """The Hessians of the last models, if this set has few more."""
+        """The Hessians of the last models, if this set has few units more."""
         added = set(units) - set(self._before)
         if self._hessian is None or len(added) > max(1, MOST_BORDERED * len(units)):
             return None

@@ -13,13 +13,14 @@ from pauca.clock import GRACE, limited_until
 from pauca.design import Design, designs_of_folds, make_design
 from pauca.methods import Exchange, Forward
 from pauca.model_selection.folds import Fold, FoldWeights
-from pauca.model_selection.grids import STEP, RidgeGrid, SizeRange
+from pauca.model_selection.grids import SIZE_GROWTH, RidgeGrid, SizeRange
 from pauca.model_selection.held_out import FoldBlocks, FoldMeasure, HeldOutModel, Measure, as_refits, at_most
 from pauca.model_selection.ridge_fits import Refitter, has_dependent, refit_path, refitter, share_products
 from pauca.model_selection.rules import SIZES_AHEAD, Chosen, HeldOutLosses, choose, nothing_scored
 from pauca.model_selection.scoring import Models
 from pauca.model_selection.size_selection import STOPPED_BY_USER, Selection
-from pauca.results.choice import EXPLAINED, Choice, Rule, Surface
+from pauca.results.choice import EXPLAINED, Choice, Rule
+from pauca.results.surface import Surface
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended_early
@@ -31,7 +32,7 @@ FORWARD_SHARE = 0.5
 # better (docs/choosing_k.md). The path on all rows is then found by the requested method. Where swaps have closed forms
 # they are kept, as models of forward selection alone are worse; where they take refits they are not.
 SWAPS_ALONE = Exchange(scouts=(), detour=0)
-QUICK_SEARCH = Forward(shortlist=1.3, batch=STEP)
+QUICK_SEARCH = Forward(shortlist=1.3, batch=SIZE_GROWTH)
 
 Table = dict[int, np.ndarray]
 """Sums over blocks by size, each of shape (R, blocks of the fold); there is always a size 0."""
@@ -173,12 +174,15 @@ class SurfaceSelection(Selection):
         self.measure = measure
         self.rule = rule
         self._designs: list[Design] | None = None
+        self._quick_search = QUICK_SEARCH
         self._refitters: dict[int, Refitter] = {}
         self._known: dict[int, dict[frozenset[int], np.ndarray]] = {}
         self._measures: dict[int, FoldMeasure] = {}
 
     def advance(self, size_range: SizeRange, design: Design | None, runs: ParallelRuns) -> None:
         """Continue all runs to the largest size in the range."""
+        if size_range.sizes is not None:  # all of them are on the paths
+            self._quick_search = replace(QUICK_SEARCH, batch=0.0)
         if not self._runs and design is not None and self.problem.target.loss.quadratic:
             weights = FoldWeights(self.folds)
             self._designs = designs_of_folds(self.problem.X, design, weights, center=self.problem.center)
@@ -194,7 +198,7 @@ class SurfaceSelection(Selection):
             design = self._designs[number - 1]
         runs: list[SearchRun] = []
         for ridge in self._in_units(self.grid.search, self.grid.search_in_units, weights, design):
-            run = compared_by(replace(problem, ridge=ridge).begin(weights, design))
+            run = compared_by(replace(problem, ridge=ridge).begin(weights, design), self._quick_search)
             if runs:
                 share_products(run.subset, runs[0].subset)
             runs, design = [*runs, run], run.design
@@ -261,7 +265,7 @@ class SurfaceSelection(Selection):
         least = len(self.whole.subset.limits.always)
         best = {size for run in self._runs[0] if run.history is not None for size in run.history.best}
         sizes = [size for size in sorted(best) if size >= least]
-        return [size for size in sizes if size_range.compared(size) and size <= min(ends)] or sizes[-1:]
+        return [size for size in size_range.among(sizes) if size <= min(ends)] or sizes[-1:]
 
     def scored_folds(self) -> list[ScoredFold]:
         """What the finished folds say of the models of every search."""
@@ -301,7 +305,8 @@ class SurfaceSelection(Selection):
         largest = int(choice.sizes.max())
         usable = int(np.count_nonzero(self.problem.units.any(self.whole.design.usable)))
         falling = choice.scored and len(choice.sizes) > 1 and 0 < choice.chosen == choice.best == largest < usable
-        return replace(super().complete(choice), falling=falling)
+        limited = self.whole.history is not None and self.whole.history.stop is Stop.LIMITS
+        return replace(super().complete(choice), falling=falling and not limited)
 
     def weigh(self, sizes: Sequence[int]) -> tuple[Choice, int]:
         """The choice among some sizes, and the size that is as good as the best before a constant is compared."""
@@ -382,7 +387,7 @@ class SurfaceSelection(Selection):
         return run, choice.among(run.history.best), (ridge, search_ridge)
 
 
-def compared_by(run: SearchRun) -> SearchRun:
+def compared_by(run: SearchRun, quick: Forward) -> SearchRun:
     """The run whose models are compared: by a quick search instead of exchange.
 
     Where limits keep swaps from going far, and among more columns than rows, exchange needs its detours and starts: on
@@ -391,7 +396,7 @@ def compared_by(run: SearchRun) -> SearchRun:
     if not isinstance(run.method, Exchange):
         return run
     if not run.subset.closed_form:
-        return SearchRun(QUICK_SEARCH, run.design, run.subset)
+        return SearchRun(quick, run.design, run.subset)
     if run.subset.limits.can_be_relaxed or len(run.design.usable) > run.design.n_rows:
         return run
     return SearchRun(replace(SWAPS_ALONE, rule=run.method.rule), run.design, run.subset)

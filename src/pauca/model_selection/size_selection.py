@@ -153,7 +153,7 @@ class Selection:
         least = len(self.whole.subset.limits.always)
         best = {size for run in self._runs[0] if run.history is not None for size in run.history.best}
         sizes = [size for size in sorted(best) if size >= least]
-        return [size for size in sizes if size_range.compared(size) and size <= within] or sizes[-1:]
+        return [size for size in size_range.among(sizes) if size <= within] or sizes[-1:]
 
 
 def choose_size(

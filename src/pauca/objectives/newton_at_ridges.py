@@ -68,7 +68,7 @@ def minimise_at_ridges(
     y, weights : shape (G,)
     columns : shape (q, G)
     penalty, start : shape (R, q)
-    within : the last step is predicted to gain at most this share of the value
+    within : the last step is predicted to gain at most this share of the value at the start
     nearby : Hessians to begin with
 
     Returns

@@ -305,7 +305,7 @@ class SmoothObjective:
         """Values up to this are a perfect fit.
 
         Losses that vanish at infinite scores only are kept above zero by the small ridge. Without another one classes
-        are perfectly separated as soon as no row can be on the wrong side.
+        are perfectly separated as soon as no row can be on the wrong side, and larger scores lead on to zero.
         """
         share = (NEARLY_CERTAIN if self.smooth.may_diverge else ROUNDING_SHARE) * self.null_value
         if self.ridge or self.user_bounds is not None:

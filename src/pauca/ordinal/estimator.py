@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from pauca.estimators.base import SparseModel
+from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.fitted import fitting
-from pauca.estimators.validation import check_classes, check_weights
+from pauca.estimators.validation import check_classes, check_is_table, check_weights
 from pauca.export import register_estimator
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
@@ -160,6 +161,7 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         settings = self._settings()
         order = _order_of(y) if self.order is None else list(self.order)
         with settings.shown(), fitting(self):
+            check_is_table(X)  # thresholds belong to the scores of all rows
             X, y = check_classes(self, X, y, raw=True)
             self.classes_, codes = ordered_classes(y, order)
             weights = check_weights(sample_weight, len(y))
@@ -176,6 +178,7 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
             self._search(settings, X, y, weights, target, groups)
         return self
 
+    @lazy_on_dask
     def latent_score(self, X: Any) -> np.ndarray:
         """The one score of every row: higher for rows of higher classes; ``thresholds_`` lie between the classes.
 
@@ -191,6 +194,9 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         """
         return np.asarray(self._scores(X)[:, 0])
 
+    score = lazy_score(ClassifierMixin.score)
+
+    @lazy_on_dask
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``.
 
@@ -204,6 +210,7 @@ class SparseOrdinalClassifier(ClassifierMixin, SparseModel):
         """
         return class_probabilities(self.latent_score(X), self.thresholds_)
 
+    @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each row.
 

@@ -11,7 +11,7 @@ from pauca.report.drawing import Drawing, Margins, ticks
 from pauca.report.formatting import Markup, count, joined, number, percent, points
 from pauca.report.model_data import ModelData
 from pauca.report.size_explorer import shown_sizes
-from pauca.results.choice import EXPLAINED, Choice, Surface
+from pauca.results.choice import EXPLAINED, Choice
 from pauca.results.plots import (
     BLUE,
     COLOURS,
@@ -26,6 +26,7 @@ from pauca.results.plots import (
     spread_out,
     surface_range,
 )
+from pauca.results.surface import Surface
 from pauca.wording import column_names
 
 CURRENT, CHOSEN = "#1d1d1f", COLOURS[1]

@@ -14,6 +14,7 @@ from pauca.export.formula import Formula, formula_of
 from pauca.losses import resolve
 from pauca.report.formatting import count, enumerate_names, number, percent, short_number
 from pauca.report.survival_curves import SurvivalCurves
+from pauca.results.alternatives import Alternatives
 from pauca.results.columns import DataFacts
 from pauca.results.evaluation import Evaluation
 from pauca.results.inference import Inference
@@ -51,7 +52,7 @@ class ModelData:
     classes: list[str] | None
     parameters: dict[str, str]
     stability: Stability | None
-    alternatives: list[dict[str, Any]] | None
+    alternatives: Alternatives | None
     survival: SurvivalCurves | None = None
     predicts_scores: bool = False
     """Whether a linear score is the prediction itself."""
@@ -62,8 +63,6 @@ class ModelData:
     """What is known of the data of the fit."""
     measurable: bool = False
     """Whether predictions can be measured where there are rows."""
-    n_dropped: int = 0
-    """Rows of the table that were left out of the fit, since values were missing in them."""
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -138,7 +137,6 @@ def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> M
         findings=findings or Findings(),
         facts=getattr(model, "_data_facts", lambda: None)(),
         measurable=hasattr(model, "evaluate"),
-        n_dropped=getattr(model, "n_rows_dropped_", 0),
     )
 
 

@@ -18,11 +18,25 @@ from pauca.report.performance import performance
 from pauca.report.sections import all_sizes, alternatives, header, selected_model, settings, stability, survival
 from pauca.report.size_explorer import number_names, size_explorer, size_records
 
+# Endings of files that a page would be taken for.
+OTHER_FORMATS = {".pdf", ".png", ".jpg", ".svg", ".doc", ".docx", ".md", ".txt", ".csv", ".json", ".xlsx", ".tex"}
+
+
+def check_page_name(path: str | os.PathLike[str]) -> None:
+    """Raise an error for a name that promises another format."""
+    ending = os.path.splitext(os.fspath(path))[1].lower()
+    if ending in OTHER_FORMATS:
+        raise ValueError(
+            f"the page is HTML, and {os.fspath(path)!r} ends in {ending}: let the name end in .html; a browser prints "
+            "the page, also to PDF"
+        )
+
 
 def write_report(
     model: FittedEstimator, path: str | os.PathLike[str], title: str | None = None, findings: Findings | None = None
 ) -> None:
     """Write the report of a fitted estimator; an existing file is replaced once the new one is complete."""
+    check_page_name(path)
     # A lone surrogate in a name, which UTF-8 cannot encode, becomes a question mark.
     write_atomically(path, page(model_data_of(model, findings), title).encode("utf-8", "replace"))
 

@@ -7,7 +7,7 @@ from pauca.report.formatting import NONE, SPACE, Markup, joined, number, percent
 from pauca.report.model_data import ModelData
 from pauca.results.evaluation import Evaluation
 from pauca.results.plots import BLUE, INK
-from pauca.statistics.classification_metrics import Calibration, Interval, Share
+from pauca.statistics.classification_metrics import Calibration, ClassConfusion, Interval, Share
 
 CALIBRATION = "Calibration: predicted probability against what happened, in bins of about as many rows each"
 
@@ -22,6 +22,9 @@ KEPT = (
     "Optimistic: these figures were kept when the model was fitted. The rows that they were measured on were held out "
     "of the fit, but had a part in choosing the size or the ridge. New rows will be predicted worse."
 )
+# Classes that are crossed with the predicted ones in a table.
+MOST_CROSSED = 20
+
 NAMES = {
     "auc": "AUC",
     "accuracy": "Accuracy",
@@ -167,6 +170,8 @@ def _interval(interval: Interval, form: str) -> str:
 
 
 def _right_and_wrong(found: Evaluation) -> Markup:
+    if found.class_confusion is not None:
+        return _by_class(found, found.class_confusion)
     if found.confusion is None:
         return Markup("")
     assert found.classes is not None
@@ -178,6 +183,22 @@ def _right_and_wrong(found: Evaluation) -> Markup:
     ]
     heads = ["Class of the row", f"Predicted {second}", f"Predicted {first}"]
     return table("Right and wrong at the threshold", heads, body)
+
+
+def _by_class(found: Evaluation, cells: ClassConfusion) -> Markup:
+    """How every class fares, and which are taken for which."""
+    assert found.classes is not None
+    head, *body = found.class_table()
+    parts = [table("Right and wrong by class", [name.capitalize() for name in head], body)]
+    if len(found.classes) <= MOST_CROSSED:
+        names = found.classes
+        counts = [
+            [name, *(str(many) if many else "" for many in row)]
+            for name, row in zip(names, cells.counts.tolist(), strict=True)
+        ]
+        crossed = table("Rows by class (down) and by predicted class (across)", ["Class", *names], counts)
+        parts.append(tag("details", tag("summary", "Which classes are taken for which"), crossed))
+    return joined(parts)
 
 
 def _calibration(found: Evaluation, curve: Calibration) -> Markup:

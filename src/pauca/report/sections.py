@@ -46,6 +46,7 @@ def header(data: ModelData, title: str) -> Markup:
         tag("h1", name_tag(title)),
         *headline,
         tag("p", _features_used(data), class_="lead"),
+        *(tag("p", text) for text in _fewer(data)),
         *(tag("p", text) for text in _rows_used(data)),
         tag("dl", cards, class_="cards"),
         *(tag("p", text) for text in _reason(data)),
@@ -71,6 +72,14 @@ def _features_used(data: ModelData) -> str:
     return f"The model uses {shown}{', in order of importance' if len(names) > 1 else ''}."
 
 
+def _fewer(data: ModelData) -> list[str]:
+    """What fewer features give on rows held out, where that is nearly as much."""
+    choice = data.path.choice
+    if choice is None or not choice.is_of(data.size) or choice.fewer_size is None:
+        return []
+    return [unbroken(choice.fewer(data.noun, "see every size below"))]
+
+
 def _rows_used(data: ModelData) -> list[str]:
     """Rows, events and missing values of the fit."""
     facts = data.facts
@@ -88,8 +97,8 @@ def _rows_used(data: ModelData) -> list[str]:
 
 
 def _missing_values(data: ModelData, facts: DataFacts) -> str:
-    if data.n_dropped:
-        other = "1 other row was" if data.n_dropped == 1 else f"{data.n_dropped} other rows were"
+    if facts.n_dropped:
+        other = "1 other row was" if facts.n_dropped == 1 else f"{facts.n_dropped} other rows were"
         return f"{other} left out, since values were missing there."
     if not facts.missing:
         return "No values were missing in them."
@@ -247,11 +256,7 @@ def alternatives(data: ModelData) -> Markup:
         "training data that each loses.",
         f"A loss close to the importance of the {data.noun} means that nothing can replace it.",
     ]
-    if any(one["explained_lost"] < 0 for one in data.alternatives):
-        notes.append(
-            "A negative loss is a gain on the training data. The search had another ridge than the fit, or ended "
-            "before it tried this replacement."
-        )
+    notes += data.alternatives.notes
     heads = [data.noun.capitalize(), "Replacement", "Explained lost"]
     return _section("Alternatives", notes, table("Replacements and what they lose", heads, body), "alternatives")
 

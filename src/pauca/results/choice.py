@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pauca.results.surface import Surface
 from pauca.statistics.criteria import CRITERIA
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 EXPLAINED = "explained"
 """The default score: the share of the constant model's loss that is gone on held-out rows."""
@@ -24,6 +21,10 @@ FOLD_RULES = ("1se", "best")
 
 DEFAULT_RULE = 0.25
 """The smallest model within a quarter of a standard error of the best: docs/choosing_k.md says how it was found."""
+
+WORTHWHILE = (0.95, 0.9, 0.8)
+"""Shares of what the chosen model gains on rows held out; a smaller model with the first that half its size can reach
+is pointed to."""
 
 Rule = str | float
 """A rule of cross-validation, or an information criterion."""
@@ -39,96 +40,6 @@ def errors_text(rule: Rule) -> str:
     errors = standard_errors(rule)
     words = {0.25: "a quarter of a standard error", 0.5: "half a standard error", 1.0: "one standard error"}
     return words.get(errors, f"{errors:g} standard errors")
-
-
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """The scores of every size at every ridge of the search and of the fit.
-
-    Attributes
-    ----------
-    search_ridges : ndarray of shape (s,)
-        The ridges that columns were searched with, ascending.
-    ridges : ndarray of shape (r,)
-        The ridges that the chosen columns were fitted with, ascending.
-    sizes : ndarray of shape (m,)
-    mean : ndarray of shape (s, r, m)
-        The mean score on held-out rows, higher being better.
-    standard_error : ndarray of shape (s, r, m)
-        The standard error of the difference to the best score, which all candidates share rows with.
-    ridge, search_ridge : float
-        Those of the chosen model.
-    score_error : ndarray of shape (s, r, m)
-        The standard error of the mean score itself.
-    """
-
-    search_ridges: np.ndarray
-    ridges: np.ndarray
-    sizes: np.ndarray
-    mean: np.ndarray
-    standard_error: np.ndarray
-    ridge: float
-    search_ridge: float
-    score_error: np.ndarray
-
-    @property
-    def best(self) -> tuple[float, float, int]:
-        """Search ridge, ridge and size with the best mean score."""
-        return self._at(np.unravel_index(int(np.argmax(self.mean)), self.mean.shape))
-
-    @property
-    def reference(self) -> tuple[float, float, int]:
-        """Search ridge, ridge and size of the candidate that all others were compared with.
-
-        That is the best, but for a caution against models that are too sure of themselves, and against sizes that are
-        good by chance: the one that does not differ from itself.
-        """
-        itself = np.where(self.standard_error == 0, self.mean, -np.inf)
-        return self._at(np.unravel_index(int(np.argmax(itself)), itself.shape))
-
-    def best_of(self, size: int) -> tuple[float, float]:
-        """Search ridge and ridge that score best for one size."""
-        position = np.flatnonzero(self.sizes == size)
-        if not len(position):
-            raise KeyError(f"size {size!r} was not scored; the sizes compared are {self.sizes.tolist()}")
-        of_size = self.mean[:, :, position[0]]
-        found = self._at((*np.unravel_index(int(np.argmax(of_size)), of_size.shape), int(position[0])))
-        return found[:2]
-
-    def _at(self, place: Any) -> tuple[float, float, int]:
-        search, fit, size = place
-        return float(self.search_ridges[search]), float(self.ridges[fit]), int(self.sizes[size])
-
-    def table(self) -> list[dict[str, float]]:
-        """A record for every candidate, with the keys search_ridge, ridge, size, score and standard_error."""
-        return [
-            {
-                "search_ridge": float(self.search_ridges[s]),
-                "ridge": float(self.ridges[r]),
-                "size": int(self.sizes[k]),
-                "score": float(self.mean[s, r, k]),
-                "standard_error": float(self.standard_error[s, r, k]),
-            }
-            for s, r, k in np.ndindex(*self.mean.shape)
-        ]
-
-    def to_frame(self) -> DataFrame:
-        """The table as a pandas frame.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from pauca import SparseRegressor
-        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-        >>> surface = SparseRegressor(k=range(9), ridge=[0, 0.1]).fit(X, y).path_.choice.surface
-        >>> surface.to_frame().shape
-        (36, 5)
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas, or pauca with its extra [frames]") from error
-        return pd.DataFrame(self.table())
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,8 +212,26 @@ class Choice:
             )
         return (
             f"{found} is the smallest size whose difference to the best is within {errors_text(self.rule)} by {folds}: "
-            f"{self.scored_text(self.chosen)}; the best, {self.best}{self._best_ridge_text}, has {self._best_number}."
+            f"{self.scored_text(self.chosen)}; the best, {self.best}{self._best_ridge_text}, has "
+            f"{self._best_plain}{self._gap_text(self.mean[self.sizes == self.chosen].max(), self._chosen_error)}."
         )
+
+    def _gap_text(self, score: float, error: float | None) -> str:
+        """By how much a score is below that of the best, with the standard error that such a difference has."""
+        if error is None or not np.isfinite(error):
+            return ""
+        below, unit = self._reference_score - score, 100.0 if self.scoring == EXPLAINED else 1.0
+        if below <= 0:  # it is the best by caution, not by its score
+            return ""
+        return f", {unit * below:.2g} more (± {unit * error:.2g}, the standard error of this difference)"
+
+    @property
+    def _chosen_error(self) -> float | None:
+        """The standard error of the difference between the chosen size and the best."""
+        if self.surface is not None:
+            return self.surface.error_at(self.surface.search_ridge, self.surface.ridge, self.chosen)
+        place = self.position(self.best)
+        return None if self.difference_error is None or place is None else float(self.difference_error[place])
 
     def _empty_message(self, folds: str) -> str:
         if self.best == 0:
@@ -353,7 +282,54 @@ class Choice:
         size = self.one_error_size
         if size is None or not 0 < size < self.chosen:
             return ""
-        return f"A smaller model, of size {size}, is within one standard error of the best."
+        return f"A smaller model, of size {size}, is within one standard error of the best{self._one_error_gap(size)}."
+
+    def _one_error_gap(self, size: int) -> str:
+        """The difference that is within one standard error, where the scores show it as it was judged."""
+        if self.surface is not None:
+            place = self.surface.sizes == size
+            mean, error = self.surface.mean[:, :, place].ravel(), self.surface.standard_error[:, :, place].ravel()
+            best = int(np.argmax(mean))
+            score, of_difference = float(mean[best]), float(error[best])
+        elif self.chosen == self.best and self.difference_error is not None:
+            score, of_difference = self._score_of(size), float(self.difference_error[self.sizes == size].max())
+        else:  # errors are known of differences to the chosen size alone
+            return ""
+        below, unit = self._reference_score - score, 100.0 if self.scoring == EXPLAINED else 1.0
+        if not 0.0 <= below <= of_difference:  # cautions of the rule have a part in it
+            return ""
+        text = f"{unit * below:.2g} below it (± {unit * of_difference:.2g}, the standard error of this difference)"
+        return f": {self._plain(score)}, {text}"
+
+    @property
+    def fewer_size(self) -> int | None:
+        """The smallest size with 95 % of what the chosen one gains over the empty model, if it is at most half of it.
+
+        Gains are those on rows held out, at the chosen ridges. Where half the size has not as much, 90 % count, then
+        80 %; None where it has not even that.
+        """
+        chosen, nothing = self.position(self.chosen), self.position(0)
+        if not (self.by_folds and self.scored) or chosen is None or self.instead_of:
+            return None
+        if nothing is None and self.scoring != EXPLAINED:
+            return None
+        gains = self.mean - (0.0 if nothing is None else self.mean[nothing])
+        half = (self.sizes > 0) & (2 * self.sizes <= self.chosen)
+        found = [self.sizes[half & (gains >= share * gains[chosen])] for share in WORTHWHILE]
+        return next((int(sizes.min()) for sizes in found if len(sizes)), None) if gains[chosen] > 0 else None
+
+    def fewer(self, noun: str, see: str | None = None) -> str:
+        """A sentence on what fewer features give on rows held out, and where to see it; empty if there is none."""
+        size = self.fewer_size
+        if size is None:
+            return ""
+        few = f"{size} {noun} gives" if size == 1 else f"{size} {noun}s give"
+        score, chosen, see = self._score_of(size), self._score_of(self.chosen), see or f"see at({size})"
+        if self.scoring == EXPLAINED:
+            share = f"{100 * score / chosen:.0f} % of the share that {self.chosen} explain on rows held out"
+            return f"{few} {share} ({100 * score:.1f} of {100 * chosen:.1f} %); {see}."
+        has = f"{size} {noun} has" if size == 1 else f"{size} {noun}s have"
+        return f"{has} {self.scoring} {score:.4g} on rows held out, {self.chosen} have {chosen:.4g}; {see}."
 
     def comparison(self, size: int) -> str:
         """What cross-validation says of a size that it did not choose."""
@@ -410,7 +386,15 @@ class Choice:
 
     @property
     def _best_number(self) -> str:
-        return self.number_text(self.best) if self.surface is None else self._plain(self._best_score)
+        return self.number_text(self.best) if self.surface is None else self._best_plain
+
+    @property
+    def _best_plain(self) -> str:
+        return self._plain(self._reference_score)
+
+    @property
+    def _reference_score(self) -> float:
+        return self._score_of(self.best) if self.surface is None else self._best_score
 
     @property
     def _best_score(self) -> float:

@@ -46,12 +46,15 @@ class DataFacts:
         In how many of them a raw column is missing, for columns where there are such rows.
     values : dict of int to ColumnValues
         By column, for those that some model of the path uses; empty where the rows cannot be read once more.
+    n_dropped : int
+        Rows that were left out of the fit, since values were missing in them.
     """
 
     n_rows: int
     class_counts: list[int] | None = None
     missing: Mapping[str, int] = field(default_factory=dict)
     values: Mapping[int, ColumnValues] = field(default_factory=dict)
+    n_dropped: int = 0
 
 
 def encoding_notes(columns: Sequence[ColumnEncoding]) -> Iterator[str]:
@@ -63,6 +66,12 @@ def encoding_notes(columns: Sequence[ColumnEncoding]) -> Iterator[str]:
             f"{'Baseline' if one else 'Baselines'}: {', '.join(baselines)}. The coefficient of a level is its "
             "difference to the baseline of its column."
         )
+    copies: dict[str, list[str]] = {}
+    for column in columns:
+        for level, name in column.copies.items():
+            copies.setdefault(name, []).append(f"{column.name}={level}")
+    for name, same in copies.items():
+        yield f"The same in every row as {name}, and without a term of their own: {', '.join(same)}."
     filled = [f"{column.name} by {column.fill:.6g}" for column in columns if column.marks_missing and not column.levels]
     if filled:
         yield (

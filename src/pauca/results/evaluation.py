@@ -9,6 +9,7 @@ import numpy as np
 
 from pauca.statistics.classification_metrics import (
     Calibration,
+    ClassConfusion,
     Confusion,
     Interval,
     Ranking,
@@ -31,7 +32,7 @@ ROWS_OF_A_BIN = 20
 MOST_BINS = 10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """How good the predictions of a model are on some rows, each of which counts once.
 
@@ -53,6 +54,8 @@ class Evaluation:
         From which probability, or score, on the second of two classes is predicted.
     confusion : Confusion or None
         Of two classes, at the threshold; the second is the positive one.
+    class_confusion : ClassConfusion or None
+        Of more classes: ``class_confusion.counts`` has a row for every class and a column for every predicted one.
     ranking : Ranking or None
         Of two classes: the area under the ROC curve.
     brier : float or None
@@ -72,6 +75,7 @@ class Evaluation:
     accuracy: Share | None = None
     threshold: float | None = None
     confusion: Confusion | None = None
+    class_confusion: ClassConfusion | None = None
     ranking: Ranking | None = None
     brier: float | None = None
     calibration: Calibration | None = None
@@ -117,16 +121,35 @@ class Evaluation:
 
     def summary(self) -> str:
         """The table and where its rows come from, as text."""
-        cells = [["", "value", "95 % interval"]]
-        for record in self.table():
+        cells, records = [["", "value", "95 % interval"]], self.table()
+        for record in records:
             has_interval = record["lower"] is not None
             interval = f"{record['lower']:.4g} to {record['upper']:.4g}" if has_interval else ""
             cells.append([record["figure"], f"{record['value']:.4g}", interval])
-        return "\n".join([*aligned(cells, left=1), "", f"{self.message} {self.hint}".rstrip()])
+        if all(record["lower"] is None for record in records):
+            cells = [row[:2] for row in cells]
+        message = f"{self.message} {self.hint}".rstrip()
+        return "\n".join([*aligned(cells, left=1), "", *self._class_lines(), message])
+
+    def class_table(self) -> list[list[str]]:
+        """For every class of more than two: rows, those found, predictions that are right, and the usual mistake."""
+        found, names = self.class_confusion, self.classes
+        if found is None or names is None:
+            return []
+        body = []
+        for code, name in enumerate(names):
+            recall, precision, wrong = found.recall(code), found.precision(code), found.mistaken_for(code)
+            mistake = "" if wrong is None else f"{names[wrong[0]]} ({wrong[1]} row{'' if wrong[1] == 1 else 's'})"
+            shares = [f"{100 * share.value:.1f} %" if share.of else "none" for share in (recall, precision)]
+            body.append([name, str(recall.of), *shares, mistake])
+        return [["class", "rows", "predicted as such", "of those predicted, right", "most often taken for"], *body]
+
+    def _class_lines(self) -> list[str]:
+        table = self.class_table()
+        return [*aligned(table, left=1), ""] if table else []
 
     def __repr__(self) -> str:
-        figures = ", ".join(f"{record['figure']}={record['value']:.4g}" for record in self.table())
-        return f"<Evaluation of {self.n_rows} rows ({self.rows}): {figures}>"
+        return self.summary()
 
     def _figures(self) -> list[tuple[str, float, Interval | None]]:
         found: list[tuple[str, float, Interval | None]] = []
@@ -179,18 +202,18 @@ def evaluate_classes(
     counts = np.bincount(codes, minlength=len(classes)).tolist()
     about = {"n_folds": n_folds, "classes": classes, "class_counts": counts}
     if scores.ndim == 2:
-        right = int(np.count_nonzero(scores.argmax(axis=1) == codes))
-        return Evaluation(rows, len(codes), accuracy=Share(right, len(codes)), **about)
+        table = ClassConfusion.of(codes, scores.argmax(axis=1), len(classes))
+        return Evaluation(rows, len(codes), accuracy=table.accuracy, class_confusion=table, **about)
     positive = codes == 1
-    table = confusion(positive, scores >= threshold)
+    at_threshold = confusion(positive, scores >= threshold)
     n_bins = min(MOST_BINS, len(codes) // ROWS_OF_A_BIN)
     curve = calibration(positive, scores, n_bins) if probabilities and n_bins > 1 else None
     return Evaluation(
         rows,
         len(codes),
-        accuracy=table.accuracy,
+        accuracy=at_threshold.accuracy,
         threshold=threshold,
-        confusion=table,
+        confusion=at_threshold,
         ranking=ranking(positive, scores),
         brier=brier_score(positive, scores) if probabilities else None,
         calibration=curve,

@@ -24,7 +24,7 @@ SHRUNKEN = "The ridge pulls coefficients towards zero, and the intervals are abo
 FEWEST_ROWS = 5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Inference:
     """Standard errors and intervals of the coefficients of a model, for its chosen features.
 
@@ -48,6 +48,8 @@ class Inference:
         What must be known of raw columns, such as the baselines of categories.
     rare : tuple of str
         Features of zeros and ones that are too rare for the bootstrap, whose intervals cannot be trusted.
+    outputs : list of str or None
+        The class or output of every coefficient, where a feature has several; None for a single one.
     """
 
     names: list[str]
@@ -61,6 +63,7 @@ class Inference:
     shrunken: bool = False
     notes: tuple[str, ...] = ()
     rare: tuple[str, ...] = ()
+    outputs: list[str] | None = None
 
     @property
     def caution(self) -> str:
@@ -77,32 +80,37 @@ class Inference:
         )
 
     def table(self) -> list[dict[str, Any]]:
-        """Records with the keys feature, coefficient, standard_error, lower and upper."""
-        columns = zip(self.names, self.coef, self.standard_error, self.lower, self.upper, strict=True)
+        """Records with the keys feature, coefficient, standard_error, lower, upper, and output if there are several."""
+        outputs = [{}] * len(self.names) if self.outputs is None else [{"output": one} for one in self.outputs]
+        columns = zip(outputs, self.names, self.coef, self.standard_error, self.lower, self.upper, strict=True)
         return [
             {
+                **output,
                 "feature": name,
                 "coefficient": float(coef),
                 "standard_error": float(error),
                 "lower": float(lower),
                 "upper": float(upper),
             }
-            for name, coef, error, lower, upper in columns
+            for output, name, coef, error, lower, upper in columns
         ]
 
     def to_frame(self) -> DataFrame:
-        """The table as a pandas frame indexed by feature."""
+        """The table as a pandas frame indexed by feature, and by output if there are several."""
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError('to_frame needs pandas; install it with: pip install "pauca[frames]"') from error
-        return pd.DataFrame(self.table()).set_index("feature")
+        index = "feature" if self.outputs is None else ["output", "feature"]
+        return pd.DataFrame(self.table()).set_index(index)
 
     def summary(self) -> str:
         """The table and its caution, as text."""
         head = ["feature", "coefficient", "standard error", f"{100 * self.confidence:g} % interval"]
+        head = head if self.outputs is None else ["output", *head]
         body = [
             [
+                *([record["output"]] if self.outputs is not None else []),
                 record["feature"],
                 f"{record['coefficient']:.6g}",
                 f"{record['standard_error']:.3g}",
@@ -110,5 +118,8 @@ class Inference:
             ]
             for record in self.table()
         ]
-        lines = aligned([head, *body], left=1)
+        lines = aligned([head, *body], left=1 if self.outputs is None else 2)
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", *map(printable, self.notes), self.caution])
+
+    def __repr__(self) -> str:
+        return self.summary()

@@ -33,7 +33,7 @@ class Path:
     ----------
     moves : list of tuple
         What the search did: ``("add", j)``, ``("drop", i)``, ``("swap", i, j)`` for j in i's place, or
-        ``("swap", (i1, i2), (j1, j2))`` where several were swapped at once.
+        ``("swap", (i1, i2), (j1, j2))`` where several were swapped at once; with ``()`` first they were only added.
     stop : Stop
         Why it ended; ``stop.message`` says so in words.
     n_features : int

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.results.choice import EXPLAINED, Choice, Surface, standard_errors
+from pauca.results.choice import EXPLAINED, Choice, standard_errors
 from pauca.results.path import Path
 from pauca.results.stability import Stability
+from pauca.results.surface import Surface
 from pauca.wording import column_names, printable
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pauca.results.certificate import Certificate
 
 NAMED_LINES = 12
+# Lines beyond these, the least important, would only be a grey surface.
+DRAWN_LINES = 40
 # Beyond this many sizes the names would overlap; the curve alone is drawn.
 NAMED_UP_TO = 15
 LONGEST_NAME = 20
@@ -313,7 +316,7 @@ def draw_coefficients(path: Path, ax: Axes) -> None:
     ends = []
     names = column_names(path.column_names, curves.columns[:NAMED_LINES])
     short_forms = short_names(names)
-    for row, line in reversed(list(enumerate(curves.relative))):
+    for row, line in reversed(list(enumerate(curves.relative[:DRAWN_LINES]))):
         named = row < NAMED_LINES
         colour = COLOURS[row % len(COLOURS)] if named else GREY
         style = "-" if row < len(COLOURS) or not named else "--"
@@ -328,7 +331,8 @@ def draw_coefficients(path: Path, ax: Axes) -> None:
     over = "" if curves.signed else "norm over outputs,\n"
     ax.set_ylabel(f"coefficient\n({over}relative to its largest)")
     named, every = min(NAMED_LINES, len(curves.columns)), len(curves.columns)
-    which = "" if named == every else f" (the {named} most important of {every} features are named, the others grey)"
+    others = "the others grey" if every <= DRAWN_LINES else f"{DRAWN_LINES - named} more grey, the rest is left out"
+    which = "" if named == every else f" (the {named} most important of {every} features are named, {others})"
     ax.set_title(f"Coefficients{which}", loc="left")
 
 

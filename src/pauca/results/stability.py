@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pauca.wording import aligned
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False)
+# Beside those of the model, so many of the most frequent are shown.
+MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Stability:
     """How often each feature, or group, was chosen on random halves of the rows.
 
@@ -40,6 +46,23 @@ class Stability:
         return [
             {"name": name, "frequency": self.frequency.get(name, 0.0), "chosen": name in self.chosen} for name in names
         ]
+
+    def summary(self) -> str:
+        """The most frequent as a table, those of the model all of them, as text."""
+        records = self.table()
+        shown = [one for place, one in enumerate(records) if one["chosen"] or place < MOST_SHOWN]
+        body = [[one["name"], f"{100 * one['frequency']:.0f} %", "yes" if one["chosen"] else ""] for one in shown]
+        lines = aligned([[self.noun, "chosen on", "in the model"], *body], left=1)
+        left = len(records) - len(shown)
+        more = [f"and {left} more {self.noun}s, chosen less often"] if left else []
+        note = (
+            f"How often each was among the {self.size} chosen on {self.n_resamples} random halves of the rows. "
+            "Near 100 %: the choice does not depend on a few rows."
+        )
+        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], *more, "", note])
+
+    def __repr__(self) -> str:
+        return self.summary()
 
     def plot(self, ax: Axes | None = None, most: int = 20) -> Axes:
         """Draw the frequencies as bars, those in the model filled.

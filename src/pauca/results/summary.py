@@ -37,7 +37,7 @@ def summarize(path: Path, size: int) -> str:
         rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE))
         head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
         table += [head, "-" * len(head), *lines, ""]
-    return "\n".join([_head(path, size), "", *table, *_notes(path, size), *_end(path, size)])
+    return "\n".join([_head(path, size), *_fewer(path, size), "", *table, *_notes(path, size), *_end(path, size)])
 
 
 def _head(path: Path, size: int) -> str:
@@ -50,6 +50,12 @@ def _head(path: Path, size: int) -> str:
     if _has_share(path):
         words.append(f"{100 * path.explained(size):.2f} % explained")
     return ", ".join(words)
+
+
+def _fewer(path: Path, size: int) -> Iterator[str]:
+    """What fewer features would give, below the line about as many as there are."""
+    if path.choice is not None and path.choice.is_of(size) and path.choice.fewer_size is not None:
+        yield path.choice.fewer(path.counted)
 
 
 def _notes(path: Path, size: int) -> Iterator[str]:

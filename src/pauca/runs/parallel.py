@@ -45,6 +45,7 @@ class ParallelRuns:
         ``n_folds`` is what callbacks are given where these jobs are not all.
         """
         self._n_folds = len(jobs) - 1 if n_folds is None else n_folds
+        self._tell("runs_begin", len(jobs), self._n_folds)
         # NumPy lets go of Python's lock while it multiplies, so several runs fill the cores with one thread each.
         with blas_threads.single():
             self._run(jobs, min(self._n_jobs, len(jobs)))
@@ -67,6 +68,14 @@ class ParallelRuns:
     def _start(self, job: Callable[[Budget], None], number: int, n_jobs: int, at_once: int) -> None:
         with np.errstate(all="ignore"):  # a thread does not have those of the one that started it
             job(Budget(self._share(n_jobs - number, at_once), self._listener(number, self._n_folds)))
+        self._tell("run_ended", number)
+
+    def _tell(self, what: str, *about: int) -> None:
+        """Tell the report of the fit's progress, if the callback is one, what its moves do not say."""
+        listener = getattr(self._callback, what, None)
+        if listener is not None:
+            with self._lock:
+                listener(*about)
 
     def _share(self, jobs_left: int, at_once: int) -> float | None:
         """Seconds for one of the jobs that are left."""

@@ -20,44 +20,59 @@ LONGEST_SILENCE = 60.0
 BAR_WIDTH = 24
 
 
-class TimeLeft:
-    """What is left of a round of runs: one on all rows, and one for every fold.
+# What is left of a run is never called less than this share of a usual one, however long it takes.
+LEAST_LEFT = 0.1
 
-    Runs on as many rows take about as long, so that what is left is known once the first run is complete. Before that,
-    and in the last search on all rows, nothing is claimed. A round to larger sizes starts afresh.
+
+class TimeLeft:
+    """What is left of a fit: a round of runs, on all rows and on those of every fold, and a last search on all rows.
+
+    Runs of folds take about as long as each other, their scores included, and the last search about as long as one of
+    them. So what is left is known once the first fold is complete; before that nothing is claimed. A round to larger
+    sizes may follow, which nobody knows of before.
     """
 
     def __init__(self) -> None:
-        self._round: tuple[int | None, int] = (None, 0)
-        self._spans: dict[int | None, list[float]] = {}
+        self._n_folds = 0
         self._began = 0.0
+        self._ends: list[float] = []
+        """When runs of folds of this round ended."""
+        self._each: float | None = None
+        """Seconds that each fold took of this round, or of the one before."""
+        self._last = False
 
-    def record(self, progress: Progress, now: float) -> None:
-        """Note a move of the search."""
-        if (progress.k, progress.n_folds) != self._round:
-            self._round, self._spans, self._began = (progress.k, progress.n_folds), {}, now
-        self._spans.setdefault(progress.fold, [now, now])[1] = now
+    def runs_begin(self, n_runs: int, n_folds: int, now: float) -> None:
+        """Note a round, or the last search, which is a run by itself."""
+        self._n_folds, self._last, self._began = n_folds, n_runs == 1 and n_folds > 0, now
+        self._ends = self._ends if self._last else []
+
+    def run_ended(self, number: int, now: float) -> None:
+        """Note that a run is complete: on all rows (0) or on those of a fold."""
+        if number:
+            self._ends.append(now)
+            self._each = (now - self._began) / len(self._ends)
+        elif not self._last:
+            self._began = now  # the run on all rows has no scores, and is no measure of the others
 
     def share(self, progress: Progress) -> float:
-        """The share of the round that is done."""
-        done = len(self._complete(progress))
-        within = progress.size / progress.k if progress.k and progress.size <= progress.k else 0.0
-        return min(1.0, (done + within) / (1 + progress.n_folds))
+        """The share of the work known to be left at the beginning that is done."""
+        within = min(1.0, progress.size / progress.k) if progress.k else 0.0
+        if not self._n_folds:
+            return within
+        done = self._n_folds if self._last else len(self._ends)
+        return min(1.0, (done + (within if progress.fold is not None or self._last else 0.0)) / (1 + self._n_folds))
 
     def seconds(self, progress: Progress, now: float) -> float | None:
-        """Seconds left in the round; None where nothing is known."""
-        complete = self._complete(progress)
-        if not complete:
+        """Seconds left; None where nothing is known."""
+        if self._each is None or not self._n_folds:
             return None
-        # Runs may overlap: what counts is how many of them were completed since the round began.
-        each = (max(end for _, end in complete) - self._began) / len(complete)
-        left = (1 + progress.n_folds - len(complete)) * each
-        return max(0.0, left - (now - max(end for _, end in complete)))
-
-    def _complete(self, progress: Progress) -> list[list[float]]:
-        """The spans of runs that ended: another has begun after their last move."""
-        others = [(fold, span) for fold, span in self._spans.items() if fold != progress.fold]
-        return [span for _, span in others if any(began >= span[1] for began, _ in self._spans.values())]
+        since = now - (self._ends[-1] if self._ends and not self._last else self._began)
+        running = max(self._each - since, LEAST_LEFT * self._each)
+        if not self._last:
+            return running + (self._n_folds - len(self._ends)) * self._each
+        # Larger models take longer: about as the square of the size.
+        done = (progress.size / progress.k) ** 2 if progress.k else 0.0
+        return since * (1 / done - 1) if 0.25 <= done <= 1 else running
 
 
 class Bar:
@@ -158,9 +173,18 @@ class ProgressReport:
     def __call__(self, progress: Progress) -> bool:
         """Record a move; never ends the search."""
         with self._lock:
-            self._left.record(progress, time.monotonic())
             self._latest = progress
         return False
+
+    def runs_begin(self, n_runs: int, n_folds: int) -> None:
+        """A round of runs begins."""
+        with self._lock:
+            self._left.runs_begin(n_runs, n_folds, time.monotonic())
+
+    def run_ended(self, number: int) -> None:
+        """A run is complete: on all rows (0), or on those of a fold."""
+        with self._lock:
+            self._left.run_ended(number, time.monotonic())
 
     def phase(self, name: str) -> None:
         """What is being done, where it is not a search."""
@@ -198,7 +222,8 @@ class ProgressReport:
             limit = max(0.0, self._time_limit - elapsed)
             left = limit if left is None else min(left, limit)
         estimate = "" if left is None else f", about {duration(left)} left"
-        more = " for these sizes" if left is not None and progress.n_folds and self._time_limit is None else ""
+        open_end = left is not None and progress.n_folds and self._time_limit is None
+        more = f" for sizes up to {progress.k}" if open_end and progress.k else ""
         text = f"{run}, {size}, {duration(elapsed)} so far{estimate}{more}"
         return (None if progress.k is None else share), text
 
@@ -225,11 +250,19 @@ def with_progress(
     if report is None or callback is None:
         return report or callback
 
-    def both(progress: Progress) -> bool | None:
-        report(progress)
-        return callback(progress)
+    return _Both(report, callback)
 
-    return both
+
+class _Both:
+    """A report and a callback as one callback."""
+
+    def __init__(self, report: ProgressReport, callback: Callable[[Progress], bool | None]) -> None:
+        self._report, self._callback = report, callback
+        self.runs_begin, self.run_ended = report.runs_begin, report.run_ended
+
+    def __call__(self, progress: Progress) -> bool | None:
+        self._report(progress)
+        return self._callback(progress)
 
 
 def duration(seconds: float) -> str:

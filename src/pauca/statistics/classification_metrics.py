@@ -1,4 +1,4 @@
-"""How well probabilities or scores separate two classes, and how they do at a threshold."""
+"""How well probabilities or scores separate classes, and how they do at a threshold."""
 
 from __future__ import annotations
 
@@ -82,6 +82,45 @@ def confusion(positive: np.ndarray, predicted: np.ndarray) -> Confusion:
     right, flagged = np.asarray(positive, dtype=bool), np.asarray(predicted, dtype=bool)
     counts = [(right & flagged).sum(), (right & ~flagged).sum(), (~right & flagged).sum(), (~right & ~flagged).sum()]
     return Confusion(*map(int, counts))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassConfusion:
+    """Rows by their class and by the class that is predicted, of any number of classes.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (classes, classes)
+        Rows of the table are the classes of rows, columns the predicted ones.
+    """
+
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, codes: np.ndarray, predicted: np.ndarray, n_classes: int) -> ClassConfusion:
+        """The table of classes that are counted from 0."""
+        counts = np.zeros((n_classes, n_classes), dtype=np.int64)
+        np.add.at(counts, (codes, predicted), 1)
+        return cls(counts)
+
+    @property
+    def accuracy(self) -> Share:
+        """Rows that are predicted right."""
+        return Share(int(np.trace(self.counts)), int(self.counts.sum()))
+
+    def recall(self, code: int) -> Share:
+        """Of the rows of a class, those predicted so."""
+        return Share(int(self.counts[code, code]), int(self.counts[code].sum()))
+
+    def precision(self, code: int) -> Share:
+        """Of the rows predicted to be of a class, those that are."""
+        return Share(int(self.counts[code, code]), int(self.counts[:, code].sum()))
+
+    def mistaken_for(self, code: int) -> tuple[int, int] | None:
+        """The class that rows of a class are most often mistaken for, and how many are; None if none is."""
+        wrong = self.counts[code].copy()
+        wrong[code] = 0
+        return (int(wrong.argmax()), int(wrong.max())) if wrong.any() else None
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class Subset(Protocol):
         ...
 
     def best_additions(self, rule: str, count: int, slack: float | None = SLACK) -> list[int]:
-        """The ``count`` units to add next, the one of ``best_addition`` first; fewer if there are limits.
+        """Up to ``count`` units to add at once, best first; one where there are limits, none where nothing gains.
 
         Where additions have closed forms each is found after the ones before it; otherwise all from one ranking.
         """

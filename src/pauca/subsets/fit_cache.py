@@ -49,8 +49,11 @@ EXACT_ENOUGH = Accuracy(within=1e-8)
 # A preview takes so many steps with the Hessian of the model before; the predicted gain of the next one is included.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
 
-# Previews are kept for so many models.
+# Previews are kept for so many models; of long tables, where the scores of each model's previews take more than all
+# else, for the last two. Each has about so many.
 KEPT_PREVIEWS = 6
+LEAST_KEPT_PREVIEWS = 2
+PREVIEWS_OF_A_MODEL = 16
 
 # Rows may be split by the columns of so many units that have left the model, before they are merged again.
 SPARE_SPLITS = 2
@@ -94,7 +97,9 @@ class FitCache:
         self._inverses = RecentTable[np.ndarray]()
         self._exact: set[frozenset[int]] = set()
         """Supports whose Hessian has been computed to rounding."""
-        self._most_kept = max(LEAST_KEPT, KEPT_BYTES // (8 * null.coef.shape[0] * objective.design.n_rows))
+        in_memory = KEPT_BYTES // (8 * null.coef.shape[0] * objective.design.n_rows)
+        self._most_kept = max(LEAST_KEPT, in_memory)
+        self._most_previewed = min(KEPT_PREVIEWS, max(LEAST_KEPT_PREVIEWS, in_memory // PREVIEWS_OF_A_MODEL))
 
     @property
     def null(self) -> Fit:
@@ -194,7 +199,7 @@ class FitCache:
     def _previews_from(self, fit: Fit) -> dict[frozenset[int], Preview | Solution]:
         key = frozenset(fit.units)
         found = self._previews.get(key, {})
-        self._previews.keep(key, found, KEPT_PREVIEWS)
+        self._previews.keep(key, found, self._most_previewed)
         return found
 
     def values_without(self, fit: Fit) -> np.ndarray:

@@ -128,7 +128,10 @@ class LeastSquaresSubset:
 
     def best_additions(self, rule: str, count: int, slack: float | None = None) -> list[int]:
         grown, found = self.copy(), list[int]()
-        while len(found) < count and (unit := grown.best_addition(rule)) is not None:
+        while len(found) < (count if self.limits.trivial else 1):
+            unit = grown.best_addition(rule)
+            if unit is None or grown.value <= self.perfect_below or grown.decrease(unit) <= self.negligible:
+                break
             found.append(unit)
             grown.add(unit)
         return found

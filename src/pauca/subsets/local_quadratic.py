@@ -9,6 +9,7 @@ import numpy as np
 
 from pauca.constraints.units import Units
 from pauca.design import Design
+from pauca.design.base import WIDE_NUMBERS, row_blocks
 from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.subsets.fit_cache import FitCache
@@ -132,6 +133,14 @@ def _products_within(design: Design, columns: np.ndarray) -> np.ndarray:
     return blocks
 
 
+def _weighted_products(left: np.ndarray, weights: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """``left diag(weights) right'``, block by block: of many rows another copy would take much memory."""
+    total = np.zeros((len(left), len(right)))
+    for rows in row_blocks(len(weights), len(left), WIDE_NUMBERS):
+        total += (left[:, rows] * weights[rows]) @ right[:, rows].T
+    return total
+
+
 def _damping(diagonal: np.ndarray) -> np.ndarray:
     """What keeps the Hessian of columns that depend on each other, or have no curvature, invertible."""
     return np.where(diagonal > 0, DEPENDENT_BELOW * diagonal, 1.0)
@@ -232,9 +241,11 @@ class LocalQuadratic:
         for output, row in enumerate(self.weights):
             hessian = weighted_gram(chosen, row)
             hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
-            cross = (chosen * row) @ z.T
+            cross = _weighted_products(chosen, row, z)
             own[output] = np.einsum("bn,bn,n->b", z, z, row) + objective.penalty[features]
-            shared = objective.smooth.row_coupling(self.scores[output], np.concatenate([chosen, z]))
+            shared = None
+            if objective.smooth.coupled:
+                shared = objective.smooth.row_coupling(self.scores[output], np.concatenate([chosen, z]))
             if shared is not None:
                 part, new = shared[: len(chosen)], shared[len(chosen) :]
                 hessian -= part @ part.T

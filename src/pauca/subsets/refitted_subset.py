@@ -173,16 +173,15 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """The expected size changes nothing."""
 
     def best_addition(self, rule: str, slack: float | None = SLACK) -> int | None:
-        key, additions = self._addition_key(rule, slack), self._cache.additions
+        key = (frozenset(self.support), rule, slack, self.limits is self._cache.limits)
+        additions = self._cache.additions
         if key not in additions:
             additions[key] = self._find_addition(rule, slack)
         return additions[key]
 
     def best_additions(self, rule: str, count: int, slack: float | None = SLACK) -> list[int]:
-        found = self._find_additions(rule, count, slack) if count > 1 and self.limits.trivial else []
-        if found:
-            self._cache.additions[self._addition_key(rule, slack)] = found[0]
-            return found
+        if self.limits.trivial:
+            return self._find_additions(rule, count, slack)
         one = self.best_addition(rule, slack)
         return [] if one is None else [one]
 
@@ -310,9 +309,6 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """Gains or costs by unit, divided by the prices of the units, in the order of the dict."""
         return self.limits.per_price(np.array(list(values.values())), list(values))
 
-    def _addition_key(self, rule: str, slack: float | None) -> tuple[frozenset[int], str, float | None, bool]:
-        return frozenset(self.support), rule, slack, self.limits is self._cache.limits
-
     def _not_redundant(self) -> np.ndarray:
         """Mask of the units that may be added, but for those that are known to add nothing."""
         addable, support = self._addable(), frozenset(self.support)
@@ -329,7 +325,8 @@ class RefittedSubset(ABC, Generic[CacheT]):
             known = self._gains_together(likely)
             gains[likely] = [known[unit] if unit in known else self._gain_alone(unit) for unit in likely]
             likely.sort(key=lambda unit: (-gains[unit], unit))
-        return self._independent([unit for unit in likely if gains[unit] > self.negligible], count)
+        least = 0.0 if rule in {"gradient", "functional"} else self.negligible  # those are squares of slopes
+        return self._independent([unit for unit in likely if gains[unit] > least], count)
 
     def _independent(self, units: list[int], count: int) -> list[int]:
         """The first ``count`` of some units that each add something to the model and to those before them."""

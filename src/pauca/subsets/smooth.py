@@ -244,19 +244,25 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         return self.decrease(unit) <= SUSPICIOUS_BELOW * self.value
 
     def _independent(self, units: list[int], count: int) -> list[int]:
-        found: list[int] = []
-        # A combination of chosen columns has no slope, but for a ridge.
-        chosen = self.support if self.objective.ridge else []
+        if self.objective.bounds is not None:
+            # Within bounds a combination of columns may do what they cannot.
+            return units[:count]
+        # A combination of chosen columns has no slope, unless there is a ridge or next to nothing left.
+        may_gain = self.objective.ridge or self.value <= NEARLY_PERFECT * self.null_value
+        chosen, found = self.support if may_gain else [], list[int]()
         for unit in units:
-            redundant = self.objective.bounds is None and self._cache.fits.pool.is_redundant(unit, [*chosen, *found])
-            if len(found) < count and not redundant:
+            if len(found) == count:
+                break
+            if self._cache.fits.pool.is_redundant(unit, [*chosen, *found]):
+                self._cache.redundant[unit] = frozenset([*chosen, *found])
+            else:
                 found.append(unit)
         return found
 
     def _score_additions(self, rule: str, addable: np.ndarray, slack: float | None, count: int = 1) -> AdditionScores:
         quadratic, objective = self._quadratic, self.objective
         if rule == "refit":
-            return AdditionScores(self._preview_gains(addable, slack), exact=True)
+            return AdditionScores(self._preview_gains(addable, slack, count), exact=True)
         if rule == "gradient":
             slope = feasible_slope(quadratic.slope, objective.bounds) * objective.design.spread
             return AdditionScores(objective.units.totals(np.einsum("cj,cj->j", slope, slope)), exact=True)
@@ -269,7 +275,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         search = self._cache.coordinate_search(self._fit)
         return AdditionScores(search.best_gains(slope, curvature, price, likely, count), exact=True)
 
-    def _preview_gains(self, addable: np.ndarray, slack: float | None) -> np.ndarray:
+    def _preview_gains(self, addable: np.ndarray, slack: float | None, count: int) -> np.ndarray:
         """What each unit gains after a refit: exact for the few that are best, minus infinity for the unlikely.
 
         Without a slack all are refitted.
@@ -278,7 +284,7 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         if slack is None:
             gains[addable] = [self.decrease(unit) for unit in np.flatnonzero(addable).tolist()]
             return gains
-        found = self._previews(self._fit, addable, slack)
+        found = self._previews(self._fit, addable, slack, count=count)
         gains[list(found)] = [self.value - preview.value for preview in found.values()]
         close = highest_scores(self.limits.per_price(gains), REFITTED_PREVIEWS)
         for unit in close:
@@ -287,12 +293,12 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         return gains
 
     def _previews(
-        self, fit: Fit, addable: np.ndarray, slack: float = SLACK, at_least: float = np.inf
+        self, fit: Fit, addable: np.ndarray, slack: float = SLACK, at_least: float = np.inf, count: int = 1
     ) -> dict[int, Preview | Solution]:
         """Previews of a fit with each of the units that are likely to gain most per price.
 
         They are taken in the order of the estimates until ``slack`` times the next one is below the best gain, and
-        below ``at_least``.
+        below ``at_least``; if there are so many, at least ``count``.
         """
         fits, per_price = self._cache.fits, self.limits.per_price
         best, at_once = 0.0, max(LEAST_PREVIEWS, PREVIEWED_NUMBERS // self.objective.design.n_rows)
@@ -300,28 +306,28 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
             # To rank so few takes longer than to preview all of them.
             units = np.flatnonzero(addable).tolist()
             return dict(zip(units, fits.preview_additions(fit, units), strict=True))
-        likely = self._likely_gains(fit, addable)
+        likely = self._likely_gains(fit, addable, max(MOST_PREVIEWS, count))
         units, found = list(likely), dict[int, Preview | Solution]()
         while len(found) < len(units):
             some = units[len(found) : len(found) + at_once]
-            if found and slack * likely[some[0]] < min(best, at_least):
+            if len(found) >= count and slack * likely[some[0]] < min(best, at_least):
                 break
             found.update(zip(some, fits.preview_additions(fit, some), strict=True))
             gains = np.array([fit.value - found[unit].value for unit in some])
             best = max(best, float(per_price(gains, some).max()))
         return found
 
-    def _likely_gains(self, fit: Fit, addable: np.ndarray) -> dict[int, float]:
-        """Estimated gains per price of the units that are likely to gain most when all are refitted, highest first."""
+    def _likely_gains(self, fit: Fit, addable: np.ndarray, most: int) -> dict[int, float]:
+        """Estimated gains per price of the ``most`` units that are likely to gain most by a refit, highest first."""
         cache, limits = self._cache, self.limits
         quadratic = cache.quadratic(fit)
         gains = np.where(addable, limits.per_price(cache.calibration * quadratic.refit_gains), -np.inf)
-        units = highest_scores(gains, REFINED)
+        units = highest_scores(gains, max(REFINED, most))
         if self.objective.units.single:
             refined = limits.per_price(cache.calibration[units] * quadratic.refined_gains(units), units)
-            order = np.argsort(-refined, kind="stable")[:MOST_PREVIEWS]
+            order = np.argsort(-refined, kind="stable")[:most]
             return {units[place]: float(refined[place]) for place in order}
-        return {unit: float(gains[unit]) for unit in units[:MOST_PREVIEWS]}
+        return {unit: float(gains[unit]) for unit in units[:most]}
 
     def _removal_estimates(self, units: Sequence[int]) -> np.ndarray:
         """What removing each of some chosen units costs to second order."""

@@ -62,7 +62,7 @@ class SwapSearch:
             unknown = {out for _, out in pairs} - known
             known |= unknown
             self._calibrate(sorted(unknown))
-            # Where estimates are far off, one calibration after the other would be found wanting.
+            # Where estimates are far off, one calibration after the other would have to be repeated.
             looked_at *= 4
 
     def _calibrate(self, positions: list[int]) -> None:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
+from pauca.estimators.chunked_predictions import lazy_on_dask
 from pauca.estimators.fitted import fitting
 from pauca.estimators.validation import check_row_order, check_table, check_weights
 from pauca.export import register_estimator
@@ -243,6 +244,7 @@ class SparseCox(SparseModel):
             self._set_baseline()
         return self
 
+    @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """Log hazard ratios against a row of zeros: the higher, the earlier the event is expected.
 
@@ -277,7 +279,7 @@ class SparseCox(SparseModel):
         """
         target = survival_target(y, event, time)
         weights = None if sample_weight is None else check_weights(sample_weight, len(target))
-        return concordance_index(target["event"], target["time"], self.predict(X), weights)
+        return concordance_index(target["event"], target["time"], np.asarray(self.predict(X)), weights)
 
     def predict_cumulative_hazard_function(self, X: Any, times: Any = None, *, strata: Any = None) -> np.ndarray:
         """Cumulative hazards, by Breslow's estimate.

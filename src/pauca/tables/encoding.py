@@ -7,8 +7,8 @@ categories count as the baseline; or both get a column of their own, ``age is mi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -67,12 +67,16 @@ class ColumnEncoding:
         What replaces a missing number; for categories 0, the baseline. None: missing values are an error.
     marks_missing : bool
         Whether there is a column that is 1 where the value is missing.
+    copies : dict of level to str
+        Levels without a column of numbers, since that of another raw column is the same in every row: its name. They
+        count as the baseline.
     """
 
     name: str
     levels: tuple[Any, ...] | None = None
     fill: float | None = None
     marks_missing: bool = False
+    copies: Mapping[Any, str] = field(default_factory=dict)
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -80,7 +84,8 @@ class ColumnEncoding:
         if self.levels is None:
             found = [Term(self.name, self.name, NUMBER, None, self.fill)]
         else:
-            found = [Term(f"{self.name}={level}", self.name, LEVEL, level, self.fill) for level in self.levels[1:]]
+            levels = [level for level in self.levels[1:] if level not in self.copies]
+            found = [Term(f"{self.name}={level}", self.name, LEVEL, level, self.fill) for level in levels]
         if self.marks_missing:
             found.append(Term(f"{self.name} is missing", self.name, MISSING))
         return tuple(found)
@@ -104,6 +109,12 @@ class ColumnEncoding:
         ordered = [] if baseline is None else [baseline, *(place for place in present if place != baseline)]
         levels = tuple(column.levels[place] for place in ordered)
         return cls(column.name, levels, None if missing == "error" else 0.0, marks)
+
+    def without(self, copied: Mapping[Term, str]) -> ColumnEncoding:
+        """The encoding without some of its levels and marks, by the names of what they are copies of."""
+        levels = {term.level: name for term, name in copied.items() if term.kind == LEVEL}
+        marks = self.marks_missing and not any(term.kind == MISSING for term in copied)
+        return replace(self, copies=levels, marks_missing=marks) if copied else self
 
     def read(self, column: Any) -> RawColumn:
         """A column of another table, as numbers or levels as this encoding has them."""
@@ -171,6 +182,20 @@ class TableEncoding:
             twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
             raise ValueError(f"Columns have the name of a level of another column: {quoted(twice)}. Rename them.")
         return found
+
+    def without_copies(self, table: RawTable, weights: np.ndarray, spared: Collection[str] = ()) -> TableEncoding:
+        """The encoding without levels and marks that are those of an earlier column in every row that has weight.
+
+        Such are "no internet service" in six columns at once. Columns that are ``spared`` keep theirs, and are not a
+        reason to leave out others.
+        """
+        rows, first, columns = weights > 0, dict[bytes, str](), []
+        for encoding, column in zip(self.columns, table.columns, strict=True):
+            marks = [term for term in encoding.terms if term.kind != NUMBER and encoding.name not in spared]
+            lines = encoding.encoded(column, marks)[:, rows] == 1.0
+            held = {term: first.setdefault(line.tobytes(), term.name) for term, line in zip(marks, lines, strict=True)}
+            columns.append(encoding.without({term: name for term, name in held.items() if name != term.name}))
+        return TableEncoding(tuple(columns), self.has_names)
 
     @cached_property
     def terms(self) -> list[Term]:

@@ -2,6 +2,6 @@
 
 from pauca.design.chunks.base import ChunkError, Chunks
 from pauca.design.chunks.design import ChunkedDesign
-from pauca.design.chunks.opening import as_chunks, is_dask, scan
+from pauca.design.chunks.opening import as_chunks, is_dask, is_lazy_frame, scan
 
-__all__ = ["ChunkError", "ChunkedDesign", "Chunks", "as_chunks", "is_dask", "scan"]
+__all__ = ["ChunkError", "ChunkedDesign", "Chunks", "as_chunks", "is_dask", "is_lazy_frame", "scan"]

@@ -14,9 +14,9 @@ from scipy.sparse import issparse
 from pauca.design.chunks.chunk_sums import Sums, add, take
 
 # The memory that reading and what is kept of a table may take, and the share of it that one chunk takes: one chunk is
-# worked on, one waits, one is read, and each may be converted.
+# worked on, one waits, one is read, and each may be converted; sums and arrays of one entry a row need room as well.
 DEFAULT_MEMORY = 1 << 29
-CHUNK_SHARE = 16
+CHUNK_SHARE = 32
 
 T = TypeVar("T")
 
@@ -28,8 +28,9 @@ class ChunkError(ValueError):
 class Chunks(ABC):
     """A table of numbers read in chunks of rows, in their order.
 
-    A kernel is a function of a chunk and of what lies beside it (targets, weights) that returns plain arrays; it can be
-    sent to another process. Nothing of the size of the table is ever held.
+    A kernel is a function of a chunk and of what lies beside it (targets, weights) that returns plain arrays, or yields
+    them one after the other where all of them would take much memory; it can be sent to another process. Nothing of the
+    size of the table is ever held.
 
     Attributes
     ----------
@@ -77,6 +78,13 @@ class Chunks(ABC):
 
     def __len__(self) -> int:
         return self.n_rows
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise TypeError(
+            f"{self!r} is read in chunks and never held in memory as a whole. SparseRegressor, SparseClassifier and "
+            "streams take it as it is, on its own: not behind scikit-learn's transformers, and not in its "
+            "cross-validation."
+        )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.n_rows:,} rows and {self.n_features:,} columns, {self.dtype}>"

@@ -53,8 +53,9 @@ class DaskChunks(Chunks):
                 f"Columns that do not hold numbers: {quoted(other)}. Encode them as numbers or leave them out."
             )
         names = [str(name) for name in X.columns]
-        if len({str(dtype) for dtype in X.dtypes}) > 1:
-            X = X.astype(np.float64)
+        dtypes = set(X.dtypes)
+        if len(dtypes) > 1 or not all(isinstance(dtype, np.dtype) for dtype in dtypes):
+            X = X.map_partitions(_as_floats, meta=_as_floats(X._meta))
         # Lengths of partitions are not known before they are read.
         return cls(X.to_dask_array(lengths=True), names)
 
@@ -112,6 +113,11 @@ class DaskChunks(Chunks):
     def _read(self, features: np.ndarray | None) -> Iterator[np.ndarray]:
         """Chunks on this machine, for who cannot send chunk_sums."""
         yield from self._results(_chunk_itself, (), (), features)
+
+
+def _as_floats(part: Any) -> Any:
+    """A partition in double precision, with NaN where a value is missing."""
+    return type(part)(part.to_numpy(dtype=np.float64, na_value=np.nan), index=part.index, columns=part.columns)
 
 
 class _Placing:
@@ -178,7 +184,8 @@ def _on_chunk(block: Any, number: int, beside: tuple[Any, ...], shared: tuple[An
     block = block if hasattr(block, "toarray") else np.asarray(block)
     check_chunk(block, number, width, dtype)
     with blas_threads.single():
-        return kernel(block if features is None else block[:, features], *beside, *args)
+        found = kernel(block if features is None else block[:, features], *beside, *args)
+        return list(found) if isinstance(found, Iterator) else found
 
 
 def _chunk_itself(block: np.ndarray) -> np.ndarray:

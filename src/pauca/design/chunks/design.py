@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from pauca.design.base import StandardisedColumns
+from pauca.design.base import WIDE_NUMBERS, StandardisedColumns, row_blocks
 from pauca.design.chunks import chunk_sums
-from pauca.design.chunks.base import Chunks
+from pauca.design.chunks.base import ChunkError, Chunks
 from pauca.design.chunks.moments import PartSums, Sample
 
 # Of estimated correlations those within the noise of the sample are set to zero, as by dense designs.
@@ -54,10 +54,14 @@ class ChunkedDesign(StandardisedColumns):
         known = self.sums.target
         if known is None:
             return False
-        difference = target - known
+        low, high, largest = np.inf, -np.inf, 0.0
+        for rows in row_blocks(self.n_rows, 1, WIDE_NUMBERS):
+            difference = target[rows] - known[rows]
+            low, high = min(low, difference.min()), max(high, difference.max())
+            largest = max(largest, np.abs(target[rows]).max(), np.abs(known[rows]).max())
         if not self._center:
-            return not difference.any()
-        return bool(np.ptp(difference) <= 4 * np.finfo(float).eps * max(np.abs(target).max(), np.abs(known).max()))
+            return low == high == 0
+        return bool(high - low <= 4 * np.finfo(float).eps * largest)
 
     def gram(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         features = np.asarray(features, dtype=np.intp)
@@ -65,6 +69,17 @@ class ChunkedDesign(StandardisedColumns):
         product *= self._inverse_spread[features, None]
         product *= self._inverse_spread
         return product
+
+    def compute_all_products(self) -> None:
+        """Have the products of all columns at hand, in one pass: who starts from all columns asks for them."""
+        needed = 8 * self.sums.n_parts * self.n_features**2
+        if not self.sums.whole and needed > self._chunks.memory:
+            raise ChunkError(
+                f"method='backward' starts from all {self.n_features} columns, whose products take {needed / 1e9:.1f} "
+                "GB, more than the memory for this table. Use a method that grows, such as 'exchange' or 'forward', or "
+                "allow more: scan(..., memory=...)."
+            )
+        self.sums.rows(np.flatnonzero(self.usable))
 
     def sample_gram(self, features: np.ndarray) -> np.ndarray:
         if self.sample is None:

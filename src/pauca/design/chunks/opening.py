@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pauca.design.chunks.base import DEFAULT_MEMORY, ChunkError, Chunks, check_chunk
-from pauca.design.chunks.sources import ArrayChunks, ChainedChunks, FunctionChunks, as_block
+from pauca.design.chunks.sources import ArrayChunks, ChainedChunks, FunctionChunks, as_block, check_names, names_of
 from pauca.wording import quoted
 
 # Memory maps are read in chunks if they are larger than this: below it, all of them may as well be held.
@@ -33,7 +33,7 @@ def as_chunks(X: Any) -> Chunks | None:
         return DaskChunks.of(X)
     if home in {"zarr", "h5py"} and hasattr(X, "shape"):
         return ArrayChunks(X)
-    if _is_lazy_frame(X):
+    if is_lazy_frame(X):
         from pauca.design.chunks.parquet import FrameChunks
 
         return FrameChunks(X)
@@ -98,7 +98,7 @@ def scan(
     paths = _paths_of(source)
     if paths and _kind(paths[0]) == "parquet":
         return _from_frame(paths, target, columns, limit)
-    if _is_lazy_frame(source):
+    if is_lazy_frame(source):
         return _from_frame(source, target, columns, limit)
     if target is not None or columns is not None:
         raise ValueError("target and columns are names; the columns of this table have none. Give y to fit instead.")
@@ -124,18 +124,16 @@ def parse_bytes(memory: int | str) -> int:
     return int(memory)
 
 
-def _is_lazy_frame(X: Any) -> bool:
+def is_lazy_frame(X: Any) -> bool:
+    """Whether this is a lazy frame of polars."""
     return type(X).__module__.partition(".")[0] == "polars" and not hasattr(X, "shape")
 
 
 def _from_frame(source: Any, target: str | None, columns: Sequence[str] | None, memory: int) -> Any:
-    import polars as pl
+    from pauca.design.chunks.parquet import open_files, open_frame
 
-    from pauca.design.chunks.parquet import open_frame
-
-    if isinstance(source, list):
-        return open_frame(pl.scan_parquet(source, glob=False), target, columns, memory, source)
-    return open_frame(source, target, columns, memory)
+    how = (target, columns, memory)
+    return open_files(source, *how) if isinstance(source, list) else open_frame(source, *how)
 
 
 def _paths_of(source: Any) -> list[str]:
@@ -180,7 +178,12 @@ def _array(path: str, memory: int) -> ArrayChunks:
         import zarr
 
         return ArrayChunks(zarr.open_array(path, mode="r"), memory=memory)
-    return ArrayChunks(np.load(path, mmap_mode="r", allow_pickle=False), memory=memory)
+    try:
+        return ArrayChunks(np.load(path, mmap_mode="r", allow_pickle=False), memory=memory)
+    except (ValueError, EOFError) as error:
+        if isinstance(error, ChunkError):
+            raise
+        raise ChunkError(f"{path} cannot be read as an array of numbers: it is damaged, or no .npy file.") from error
 
 
 def _from_function(function: Callable[[], Iterable[Any]], target: str | None, memory: int) -> Any:
@@ -193,7 +196,8 @@ def _from_function(function: Callable[[], Iterable[Any]], target: str | None, me
         block = as_block(chunk)
         first = block if first is None else first
         check_chunk(block, number, first.shape[-1] if first.ndim == 2 else 0, first.dtype)
-        names = list(getattr(chunk, "columns", [])) or None
+        names = names_of(chunk) if number == 0 else names
+        check_names(chunk, number, names)
         n_rows += len(block)
         if y is not None:
             targets.append(np.asarray(y))

@@ -15,6 +15,35 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+def open_files(paths: list[str], target: str | None, columns: Sequence[str] | None, memory: int) -> Any:
+    """The columns of Parquet files, one below the other, in chunks, and the target where one is named."""
+    import polars as pl
+
+    first: dict[str, Any] | None = None
+    for path in paths:
+        try:
+            schema = dict(pl.read_parquet_schema(path))
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise ChunkError(f"{path} cannot be read as a Parquet file: {error}") from error
+        first = schema if first is None else first
+        _check_same(path, schema, paths[0], first)
+    return open_frame(pl.scan_parquet(paths, glob=False), target, columns, memory, paths)
+
+
+def _check_same(path: str, schema: dict[str, Any], first_path: str, first: dict[str, Any]) -> None:
+    """Raise an error for a file whose columns or types are not those of the first one."""
+    lost, more = [name for name in first if name not in schema], [name for name in schema if name not in first]
+    if lost or more:
+        words = [f"lacks {quoted(lost)}"] * bool(lost) + [f"has {quoted(more)} besides"] * bool(more)
+        raise ChunkError(f"{path} has other columns than {first_path}: it {' and '.join(words)}.")
+    other = next((name for name in first if schema[name] != first[name]), None)
+    if other is not None:
+        raise ChunkError(
+            f"{path} holds {schema[other]} in the column {other!r}, and {first_path} {first[other]}. Convert them to "
+            "one type."
+        )
+
+
 def open_frame(
     frame: pl.LazyFrame, target: str | None, columns: Sequence[str] | None, memory: int, paths: Sequence[str] = ()
 ) -> Any:
@@ -24,10 +53,10 @@ def open_frame(
     missing = [name for name in (*names, target) if name is not None and name not in schema]
     if missing:
         raise ChunkError(f"There are no such columns: {quoted(missing)}.")
-    X = FrameChunks(frame.select(_columns(names)), memory, paths)
+    X = FrameChunks(select_columns(frame, names), memory, paths)
     if target is None:
         return X
-    return X, frame.select(_columns([target])).collect().to_series().to_numpy()
+    return X, select_columns(frame, [target]).collect().to_series().to_numpy()
 
 
 class FrameChunks(Chunks):
@@ -40,7 +69,8 @@ class FrameChunks(Chunks):
         other = [name for name, dtype in schema.items() if not (dtype.is_numeric() or dtype == pl.Boolean)]
         if other:
             raise ChunkError(
-                f"Columns that do not hold numbers: {quoted(other)}. Encode them as numbers or leave them out."
+                f"Columns that do not hold numbers: {quoted(other)}. Encode them as numbers, or leave them out: "
+                "scan(..., columns=[...]) names the columns to choose from."
             )
         # Single precision is kept, and holds truth values and short integers as well.
         narrow = {pl.Float32, pl.Boolean, pl.Int8, pl.UInt8, pl.Int16, pl.UInt16}
@@ -75,7 +105,7 @@ class FrameChunks(Chunks):
         import polars as pl
 
         try:
-            yield from self._frame.select(_columns(names)).collect_batches(chunk_size=step, maintain_order=True)
+            yield from select_columns(self._frame, names).collect_batches(chunk_size=step, maintain_order=True)
         except (pl.exceptions.PolarsError, OSError) as error:
             raise ChunkError(f"X cannot be read any more: {error}") from error
 
@@ -88,8 +118,8 @@ class FrameChunks(Chunks):
             block[:, place] = column.cast(dtype).to_numpy()
 
 
-def _columns(names: Sequence[str]) -> Any:
+def select_columns(frame: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
     """Columns by their names, also where polars would read a name as a pattern."""
     import polars as pl
 
-    return pl.selectors.by_name(*names)
+    return frame.select(pl.selectors.by_name(*names))

@@ -11,17 +11,20 @@ import numpy as np
 from scipy.sparse import issparse
 
 from pauca.design.chunks.base import DEFAULT_MEMORY, ChunkError, Chunks, read_ahead
+from pauca.wording import quoted
 
 
 class FileStamps:
-    """Sizes and times of files, to notice when one changes or vanishes between two passes."""
+    """Sizes and times of files, and of all files in folders, to notice when one changes or vanishes between passes."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._stamps = {path: self._stamp(path) for path in paths}
 
-    @staticmethod
-    def _stamp(path: str) -> tuple[int, int]:
+    @classmethod
+    def _stamp(cls, path: str) -> Any:
         try:
+            if os.path.isdir(path):
+                return {entry.name: cls._stamp(entry.path) for entry in os.scandir(path)}
             found = os.stat(path)
         except OSError as error:
             raise ChunkError(f"{path} cannot be read any more: {error.strerror}. Nothing was fitted.") from error
@@ -42,8 +45,7 @@ class ArrayChunks(Chunks):
             raise ChunkError(f"X must have two dimensions; this array has {len(array.shape)}.")
         super().__init__(array.shape[0], array.shape[1], array.dtype, names, memory)
         self._array = array
-        path = getattr(array, "filename", None)
-        self._stamps = FileStamps([str(path)] if isinstance(array, np.memmap) and path is not None else [])
+        self._stamps = FileStamps(_paths_of(array))
 
     def _read(self, features: np.ndarray | None) -> Iterator[np.ndarray]:
         self._stamps.check()
@@ -63,6 +65,12 @@ class ArrayChunks(Chunks):
         step, stored = self.rows_per_chunk, getattr(self._array, "chunks", None)
         own = int(stored[0]) if isinstance(stored, tuple) and stored else 1
         return step // own * own if step >= own else step
+
+
+def _paths_of(array: Any) -> list[str]:
+    """The file of a memory map or the folder of a Zarr array on this machine; nothing where that is not known."""
+    place = array.filename if isinstance(array, np.memmap) else getattr(getattr(array, "store", None), "root", None)
+    return [str(place)] if isinstance(place, str | os.PathLike) and os.path.exists(place) else []
 
 
 def _release(array: Any) -> None:
@@ -88,12 +96,28 @@ class FunctionChunks(Chunks):
 
     def _blocks(self, features: np.ndarray | None) -> Iterator[np.ndarray]:
         step = self.rows_per_chunk
-        for item in self._function():
-            block = as_block(item[0] if isinstance(item, tuple) else item)
+        for number, item in enumerate(self._function()):
+            chunk = item[0] if isinstance(item, tuple) else item
+            check_names(chunk, number, self.names)
+            block = as_block(chunk)
             # A large chunk is worked on in pieces, as its conversion takes memory too.
             for start in range(0, max(1, len(block)), step):
                 piece = block[start : start + step]
                 yield piece if features is None or not isinstance(piece, np.ndarray) else piece[:, features]
+
+
+def names_of(chunk: Any) -> list[str] | None:
+    """The names of the columns of a frame."""
+    return [str(name) for name in getattr(chunk, "columns", ())] or None
+
+
+def check_names(chunk: Any, number: int, names: list[str] | None) -> None:
+    """Raise an error for a frame whose columns are not those of the first one, in their order."""
+    found = names_of(chunk)
+    if found != names:
+        raise ChunkError(
+            f"Chunk {number} of X has the columns {quoted(found or [])}, and the first one {quoted(names or [])}."
+        )
 
 
 def as_block(chunk: Any) -> Any:

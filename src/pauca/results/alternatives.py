@@ -1,0 +1,61 @@
+"""What could take the place of each feature of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pauca.wording import aligned
+
+
+class Alternatives(list[dict[str, Any]]):
+    """Records with the keys feature, replacement, objective and explained_lost, which print as a table.
+
+    Attributes
+    ----------
+    noun : str
+        What is replaced: "feature", "column" or "group".
+    ridge, search_ridge : float
+        The ridge of the model, and that of the search, at which models are compared.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[dict[str, Any]] = (),
+        noun: str = "feature",
+        ridge: float = 0.0,
+        search_ridge: float = 0.0,
+    ) -> None:
+        super().__init__(records)
+        self.noun, self.ridge, self.search_ridge = noun, ridge, search_ridge
+
+    @property
+    def notes(self) -> list[str]:
+        """What must be known to read the table."""
+        found = []
+        if self.ridge != self.search_ridge:
+            found.append(
+                f"Models are compared at ridge {self.search_ridge:.3g}, at which they were searched; the model itself "
+                f"has ridge {self.ridge:.3g}."
+            )
+        if any(record["explained_lost"] < 0 for record in self):
+            found.append(
+                "A negative loss is a gain on the rows of the fit: the search had not tried this swap. "
+                "method='exchange' would."
+            )
+        return found
+
+    def summary(self) -> str:
+        """The table as text, to be printed."""
+        if not self:
+            return f"Nothing can take the place of a {self.noun}: no other {self.noun} is left, or none may be used."
+        head = [self.noun, "replacement", "explained lost"]
+        body = [[one["feature"], one["replacement"], f"{100 * one['explained_lost']:.2f} %"] for one in self]
+        for place in range(len(body) - 1, 0, -1):
+            if body[place][0] == body[place - 1][0]:
+                body[place][0] = ""
+        lines = aligned([head, *body], left=2)
+        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], *([""] if self.notes else []), *self.notes])
+
+    def __repr__(self) -> str:
+        return self.summary()
