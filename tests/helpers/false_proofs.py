@@ -29,8 +29,8 @@ from pauca.constraints.units import Units
 from pauca.design import make_design
 from pauca.losses import Huber, LogLoss, Poisson, SquaredHinge
 from pauca.objectives import LeastSquares, SmoothObjective
-from pauca.relaxations import forest as forests
 from pauca.relaxations import bounds_without_gram, optimality_bounds, tree, tree_without_gram
+from pauca.relaxations import forest as forests
 from pauca.relaxations.backends import compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, rounding_slack
 from pauca.relaxations.perspective import Quadratic
