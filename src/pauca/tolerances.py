@@ -12,7 +12,7 @@ step again and again for nothing: refits of a random field took 400 times as lon
 """
 
 SUFFICIENT_DECREASE = 1e-4
-"""Armijo's constant: a step must gain this share of what its slope promises."""
+"""Armijo's constant: a step must gain this share of what its slope predicts."""
 
 NEGLIGIBLE = 1e-14
 """A value below this share of the empty model's value is zero: gains down there are rounding."""

@@ -26,7 +26,7 @@ from pauca.losses import (
 
 
 class LogCosh(Loss):
-    """A user's own loss: three methods and nothing else, strict about what it was promised to be given."""
+    """A user's own loss: three methods and nothing else, strict about what it was predicted to be given."""
 
     def value(self, y, a):
         assert np.shape(y) == np.shape(a), "y and a are arrays of one shape, says Loss"

@@ -65,7 +65,7 @@ def test_one_output_that_ends_early_says_what_is_left():
     exact = problem.minimise(start, None, None, np.log(2.0), EXACT)
     assert not rough.converged
     assert exact.value < rough.value < np.log(2.0)
-    assert 0 < rough.promised < 2 * (rough.value - exact.value)
+    assert 0 < rough.predicted < 2 * (rough.value - exact.value)
 
 
 @pytest.mark.parametrize("ridge", [1e-7, 0.05])
@@ -104,7 +104,7 @@ def test_previews_of_additions_are_near_the_minimum(name):
         wider = OneOutput(loss, y, weights, np.vstack([columns, column]), np.full(Q + 2, 1e-4))
         exact = wider.minimise(np.append(fit.coef, 0.0)[None], None, None, fit.value, EXACT)
         assert exact.value - 1e-12 <= found.value[place] <= fit.value + 1e-12
-        assert abs(found.value[place] - found.promised[place] - exact.value) <= 2e-3 * fit.value
+        assert abs(found.value[place] - found.predicted[place] - exact.value) <= 2e-3 * fit.value
         if name == "squares":  # the quadratic is exact, and so is what removals cost to second order
             np.testing.assert_allclose(found.inverse[place], np.linalg.inv(exact.hessian[0]), rtol=1e-6, atol=1e-9)
             without = np.delete(np.vstack([columns, column]), 2, axis=0)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import html.parser
+import itertools
 import json
 import re
 from types import SimpleNamespace
@@ -117,7 +118,13 @@ def test_the_page_shows_the_model(chosen, diabetes):
         assert number(value) in found.text
         assert diabetes[0].columns[column] in found.text
     assert pauca.__version__ in found.text
+    names = [set(chosen.path_.names(size)) for size in chosen.path_.sizes]
     assert found.data["sizes"][2]["entered"] == ["s5"]
+    assert [set(one["left"]) for one in found.data["sizes"][1:]] == [a - b for a, b in itertools.pairwise(names)]
+
+
+def test_the_page_shows_what_is_exchanged(diabetes):
+    found = read(SparseRegressor(k=5).fit(*diabetes))
     assert found.data["sizes"][5]["left"] == ["s1"]
 
 

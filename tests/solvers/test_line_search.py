@@ -13,7 +13,7 @@ def along(function, slope):
 
 
 def test_backtracking_takes_the_first_length_that_lowers_the_value_enough():
-    # (x - 0.2)^2 is lower than at zero below 0.4, and by 1e-4 of what the slope promises just below that.
+    # (x - 0.2)^2 is lower than at zero below 0.4, and by 1e-4 of what the slope predicts just below that.
     length, trial = backtrack(along(lambda x: (x - 0.2) ** 2, -0.4), 0.04, 0.0, 1e-9)
     assert (length, trial.point) == (0.25, 0.25)
     assert trial.value == pytest.approx(0.0025)

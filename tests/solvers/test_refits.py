@@ -290,7 +290,7 @@ def zero_one_columns(seed):
 
 @pytest.mark.filterwarnings("ignore:The data are separable")
 def test_what_is_called_exact_is_the_difference_of_two_fits():
-    """Rows that are nearly certain have next to no curvature: a step that promises nothing may go far."""
+    """Rows that are nearly certain have next to no curvature: a step that predicts nothing may go far."""
     for seed in range(40):
         X, y = zero_one_columns(seed)
         model = SparseClassifier(k=4, always=[0, 1, 2, 3]).fit(X, y)

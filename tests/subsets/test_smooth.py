@@ -317,7 +317,7 @@ def test_swaps_lower_the_value_by_what_they_say_and_few_are_missed(name):
 
 @pytest.mark.parametrize("method", ["backward", "forward", "foba", "exchange"])
 @pytest.mark.parametrize("classes", [False, True])
-def test_a_loss_of_ones_own_is_given_what_it_was_promised(classes, method):
+def test_a_loss_of_ones_own_is_given_what_it_was_predicted(classes, method):
     kind = Kind(LogCoshOfClasses(), "signs") if classes else Kind(LogCosh(), "numbers")
     X, y = correlated(kind, 60, 8, seed=1)
     path = kind.estimator(k=3, method=method).fit(X, y).path_

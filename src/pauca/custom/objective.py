@@ -49,7 +49,7 @@ class Objective(Protocol):
         Names of the coordinates. Default: numbers.
     costly : bool, optional
         Whether values take so long that as few as possible should be computed. Models of the search then leave up to a
-        few per cent of the step that led to them to be gained, the last step towards those that are returned promises
+        few per cent of the step that led to them to be gained, the last step towards those that are returned predicts
         a millionth of their value, and importances are estimates. Default: False.
 
     A **unit** is what is chosen: a coordinate, numbered as in ``w`` (free ones have a number, and are never chosen), or

@@ -31,7 +31,7 @@ ITERATIVE_UP_TO = 1e7
 # Up to so many entries the Hessian is formed and factored, beyond them it is applied.
 FACTORED_UP_TO = 300
 
-# A step that gains nothing has met rounding, unless its slope has promised more than this.
+# A step that gains nothing has met rounding, unless its slope has predicted more than this.
 STUCK_BELOW = 1e-4
 SHORTEST_STEP = 1e-9
 

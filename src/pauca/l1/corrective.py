@@ -189,8 +189,8 @@ class NewtonSolver:
             target = minimise_in_ball(hessian, now.gradient, radius, now.coef, QUADRATIC_SHARE * accuracy)
             step = target - now.coef
             shift = model.intercept_change(step)
-            promised = -float(now.gradient @ step)
-            hidden = promised <= GAP_ROUNDING * radius * float(np.abs(now.gradient).max())
+            predicted = -float(now.gradient @ step)
+            hidden = predicted <= GAP_ROUNDING * radius * float(np.abs(now.gradient).max())
             length = 1.0
             if not hidden:
                 change = _scores(step, columns, output, len(shift)) + shift[:, None]

@@ -407,8 +407,8 @@ def _shift_jointly(
     slope, step = _newton_step(loss, y, weights, scores, moving)
     for _ in range(MOST_STEPS):
         steepest = float(np.abs(slope).max(initial=0.0))
-        promised = -float(slope @ step)
-        if steepest <= LINE_SEARCH_SLACK * min(1.0, value) or not promised > 0:
+        predicted = -float(slope @ step)
+        if steepest <= LINE_SEARCH_SLACK * min(1.0, value) or not predicted > 0:
             break
         step = step * min(1.0, LONGEST_STEP / float(np.abs(step).max()))
         expected = -float(slope @ step)
@@ -425,7 +425,7 @@ def _shift_jointly(
         _, (reached, _, there) = found
         next_slope, next_step = _newton_step(loss, y, weights, scores + there[:, None], moving)
         smallest = min(smallest, steepest)
-        if promised <= GAIN_ROUNDING * value and not float(np.abs(next_slope).max()) < smallest:
+        if predicted <= GAIN_ROUNDING * value and not float(np.abs(next_slope).max()) < smallest:
             break
         shift, value, slope, step = there, reached, next_slope, next_step
     return shift, slope

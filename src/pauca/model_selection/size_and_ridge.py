@@ -417,6 +417,8 @@ def searched_by(method: Method, run: SearchRun, tol: float, budget: Budget | Non
         kept.stop = history.stop
         return SearchRun(run.method, run.design, run.subset, kept)
     history.best = run.history.best | history.best
+    if history.stop is Stop.SIZE:  # the size is where the run has ended
+        history.stop = run.history.stop
     return found
 
 

@@ -81,7 +81,7 @@ class Previews:
     """Values there, shape (b,)."""
     inverse: np.ndarray
     """About the inverse Hessians, shape (b, C q, C q), one output after the other."""
-    promised: np.ndarray
+    predicted: np.ndarray
     """What one more step would gain, shape (b,)."""
 
     @classmethod
@@ -169,18 +169,18 @@ class _Steps:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for taken in range(accuracy.most_steps + 1):
                 step = -np.matmul(self._inverse, self._gradient[:, :, None])[:, :, 0]
-                promised = -0.5 * np.einsum("bi,bi->b", self._gradient, step)
-                going = promised > accuracy.within * self._value
+                predicted = -0.5 * np.einsum("bi,bi->b", self._gradient, step)
+                going = predicted > accuracy.within * self._value
                 if taken == accuracy.most_steps or not going.any():
                     break
                 if not going.all():
                     step[~going] = 0.0
-                self._move(step, promised)
+                self._move(step, predicted)
             values = self._values()
-        promised = np.where(promised > 0, np.minimum(promised, 0.5 * values), 0.0)
-        return self._previews(values, promised)
+        predicted = np.where(predicted > 0, np.minimum(predicted, 0.5 * values), 0.0)
+        return self._previews(values, predicted)
 
-    def _previews(self, values: np.ndarray, promised: np.ndarray) -> Previews:
+    def _previews(self, values: np.ndarray, predicted: np.ndarray) -> Previews:
         """What has been reached, each coefficient of a column of its own beside those of the same output."""
         outputs, b, _ = self._shape
         order = np.arange(len(self._coef[0]))
@@ -188,9 +188,9 @@ class _Steps:
             order = np.hstack([order[:-outputs].reshape(outputs, -1), order[-outputs:, None]]).ravel()
             self._inverse = self._inverse[:, order[:, None], order]
         coef = self._coef[:, order].reshape(b, outputs, -1)
-        return Previews(coef, self._scores.transpose(1, 0, 2), values, self._inverse, promised)
+        return Previews(coef, self._scores.transpose(1, 0, 2), values, self._inverse, predicted)
 
-    def _move(self, step: np.ndarray, promised: np.ndarray) -> None:
+    def _move(self, step: np.ndarray, predicted: np.ndarray) -> None:
         """Along the steps, each as far as the slope does not rise too much; then the inverses are corrected."""
         change = self._scores_of(step)
         coef, scores = self._coef + step, self._scores + change
@@ -198,18 +198,18 @@ class _Steps:
         length = None
         for _ in range(MOST_SHORTENINGS):
             slope = np.einsum("bi,bi->b", gradient, step)
-            far = ~(slope <= LARGEST_RISE * 2 * promised)
+            far = ~(slope <= LARGEST_RISE * 2 * predicted)
             if not far.any():
                 break
             # The secant's zero, between the start and here.
-            share = np.where(np.isfinite(slope), 2 * promised / (slope + 2 * promised), 0.1)
+            share = np.where(np.isfinite(slope), 2 * predicted / (slope + 2 * predicted), 0.1)
             length = np.ones(len(step)) if length is None else length
             length = np.where(far, length * np.clip(share, 0.1, 0.7), length)
             coef, scores = self._coef + length[:, None] * step, self._scores + length[:, None] * change
             gradient = self._gradient_at(coef, scores)
         else:
             # What is too far even now stays where it is, and ends there.
-            far = ~(np.einsum("bi,bi->b", gradient, step) <= LARGEST_RISE * 2 * promised)
+            far = ~(np.einsum("bi,bi->b", gradient, step) <= LARGEST_RISE * 2 * predicted)
             coef[far], scores[:, far], gradient[far] = self._coef[far], self._scores[:, far], self._gradient[far]
         self._correct(coef - self._coef, gradient - self._gradient)
         self._coef, self._scores, self._gradient = coef, scores, gradient

@@ -77,26 +77,26 @@ class _Lines:
                 step = -np.linalg.solve(self._hessian(curvature), gradient[:, :, None])[:, :, 0]
             except np.linalg.LinAlgError:
                 return None
-            promised = -0.5 * np.einsum("bc,bc->b", gradient, step)
-            if not np.isfinite(promised).all():
+            predicted = -0.5 * np.einsum("bc,bc->b", gradient, step)
+            if not np.isfinite(predicted).all():
                 return None
-            if np.all(promised <= LAST_STEP_BELOW * before):
+            if np.all(predicted <= LAST_STEP_BELOW * before):
                 return np.maximum(before - self._values(t + step), 0.0)
-            moved = self._moved(t, step, promised)
+            moved = self._moved(t, step, predicted)
             if moved is None:
                 return None
             t, gradient, curvature = moved
         return None
 
     def _moved(
-        self, t: np.ndarray, step: np.ndarray, promised: np.ndarray
+        self, t: np.ndarray, step: np.ndarray, predicted: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Along the steps, each as far as the slope does not rise too much, with the derivatives there."""
         length = np.ones((len(t), 1))
         for _ in range(MOST_SHORTENINGS):
             there = t + length * step
             gradient, curvature = self._derivatives(there)
-            far = ~(np.einsum("bc,bc->b", gradient, step) <= LARGEST_RISE * 2 * promised)
+            far = ~(np.einsum("bc,bc->b", gradient, step) <= LARGEST_RISE * 2 * predicted)
             if not far.any():
                 return there, gradient, curvature
             length[far] *= 0.5

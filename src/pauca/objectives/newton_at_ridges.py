@@ -15,7 +15,7 @@ BLOCK_NUMBERS = 1 << 18
 MOST_STEPS = 50
 MOST_HALVINGS = 30
 
-# Hessians are kept as long as each step leaves no more than this share of what the one before promised: a step with a
+# Hessians are kept as long as each step leaves no more than this share of what the one before predicted: a step with a
 # new Hessian costs as much as several with an old one.
 KEEP_HESSIAN_BELOW = 0.1
 
@@ -85,9 +85,9 @@ def minimise_at_ridges(
         for _ in range(MOST_STEPS):
             check_time()
             here = (coef[open_], scores[open_], penalty[open_])
-            step, promised, left = directions.next(open_, slopes, *here)
+            step, predicted, left = directions.next(open_, slopes, *here)
             last = left <= within * value[open_]
-            moved = problem.search(*here, step, promised, last) if np.isfinite(promised).all() else None
+            moved = problem.search(*here, step, predicted, last) if np.isfinite(predicted).all() else None
             if moved is None:
                 return None
             coef[open_], scores[open_], slopes = moved
@@ -106,8 +106,8 @@ class _Directions:
         self.hessian = np.zeros((n_rows, size, size))
         """The Hessians that the steps were made with."""
         self._inverse = np.zeros((n_rows, size, size))
-        self._promised = np.full(n_rows, -np.inf if nearby is None else np.inf)
-        """What the last steps promised; minus infinity where there is no Hessian yet, infinity where it is nearby."""
+        self._predicted = np.full(n_rows, -np.inf if nearby is None else np.inf)
+        """What the last steps predicted; minus infinity where there is no Hessian yet, infinity where it is nearby."""
         self._coef, self._gradient = np.zeros((n_rows, size)), np.full((n_rows, size), np.nan)
         """Where the last steps began; not numbers before the first."""
 
@@ -116,7 +116,7 @@ class _Directions:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The steps of some rows, their predicted decreases, and the same by which they are judged to be the last.
 
-        What is promised is not a number where there is no step.
+        What is predicted is not a number where there is no step.
         """
         problem = self._problem
         gradient = problem.gradients(slopes, coef, penalty)
@@ -125,18 +125,18 @@ class _Directions:
                 self._renew(rows, problem.bordered(slopes, scores, penalty, self._nearby))
                 self._nearby = None
             self._correct(rows, coef, gradient)
-            step, promised = self._along(rows, gradient)
-            before, left = self._promised[rows], promised / LEFT_BY_OLD
-            old = ~((promised > 0) & (promised <= KEEP_HESSIAN_BELOW * before))
+            step, predicted = self._along(rows, gradient)
+            before, left = self._predicted[rows], predicted / LEFT_BY_OLD
+            old = ~((predicted > 0) & (predicted <= KEEP_HESSIAN_BELOW * before))
             if old.any():
                 some = Slopes(slopes.derivative[old], slopes.curvature[old])
                 self._renew(rows[old], problem.hessians(some, scores[old], penalty[old]))
-                step[old], promised[old] = self._along(rows[old], gradient[old])
-                left[old] = promised[old]
+                step[old], predicted[old] = self._along(rows[old], gradient[old])
+                left[old] = predicted[old]
         except np.linalg.LinAlgError:
             return gradient, np.full(len(coef), np.nan), np.zeros(len(coef))
-        self._promised[rows] = promised
-        return step, promised, left
+        self._predicted[rows] = predicted
+        return step, predicted, left
 
     def _correct(self, rows: np.ndarray, coef: np.ndarray, gradient: np.ndarray) -> None:
         """Broyden, Fletcher, Goldfarb and Shanno's correction of inverses by the last steps."""
@@ -223,7 +223,7 @@ class _Batch:
         scores: np.ndarray,
         penalty: np.ndarray,
         step: np.ndarray,
-        promised: np.ndarray,
+        predicted: np.ndarray,
         last: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, Slopes] | None:
         """Where the steps end, halved until no slope rises too far; None where halving does not help.
@@ -231,7 +231,7 @@ class _Batch:
         The last steps are taken as they are.
         """
         change, length = step @ self._columns, np.ones(len(step))
-        rise = LARGEST_RISE * 2.0 * promised
+        rise = LARGEST_RISE * 2.0 * predicted
         for _ in range(MOST_HALVINGS):
             new, there = coef + length[:, None] * step, scores + length[:, None] * change
             if last.all():

@@ -101,26 +101,26 @@ class JointOutputs:
         at = self._point(1.0, start, start @ self._columns if scores is None else scores)
         enough = max(accuracy.within, LINE_SEARCH_SLACK)
         most = min(accuracy.most_steps, MOST_STEPS)
-        promised = 0.0
+        predicted = 0.0
         for taken in range(most + 1):
             direction = self._direction(at, about)
             if direction is None:
                 return None
-            step, promised = direction
+            step, predicted = direction
             if taken == most:
                 break
-            nothing_left = promised <= LINE_SEARCH_SLACK * about
-            found = at if nothing_left else self._search(at, step, promised)
-            if (nothing_left or found.length == 1.0) and promised <= enough * about:
+            nothing_left = predicted <= LINE_SEARCH_SLACK * about
+            found = at if nothing_left else self._search(at, step, predicted)
+            if (nothing_left or found.length == 1.0) and predicted <= enough * about:
                 ended = self._ended(found.coef)
                 # The value may be far below what was known of it.
-                if promised <= enough * ended.value:
+                if predicted <= enough * ended.value:
                     return ended
                 about = ended.value
             if nothing_left or not found.length:
                 return None
             at = found
-        return self._ended(at.coef, promised) if most == accuracy.most_steps else None
+        return self._ended(at.coef, predicted) if most == accuracy.most_steps else None
 
     def _point(self, length: float, coef: np.ndarray, scores: np.ndarray) -> _Point:
         derivative, curvature = self._loss.slopes(self._y, scores)
@@ -161,8 +161,8 @@ class JointOutputs:
             return None
         # What all outputs share changes no loss of a row.
         step -= step.mean(axis=0)
-        promised = -0.5 * float(np.vdot(at.gradient, step))
-        return (step, promised) if 0 <= promised < np.inf else None
+        predicted = -0.5 * float(np.vdot(at.gradient, step))
+        return (step, predicted) if 0 <= predicted < np.inf else None
 
     def _product(self, step: np.ndarray, curvature: np.ndarray, coupling: np.ndarray) -> np.ndarray:
         """The Hessian times a step of the coefficients."""
@@ -198,7 +198,7 @@ class JointOutputs:
         blocks = right.reshape(len(self._inverse), -1, 1)
         return np.matmul(self._inverse, blocks).reshape(right.shape)
 
-    def _search(self, at: _Point, step: np.ndarray, promised: float) -> _Point:
+    def _search(self, at: _Point, step: np.ndarray, predicted: float) -> _Point:
         """All the way along the step if the slope there is small enough, else to where it is."""
         change = step @ self._columns
 
@@ -206,12 +206,12 @@ class JointOutputs:
             there = self._point(length, at.coef + length * step, at.scores + length * change)
             return float(np.vdot(there.gradient, step)), there
 
-        found = search_by_slope(end_of, promised, fall=SMOOTH_SLOPE, rise=SMOOTH_RISE, most_trials=MOST_TRIALS)
+        found = search_by_slope(end_of, predicted, fall=SMOOTH_SLOPE, rise=SMOOTH_RISE, most_trials=MOST_TRIALS)
         return at._replace(length=0.0) if found is None else found
 
-    def _ended(self, coef: np.ndarray, promised: float | None = None) -> Minimum:
+    def _ended(self, coef: np.ndarray, predicted: float | None = None) -> Minimum:
         """The minimum at some coefficients, its scores computed afresh: those of the steps have drifted."""
         scores = coef @ self._columns
         value = self.value(coef, scores)
-        left = 0.0 if promised is None else min(promised, 0.5 * value)
-        return Minimum(coef, scores, value, None, promised is None, left)
+        left = 0.0 if predicted is None else min(predicted, 0.5 * value)
+        return Minimum(coef, scores, value, None, predicted is None, left)

@@ -69,31 +69,31 @@ class OneOutput:
         for taken in range(most + 1):
             exact = hessian is None
             if hessian is not None:
-                step, promised = _direction(hessian, at.gradient)
-                exact = not 0 <= promised <= (CORRECTED_BELOW * before if accuracy.renewed else np.inf)
+                step, predicted = _direction(hessian, at.gradient)
+                exact = not 0 <= predicted <= (CORRECTED_BELOW * before if accuracy.renewed else np.inf)
             if hessian is None or exact:
                 hessian = self._hessian(at)
-                step, promised = _direction(hessian, at.gradient)
-            if not 0 <= promised < np.inf:
+                step, predicted = _direction(hessian, at.gradient)
+            if not 0 <= predicted < np.inf:
                 return None
             if taken == most:
                 break
-            nothing_left = promised <= LINE_SEARCH_SLACK * about
-            found = at if nothing_left else self._search(at, step, promised)
+            nothing_left = predicted <= LINE_SEARCH_SLACK * about
+            found = at if nothing_left else self._search(at, step, predicted)
             enough = max(accuracy.within if exact else CORRECTED_BELOW * accuracy.within, LINE_SEARCH_SLACK)
-            if (nothing_left or found.length == 1.0) and promised <= enough * about:
+            if (nothing_left or found.length == 1.0) and predicted <= enough * about:
                 ended = self._ended(found.coef, hessian)
                 # The value may be far below what was known of it.
-                if promised <= enough * ended.value:
+                if predicted <= enough * ended.value:
                     return ended
                 about = ended.value
             if nothing_left or not found.length:
                 return None
             keep = not self.cheap and (found.length == 1.0 or not accuracy.renewed)
             change = found.coef - at.coef, found.gradient - at.gradient
-            hessian, at, before = _corrected(hessian, *change) if keep else None, found, promised
+            hessian, at, before = _corrected(hessian, *change) if keep else None, found, predicted
         assert hessian is not None
-        return self._ended(at.coef, hessian, promised) if most == accuracy.most_steps else None
+        return self._ended(at.coef, hessian, predicted) if most == accuracy.most_steps else None
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """The linear scores, shape (1, G)."""
@@ -121,7 +121,7 @@ class OneOutput:
             hessian -= shared @ shared.T
         return hessian
 
-    def _search(self, at: _Point, step: np.ndarray, promised: float) -> _Point:
+    def _search(self, at: _Point, step: np.ndarray, predicted: float) -> _Point:
         """All the way along the step if the slope there is small enough, else to where it is."""
         change = step @ self._columns
 
@@ -129,15 +129,15 @@ class OneOutput:
             there = self._point(length, at.coef + length * step, at.scores + length * change)
             return float(there.gradient @ step), there
 
-        found = search_by_slope(end_of, promised, fall=SMOOTH_SLOPE, rise=SMOOTH_RISE, most_trials=MOST_TRIALS)
+        found = search_by_slope(end_of, predicted, fall=SMOOTH_SLOPE, rise=SMOOTH_RISE, most_trials=MOST_TRIALS)
         return at._replace(length=0.0) if found is None else found
 
-    def _ended(self, coef: np.ndarray, hessian: np.ndarray, promised: float | None = None) -> Minimum:
+    def _ended(self, coef: np.ndarray, hessian: np.ndarray, predicted: float | None = None) -> Minimum:
         """The minimum at some coefficients, its scores computed afresh: those of the steps have drifted."""
         scores = coef @ self._columns
         value = self._value(coef, scores)
-        left = 0.0 if promised is None else min(promised, 0.5 * value)
-        return Minimum(coef[None], scores[None], value, hessian[None], promised is None, left)
+        left = 0.0 if predicted is None else min(predicted, 0.5 * value)
+        return Minimum(coef[None], scores[None], value, hessian[None], predicted is None, left)
 
 
 def _direction(hessian: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:

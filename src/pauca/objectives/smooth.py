@@ -164,7 +164,7 @@ class SmoothObjective:
         # The value is that of the loss itself, as of the fits that are exact.
         rounded = self._smooth_minimum(rows, columns, features, start, accuracy)
         return replace(
-            rounded, value=float(np.sum(self.loss.value(rows.y, rounded.scores) @ rows.weights)), promised=0.0
+            rounded, value=float(np.sum(self.loss.value(rows.y, rounded.scores) @ rows.weights)), predicted=0.0
         )
 
     def _smooth_minimum(

@@ -156,18 +156,18 @@ class BoundCumulativeLogit(CumulativeLogit):
             some, start = (lines, found) if len(open_) == len(lines) else (lines[open_], found[open_])
             gradient, hessian = self._newton(some, start)
             step = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
-            promised = -0.5 * np.einsum("bm,bm->b", gradient, step)
-            if promised.max() > self._trusted_below:
-                step = self._shortened(some, start, step, promised)
+            predicted = -0.5 * np.einsum("bm,bm->b", gradient, step)
+            if predicted.max() > self._trusted_below:
+                step = self._shortened(some, start, step, predicted)
             found[open_] = start + step
-            open_ = open_[promised > self._last_below]
+            open_ = open_[predicted > self._last_below]
             if not len(open_):
                 break
         # Scores change little from call to call.
         self._start = found[0] - middle[0]
         return found.reshape(*a.shape[:-1], found.shape[1])
 
-    def _shortened(self, lines: np.ndarray, start: np.ndarray, step: np.ndarray, promised: np.ndarray) -> np.ndarray:
+    def _shortened(self, lines: np.ndarray, start: np.ndarray, step: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Newton's steps, each halved until the thresholds keep their order and the value falls."""
         value = self._mean(lines, start)
         gaps, change = np.diff(start, axis=1), np.diff(step, axis=1)
@@ -175,8 +175,8 @@ class BoundCumulativeLogit(CumulativeLogit):
         length = np.minimum(1.0, (1.0 - LEAST_LEFT) / np.maximum(closing, 1e-300))
         for _ in range(MOST_HALVINGS):
             there = self._mean(lines, start + length[:, None] * step)
-            fallen = there <= value - SUFFICIENT_DECREASE * length * promised + LINE_SEARCH_SLACK * value
-            risen = ~fallen & (promised > self._trusted_below)
+            fallen = there <= value - SUFFICIENT_DECREASE * length * predicted + LINE_SEARCH_SLACK * value
+            risen = ~fallen & (predicted > self._trusted_below)
             if not risen.any():
                 break
             length = np.where(risen, 0.5 * length, length)

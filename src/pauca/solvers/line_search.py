@@ -94,7 +94,7 @@ class SlopeBracket:
 
 
 def search_by_slope(
-    end_of: Callable[[float], tuple[float, Point]], promised: float, *, fall: float, rise: float, most_trials: int
+    end_of: Callable[[float], tuple[float, Point]], predicted: float, *, fall: float, rise: float, most_trials: int
 ) -> Point | None:
     """All the way along a step of a convex function if the slope there is small enough, else to where it is.
 
@@ -102,7 +102,7 @@ def search_by_slope(
     ----------
     end_of : callable
         Slope and point at the end of a step of some length.
-    promised : float
+    predicted : float
         By how much a quadratic with the slope at the start would fall: that slope is minus twice this.
     fall, rise : float
         The shares of the first slope that may be left at the end, and that it may rise again.
@@ -114,7 +114,7 @@ def search_by_slope(
     Point or None
         The end of the step; None if none of these lengths will do.
     """
-    length, first = 1.0, -2.0 * promised
+    length, first = 1.0, -2.0 * predicted
     bracket: SlopeBracket | None = None
     for _ in range(most_trials):
         slope, point = end_of(length)

@@ -117,7 +117,7 @@ class Minimum:
     """About the Hessian there: exact of quadratics, else as far as the steps have needed it; None if they have not."""
     converged: bool = True
     """Whether the steps ended because nothing more could be gained."""
-    promised: float = 0.0
+    predicted: float = 0.0
     """What one more step would gain by the Hessian, where the steps ended early."""
     basis: np.ndarray | None = None
     """For an exact minimum of a piecewise linear loss: rows of the data at their kinks, shape (C, q)."""
@@ -133,7 +133,7 @@ def joined(minima: list[Minimum]) -> Minimum:
         sum(one.value for one in minima),
         np.concatenate(hessians) if len(hessians) == len(minima) else None,
         all(one.converged for one in minima),
-        sum(one.promised for one in minima),
+        sum(one.predicted for one in minima),
         np.concatenate(bases) if len(bases) == len(minima) else None,
     )
 
@@ -180,39 +180,39 @@ def _minimise_curved(
     for taken in range(accuracy.most_steps + 1):
         check_time()
         free = _free(coef, gradient, objective)
-        step, promised, enough = gradient, np.nan, CORRECTED_BELOW * within
+        step, predicted, enough = gradient, np.nan, CORRECTED_BELOW * within
         if hessian is not None:
-            step, promised = _corrected_direction(hessian, gradient, free, objective.shared)
-        if not accuracy.renewed and taken and not promised >= 0:
-            promised = 0.0
+            step, predicted = _corrected_direction(hessian, gradient, free, objective.shared)
+        if not accuracy.renewed and taken and not predicted >= 0:
+            predicted = 0.0
             break
-        if hessian is None or not promised <= (CORRECTED_BELOW * before if accuracy.renewed else np.inf):
+        if hessian is None or not predicted <= (CORRECTED_BELOW * before if accuracy.renewed else np.inf):
             hessian, enough = objective.hessian(scores, 0.0), within
-            step, promised = _direction(hessian, gradient, free, objective.shared)
+            step, predicted = _direction(hessian, gradient, free, objective.shared)
         if taken == accuracy.most_steps:
             break
-        if promised <= LINE_SEARCH_SLACK * value:
+        if predicted <= LINE_SEARCH_SLACK * value:
             ended = _minimum_at(objective, coef, hessian)
             # The value may have fallen far since it was computed.
-            if promised <= LINE_SEARCH_SLACK * ended.value or value <= ended.value:
+            if predicted <= LINE_SEARCH_SLACK * ended.value or value <= ended.value:
                 return ended
             value = ended.value
-        length, new, scores = _search_along(objective, coef, scores, gradient, step, promised)
+        length, new, scores = _search_along(objective, coef, scores, gradient, step, predicted)
         if length == 0.0:
             # Rounding leaves nothing to gain, or next to nothing.
-            return _minimum_at(objective, new, hessian, converged=promised <= STUCK_ABOVE * value)
-        if length == 1.0 and promised <= enough * value:
+            return _minimum_at(objective, new, hessian, converged=predicted <= STUCK_ABOVE * value)
+        if length == 1.0 and predicted <= enough * value:
             ended = _minimum_at(objective, new, hessian)
-            if promised <= enough * ended.value:
+            if predicted <= enough * ended.value:
                 return ended
             scores, value = ended.scores, ended.value
         slope = objective.gradient(new, scores)
         trusted = length == 1.0 or not accuracy.renewed
         hessian = _bfgs_update(hessian, new - coef, slope - gradient) if trusted else None
-        coef, gradient, before = new, slope, promised
+        coef, gradient, before = new, slope, predicted
     assert hessian is not None
     ended = _minimum_at(objective, coef, hessian, converged=False)
-    return replace(ended, promised=min(promised, 0.5 * ended.value))
+    return replace(ended, predicted=min(predicted, 0.5 * ended.value))
 
 
 def _minimise_piecewise(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float) -> Minimum:
@@ -222,21 +222,21 @@ def _minimise_piecewise(objective: Smooth, coef: np.ndarray, scores: np.ndarray,
         check_time()
         gradient = objective.gradient(coef, scores)
         free = _free(coef, gradient, objective)
-        step, promised = _direction(objective.hessian(scores, share), gradient, free)
-        if promised <= LAST_FLAT_STEP_BELOW * value:
+        step, predicted = _direction(objective.hessian(scores, share), gradient, free)
+        if predicted <= LAST_FLAT_STEP_BELOW * value:
             value = objective.value(coef, scores)
             # A few rows at a kink may make the Hessian so steep that no gain is predicted; the broad one is not.
-            step, promised = _direction(objective.hessian(scores, np.inf), gradient, free)
+            step, predicted = _direction(objective.hessian(scores, np.inf), gradient, free)
             share = FIRST_SHARE
-            if promised <= LAST_FLAT_STEP_BELOW * value:
+            if predicted <= LAST_FLAT_STEP_BELOW * value:
                 return _polish(objective, coef, scores, value)
         before = value
-        length, moved, scores = _search_along(objective, coef, scores, gradient, step, promised)
+        length, moved, scores = _search_along(objective, coef, scores, gradient, step, predicted)
         value = objective.value(moved, scores)
         if length == 0.0 or not value < before:
             # Rounding leaves nothing to gain: a convex function that falls along a step is lower at its end.
             return _minimum_at(
-                objective, coef, objective.hessian(scores, 0.0), converged=promised <= STUCK_ABOVE * before
+                objective, coef, objective.hessian(scores, 0.0), converged=predicted <= STUCK_ABOVE * before
             )
         coef = moved
         factor = SHARE_RAISED if length < SHORT_STEP else SHARE_LOWERED
@@ -258,11 +258,11 @@ def _bfgs_update(hessian: np.ndarray, step: np.ndarray, change: np.ndarray) -> n
 
 
 def _search_along(
-    objective: Smooth, coef: np.ndarray, scores: np.ndarray, gradient: np.ndarray, step: np.ndarray, promised: float
+    objective: Smooth, coef: np.ndarray, scores: np.ndarray, gradient: np.ndarray, step: np.ndarray, predicted: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The length gone along a step, 0 if rounding leaves nothing, and coefficients and scores at its end."""
     if objective.lower is None:
-        return _search_slope(objective, coef, scores, step, promised)
+        return _search_slope(objective, coef, scores, step, predicted)
     length, coef = _search_within_bounds(objective, coef, scores, gradient, step)
     return length, coef, objective.scores(coef)
 
@@ -311,18 +311,18 @@ def _direction(
     scaled, scale = scaled_to_ones(hessian, LEAST_DAMPING, below=LEAST_DAMPING)
     # Rounding may have made the Hessian of nearly dependent columns indefinite.
     for candidate in damped(scaled, LEAST_DAMPING):
-        step, promised = _solve(candidate, scale * slope)
-        if promised >= 0:
-            return (scale * step).reshape(gradient.shape), promised
+        step, predicted = _solve(candidate, scale * slope)
+        if predicted >= 0:
+            return (scale * step).reshape(gradient.shape), predicted
     raise FloatingPointError("A refit has values that are not finite; rescale y, or remove extreme values from X.")
 
 
 def _corrected_direction(
     hessian: np.ndarray, gradient: np.ndarray, free: np.ndarray | None, shared: np.ndarray | None
 ) -> tuple[np.ndarray, float]:
-    """The same with a Hessian that may be wrong: if it is no good, what is promised is not a number."""
-    step, promised = _solve(*_masked(hessian, gradient, free, shared))
-    return step.reshape(gradient.shape), promised if promised >= 0 else np.nan
+    """The same with a Hessian that may be wrong: if it is no good, what is predicted is not a number."""
+    step, predicted = _solve(*_masked(hessian, gradient, free, shared))
+    return step.reshape(gradient.shape), predicted if predicted >= 0 else np.nan
 
 
 def _masked(
@@ -347,12 +347,12 @@ def _solve(hessian: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, float]:
         step = np.linalg.solve(hessian, slope[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:
         return slope, np.nan
-    promised = 0.5 * float(np.vdot(slope, step))
-    return step, promised if np.isfinite(promised) else np.nan
+    predicted = 0.5 * float(np.vdot(slope, step))
+    return step, predicted if np.isfinite(predicted) else np.nan
 
 
 def _search_slope(
-    objective: Smooth, coef: np.ndarray, scores: np.ndarray, step: np.ndarray, promised: float
+    objective: Smooth, coef: np.ndarray, scores: np.ndarray, step: np.ndarray, predicted: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Along the step, all the way if the slope there is small enough, else to where it is.
 
@@ -361,14 +361,14 @@ def _search_slope(
     """
     change = objective.scores(step)
     fall, rise = (FLAT_SLOPE, FLAT_SLOPE) if objective.flat else (SMOOTH_SLOPE, SMOOTH_RISE)
-    length, bracket = 1.0, SlopeBracket(-2 * promised)
+    length, bracket = 1.0, SlopeBracket(-2 * predicted)
     for count in range(1, MOST_TRIALS):
         check_time()
         if count > CLOSE_AFTER and np.array_equal(scores + bracket.low * change, scores + bracket.high * change):
             break  # rounding of the scores leaves nothing between
         new, there = coef + length * step, scores + length * change
         slope = objective.slope_along(new, there, step, change)
-        if -fall * 2 * promised <= slope <= rise * 2 * promised:
+        if -fall * 2 * predicted <= slope <= rise * 2 * predicted:
             return length, new, there
         if slope < 0:
             bracket.falls_at(length, slope)

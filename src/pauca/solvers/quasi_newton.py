@@ -34,7 +34,7 @@ STUCK_ABOVE = 1e-7
 # An objective that falls on like a straight line over steps so many times the size of the parameters has no minimum.
 UNBOUNDED_STEP = 1e14
 
-# Where the objective has a Hessian, one from an earlier point serves as long as each step promises no more than this
+# Where the objective has a Hessian, one from an earlier point serves as long as each step predicts no more than this
 # share of the one before.
 CORRECTED_BELOW = 0.1
 
@@ -92,7 +92,7 @@ class SolverState:
     inverse: np.ndarray | None
     """About the inverse of the Hessian on the coordinates, shape (q, q); None if it has not been computed."""
     left: float
-    """About how much lower the minimum is: what the next step would have promised."""
+    """About how much lower the minimum is: what the next step would have predicted."""
     converged: bool = True
     """Whether the steps ended because nothing more could be gained."""
 
@@ -106,8 +106,8 @@ def minimise(
     """Steps on ``coords`` from ``begin`` until ``left`` is at most ``enough(value)``.
 
     The method of Broyden, Fletcher, Goldfarb and Shanno (1970) with the inverse Hessian as a dense matrix, which the
-    fit before hands over. Where the objective has a Hessian, it is computed whenever a step promises more than a tenth
-    of what the step before has promised: then the steps are Newton's. Where it has a curvature, the inverse starts
+    fit before hands over. Where the objective has a Hessian, it is computed whenever a step predicts more than a tenth
+    of what the step before has predicted: then the steps are Newton's. Where it has a curvature, the inverse starts
     afresh from it once, when the steps have led far.
     """
     assert begin.inverse is not None
@@ -117,29 +117,29 @@ def minimise(
         if taken == RESCALED_AFTER and problem.hessian is None and problem.curvature is not None:
             inverse = np.diag(inverse_diagonal(np.asarray(problem.curvature(w), dtype=np.float64)[coords]))
         slope = gradient[coords]
-        step, promised = _step(inverse, slope)
-        if problem.hessian is not None and not promised <= CORRECTED_BELOW * before:
+        step, predicted = _step(inverse, slope)
+        if problem.hessian is not None and not predicted <= CORRECTED_BELOW * before:
             inverse = inverse_of(problem.hessian(w, coords))
-            step, promised = _step(inverse, slope)
-        elif not promised >= 0:
+            step, predicted = _step(inverse, slope)
+        elif not predicted >= 0:
             inverse = np.diag(np.abs(np.diag(inverse)))
-            step, promised = _step(inverse, slope)
+            step, predicted = _step(inverse, slope)
         limit, nothing = enough(value), NO_DECREASE * max(abs(value), problem.magnitude)
         # What a quasi-Newton step is predicted to gain is trusted once the step before has not gained far more.
-        if promised <= nothing or (promised <= limit and (fell <= 10 * limit or promised <= 0.01 * limit)):
-            return SolverState(w, value, gradient, inverse, promised)
+        if predicted <= nothing or (predicted <= limit and (fell <= 10 * limit or predicted <= 0.01 * limit)):
+            return SolverState(w, value, gradient, inverse, predicted)
         found = _search_along(problem, coords, w, value, gradient, step)
         if found is None:
             return SolverState(
-                w, value, gradient, inverse, promised, promised <= STUCK_ABOVE * max(abs(value), problem.magnitude)
+                w, value, gradient, inverse, predicted, predicted <= STUCK_ABOVE * max(abs(value), problem.magnitude)
             )
         moved, there, new = found
         change = new[coords] - slope
         inverse = _bfgs_update(inverse, moved[coords] - w[coords], change)
-        fell, before = value - there, promised
+        fell, before = value - there, predicted
         w, value, gradient = moved, there, new
-    step, promised = _step(inverse, gradient[coords])
-    return SolverState(w, value, gradient, inverse, promised, converged=False)
+    step, predicted = _step(inverse, gradient[coords])
+    return SolverState(w, value, gradient, inverse, predicted, converged=False)
 
 
 def inverse_diagonal(curvature: np.ndarray) -> np.ndarray:

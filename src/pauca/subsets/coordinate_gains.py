@@ -33,7 +33,7 @@ COUPLED_GAIN_TOLERANCE = 1e-6
 TRUSTED_BELOW = 0.3
 
 # Without a bound on how fast the curvature changes, candidates are passed over if even this many times what the local
-# quadratic promises would not make them the best.
+# quadratic predicts would not make them the best.
 SAFETY_FACTOR = 4.0
 
 # Rows of which the middle value of a column is taken. Where it is that of at least half of all rows, only the others
@@ -243,14 +243,14 @@ class CoordinateSearch:
         limits = bracket.low.copy(), bracket.high.copy()
         t = np.zeros(len(features))
         active, left_in = np.arange(len(features)), columns
-        shrunk, promised = np.ones(len(features), dtype=bool), np.zeros(len(features))
+        shrunk, predicted = np.ones(len(features), dtype=bool), np.zeros(len(features))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for iteration in range(MOST_STEPS):
                 check_time()
                 bracket.narrow(active, t[active], slope)
                 if iteration == 0:
                     t = np.clip(slope / curvature, *limits)
-                    promised = 0.5 * t * slope
+                    predicted = 0.5 * t * slope
                 else:
                     # Where the last step was no good, as on an exponential, the next would not be either.
                     proposed = np.where(shrunk, t[active] + slope / curvature, np.nan)
@@ -265,7 +265,7 @@ class CoordinateSearch:
                     bracket.most_gain(active, t[active], slope),
                 )
                 # Where numbers have overflowed, the search goes on.
-                open_ = ~(np.isfinite(slope) & (left <= within * promised[active]))
+                open_ = ~(np.isfinite(slope) & (left <= within * predicted[active]))
                 if not open_.any():
                     break
                 if not open_.all():

@@ -29,7 +29,7 @@ from pauca.subsets.standardized_columns import ColumnCache
 KEPT_BYTES = 1 << 26
 LEAST_KEPT = 8
 
-# The last step towards a value that is only reported promises no more than this share of it; where outputs share a
+# The last step towards a value that is only reported predicts no more than this share of it; where outputs share a
 # loss, each step costs far more.
 REPORTED = Accuracy(within=1e-7)
 REPORTED_JOINTLY = Accuracy(within=1e-5)
@@ -219,11 +219,11 @@ class FitCache:
     def _values_together(self, fit: Fit, units: list[int], accuracy: Accuracy) -> list[float]:
         """The same for some units, by previews; those that are still far from their minimum go on from there."""
         together = self._previews_without(fit, units, replace(accuracy, most_steps=MOST_REPORTED_STEPS))
-        values, promised = together.found.value, together.found.promised
-        risen = np.maximum(values - promised - fit.value, 0.0)
+        values, predicted = together.found.value, together.found.predicted
+        risen = np.maximum(values - predicted - fit.value, 0.0)
         within = np.maximum(accuracy.within, IMPORTANCE_WITHIN * risen / np.maximum(values, np.finfo(float).tiny))
         found = values.tolist()
-        for place in np.flatnonzero(promised > within * values).tolist():
+        for place in np.flatnonzero(predicted > within * values).tolist():
             enough = replace(accuracy, within=float(within[place]))
             found[place] = self._value_without(fit, units[place], together.solution(place), enough)
         return found

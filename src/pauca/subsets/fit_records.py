@@ -41,8 +41,8 @@ class Solution:
 
     @property
     def value(self) -> float:
-        """The value, less what the next step promised."""
-        return self.minimum.value - self.minimum.promised
+        """The value, less what the next step predicted."""
+        return self.minimum.value - self.minimum.predicted
 
 
 class Preview:
@@ -53,7 +53,7 @@ class Preview:
     def __init__(self, together: PreviewsTogether, place: int, value: float, removal_costs: np.ndarray | None) -> None:
         self._together, self._place = together, place
         self.value = value
-        """The value, less what the next step promised."""
+        """The value, less what the next step predicted."""
         self.removal_costs = removal_costs
         """Of an addition: by how much the value would rise without each unit of the fit, to second order."""
 
@@ -76,11 +76,11 @@ class PreviewsTogether:
 
     def reached(self, within: float) -> np.ndarray:
         """Whether each has come as near to its minimum as required, by the predicted decrease of the next step."""
-        return self.found.promised <= within * self.found.value
+        return self.found.predicted <= within * self.found.value
 
     def each(self) -> list[Preview]:
         """The previews one by one, in the order of the units."""
-        values = (self.found.value - self.found.promised).tolist()
+        values = (self.found.value - self.found.predicted).tolist()
         if not self.added:
             return [Preview(self, place, value, None) for place, value in enumerate(values)]
         costs = self.found.removal_costs()[:, self.free : -1]
@@ -97,8 +97,8 @@ class PreviewsTogether:
         inverse = found.inverse[place][in_all[:, None], in_all]
         # Where outputs share a loss and classes are nearly separable, an inverse may be far off.
         hessian = inverse_of(inverse)[None] if outputs == 1 else None
-        value, promised = float(found.value[place]), float(found.promised[place])
-        minimum = Minimum(found.coef[place][:, kept], found.scores[place], value, hessian, False, promised)
+        value, predicted = float(found.value[place]), float(found.predicted[place])
+        minimum = Minimum(found.coef[place][:, kept], found.scores[place], value, hessian, False, predicted)
         split_by = before.split_by | frozenset(self.units) if self.added else before.split_by
         return Solution(tuple(units[at] for at in order), self.rows, split_by, minimum, before, inverse)
 
