@@ -221,7 +221,7 @@ class Choice:
         if error is None or not np.isfinite(error):
             return ""
         below, unit = self._reference_score - score, 100.0 if self.scoring == EXPLAINED else 1.0
-        if below <= 0:  # it is the best by caution, not by its score
+        if not 0 < below <= standard_errors(self.rule) * error:  # cautions of the rule have a part in it
             return ""
         return f", {unit * below:.2g} more (± {unit * error:.2g}, the standard error of this difference)"
 

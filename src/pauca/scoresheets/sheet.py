@@ -282,8 +282,8 @@ class ScoreSheet:
         if any(row.unit is not None for row in self.rows):
             found.append(
                 "Parts of a unit give parts of points: round the total. The risk of a total between two of the table "
-                "lies between theirs; beyond its ends the risk is beyond that of the end. "
-                "to_points(cuts='auto') gives whole points by ranges of values."
+                "lies between theirs; totals below or above the table have a lower or higher risk than its ends. "
+                "A sheet with cuts has whole points by ranges of values."
             )
         return found
 
@@ -291,11 +291,13 @@ class ScoreSheet:
         if not self.held_out:
             return []
         ours, theirs = self.held_out["points"], self.held_out["model"]
+        cost = " This is what points cost." if ours["deviance"] > theirs["deviance"] else ""
         return [
             "",
-            f"On rows held out: deviance {ours['deviance']:.4f}, AUC {ours['auc']:.4f}; of the model without rounding "
-            f"{theirs['deviance']:.4f} and {theirs['auc']:.4f}. This is what rounding costs. Both are optimistic, "
-            "since all rows chose the features; model.evaluate() chooses them anew for every fold.",
+            f"On rows held out: deviance {ours['deviance']:.4f}, AUC {ours['auc']:.4f}; of the model without points "
+            f"{theirs['deviance']:.4f} and {theirs['auc']:.4f}.{cost} Both are "
+            "optimistic, since all rows chose the features; the evaluation of the model chooses them again for every "
+            "fold.",
         ]
 
 
