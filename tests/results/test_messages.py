@@ -114,7 +114,7 @@ def test_a_group_has_one_price(table):
     lines = by_group.summary().splitlines()
     assert lines[2].split() == ["group", "feature", "coefficient", "importance", "cost"]
     assert [line.split()[-1] for line in lines if line.startswith(("blood", "body"))] == ["0.5", "3"]
-    assert lines[0].startswith("2 groups of 3, total cost 3.5,")
+    assert lines[0].startswith("2 groups of 3, 5 coefficients, total cost 3.5,")
     by_column = SparseRegressor(k=2, feature_groups=GROUPS, costs=[1] * 6).fit(X, y)
     assert by_column.path_.prices.tolist() == [1, 4, 1]
 

@@ -44,6 +44,9 @@ def _head(path: Path, size: int) -> str:
     """The line above the table: how many, at what price, how good."""
     of = path.n_features if path.group_labels is None else len(path.group_labels)
     words = [f"{size} {path.counted}{'' if size == 1 else 's'} of {of}"]
+    n_terms = len(path[size].support)
+    if n_terms > size:  # of groups and of categories, which may have many levels
+        words.append(f"{n_terms} coefficients")
     if path.prices is not None:
         words.append(f"total cost {path.cost(size):.6g}")
     words.append(f"objective {path[size].objective:.6g}")
