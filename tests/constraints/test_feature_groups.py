@@ -90,7 +90,7 @@ def test_summary_shows_groups_and_their_columns(table):
     X, y = table
     model = SparseRegressor(k=2, feature_groups=LABELS).fit(pd.DataFrame(X, columns=[f"col{j}" for j in range(8)]), y)
     lines = model.summary().splitlines()
-    assert lines[0].startswith("2 groups of 4, objective ")
+    assert lines[0].startswith("2 groups of 4, 5 coefficients, objective ")
     rows = [line.split() for line in lines[4:]]
     assert lines[2].split() == ["group", "feature", "coefficient", "importance"]
     assert [row[0] for row in rows[:6]] == ["d", "col7", "a", "col3", "col6", "(intercept)"]
