@@ -9,6 +9,7 @@ import numpy as np
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
 from pauca.solvers.newton import Accuracy
+from pauca.solvers.quasi_newton import correct_inverses
 
 # A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.
 LARGEST_RISE = 0.25
@@ -211,7 +212,7 @@ class _Steps:
             # What is too far even now stays where it is, and ends there.
             far = ~(np.einsum("bi,bi->b", gradient, step) <= LARGEST_RISE * 2 * predicted)
             coef[far], scores[:, far], gradient[far] = self._coef[far], self._scores[:, far], self._gradient[far]
-        self._correct(coef - self._coef, gradient - self._gradient)
+        correct_inverses(self._inverse, coef - self._coef, gradient - self._gradient)
         self._coef, self._scores, self._gradient = coef, scores, gradient
 
     def _scores_of(self, coef: np.ndarray) -> np.ndarray:
@@ -240,17 +241,6 @@ class _Steps:
     def _lines(self, scores: np.ndarray) -> np.ndarray:
         """Scores as the loss takes them: all models in one line for each output, or a line for each model."""
         return scores.reshape(self._shape[0], -1) if self._loss.joint else scores[0]
-
-    def _correct(self, s: np.ndarray, y: np.ndarray) -> None:
-        """Broyden, Fletcher, Goldfarb and Shanno's correction, where the curvature along the step is positive."""
-        measured = np.einsum("bi,bi->b", s, y)
-        image = np.matmul(self._inverse, y[:, :, None])[:, :, 0]
-        share = np.where((measured > 0) & np.isfinite(measured), 1.0 / measured, 0.0)[:, None]
-        # s s' (1 + y'Ay / s'y) / s'y - (s y'A + A y s') / s'y, as one symmetric product.
-        half = (0.5 * (share + share * share * np.einsum("bi,bi->b", y, image)[:, None])) * s - share * image
-        change = s[:, :, None] * half[:, None, :]
-        self._inverse += change
-        self._inverse += change.transpose(0, 2, 1)
 
 
 def _own(model: FittedModel) -> np.ndarray:

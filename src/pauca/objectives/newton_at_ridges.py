@@ -8,6 +8,7 @@ import numpy as np
 
 from pauca.clock import check_time
 from pauca.losses import Loss, Slopes
+from pauca.solvers.quasi_newton import correct_inverses
 
 # Weighted columns of all ridges are gathered in blocks of about this many numbers, which stay in the cache.
 BLOCK_NUMBERS = 1 << 18
@@ -142,17 +143,10 @@ class _Directions:
         """Broyden, Fletcher, Goldfarb and Shanno's correction of inverses by the last steps."""
         s, y = coef - self._coef[rows], gradient - self._gradient[rows]
         self._coef[rows], self._gradient[rows] = coef, gradient
-        measured = np.einsum("rq,rq->r", s, y)
-        known = np.flatnonzero(measured > 0)
-        if not len(known):
-            return
-        s, y, share = s[known], y[known], 1.0 / measured[known][:, None]
+        known = np.flatnonzero(np.isfinite(y).all(axis=1))
         inverse = self._inverse[rows[known]]
-        image = (inverse @ y[:, :, None])[:, :, 0]
-        # s s' (1 + y'Ay / s'y) / s'y - (s y'A + A y s') / s'y, as one symmetric product.
-        half = 0.5 * (share + share * share * np.einsum("rq,rq->r", y, image)[:, None]) * s - share * image
-        change = s[:, :, None] * half[:, None, :]
-        self._inverse[rows[known]] = inverse + change + change.transpose(0, 2, 1)
+        correct_inverses(inverse, s[known], y[known])
+        self._inverse[rows[known]] = inverse
 
     def _renew(self, rows: np.ndarray, hessian: np.ndarray) -> None:
         self.hessian[rows], self._inverse[rows] = hessian, np.linalg.inv(hessian)

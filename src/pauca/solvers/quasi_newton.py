@@ -183,6 +183,21 @@ def _bfgs_update(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> n
     return np.asarray(dgemm(1.0, left, right, beta=1.0, c=inverse.T, trans_a=1, overwrite_c=1).T)
 
 
+def correct_inverses(inverse: np.ndarray, s: np.ndarray, y: np.ndarray) -> None:
+    """The same for several inverses of shape (b, p, p), in place; s and y are the steps and changes, shape (b, p).
+
+    Where the curvature along a step is not positive, nothing is changed.
+    """
+    measured = np.einsum("bi,bi->b", s, y)
+    image = np.matmul(inverse, y[:, :, None])[:, :, 0]
+    share = np.where((measured > 0) & np.isfinite(measured), 1.0 / measured, 0.0)[:, None]
+    # s s' (1 + y'Ay / s'y) / s'y - (s y'A + A y s') / s'y, as one symmetric product.
+    half = (0.5 * (share + share * share * np.einsum("bi,bi->b", y, image)[:, None])) * s - share * image
+    change = s[:, :, None] * half[:, None, :]
+    inverse += change
+    inverse += change.transpose(0, 2, 1)
+
+
 def _search_along(
     problem: SmoothFunction, coords: np.ndarray, w: np.ndarray, value: float, gradient: np.ndarray, step: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
