@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -47,13 +48,26 @@ class PointSearch:
     columns : shape (n, q)
     y : -1 and 1, shape (n,)
     weights : sum to one, shape (n,)
+    max_points : the most points of a feature, all its columns together
     ridge : that of the model, on standardised columns
+    owners : the feature of each column, ascending, shape (q,); None: each column is one
+    signs : of the points of each column, 0 for either, shape (q,); None: any
     """
 
     def __init__(
-        self, columns: np.ndarray, y: np.ndarray, weights: np.ndarray, max_points: int, ridge: float = 0.0
+        self,
+        columns: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray,
+        max_points: int,
+        ridge: float = 0.0,
+        *,
+        owners: Sequence[int] | None = None,
+        signs: Sequence[float] | None = None,
     ) -> None:
-        kept = weights > 0
+        q, kept = columns.shape[1], weights > 0
+        self._owners = np.arange(q) if owners is None else np.asarray(owners)
+        self._signs = np.zeros(q) if signs is None else np.sign(signs)
         self._columns, self._y, self._weights = columns[kept], y[kept], weights[kept]
         self._most, self._ridge = max_points, max(ridge, SMALL_RIDGE)
         mean = self._weights @ self._columns
@@ -64,11 +78,12 @@ class PointSearch:
     def run(self) -> FittedPoints:
         """The best sheet that was found."""
         coef = self._real_coefficients()
-        largest = float(np.abs(coef).max(initial=0.0))
+        coef[self._signs * coef < 0] = 0.0
+        largest = float(np.bincount(self._owners, weights=np.abs(coef)).max(initial=0.0))
         starts = [np.zeros(len(coef))]
         if largest > 0:
             starts = [coef / largest * top for top in np.linspace(1.0, self._most, 2 * self._most - 1)]
-        found = [self._improve(self.fit(_rounded(start))) for start in starts]
+        found = [self._improve(self.fit(self._rounded(start))) for start in starts]
         return min(found, key=lambda one: (one.objective, sum(map(abs, one.points))))
 
     def fit(self, points: Points) -> FittedPoints:
@@ -78,6 +93,23 @@ class PointSearch:
         if points not in self.fitted:
             self.fitted[points] = self._fit(points)
         return self.fitted[points]
+
+    def allows(self, points: Points) -> bool:
+        """Whether points have their signs, and no feature has too many."""
+        some = np.array(points)
+        return bool(
+            np.all(self._signs * some >= 0) and np.bincount(self._owners, weights=np.abs(some)).max() <= self._most
+        )
+
+    def _rounded(self, values: np.ndarray) -> Points:
+        """Whole numbers near some values, and so are the sums over the first columns of every feature."""
+        found = [0] * len(values)
+        for owner in np.unique(self._owners):
+            places = np.flatnonzero(self._owners == owner)
+            whole = np.round(np.cumsum(values[places])).astype(int)
+            for place, points in zip(places.tolist(), np.diff(whole, prepend=0).tolist(), strict=True):
+                found[place] = points
+        return tuple(found)
 
     def _real_coefficients(self) -> np.ndarray:
         """The model without rounding, on standardised columns for the solver."""
@@ -98,20 +130,24 @@ class PointSearch:
         return found if found.objective < current.objective * (1 - 1e-12) else None
 
     def _single_moves(self, points: Points) -> list[Points]:
-        return [self._moved(points, dict([step])) for step in self._steps(points)]
+        moves = [self._moved(points, dict([step])) for step in self._steps(points)]
+        return [move for move in moves if self.allows(move)]
 
     def _pair_moves(self, points: Points) -> list[Points]:
         """Pairs of the single steps that lower the objective most, or raise it least."""
         steps = sorted(self._steps(points), key=lambda step: self.fit(self._moved(points, dict([step]))).objective)
         pairs = combinations(sorted(steps[:PAIRED_STEPS]), 2)
-        return [self._moved(points, dict(pair)) for pair in pairs if pair[0][0] != pair[1][0]]
+        moves = [self._moved(points, dict(pair)) for pair in pairs if pair[0][0] != pair[1][0]]
+        return [move for move in moves if self.allows(move)]
 
     def _steps(self, points: Points) -> list[tuple[int, int]]:
         """Places of points and by how much each may change."""
-        return [(i, step) for i in range(len(points)) for step in (-1, 1) if self._fits(points[i] + step)]
-
-    def _fits(self, point: int) -> bool:
-        return abs(point) <= self._most
+        both = [(i, step) for i in range(len(points)) for step in (-1, 1)]
+        return [
+            (i, step)
+            for i, step in both
+            if abs(points[i] + step) <= self._most and self._signs[i] * (points[i] + step) >= 0
+        ]
 
     @staticmethod
     def _moved(points: Points, steps: dict[int, int]) -> Points:
@@ -139,6 +175,8 @@ class PointSearch:
             scale, constant = scale - float(step[0]), constant - float(step[1])
             if float(gradient @ step) < NEWTON_TOLERANCE:
                 break
+        if scale < 0:  # risk would fall with the total: the points say nothing
+            scale, constant = 0.0, float(np.log(share) - np.log1p(-share))
         scores = constant + scale * z
         loss = float(yes @ np.logaddexp(0.0, -scores) + no @ np.logaddexp(0.0, scores))
         objective = loss + 0.5 * penalty * scale * scale
@@ -170,7 +208,3 @@ def real_model(columns: np.ndarray, y: np.ndarray, weights: np.ndarray, ridge: f
     found = minimise(problem, np.zeros((1, len(z)))).coef[0]
     coef = found[1:] / spread
     return np.concatenate([[found[0] - coef @ mean], coef])
-
-
-def _rounded(values: np.ndarray) -> Points:
-    return tuple(int(value) for value in np.round(values))
