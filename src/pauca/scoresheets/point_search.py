@@ -67,18 +67,21 @@ class PointSearch:
     ) -> None:
         q, kept = columns.shape[1], weights > 0
         self._owners = np.arange(q) if owners is None else np.asarray(owners)
-        self._signs = np.zeros(q) if signs is None else np.sign(signs)
+        self._several = len(np.unique(self._owners)) < q
+        self._signs: list[int] = [0] * q if signs is None else np.sign(signs).astype(int).tolist()
         self._columns, self._y, self._weights = columns[kept], y[kept], weights[kept]
         self._most, self._ridge = max_points, max(ridge, SMALL_RIDGE)
         mean = self._weights @ self._columns
         self._variance = self._weights @ (self._columns - mean) ** 2
         self._whole = bool(np.all(self._columns == np.round(self._columns)))
+        self._near: tuple[float, float] | None = None
+        """The scale and the constant of the last points, of standardised totals."""
         self.fitted: dict[Points, FittedPoints] = {}
 
     def run(self) -> FittedPoints:
         """The best sheet that was found."""
         coef = self._real_coefficients()
-        coef[self._signs * coef < 0] = 0.0
+        coef[np.array(self._signs) * coef < 0] = 0.0
         largest = float(np.bincount(self._owners, weights=np.abs(coef)).max(initial=0.0))
         starts = [np.zeros(len(coef))]
         if largest > 0:
@@ -96,10 +99,12 @@ class PointSearch:
 
     def allows(self, points: Points) -> bool:
         """Whether points have their signs, and no feature has too many."""
-        some = np.array(points)
-        return bool(
-            np.all(self._signs * some >= 0) and np.bincount(self._owners, weights=np.abs(some)).max() <= self._most
-        )
+        if not all(self._may_be(place, point) for place, point in enumerate(points)):
+            return False
+        return not self._several or bool(np.bincount(self._owners, weights=np.abs(points)).max() <= self._most)
+
+    def _may_be(self, place: int, point: int) -> bool:
+        return abs(point) <= self._most and self._signs[place] * point >= 0
 
     def _rounded(self, values: np.ndarray) -> Points:
         """Whole numbers near some values, and so are the sums over the first columns of every feature."""
@@ -130,56 +135,35 @@ class PointSearch:
         return found if found.objective < current.objective * (1 - 1e-12) else None
 
     def _single_moves(self, points: Points) -> list[Points]:
-        moves = [self._moved(points, dict([step])) for step in self._steps(points)]
-        return [move for move in moves if self.allows(move)]
+        return self._allowed([self._moved(points, dict([step])) for step in self._steps(points)])
 
     def _pair_moves(self, points: Points) -> list[Points]:
         """Pairs of the single steps that lower the objective most, or raise it least."""
         steps = sorted(self._steps(points), key=lambda step: self.fit(self._moved(points, dict([step]))).objective)
         pairs = combinations(sorted(steps[:PAIRED_STEPS]), 2)
-        moves = [self._moved(points, dict(pair)) for pair in pairs if pair[0][0] != pair[1][0]]
-        return [move for move in moves if self.allows(move)]
+        return self._allowed([self._moved(points, dict(pair)) for pair in pairs if pair[0][0] != pair[1][0]])
+
+    def _allowed(self, moves: list[Points]) -> list[Points]:
+        """Steps keep to what each column may have; only the sums of features with several are left to be looked at."""
+        return [move for move in moves if self.allows(move)] if self._several else moves
 
     def _steps(self, points: Points) -> list[tuple[int, int]]:
         """Places of points and by how much each may change."""
-        both = [(i, step) for i in range(len(points)) for step in (-1, 1)]
-        return [
-            (i, step)
-            for i, step in both
-            if abs(points[i] + step) <= self._most and self._signs[i] * (points[i] + step) >= 0
-        ]
+        return [(i, step) for i, point in enumerate(points) for step in (-1, 1) if self._may_be(i, point + step)]
 
     @staticmethod
     def _moved(points: Points, steps: dict[int, int]) -> Points:
         return tuple(point + steps.get(i, 0) for i, point in enumerate(points))
 
     def _fit(self, points: Points) -> FittedPoints:
-        totals = self._columns @ np.array(points, dtype=np.float64)
-        at, yes, no = self._counted(totals)
-        share = float(yes.sum())
-        scale, constant = 0.0, float(np.log(share) - np.log1p(-share))
+        at, yes, no = self._counted(self._columns @ np.array(points, dtype=np.float64))
         middle = float((yes + no) @ at)
         spread = float(np.sqrt((yes + no) @ (at - middle) ** 2)) or 1.0
-        z = (at - middle) / spread
         # The ridge on the coefficients of standardised columns, as one on the scale.
         penalty = self._ridge * max(float(self._variance @ np.square(points)) / spread**2, SMALL_RIDGE)
-        for _ in range(MOST_STEPS):
-            upper = 1.0 / (1.0 + np.exp(-np.clip(constant + scale * z, -700, 700)))
-            residual, bend = (yes + no) * upper - yes, (yes + no) * upper * (1.0 - upper)
-            gradient = np.array([residual @ z + penalty * scale, residual.sum()])
-            cross = float(bend @ z)
-            hessian = np.array([[bend @ (z * z) + penalty, cross], [cross, bend.sum() + 1e-12]])
-            step = np.linalg.solve(hessian, gradient)
-            # Far steps on a logistic overshoot.
-            step *= min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))
-            scale, constant = scale - float(step[0]), constant - float(step[1])
-            if float(gradient @ step) < NEWTON_TOLERANCE:
-                break
-        if scale < 0:  # risk would fall with the total: the points say nothing
-            scale, constant = 0.0, float(np.log(share) - np.log1p(-share))
-        scores = constant + scale * z
-        loss = float(yes @ np.logaddexp(0.0, -scores) + no @ np.logaddexp(0.0, scores))
-        objective = loss + 0.5 * penalty * scale * scale
+        line = _LogisticLine((at - middle) / spread, yes, no, penalty)
+        scale, constant = self._near = line.minimum(self._near)
+        loss, objective = line.values(scale, constant)
         return FittedPoints(points, objective, loss, scale / spread, constant - scale / spread * middle)
 
     def _counted(self, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -194,6 +178,49 @@ class PointSearch:
                 used = np.flatnonzero(every)
                 return low + used, yes[used], (every - yes)[used]
         return totals, positive, self._weights - positive
+
+
+@dataclass(frozen=True, eq=False)
+class _LogisticLine:
+    """Log-odds ``constant + scale z`` for weights of rows of either class at values z, with a ridge on the scale."""
+
+    z: np.ndarray
+    yes: np.ndarray
+    no: np.ndarray
+    penalty: float
+
+    def minimum(self, near: tuple[float, float] | None) -> tuple[float, float]:
+        """The scale, not negative, and the constant of lowest objective; found from those of similar points."""
+        share = float(self.yes.sum())
+        nothing = 0.0, float(np.log(share) - np.log1p(-share))
+        found = None if near is None else self._newton(*near)
+        scale, constant = found or self._newton(*nothing) or nothing
+        # A risk that falls with the total would turn the signs of all points.
+        return (scale, constant) if scale > 0 else nothing
+
+    def values(self, scale: float, constant: float) -> tuple[float, float]:
+        """The loss, and the objective."""
+        scores = constant + scale * self.z
+        loss = float(self.yes @ np.logaddexp(0.0, -scores) + self.no @ np.logaddexp(0.0, scores))
+        return loss, loss + 0.5 * self.penalty * scale * scale
+
+    def _newton(self, scale: float, constant: float) -> tuple[float, float] | None:
+        """The minimum; None if it was not reached, as it may not be from far away."""
+        every = self.yes + self.no
+        for _ in range(MOST_STEPS):
+            upper = 1.0 / (1.0 + np.exp(-np.clip(constant + scale * self.z, -700, 700)))
+            residual, bend = every * upper - self.yes, every * upper * (1.0 - upper)
+            slope, level = float(residual @ self.z) + self.penalty * scale, float(residual.sum())
+            bent = bend * self.z
+            a, b, c = float(bent @ self.z) + self.penalty, float(bent.sum()), float(bend.sum()) + 1e-12
+            determinant = max(a * c - b * b, 1e-300)
+            step = (c * slope - b * level) / determinant, (a * level - b * slope) / determinant
+            # Far steps on a logistic overshoot.
+            shorter = min(1.0, 4.0 / max(abs(step[0]), abs(step[1]), 1e-300))
+            scale, constant = scale - shorter * step[0], constant - shorter * step[1]
+            if shorter * (slope * step[0] + level * step[1]) < NEWTON_TOLERANCE:
+                return scale, constant
+        return None
 
 
 def real_model(columns: np.ndarray, y: np.ndarray, weights: np.ndarray, ridge: float) -> np.ndarray:
