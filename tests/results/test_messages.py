@@ -9,6 +9,7 @@ import pytest
 
 from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
 from pauca.results.choice import Choice
+from pauca.results.instructions import ON_PAGE, in_shell, parameters_as_options
 
 NAMES = ["age", "bmi", "dose", "sex", "sugar", "weight"]
 PRICES = {"age": 0, "bmi": 1, "dose": 2.5, "sex": 0, "sugar": 7, "weight": 1}
@@ -291,20 +292,40 @@ def test_what_fewer_features_give_is_at_the_top(fading):
     assert none.fewer("feature") == ""
 
 
-def test_other_sizes_tell_their_own_scores(fading):
+def test_other_sizes_tell_their_own_scores_and_ridges(fading):
     model = SparseRegressor(k=range(11), ridge=[0, 0.1, 1]).fit(*fading)
     surface = model.path_.choice.surface
-    for size in (1, 3):
+    assert "new fit" not in model.summary()
+    for size in (1, 3, 9):
         search, ridge = surface.best_of(size)
         score = surface.mean[:, :, surface.sizes == size].max()
-        other = model.at(size, ridge="best")
+        text, other = model.at(size).summary(), model.at(size, ridge="best").summary()
+        assert f"Its ridge is that of the whole path, {model.ridge_:.3g}" in text
+        assert f"a new fit with k={size} has none unless you give one." in text
+        assert (f'at({size}, ridge="best") has {ridge:.3g}' in text) == (ridge != model.ridge_)
         if (search, ridge) != (surface.search_ridge, surface.ridge):
-            assert (
-                f"at({size}, ridge='best') has the best one for {size}: {100 * score:.2f} %" in model.at(size).summary()
-            )
-            assert f"its ridge, {ridge:.3g}, were set by hand: {100 * score:.2f} %" in other.summary()
-            assert f"{model.k_} with ridge {surface.ridge:.3g} was chosen" in other.summary()
-        assert other.path_.to_frame()["score"][size] == pytest.approx(score)
+            assert f"scored best for it: {100 * score:.2f} %" in other
+            assert f"This size was set by hand, and its ridge, {ridge:.3g}" in other
+            assert "Its ridge is" not in other
+            assert f"{model.k_} with ridge {surface.ridge:.3g} was chosen" in other
+        assert model.at(size, ridge="best").path_.to_frame()["score"][size] == pytest.approx(score)
+    given = SparseRegressor(k=range(11), ridge=0.1).fit(*fading)
+    assert "Its ridge is" not in given.at(1).summary()
+
+
+def test_a_shell_and_a_page_have_no_calls_of_python(fading):
+    model = SparseRegressor(k=range(11), ridge=[0, 0.1, 1]).fit(*fading)
+    for size in model.path_.sizes:
+        shell, page = (model.at(size)._summary(how) for how in (in_shell("a {1}.json"), ON_PAGE))
+        assert not any(call in shell + page for call in ("at(", "evaluate", "rule=", "ridge="))
+    assert "pauca explain 'a {1}.json' --size" in model._summary(in_shell("a {1}.json"))
+    assert "pauca fit --k 1 has none unless you give one" in model.at(1)._summary(in_shell())
+
+
+def test_warnings_name_options_in_a_shell():
+    text = "Set a ridge, such as ridge=1e-3, or selection_rule='best'. Left out: 'k=3', 'method=\"x\"', tank=3."
+    words = "Set a ridge, such as --ridge 1e-3, or --selection-rule best. Left out: 'k=3', 'method=\"x\"', tank=3."
+    assert parameters_as_options(text) == words
 
 
 def test_proofs_of_another_objective_have_names_that_say_so(fading):

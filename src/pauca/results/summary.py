@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pauca.results.data_facts import COUNTED_ONCE, encoding_notes
+from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.wording import aligned, column_names, printable
 
 if TYPE_CHECKING:
@@ -30,14 +31,15 @@ OUTPUTS_PER_TABLE = 6
 MOST_FREE = 6
 
 
-def summarize(path: Path, size: int) -> str:
-    """The model of ``size`` as text: its features, their coefficients and importances."""
+def summarize(path: Path, size: int, how: Instructions = IN_PYTHON) -> str:
+    """The model of ``size`` as text: its features, their coefficients and importances, and ``how`` to get others."""
     table = []
     for first in range(0, len(path.output_names or [""]), OUTPUTS_PER_TABLE):
         rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE))
         head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
         table += [head, "-" * len(head), *lines, ""]
-    return "\n".join([_head(path, size), *_fewer(path, size), "", *table, *_notes(path, size), *_end(path, size)])
+    head = [_head(path, size), *_fewer(path, size, how), ""]
+    return "\n".join([*head, *table, *_notes(path, size, how), *_end(path, size)])
 
 
 def _head(path: Path, size: int) -> str:
@@ -55,28 +57,27 @@ def _head(path: Path, size: int) -> str:
     return ", ".join(words)
 
 
-def _fewer(path: Path, size: int) -> Iterator[str]:
+def _fewer(path: Path, size: int, how: Instructions) -> Iterator[str]:
     """What fewer features would give, below the line about as many as there are."""
     if path.choice is not None and path.choice.is_of(size) and path.choice.fewer_size is not None:
-        yield path.choice.fewer(path.counted)
+        yield path.choice.fewer(path.counted, how)
 
 
-def _notes(path: Path, size: int) -> Iterator[str]:
+def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
     """What must be known to read the table."""
     model = path[size]
     if path.choice is not None and path.choice.is_of(size):
         none_helps = path.noun is not None and size == 0 and path.choice.by_folds
-        yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message
+        yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message_for(how)
         if path.choice.held_out:
             text = figures_text(path.choice.held_out)
             text = text[0].upper() + text[1:]
-            yield f"{text} on the rows held out, which is optimistic: they chose the model (see evaluate)."
+            yield f"{text} on the rows held out, which is optimistic: they chose the model{how.honest}."
         if path.choice.smaller:
-            ridge = "" if path.choice.surface is None else ', ridge="best"'
-            how = f'at({path.choice.one_error_size}{ridge}) gives it, and selection_rule="1se" chooses such sizes.'
-            yield f"{path.choice.smaller} {how}"
+            get = how.smaller if path.choice.surface is None else how.smaller_best
+            yield f"{path.choice.smaller} {get.format(size=path.choice.one_error_size)}"
     elif path.choice is not None and path.choice.by_folds and path.choice.scored:
-        yield path.choice.comparison(size)
+        yield path.choice.comparison(size, how)
     if path.certificate is not None and path.certificate.message(size):
         yield path.certificate.message(size)
     yield from map(printable, encoding_notes(path.raw_columns(size)))
