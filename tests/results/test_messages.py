@@ -345,3 +345,61 @@ def test_a_size_that_scores_higher_than_the_best_is_explained():
     assert "2 scored higher, 4.42 %, but does not count as the best" in choice.message
     mean[2] = 0.02
     assert "scored higher" not in choice.message
+
+
+# What must be known to read a table.
+
+
+def test_categories_of_many_levels_are_folded_and_told():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 26, 120)
+    X = pd.DataFrame({"model": [f"m{code:02}" for code in level], "area": rng.normal(size=120)})
+    y = 2 * X["area"] + 0.1 * level + 9 * (level == 7) + 0.1 * rng.normal(size=120)
+    with pytest.warns(
+        PaucaWarning, match="The 2 chosen columns have 26 coefficients, on 120 rows \\('model' alone has 25"
+    ):
+        model = SparseRegressor(k=2).fit(X, y)
+    lines = model.summary().splitlines()
+    assert sum("model=m" in line for line in lines[: lines.index("", 4)]) == 5
+    assert any("model=m07" in line for line in lines)
+    assert any(line.split() == ["and", "20", "more"] for line in lines)
+    assert "path_.coefficients(2) has all of them" in model.summary()
+    assert "pauca explain m.json --size 2 has all" in model._summary(in_shell("m.json"))
+    coefficients = model.path_.coefficients(2)
+    assert list(coefficients) == list(model.get_feature_names_out())
+    assert list(coefficients.values()) == model.coef_[model.support_].tolist()
+    few = SparseRegressor(k=2).fit(X.assign(model=["abc"[code % 3] for code in level]), y)  # no warning
+    assert "more" not in few.summary()
+
+
+def test_several_outputs_have_lists_of_coefficients(table):
+    X, y = table
+    model = SparseRegressor(k=2).fit(X, np.column_stack([y, -y]))
+    assert model.path_.coefficients(2) == dict(
+        zip(model.path_.names(2), model.coef_[:, model.support_].T.tolist(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("n_columns", [30, 31])
+def test_many_columns_without_names_come_with_a_hint(n_columns):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, n_columns))
+    X[:, 4] = 1.0
+    many = n_columns > 30
+    with pytest.warns(PaucaWarning, match="'x4'") as caught:
+        model = SparseRegressor(k=1).fit(X, X[:, 7] + rng.normal(size=60))
+    said = str(caught[0].message)
+    assert said.count("pauca.name_features(pipeline)") == many
+    assert parameters_as_options(said).endswith("left out: 'x4'.")
+    assert model.summary().count("pauca.name_features(pipeline)") == many
+    named = SparseRegressor(k=1).fit(X[:, 5:], X[:, 7], feature_names=[f"word {j}" for j in range(n_columns - 5)])
+    assert "name_features" not in named.summary()
+
+
+def test_columns_that_add_nothing_are_named(table):
+    X, y = table
+    model = SparseRegressor(k=3).fit(X, 1e3 * X["sugar"] + X["dose"] + X["bmi"] + y)
+    assert "0.00 %" in model.summary()
+    assert "lost without 'age', 'dose', if only one of them were left out." in model.summary()
+    assert "Next to nothing would be lost without 'dose'." in model.at(2).summary()
+    assert "Next to nothing" not in SparseRegressor(k=2).fit(X, y).summary()

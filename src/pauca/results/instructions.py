@@ -13,6 +13,12 @@ PARAMETER = re.compile(
 )
 
 
+NAMELESS = (
+    "The columns have no names, so x3 is column 3: after the fit of a pipeline, pauca.name_features(pipeline) takes "
+    "names from its steps."
+)
+
+
 @dataclass(frozen=True)
 class Instructions:
     """Parts of sentences for one kind of reader, with ``{size}`` and ``{best}`` to be filled in."""
@@ -31,6 +37,10 @@ class Instructions:
     """How to get the best size where too little is known of it to choose it."""
     honest: str
     """Where there are figures that are not optimistic."""
+    coefficients: str
+    """Where the coefficients are that a table leaves out."""
+    names: str
+    """How columns get names."""
 
 
 IN_PYTHON = Instructions(
@@ -41,6 +51,8 @@ IN_PYTHON = Instructions(
     smaller_best='at({size}, ridge="best") gives it, and selection_rule="1se" chooses such sizes.',
     best=" selection_rule='best' takes it.",
     honest=" (see evaluate)",
+    coefficients="path_.coefficients({size}) has all of them",
+    names=NAMELESS,
 )
 
 ON_PAGE = Instructions(
@@ -51,20 +63,25 @@ ON_PAGE = Instructions(
     smaller_best="",
     best="",
     honest="",
+    coefficients="",
+    names="",
 )
 
 
 def in_shell(model: str | None = None) -> Instructions:
     """The options of the command line; ``model`` is the file of the model, where there is one."""
+    file = _literal(model or "MODEL.json")
     smaller = "pauca fit --selection-rule 1se chooses such sizes."
     return Instructions(
-        size=f"see pauca explain {_literal(model or 'MODEL.json')} --size {{size}}",
+        size=f"see pauca explain {file} --size {{size}}",
         best_ridge="the best one for {size} is {best}: pauca fit --k {size} --ridge auto",
         new_fit="pauca fit --k {size} has none unless you give one",
         smaller=smaller,
         smaller_best=smaller,
         best=" --selection-rule best takes it.",
         honest=" (pauca fit --report PAGE.html --nested gives figures that are not)",
+        coefficients=f"pauca explain {file} --size {{size}} has all of them",
+        names="",
     )
 
 
@@ -75,4 +92,5 @@ def _literal(name: str) -> str:
 
 def parameters_as_options(text: str) -> str:
     """A sentence of a warning with options of the command line in place of parameters: ``--ridge 1e-3``."""
+    text = text.replace(f" {NAMELESS}", "")  # tables of a shell have names, but for LIBSVM files
     return PARAMETER.sub(lambda found: f"--{found[1].replace('_', '-')} {found[3] or found[4]}", text)
