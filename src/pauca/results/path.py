@@ -150,7 +150,7 @@ class Path:
         """Labels of the groups in the model of one size; there must be groups."""
         if self.group_labels is None:
             raise ValueError("no groups were given to this fit; names(size) says which features were chosen")
-        return list(self.group_labels[self[size].units])
+        return self.group_labels[self[size].units].tolist()
 
     def unit_name(self, unit: int) -> str:
         """Name of a feature, or of a group where whole groups are chosen."""
