@@ -204,7 +204,7 @@ def test_a_shell_names_its_own_options(table, capsys):
     _, other, _ = run(capsys, "explain", "m.json", "--size", "2")
     assert not any(call in out + other for call in ("at(", "evaluate", "selection_rule", "ridge="))
     assert "--nested" in out
-    assert "pauca fit --k 2 has none unless you give one" in other
+    assert "pauca fit --k 2 without --ridge has none" in other
 
 
 # Interrupts and progress

@@ -319,7 +319,7 @@ def test_a_shell_and_a_page_have_no_calls_of_python(fading):
         shell, page = (model.at(size)._summary(how) for how in (in_shell("a {1}.json"), ON_PAGE))
         assert not any(call in shell + page for call in ("at(", "evaluate", "rule=", "ridge="))
     assert "pauca explain 'a {1}.json' --size" in model._summary(in_shell("a {1}.json"))
-    assert "pauca fit --k 1 has none unless you give one" in model.at(1)._summary(in_shell())
+    assert "pauca fit --k 1 without --ridge has none" in model.at(1)._summary(in_shell())
 
 
 def test_warnings_name_options_in_a_shell():

@@ -26,6 +26,7 @@ from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
 from pauca.results.data_facts import COUNTED_ONCE, DataFacts, encoding_notes
 from pauca.results.instructions import ON_PAGE
+from pauca.results.summary import MOST_IN_GROUP
 from pauca.runs.run import Stop
 from pauca.version import __version__
 
@@ -148,6 +149,10 @@ def selected_model(data: ModelData) -> Markup:
         )
     if path.output_names is not None and len(path.output_names) > MOST_OUTPUTS:
         notes.append(f"The coefficients of the first {MOST_OUTPUTS} of {len(path.output_names)} outputs are shown.")
+    if path.output_names is None and any(len(path.columns_of(data.size, unit)) > MOST_IN_GROUP for unit in model.units):
+        notes.append(
+            f"Of large {path.counted}s the largest coefficients are shown; the next table has all {data.part}s."
+        )
     if data.path.counts_categories(data.size):
         notes.append(COUNTED_ONCE)
     notes += encoding_notes(data.path.raw_columns(data.size))

@@ -74,8 +74,8 @@ def in_shell(model: str | None = None) -> Instructions:
     smaller = "pauca fit --selection-rule 1se chooses such sizes."
     return Instructions(
         size=f"see pauca explain {file} --size {{size}}",
-        best_ridge="the best one for {size} is {best}: pauca fit --k {size} --ridge auto",
-        new_fit="pauca fit --k {size} has none unless you give one",
+        best_ridge="for {size} the best was {best} (pauca fit --k {size} --ridge auto chooses one)",
+        new_fit="pauca fit --k {size} without --ridge has none",
         smaller=smaller,
         smaller_best=smaller,
         best=" --selection-rule best takes it.",
