@@ -130,12 +130,14 @@ class BoundPartialLikelihood(PartialLikelihood):
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
         # The derivative is minus the martingale residual: the expected events of a row less those seen.
         relative = a - a.max(axis=-1, keepdims=True)
-        hazard = np.exp(relative)
+        far = self.are_far(relative)
+        of_far = self._expected_of_far(relative[far]) if np.any(far) else None
+        hazard = np.exp(relative, out=relative)
         expected = self._while_at_risk(self._weight / self._sums(hazard * self.risk_sets.weights))
         np.maximum(expected, 0.0, out=expected)
         expected *= hazard
-        if np.any(far := self.are_far(relative)):
-            expected[far] = self._expected_of_far(relative[far])
+        if of_far is not None:
+            expected[far] = of_far
         return Slopes(expected - self._seen, expected)
 
     def row_coupling(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -169,10 +171,16 @@ class BoundPartialLikelihood(PartialLikelihood):
         return np.asarray(relative.min(axis=-1) < self._far)
 
     def _log_sums(self, relative: np.ndarray) -> np.ndarray:
-        """Logarithms of the sums of hazards over the rows of every term, shape (..., T)."""
-        found = np.log(self._sums(np.exp(relative) * self.risk_sets.weights))
-        if np.any(far := self.are_far(relative)):
-            found[far] = self._sums_of_logs(relative[far] + self._log_weights)
+        """Logarithms of the sums of hazards over the rows of every term, shape (..., T); changes its argument."""
+        far = self.are_far(relative)
+        logs = self._sums_of_logs(relative[far] + self._log_weights) if np.any(far) else None
+        # In place: on long tables new arrays take longer than what is computed in them.
+        risk = np.exp(relative, out=relative)
+        risk *= self.risk_sets.weights
+        found = self._sums(risk)
+        np.log(found, out=found)
+        if logs is not None:
+            found[far] = logs
         return found
 
     def _means_of_far(self, logs: np.ndarray, columns: np.ndarray) -> np.ndarray:
