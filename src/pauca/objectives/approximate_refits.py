@@ -92,29 +92,36 @@ class Previews:
     """None where they would take much memory, and are to be computed again."""
     value: np.ndarray
     """Values there, shape (b,)."""
-    inverse: np.ndarray
-    """About the inverse Hessians, shape (b, C q, C q), one output after the other."""
+    inverse: np.ndarray | list[np.ndarray]
+    """About the inverse Hessians, b of shape (C q, C q), one output after the other."""
     predicted: np.ndarray
     """What one more step would gain, shape (b,)."""
 
     @classmethod
     def joined(cls, parts: list[Previews]) -> Previews:
-        """Several batches as one."""
+        """Several batches as one; inverse Hessians, which may be large, are not copied for it."""
         if len(parts) == 1:
             return parts[0]
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*(None if some[0] is None else np.concatenate(some) for some in columns))  # type: ignore[arg-type]
+        scores = [part.scores for part in parts if part.scores is not None]
+        return cls(
+            np.concatenate([part.coef for part in parts]),
+            np.concatenate(scores) if scores else None,
+            np.concatenate([part.value for part in parts]),
+            [inverse for part in parts for inverse in part.inverse],
+            np.concatenate([part.predicted for part in parts]),
+        )
 
     def removal_costs(self) -> np.ndarray:
         """By how much each value would rise without each column, to second order, shape (b, q).
 
         That is ``w_i' (A_ii)^-1 w_i / 2`` with A the inverse Hessian.
         """
-        b, outputs, size = self.coef.shape
+        _, outputs, size = self.coef.shape
         if outputs == 1:
-            variance = np.einsum("bii->bi", self.inverse)
+            variance = np.array([np.diagonal(inverse) for inverse in self.inverse])
             return 0.5 * self.coef[:, 0] ** 2 / np.maximum(variance, np.finfo(float).tiny)
-        own = np.einsum("bcidi->bicd", self.inverse.reshape(b, outputs, size, outputs, size))
+        blocks = (inverse.reshape(outputs, size, outputs, size) for inverse in self.inverse)
+        own = np.array([np.einsum("cidi->icd", block) for block in blocks])
         coef = self.coef.transpose(0, 2, 1)
         return 0.5 * np.einsum("bic,bic->bi", coef, _solved(own, coef))
 
