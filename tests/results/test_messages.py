@@ -309,6 +309,8 @@ def test_other_sizes_tell_their_own_scores_and_ridges(fading):
             assert "Its ridge is" not in other
             assert f"{model.k_} with ridge {surface.ridge:.3g} was chosen" in other
         assert model.at(size, ridge="best").path_.to_frame()["score"][size] == pytest.approx(score)
+        assert text.splitlines()[0].endswith(f", {100 * model.path_.choice.mean[size]:.2f} % on rows held out")
+    assert SparseRegressor(k=3).fit(*fading).summary().splitlines()[0].endswith("% explained")
     given = SparseRegressor(k=range(11), ridge=0.1).fit(*fading)
     assert "Its ridge is" not in given.at(1).summary()
 
