@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +23,10 @@ LEAST_LEFT = 1e-10
 # inverse Hessians no more than so many.
 BATCH_NUMBERS = 1 << 17
 BATCH_INVERSE_NUMBERS = 1 << 20
+
+# Scores of a model that are more numbers than this are not kept: a product with its columns takes far less time than
+# the steps, and those of many models more memory than all else.
+LONG_SCORES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +58,18 @@ class FittedModel:
         The inverse Hessian is bordered by the new column and corrected by the steps.
         """
         batches = self._batches(len(new), len(self.columns) + 1)
-        return Previews.joined([_Steps.added(self, new[some], penalty[some]).run(accuracy) for some in batches])
+        return self._previews((_Steps.added(self, new[some], penalty[some]) for some in batches), accuracy)
 
     def without_each(self, positions: np.ndarray, accuracy: Accuracy) -> Previews:
         """The same without each of some of its columns, whose coefficients are zero in what is returned."""
         batches = self._batches(len(positions), len(self.columns))
-        return Previews.joined([_Steps.removed(self, positions[some]).run(accuracy) for some in batches])
+        return self._previews((_Steps.removed(self, positions[some]) for some in batches), accuracy)
+
+    def _previews(self, parts: Iterator[_Steps], accuracy: Accuracy) -> Previews:
+        found = (steps.run(accuracy) for steps in parts)
+        if self.scores.size > LONG_SCORES:
+            return Previews.joined([replace(some, scores=None) for some in found])
+        return Previews.joined(list(found))
 
     def _batches(self, count: int, size: int) -> list[slice]:
         outputs = len(self.coef)
@@ -77,7 +88,8 @@ class Previews:
     """
 
     coef: np.ndarray
-    scores: np.ndarray
+    scores: np.ndarray | None
+    """None where they would take much memory, and are to be computed again."""
     value: np.ndarray
     """Values there, shape (b,)."""
     inverse: np.ndarray
@@ -90,7 +102,8 @@ class Previews:
         """Several batches as one."""
         if len(parts) == 1:
             return parts[0]
-        return cls(*(np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])))
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*(None if some[0] is None else np.concatenate(some) for some in columns))  # type: ignore[arg-type]
 
     def removal_costs(self) -> np.ndarray:
         """By how much each value would rise without each column, to second order, shape (b, q).
