@@ -12,7 +12,7 @@ from pauca.constraints.limits import Limits
 from pauca.design import ChunkedDesign, GatheredDesign
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
-from pauca.relaxations.backends import compiled_backend, loaded_backend
+from pauca.relaxations.backends import can_compile, compiled_backend, loaded_backend
 from pauca.relaxations.bounds_without_gram import Products, root_bounds
 from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_slack
 from pauca.relaxations.forest import Forest
@@ -163,6 +163,8 @@ class Proofs:
             yield from self._bound_roots()
         for part in self._parts:
             part.forest.backend = loaded_backend() if compiled else part.forest.backend
+            if isinstance(part.forest, Forest):
+                part.forest.goes_deep = compiled and can_compile() and most_nodes == np.inf
             part.forest.plant()
             yield None
         work = [part.forest for part in self._parts]
