@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -47,28 +48,45 @@ class PointSearch:
     columns : shape (n, q)
     y : -1 and 1, shape (n,)
     weights : sum to one, shape (n,)
+    max_points : the most points of a feature, all its columns together
     ridge : that of the model, on standardised columns
+    owners : the feature of each column, ascending, shape (q,); None: each column is one
+    signs : of the points of each column, 0 for either, shape (q,); None: any
     """
 
     def __init__(
-        self, columns: np.ndarray, y: np.ndarray, weights: np.ndarray, max_points: int, ridge: float = 0.0
+        self,
+        columns: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray,
+        max_points: int,
+        ridge: float = 0.0,
+        *,
+        owners: Sequence[int] | None = None,
+        signs: Sequence[float] | None = None,
     ) -> None:
-        kept = weights > 0
+        q, kept = columns.shape[1], weights > 0
+        self._owners = np.arange(q) if owners is None else np.asarray(owners)
+        self._several = len(np.unique(self._owners)) < q
+        self._signs: list[int] = [0] * q if signs is None else np.sign(signs).astype(int).tolist()
         self._columns, self._y, self._weights = columns[kept], y[kept], weights[kept]
         self._most, self._ridge = max_points, max(ridge, SMALL_RIDGE)
         mean = self._weights @ self._columns
         self._variance = self._weights @ (self._columns - mean) ** 2
         self._whole = bool(np.all(self._columns == np.round(self._columns)))
+        self._near: tuple[float, float] | None = None
+        """The scale and the constant of the last points, of standardised totals."""
         self.fitted: dict[Points, FittedPoints] = {}
 
     def run(self) -> FittedPoints:
         """The best sheet that was found."""
         coef = self._real_coefficients()
-        largest = float(np.abs(coef).max(initial=0.0))
+        coef[np.array(self._signs) * coef < 0] = 0.0
+        largest = float(np.bincount(self._owners, weights=np.abs(coef)).max(initial=0.0))
         starts = [np.zeros(len(coef))]
         if largest > 0:
             starts = [coef / largest * top for top in np.linspace(1.0, self._most, 2 * self._most - 1)]
-        found = [self._improve(self.fit(_rounded(start))) for start in starts]
+        found = [self._improve(self.fit(self._rounded(start))) for start in starts]
         return min(found, key=lambda one: (one.objective, sum(map(abs, one.points))))
 
     def fit(self, points: Points) -> FittedPoints:
@@ -78,6 +96,25 @@ class PointSearch:
         if points not in self.fitted:
             self.fitted[points] = self._fit(points)
         return self.fitted[points]
+
+    def allows(self, points: Points) -> bool:
+        """Whether points have their signs, and no feature has too many."""
+        if not all(self._may_be(place, point) for place, point in enumerate(points)):
+            return False
+        return not self._several or bool(np.bincount(self._owners, weights=np.abs(points)).max() <= self._most)
+
+    def _may_be(self, place: int, point: int) -> bool:
+        return abs(point) <= self._most and self._signs[place] * point >= 0
+
+    def _rounded(self, values: np.ndarray) -> Points:
+        """Whole numbers near some values, and so are the sums over the first columns of every feature."""
+        found = [0] * len(values)
+        for owner in np.unique(self._owners):
+            places = np.flatnonzero(self._owners == owner)
+            whole = np.round(np.cumsum(values[places])).astype(int)
+            for place, points in zip(places.tolist(), np.diff(whole, prepend=0).tolist(), strict=True):
+                found[place] = points
+        return tuple(found)
 
     def _real_coefficients(self) -> np.ndarray:
         """The model without rounding, on standardised columns for the solver."""
@@ -98,50 +135,35 @@ class PointSearch:
         return found if found.objective < current.objective * (1 - 1e-12) else None
 
     def _single_moves(self, points: Points) -> list[Points]:
-        return [self._moved(points, dict([step])) for step in self._steps(points)]
+        return self._allowed([self._moved(points, dict([step])) for step in self._steps(points)])
 
     def _pair_moves(self, points: Points) -> list[Points]:
         """Pairs of the single steps that lower the objective most, or raise it least."""
         steps = sorted(self._steps(points), key=lambda step: self.fit(self._moved(points, dict([step]))).objective)
         pairs = combinations(sorted(steps[:PAIRED_STEPS]), 2)
-        return [self._moved(points, dict(pair)) for pair in pairs if pair[0][0] != pair[1][0]]
+        return self._allowed([self._moved(points, dict(pair)) for pair in pairs if pair[0][0] != pair[1][0]])
+
+    def _allowed(self, moves: list[Points]) -> list[Points]:
+        """Steps keep to what each column may have; only the sums of features with several are left to be looked at."""
+        return [move for move in moves if self.allows(move)] if self._several else moves
 
     def _steps(self, points: Points) -> list[tuple[int, int]]:
         """Places of points and by how much each may change."""
-        return [(i, step) for i in range(len(points)) for step in (-1, 1) if self._fits(points[i] + step)]
-
-    def _fits(self, point: int) -> bool:
-        return abs(point) <= self._most
+        return [(i, step) for i, point in enumerate(points) for step in (-1, 1) if self._may_be(i, point + step)]
 
     @staticmethod
     def _moved(points: Points, steps: dict[int, int]) -> Points:
         return tuple(point + steps.get(i, 0) for i, point in enumerate(points))
 
     def _fit(self, points: Points) -> FittedPoints:
-        totals = self._columns @ np.array(points, dtype=np.float64)
-        at, yes, no = self._counted(totals)
-        share = float(yes.sum())
-        scale, constant = 0.0, float(np.log(share) - np.log1p(-share))
+        at, yes, no = self._counted(self._columns @ np.array(points, dtype=np.float64))
         middle = float((yes + no) @ at)
         spread = float(np.sqrt((yes + no) @ (at - middle) ** 2)) or 1.0
-        z = (at - middle) / spread
         # The ridge on the coefficients of standardised columns, as one on the scale.
         penalty = self._ridge * max(float(self._variance @ np.square(points)) / spread**2, SMALL_RIDGE)
-        for _ in range(MOST_STEPS):
-            upper = 1.0 / (1.0 + np.exp(-np.clip(constant + scale * z, -700, 700)))
-            residual, bend = (yes + no) * upper - yes, (yes + no) * upper * (1.0 - upper)
-            gradient = np.array([residual @ z + penalty * scale, residual.sum()])
-            cross = float(bend @ z)
-            hessian = np.array([[bend @ (z * z) + penalty, cross], [cross, bend.sum() + 1e-12]])
-            step = np.linalg.solve(hessian, gradient)
-            # Far steps on a logistic overshoot.
-            step *= min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))
-            scale, constant = scale - float(step[0]), constant - float(step[1])
-            if float(gradient @ step) < NEWTON_TOLERANCE:
-                break
-        scores = constant + scale * z
-        loss = float(yes @ np.logaddexp(0.0, -scores) + no @ np.logaddexp(0.0, scores))
-        objective = loss + 0.5 * penalty * scale * scale
+        line = _LogisticLine((at - middle) / spread, yes, no, penalty)
+        scale, constant = self._near = line.minimum(self._near)
+        loss, objective = line.values(scale, constant)
         return FittedPoints(points, objective, loss, scale / spread, constant - scale / spread * middle)
 
     def _counted(self, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -158,6 +180,49 @@ class PointSearch:
         return totals, positive, self._weights - positive
 
 
+@dataclass(frozen=True, eq=False)
+class _LogisticLine:
+    """Log-odds ``constant + scale z`` for weights of rows of either class at values z, with a ridge on the scale."""
+
+    z: np.ndarray
+    yes: np.ndarray
+    no: np.ndarray
+    penalty: float
+
+    def minimum(self, near: tuple[float, float] | None) -> tuple[float, float]:
+        """The scale, not negative, and the constant of lowest objective; found from those of similar points."""
+        share = float(self.yes.sum())
+        nothing = 0.0, float(np.log(share) - np.log1p(-share))
+        found = None if near is None else self._newton(*near)
+        scale, constant = found or self._newton(*nothing) or nothing
+        # A risk that falls with the total would turn the signs of all points.
+        return (scale, constant) if scale > 0 else nothing
+
+    def values(self, scale: float, constant: float) -> tuple[float, float]:
+        """The loss, and the objective."""
+        scores = constant + scale * self.z
+        loss = float(self.yes @ np.logaddexp(0.0, -scores) + self.no @ np.logaddexp(0.0, scores))
+        return loss, loss + 0.5 * self.penalty * scale * scale
+
+    def _newton(self, scale: float, constant: float) -> tuple[float, float] | None:
+        """The minimum; None if it was not reached, as it may not be from far away."""
+        every = self.yes + self.no
+        for _ in range(MOST_STEPS):
+            upper = 1.0 / (1.0 + np.exp(-np.clip(constant + scale * self.z, -700, 700)))
+            residual, bend = every * upper - self.yes, every * upper * (1.0 - upper)
+            slope, level = float(residual @ self.z) + self.penalty * scale, float(residual.sum())
+            bent = bend * self.z
+            a, b, c = float(bent @ self.z) + self.penalty, float(bent.sum()), float(bend.sum()) + 1e-12
+            determinant = max(a * c - b * b, 1e-300)
+            step = (c * slope - b * level) / determinant, (a * level - b * slope) / determinant
+            # Far steps on a logistic overshoot.
+            shorter = min(1.0, 4.0 / max(abs(step[0]), abs(step[1]), 1e-300))
+            scale, constant = scale - shorter * step[0], constant - shorter * step[1]
+            if shorter * (slope * step[0] + level * step[1]) < NEWTON_TOLERANCE:
+                return scale, constant
+        return None
+
+
 def real_model(columns: np.ndarray, y: np.ndarray, weights: np.ndarray, ridge: float) -> np.ndarray:
     """Intercept and coefficients of the model without rounding; it is found on standardised columns."""
     rows = weights > 0
@@ -170,7 +235,3 @@ def real_model(columns: np.ndarray, y: np.ndarray, weights: np.ndarray, ridge: f
     found = minimise(problem, np.zeros((1, len(z)))).coef[0]
     coef = found[1:] / spread
     return np.concatenate([[found[0] - coef @ mean], coef])
-
-
-def _rounded(values: np.ndarray) -> Points:
-    return tuple(int(value) for value in np.round(values))
