@@ -43,9 +43,9 @@ def weights_are_repetitions(estimator):
         SparseRegressor(k=2, method=FoBa(nu=0.3)),
         SparseRegressor(k=None, method="backward"),
         SparseRegressor(k=2, fit_intercept=False),
-        SparseRegressor(k=2, loss="huber"),
+        SparseRegressor(k=2, loss="huber", method="forward"),  # classes are exchanged below
         SparseRegressor(k=2, loss="absolute_error", method="foba"),
-        SparseClassifier(cv=2),
+        SparseClassifier(cv=2, ridge=[0.01, 1.0], search_ridge=0.03),  # nor on the number of ridges
         SparseClassifier(k=None),
         SparseClassifier(k=2, method="forward", ridge=0.1),
         SparseClassifier(

@@ -1,5 +1,7 @@
 """scikit-learn's checks for several settings of one class."""
 
+from functools import cache
+
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -63,4 +65,4 @@ def parametrize_settings(estimators, **options):
         estimator, check = getattr(pair, "values", pair)
         if estimator is first[type(estimator)] or check.func.__name__ not in OF_THE_CLASS:
             kept.append(pair)
-    return pytest.mark.parametrize(names, kept, **mark.kwargs)
+    return pytest.mark.parametrize(names, kept, **mark.kwargs | {"ids": cache(mark.kwargs["ids"])})

@@ -2,8 +2,6 @@
 
 import pickle
 import re
-import subprocess
-import sys
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
@@ -328,19 +326,3 @@ def test_invalid_chunks_change_nothing(changes, message):
     with pytest.raises(ValueError, match=message):
         learner.learn(**(good | changes))
     assert pickle.dumps(learner) == before
-
-
-def test_numba_is_imported_when_needed_and_its_absence_explained():
-    code = """
-import sys
-from pauca.sgd.epoch_sgd import EpochSGD
-from pauca.losses import SquaredError
-assert "numba" not in sys.modules
-sys.modules["numba"] = None
-try:
-    EpochSGD(2, SquaredError(), 1.0, learning_rate=1.0, first_epoch=1).learn([[1.0, 2.0]], [1.0])
-except ImportError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "Learning from streams needs numba: pip install numba"
