@@ -6,7 +6,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 # What these look at (kinds of tables and weights, names, tags, parameters, messages) is handled before anything is
-# searched, by code that all settings of a class share.
+# searched, by code that all settings of a class share: the first of them had best be a quick one.
 OF_THE_CLASS = {
     "check_array_api_input",
     "check_classifier_data_not_an_array",

@@ -299,7 +299,7 @@ def test_rescaled_data_start_afresh_where_the_scale_matters(hard):
     same(ridged, SparseRegressor(k=4, ridge=5.0).fit(X, y))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_exchange_goes_on_the_same_way_from_any_move(seed):
     X, y = ar_problem(50, 41, 8, rho=0.97, seed=seed)  # of fewer columns every fit would be proved
     whole = SparseRegressor(k=8).fit(X, y)
