@@ -6,10 +6,12 @@ import pytest
 import pauca
 from pauca.clock import OutOfTime, limited_until
 from pauca.design import make_design
+from pauca.l1 import radii
 from pauca.losses import LogLoss
 from pauca.losses.base import Loss
 from pauca.objectives import GramRows
 from pauca.objectives.restricted import Restricted
+from pauca.solvers import newton
 from pauca.solvers.factorisation import InverseFactor, positive_inverse
 
 
@@ -20,9 +22,9 @@ def problem(n, d, seed=0):
 
 
 def counted(monkeypatch, owner, name):
-    """The list to which every call of a method adds an entry."""
+    """The list to which every call of a method adds its object."""
     calls, method = [], getattr(owner, name)
-    monkeypatch.setattr(owner, name, lambda *args: calls.append(None) or method(*args))
+    monkeypatch.setattr(owner, name, lambda *args: calls.append(args[0]) or method(*args))
     return calls
 
 
@@ -127,3 +129,45 @@ def test_backward_search_keeps_a_model_when_its_time_is_up_at_once(n_classes, mo
     model = pauca.SparseClassifier(k=3, method="backward", time_limit=1e-9, ridge=0.1).fit(X, y)
     assert model.stop_ == "time"
     assert all(np.all(np.isfinite(one.importance)) for one in model.path_)
+
+
+class NothingToGain:
+    """A quadratic whose values are all the same to rounding, and whose slopes are rounding."""
+
+    lower = upper = shared = None
+    flat = False
+
+    def __init__(self):
+        self.trials = 0
+
+    def scores(self, coef):
+        return coef * 1.0
+
+    def value(self, coef, scores):
+        return 1.0
+
+    def gradient(self, coef, scores):
+        return np.full((1, 1), 1e-5)
+
+    def hessian(self, scores, share):
+        return np.ones((1, 1, 1))
+
+    def slope_along(self, coef, scores, step, change):
+        self.trials += 1
+        return 1.0 if abs(coef[0, 0]) > 1e-17 else -1.0
+
+
+def test_a_line_search_ends_the_steps_where_it_gains_nothing():
+    objective = NothingToGain()
+    assert newton.minimise(objective, np.zeros((1, 1))).value == 1.0
+    assert objective.trials < newton.MOST_TRIALS
+
+
+def test_balls_of_folds_are_not_searched_for_digits_that_scores_do_not_show(monkeypatch):
+    X, y = problem(40, 6)
+    paths = counted(monkeypatch, radii.RadiusPath, "__init__")
+    pauca.L1Regressor(solver="away", cv=2, tol=1e-8).fit(X, y)
+    whole, *folds = (path.search for path in paths)
+    assert len(folds) == 2
+    assert whole.settings.tol == 1e-8
+    assert sum(fold.n_iter for fold in folds) < 1.5 * whole.n_iter  # 125 and 126 steps; they were 255

@@ -335,6 +335,9 @@ class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, Sparse
     intercept_ : ndarray of shape (1,) or (n_classes,)
     support_ : ndarray
         Indices of the chosen features, ascending.
+    required_columns_ : list of str
+        The columns of the table that predictions need; of a raw table ``city``, where ``get_feature_names_out`` has
+        ``city=Lyon`` and ``city=Nice``.
     feature_groups_ : ndarray
         Labels of the chosen groups, where there are groups to choose; of a raw table the chosen raw columns.
     cost_ : float

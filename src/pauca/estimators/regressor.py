@@ -196,6 +196,9 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
     intercept_ : float, or ndarray of shape (n_outputs,)
     support_ : ndarray
         Indices of the chosen features, ascending.
+    required_columns_ : list of str
+        The columns of the table that predictions need; of a raw table ``city``, where ``get_feature_names_out`` has
+        ``city=Lyon`` and ``city=Nice``.
     feature_groups_ : ndarray
         Labels of the chosen groups, where there are groups to choose; of a raw table the chosen raw columns.
     cost_ : float
