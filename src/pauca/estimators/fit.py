@@ -32,6 +32,7 @@ from pauca.model_selection.size_and_ridge import SurfaceSelection, refitted_run
 from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
 from pauca.results.choice import Choice
 from pauca.results.fit_statistics import FitStatistics
+from pauca.results.instructions import NAMELESS
 from pauca.results.path import Path
 from pauca.runs.chunked_search import Gathering
 from pauca.runs.parallel import ParallelRuns
@@ -49,6 +50,10 @@ NOT_CONVERGED = (
     "The solver did not converge: the coefficients may be inaccurate. Standardise the columns, leave out nearly "
     "equal ones, or set a ridge."
 )
+
+
+FEWEST_ROWS = 5
+"""Rows for every coefficient, below which categories of many levels make a model that few columns hide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,11 +438,15 @@ def fit_warnings(
         yield from row_numbers(column_names(path.column_names, model.support), columns)
     if constant:
         yield f"Constant columns were left out: {quoted(constant)}."
+    combined: list[int] = []
     if history.dependent and history.stop is not Stop.PERFECT:
-        found = combinations_of_chosen(fitted.found.run.design, units, model.units, history.dependent)
-        if found:
-            names = quoted_columns(path.column_names if units.single else units.labels, found)
+        combined = combinations_of_chosen(fitted.found.run.design, units, model.units, history.dependent)
+        if combined:
+            names = quoted_columns(path.column_names if units.single else units.labels, combined)
             yield f"Columns that are linear combinations of chosen ones were left out: {names}."
+    if (constant or combined) and path.is_nameless:
+        yield NAMELESS
+    yield from many_coefficients(path, size, int(np.count_nonzero(fitted.found.run.design.weights)))
     if isinstance(settings.sizes, int) and size < settings.sizes:
         yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
@@ -449,6 +458,20 @@ def fit_warnings(
         if isinstance(settings.sizes, int) and path.stop is Stop.PERFECT and size < settings.sizes:
             yield f"The search ended at {size}, where nothing is left to gain without a ridge."
         yield divergence(size)
+
+
+def many_coefficients(path: Path, size: int, n_rows: int) -> Iterator[str]:
+    """A warning where few columns of a raw table have so many levels that rows are scarce."""
+    columns = path.raw_columns(size)
+    n_terms = len(path[size].support)
+    if not columns or n_terms < 2 * len(columns) or n_terms * FEWEST_ROWS <= n_rows:
+        return
+    most = max(columns, key=lambda column: len(column.terms))
+    yield (
+        f"The {len(columns)} chosen columns have {n_terms} coefficients, on {n_rows} rows ({most.name!r} alone has "
+        f"{len(most.terms)}): new rows may be predicted far worse than these. Combine levels that are rare or alike, "
+        "or leave such columns out."
+    )
 
 
 def combinations_of_chosen(design: Design, units: Units, chosen: np.ndarray, met: Sequence[int]) -> list[int]:

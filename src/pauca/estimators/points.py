@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from pauca.checks import ParameterChecks
+from pauca.estimators.fitted_base import shows_progress
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import read_columns
+from pauca.runs.progress import phase
 from pauca.scoresheets import ScoreSheet, check_cuts, make_sheet
 from pauca.wording import column_names
 
@@ -26,6 +28,7 @@ class PointsMixin:
     support_: np.ndarray
     _data: Any
 
+    @shows_progress
     def to_points(self, max_points: int = 5, *, cuts: Any = None, cv: Any = 5) -> ScoreSheet:
         """The model of two classes as a sheet of whole points that can be added up by hand.
 
@@ -68,6 +71,7 @@ class PointsMixin:
             raise ValueError("to_points has no line for an offset: fit the model without one.")
         if not len(self.support_):
             raise ValueError("The model has no features, so there are no points to give.")
+        phase("finding whole points")
         check, problem = ParameterChecks("to_points"), data.problem
         names = column_names(self.path_.column_names, self.support_)
         check_cuts(cuts, names)

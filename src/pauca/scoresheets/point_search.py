@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import gcd
 
 import numpy as np
 
@@ -18,6 +19,9 @@ MOST_STEPS = 25
 
 # Totals that are whole numbers in a range of at most so many values are counted, instead of rows looked at one by one.
 MOST_TOTALS = 4096
+
+# Sheets are fitted together as long as they have so many totals: more do not fit into a processor's cache.
+TOGETHER = 1 << 16
 
 # Steps of single points that are tried in pairs: all of eight features; of thirty all pairs would take minutes.
 PAIRED_STEPS = 16
@@ -91,11 +95,16 @@ class PointSearch:
 
     def fit(self, points: Points) -> FittedPoints:
         """The scale and the constant of some points; sheets that are multiples of each other are one."""
-        divisor = int(np.gcd.reduce(np.array(points, dtype=np.intp))) or 1
-        points = tuple(int(point) // divisor for point in points)
-        if points not in self.fitted:
-            self.fitted[points] = self._fit(points)
-        return self.fitted[points]
+        return self._fit_all([points])[0]
+
+    def _fit_all(self, sheets: list[Points]) -> list[FittedPoints]:
+        """The same of several sheets: those that are new are fitted together."""
+        sheets = [_without_divisor(points) for points in sheets]
+        new = [points for points in dict.fromkeys(sheets) if points not in self.fitted]
+        count = max(1, TOGETHER // len(self._y))
+        for some in (new[start : start + count] for start in range(0, len(new), count)):
+            self.fitted.update(zip(some, self._fit_together(some), strict=True))
+        return [self.fitted[points] for points in sheets]
 
     def allows(self, points: Points) -> bool:
         """Whether points have their signs, and no feature has too many."""
@@ -131,7 +140,7 @@ class PointSearch:
             current = better
 
     def _best_of(self, current: FittedPoints, moves: list[Points]) -> FittedPoints | None:
-        found = min((self.fit(move) for move in moves), key=lambda one: one.objective, default=current)
+        found = min(self._fit_all(moves), key=lambda one: one.objective, default=current)
         return found if found.objective < current.objective * (1 - 1e-12) else None
 
     def _single_moves(self, points: Points) -> list[Points]:
@@ -155,72 +164,84 @@ class PointSearch:
     def _moved(points: Points, steps: dict[int, int]) -> Points:
         return tuple(point + steps.get(i, 0) for i, point in enumerate(points))
 
-    def _fit(self, points: Points) -> FittedPoints:
-        at, yes, no = self._counted(self._columns @ np.array(points, dtype=np.float64))
-        middle = float((yes + no) @ at)
-        spread = float(np.sqrt((yes + no) @ (at - middle) ** 2)) or 1.0
+    def _fit_together(self, sheets: list[Points]) -> list[FittedPoints]:
+        points = np.array(sheets, dtype=np.float64)
+        at, yes, every = self._counted(points @ self._columns.T)
+        middle = np.einsum("bm,bm->b", every, at)
+        spread = np.sqrt(np.einsum("bm,bm->b", every, (at - middle[:, None]) ** 2))
+        spread = np.where(spread > 0, spread, 1.0)
+        z = (at - middle[:, None]) / spread[:, None]
         # The ridge on the coefficients of standardised columns, as one on the scale.
-        penalty = self._ridge * max(float(self._variance @ np.square(points)) / spread**2, SMALL_RIDGE)
-        line = _LogisticLine((at - middle) / spread, yes, no, penalty)
-        scale, constant = self._near = line.minimum(self._near)
-        loss, objective = line.values(scale, constant)
-        return FittedPoints(points, objective, loss, scale / spread, constant - scale / spread * middle)
+        penalty = self._ridge * np.maximum(points**2 @ self._variance / spread**2, SMALL_RIDGE)
+        scale, constant = _lines(z, yes, every, penalty, self._near).T
+        self._near = float(scale[-1]), float(constant[-1])
+        scores = constant[:, None] + scale[:, None] * z
+        losses = yes * np.logaddexp(0.0, -scores) + (every - yes) * np.logaddexp(0.0, scores)
+        loss = losses.sum(axis=1)
+        numbers = (loss + 0.5 * penalty * scale**2, loss, scale / spread, constant - scale / spread * middle)
+        return [FittedPoints(*one) for one in zip(sheets, *(some.tolist() for some in numbers), strict=True)]
 
     def _counted(self, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Totals, and the weights of rows of either class at each."""
+        """Totals of every sheet, the weights of the rows of the class at each, and of all rows."""
         positive = self._weights * (self._y > 0)
         if self._whole:
-            low = totals.min()
+            low = totals.min(axis=1, keepdims=True)
             place = (totals - low).astype(np.intp)
-            if place.max() < MOST_TOTALS:
-                yes = np.bincount(place, weights=positive)
-                every = np.bincount(place, weights=self._weights)
-                used = np.flatnonzero(every)
-                return low + used, yes[used], (every - yes)[used]
-        return totals, positive, self._weights - positive
+            width = int(place.max()) + 1
+            if width <= min(MOST_TOTALS, totals.shape[1]):
+                place += width * np.arange(len(place))[:, None]
+                yes, every = (
+                    np.bincount(place.ravel(), np.tile(of, len(place)), len(place) * width).reshape(-1, width)
+                    for of in (positive, self._weights)
+                )
+                return low + np.arange(width), yes, every
+        return totals, np.broadcast_to(positive, totals.shape), np.broadcast_to(self._weights, totals.shape)
 
 
-@dataclass(frozen=True, eq=False)
-class _LogisticLine:
-    """Log-odds ``constant + scale z`` for weights of rows of either class at values z, with a ridge on the scale."""
+def _lines(
+    z: np.ndarray, yes: np.ndarray, every: np.ndarray, penalty: np.ndarray, near: tuple[float, float] | None
+) -> np.ndarray:
+    """Scales, not negative, and constants of logistic fits to one column each, found from those of similar points."""
+    share = yes.sum(axis=1)
+    nothing = np.stack([np.zeros(len(z)), np.log(share) - np.log1p(-share)], axis=1)
+    line = nothing.copy() if near is None else np.tile(near, (len(z), 1))
+    far = _newton(line, z, yes, every, penalty)
+    if near is not None and len(far):  # as may be from far away
+        again = nothing[far]
+        _newton(again, z[far], yes[far], every[far], penalty[far])
+        line[far] = again
+    # A risk that falls with the total would turn the signs of all points.
+    return np.where(line[:, :1] > 0, line, nothing)
 
-    z: np.ndarray
-    yes: np.ndarray
-    no: np.ndarray
-    penalty: float
 
-    def minimum(self, near: tuple[float, float] | None) -> tuple[float, float]:
-        """The scale, not negative, and the constant of lowest objective; found from those of similar points."""
-        share = float(self.yes.sum())
-        nothing = 0.0, float(np.log(share) - np.log1p(-share))
-        found = None if near is None else self._newton(*near)
-        scale, constant = found or self._newton(*nothing) or nothing
-        # A risk that falls with the total would turn the signs of all points.
-        return (scale, constant) if scale > 0 else nothing
+def _newton(line: np.ndarray, z: np.ndarray, yes: np.ndarray, every: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+    """Newton's method for each line, in place; returns the places of those that have not converged."""
+    going = np.arange(len(z))
+    for _ in range(MOST_STEPS):
+        step, gain = _newton_step(line[going], z[going], yes[going], every[going], penalty[going])
+        line[going] -= step
+        going = going[~(gain < NEWTON_TOLERANCE)]
+        if not len(going):
+            break
+    return going
 
-    def values(self, scale: float, constant: float) -> tuple[float, float]:
-        """The loss, and the objective."""
-        scores = constant + scale * self.z
-        loss = float(self.yes @ np.logaddexp(0.0, -scores) + self.no @ np.logaddexp(0.0, scores))
-        return loss, loss + 0.5 * self.penalty * scale * scale
 
-    def _newton(self, scale: float, constant: float) -> tuple[float, float] | None:
-        """The minimum; None if it was not reached, as it may not be from far away."""
-        every = self.yes + self.no
-        for _ in range(MOST_STEPS):
-            upper = 1.0 / (1.0 + np.exp(-np.clip(constant + scale * self.z, -700, 700)))
-            residual, bend = every * upper - self.yes, every * upper * (1.0 - upper)
-            slope, level = float(residual @ self.z) + self.penalty * scale, float(residual.sum())
-            bent = bend * self.z
-            a, b, c = float(bent @ self.z) + self.penalty, float(bent.sum()), float(bend.sum()) + 1e-12
-            determinant = max(a * c - b * b, 1e-300)
-            step = (c * slope - b * level) / determinant, (a * level - b * slope) / determinant
-            # Far steps on a logistic overshoot.
-            shorter = min(1.0, 4.0 / max(abs(step[0]), abs(step[1]), 1e-300))
-            scale, constant = scale - shorter * step[0], constant - shorter * step[1]
-            if shorter * (slope * step[0] + level * step[1]) < NEWTON_TOLERANCE:
-                return scale, constant
-        return None
+def _newton_step(
+    line: np.ndarray, z: np.ndarray, yes: np.ndarray, every: np.ndarray, penalty: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Steps of scales and constants, and what they are predicted to gain, doubled."""
+    upper = 1.0 / (1.0 + np.exp(-np.clip(line[:, 1:] + line[:, :1] * z, -700, 700)))
+    residual, bend = every * upper - yes, every * upper * (1.0 - upper)
+    gradient = np.stack([np.einsum("bm,bm->b", residual, z) + penalty * line[:, 0], residual.sum(axis=1)], axis=1)
+    bent = bend * z
+    hessian = np.empty((len(z), 2, 2))
+    hessian[:, 0, 0] = np.einsum("bm,bm->b", bent, z) + penalty
+    hessian[:, 0, 1] = hessian[:, 1, 0] = bent.sum(axis=1)
+    hessian[:, 1, 1] = bend.sum(axis=1) + 1e-12
+    step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+    # Far steps on a logistic overshoot.
+    step *= np.minimum(1.0, 4.0 / np.maximum(np.abs(step).max(axis=1), 1e-300))[:, None]
+    return step, np.einsum("bi,bi->b", gradient, step)
 
 
 def real_model(columns: np.ndarray, y: np.ndarray, weights: np.ndarray, ridge: float) -> np.ndarray:
@@ -235,3 +256,8 @@ def real_model(columns: np.ndarray, y: np.ndarray, weights: np.ndarray, ridge: f
     found = minimise(problem, np.zeros((1, len(z)))).coef[0]
     coef = found[1:] / spread
     return np.concatenate([[found[0] - coef @ mean], coef])
+
+
+def _without_divisor(points: Points) -> Points:
+    divisor = gcd(*points) or 1
+    return tuple(point // divisor for point in points)
