@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from functools import cache
 
 import matplotlib as mpl
 import numpy as np
@@ -57,13 +58,19 @@ def test_hooks_change_no_answer(hook, method):
     assert_same(select(kind(X, y), 3, method=method), bare)
 
 
+@cache
+def least_of_size(size):
+    """The least values of all supports."""
+    objective = Logits(*signs(8, seed=3))
+    return {S: restricted(objective, [0, *S])[0] for S in itertools.combinations(range(1, 9), size)}
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_model_is_the_minimum_on_its_support_and_exchange_the_best_of_all(method):
-    X, y = signs(8, seed=3)
-    objective = Logits(X, y)
+    objective = Logits(*signs(8, seed=3))
     path = select(objective, 4, method=method)
     for size in (1, 2, 4):
-        least = {S: restricted(objective, [0, *S])[0] for S in itertools.combinations(range(1, 9), size)}
+        least = least_of_size(size)
         assert path[size].objective == pytest.approx(least[tuple(path[size].support)], abs=1e-9)
         assert path[size].objective == pytest.approx(objective.value(path.parameters(size)), abs=1e-14)
         assert path[size].objective >= min(least.values()) - 1e-9

@@ -210,7 +210,7 @@ def test_test_rows_are_judged_as_scikit_learn_does(tumours):
 
 @pytest.mark.parametrize("model", [SparseClassifier(k=3, ridge=0.01), SparseClassifier(k=3, loss="hinge")])
 def test_folds_hold_out_what_they_predict(tumours, model):
-    X, y = tumours
+    X, y = (one.iloc[::2] for one in tumours)
     found = model.fit(X, y).evaluate()
     assert found.rows == "folds"
     assert not found.optimistic

@@ -24,7 +24,8 @@ from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.constraints.limits import Limits
 from pauca.design import make_design
 from pauca.losses import AbsoluteError, Huber, LogLoss, Poisson, SquaredError, SquaredHinge
-from pauca.objectives import LeastSquares, SmoothObjective
+from pauca.objectives import LeastSquares, SmoothObjective, approximate_refits
+from pauca.subsets import fit_cache, local_quadratic, standardized_columns
 from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
 from problems import METHODS, ar_problem
@@ -425,3 +426,22 @@ def test_a_search_without_a_ridge_ends_where_classes_are_separated(classes):
     right = [size for size in model.path_.sizes if model.at(size).score(X, y) == 1]
     assert right == [model.k_]
     assert SparseClassifier(k=12, method="forward", ridge=1e-3).fit(X, y).k_ == 12
+
+
+def test_long_tables_are_searched_alike_without_keeping_scores_and_columns(monkeypatch):
+    """What takes much memory is computed again where it is needed."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(120, 12))
+    y = X[:, :3].sum(axis=1) + rng.logistic(size=120) > 0
+    kept = SparseClassifier(5).fit(X, y).path_
+    for module, names in {
+        approximate_refits: ["LONG_SCORES"],
+        standardized_columns: ["POOL_BYTES", "TAKEN_NUMBERS"],
+        fit_cache: ["GATHERED_NUMBERS"],
+        local_quadratic: ["GATHERED_NUMBERS"],
+    }.items():
+        for name in names:
+            monkeypatch.setattr(module, name, 0)
+    for one, other in zip(SparseClassifier(5).fit(X, y).path_, kept, strict=True):
+        assert one.support.tolist() == other.support.tolist()
+        assert one.objective == pytest.approx(other.objective, rel=1e-12)

@@ -38,12 +38,6 @@ MOST_COLUMNS = 62
 # Numbers in the blocks of a batch of nodes.
 BATCH_NUMBERS = 1 << 18
 
-# Compiled code looks at so many nodes at a time, a few tenths of a second, and finds about so many models at most; it
-# gives up where more than ``MOST_FOUND`` are sought.
-NODES_AT_ONCE = 100_000
-FOUND_AT_ONCE = 10_000
-MOST_FOUND = 100_000
-
 # The two models of a node: without the columns that go out, and with those that go in.
 OUT, IN = 0, 1
 HALVES = np.array([0.5, -0.5])
@@ -102,55 +96,6 @@ def enumerate_subsets(
         step = max(1, BATCH_NUMBERS // nodes.columns.shape[1] ** 2)
         stack += [nodes.take(slice(start, start + step)) for start in range(0, len(nodes.size), step)]
     return _by_size(found, counts, up_to, most_nodes)
-
-
-class CompiledEnumeration:
-    """The same by compiled code, some nodes at a time."""
-
-    def __init__(
-        self, problem: Quadratic, diagonal: np.ndarray, up_to: Mapping[int, float], *, always: Sequence[int]
-    ) -> None:
-        from pauca.relaxations import leaps_kernels
-
-        self._search, self._diagonal, self._up_to = leaps_kernels.search, diagonal, up_to
-        self._sought = _sought(problem, up_to)
-        self._counts = np.zeros(len(problem.slope) + 1, dtype=np.int64)
-        root = _root(problem, always, self._sought)
-        self._found = _close_root(root, self._sought)
-        width = root.columns.shape[1]
-        self._depth = 0 if root.live.any() else -1
-        lines = [np.zeros((width + 1, *part.shape[1:]), part.dtype) for part in vars(root).values()]
-        for line, part in zip(lines, vars(root).values(), strict=True):
-            line[0] = part[0]
-        lines += [np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)]
-        self._stack = leaps_kernels.Stack(*lines)
-        self._buffer = np.empty(2 * width**2 + FOUND_AT_ONCE, np.int64)
-
-    @property
-    def done(self) -> bool:
-        """Whether all nodes were looked at, or all sizes given up."""
-        return self._depth < 0 or not np.any(self._sought > -np.inf)
-
-    def advance(self, most_nodes: int) -> None:
-        """Look at some nodes; sizes with more than ``most_nodes`` are given up, and all of them where models abound."""
-        self._depth, count = self._search(
-            self._stack,
-            self._depth,
-            NODES_AT_ONCE,
-            most_nodes,
-            self._diagonal,
-            self._sought,
-            self._counts,
-            self._buffer,
-        )
-        self._found.update(self._buffer[:count].tolist())
-        if len(self._found) > MOST_FOUND:
-            self._sought[:] = -np.inf
-
-    def found(self) -> dict[int, Enumerated]:
-        """What is known of the sizes that were not given up, at the end."""
-        kept = {size: value for size, value in self._up_to.items() if self._sought[size] > -np.inf}
-        return _by_size(self._found, self._counts, kept, np.inf)
 
 
 def _sought(problem: Quadratic, up_to: Mapping[int, float]) -> np.ndarray:

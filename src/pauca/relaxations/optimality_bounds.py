@@ -12,7 +12,7 @@ from pauca.constraints.limits import Limits
 from pauca.design import ChunkedDesign, GatheredDesign
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
-from pauca.relaxations.backends import compiled_backend, loaded_backend
+from pauca.relaxations.backends import can_compile, compiled_backend, loaded_backend
 from pauca.relaxations.bounds_without_gram import Products, root_bounds
 from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_slack
 from pauca.relaxations.forest import Forest
@@ -163,6 +163,8 @@ class Proofs:
             yield from self._bound_roots()
         for part in self._parts:
             part.forest.backend = loaded_backend() if compiled else part.forest.backend
+            if isinstance(part.forest, Forest):
+                part.forest.goes_deep = compiled and can_compile() and most_nodes == np.inf
             part.forest.plant()
             yield None
         work = [part.forest for part in self._parts]
@@ -193,7 +195,9 @@ class Proofs:
         incumbents = [one for one in incumbents if one.size not in closed]
         penalty = np.where(usable, objective.penalty, 1.0) * (1 - 1e-12)
         products = Products(_DesignColumns(objective), objective.slope, penalty, objective.null_value)
-        found = root_bounds(products, incumbents, always=limits.always, usable=usable, slack=slack)
+        found = {}
+        if incumbents:
+            found = root_bounds(products, incumbents, always=limits.always, usable=usable, slack=slack)
         self._roots = {size: max(0.0, bound - slack) for size, bound in closed.items() if size in self._waiting}
         self._roots |= {size: max(0.0, root.bound - slack) for size, root in found.items()}
         yield None

@@ -13,6 +13,7 @@ import numpy as np
 from pauca.clock import check_time
 from pauca.objectives import (
     FittedModel,
+    Previews,
     Restricted,
     Rows,
     SmoothObjective,
@@ -48,6 +49,9 @@ EXACT_ENOUGH = Accuracy(within=1e-8)
 
 # A preview takes so many steps with the Hessian of the model before; the predicted gain of the next one is included.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
+
+# Columns to preview are gathered while they are about this many numbers.
+GATHERED_NUMBERS = 1 << 22
 
 # Previews are kept for so many models; of long tables, where the scores of each model's previews take more than all
 # else, for the last two. Each has about so many.
@@ -170,16 +174,21 @@ class FitCache:
         check_time()
         solved, objective = self._solved(fit), self.objective
         rows = self.pool.split(solved.rows, units)
-        new, penalty = self.pool.gather(units, rows)[objective.free :], objective.penalty[objective.units.of(units)]
-        found = self._fitted_model(fit, rows).with_each(new, penalty, accuracy)
-        return PreviewsTogether(solved, units, rows, found, objective.free, added=True)
+        model, parts = self._fitted_model(fit, rows), []
+        at_once = max(1, GATHERED_NUMBERS // len(rows.weights))
+        for start in range(0, len(units), at_once):
+            some = units[start : start + at_once]
+            new, penalty = self.pool.gather(some, rows)[objective.free :], objective.penalty[objective.units.of(some)]
+            parts.append(model.with_each(new, penalty, accuracy))
+        found = Previews.joined(parts)
+        return PreviewsTogether(solved, units, rows, found, self.pool.gather, objective.free, added=True)
 
     def _previews_without(self, fit: Fit, units: Sequence[int], accuracy: Accuracy) -> PreviewsTogether:
         check_time()
         solved, free = self._solved(fit), self.objective.free
         positions = free + np.searchsorted(fit.units, units)
         found = self._fitted_model(fit, solved.rows).without_each(positions, accuracy)
-        return PreviewsTogether(solved, units, solved.rows, found, free, added=False)
+        return PreviewsTogether(solved, units, solved.rows, found, self.pool.gather, free, added=False)
 
     def _fitted_model(self, fit: Fit, rows: Rows) -> FittedModel:
         """A fit on its rows, or on finer ones."""
