@@ -162,7 +162,7 @@ def prove_size(
 ) -> tuple[SizeProof, float]:
     """The proof of one size, and its time; or those of a run that was kept."""
     content = crc32(np.ascontiguousarray(problem.y)) ^ crc32(np.ascontiguousarray(problem.X[:, :50]))
-    key = f"{problem.X.shape[0]} x {problem.X.shape[1]} {content:08x} k={k} ridge={ridge} classes={classes} limit={limit}"
+    key = f"{problem.X.shape} {content:08x} k={k} ridge={ridge} classes={classes} limit={limit}"
     objective, bound, nodes, seconds = kept_run("proofs", key, lambda: _prove_size(problem, k, ridge, classes, limit))
     return SizeProof(objective, bound, int(nodes)), seconds
 
