@@ -1,6 +1,7 @@
 """What cases of the campaign have found, each as small as it could be made."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pauca
@@ -197,3 +198,14 @@ def test_a_certificate_of_one_feature_of_many():
     X, y = problem(20, MOST_DENSE + 1)
     model = pauca.SparseRegressor(k=1, method="forward", ridge=0.1).fit(X, y)
     assert model.certify().proved[1]
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_certificates_of_groups_count_groups():
+    X, y = problem(30, 4)
+    given = {"loss": "squared_hinge", "method": "exact", "feature_groups": [0, 1, 1, 2], "never": [2]}
+    certificate = pauca.SparseClassifier(k=1, ridge=0.1, **given).fit(X, y > 0).certificate_
+    assert certificate.n_candidates == 2
+    groups = {"levels": list("aabbc") * 6, "same": list("aabbc") * 6, "last": X[:, 0]}  # fewer columns than groups
+    model = pauca.SparseClassifier(k=1, ridge=0.1, loss="squared_hinge", method="exact", never=["last"])
+    assert model.fit(pd.DataFrame(groups), y > 0).certificate_.n_candidates == 1

@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 from references import column_scales, lowest_on_support, row_shares
 
-MOST_SUBSETS = 60
-"""So many subsets are fitted by SciPy; those of squared error, which take no time, are all fitted."""
+MOST_SUBSETS = 15
+"""So many subsets of a size are fitted by SciPy; those of squared error, which take no time, are all fitted."""
 
 WITHIN = 1e-9
 """How far a subset may be below a bound, as a share of the empty model's objective: rounding."""

@@ -152,9 +152,9 @@ def prove_by_forest(
         return None
     incumbents = [tree.Incumbent(k, float(problem.values(np.array([S]))[0]), S) for k, S in starts.items()]
     forest = forests.Forest(problem, diagonal, incumbents, n_rows=n)
-    if way == "compiled":
+    if way in {"compiled", "depth first"}:
         forest.backend = compiled_backend()
-        if seed % 2:
+        if seed % 2 or way != "compiled":
             # No formulas for the last columns, so that even small tables have trees.
             forest.backend.at_once = forest.backend.after = {2: 0}
     forest.goes_deep = way == "depth first"

@@ -10,7 +10,7 @@ from false_proofs import WAYS, check, columns, random_rows, values, wrong
 from pauca.constraints.limits import Limits
 from pauca.relaxations import depth_first, leaps_and_bounds
 from pauca.relaxations import forest as forest_module
-from pauca.relaxations.backends import Backend, compiled_backend
+from pauca.relaxations.backends import Backend, CompiledBackend, compiled_backend
 from pauca.relaxations.depth_first import DepthFirst
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
 from pauca.relaxations.forest import Forest
@@ -50,6 +50,15 @@ def way(request, monkeypatch):
     """Few columns are enumerated unless that is switched off."""
     if request.param == "grown":
         monkeypatch.setattr(forest_module, "MOST_ENUMERATED", 0)
+
+
+@pytest.fixture
+def deep(monkeypatch):
+    """All trees are left to compiled code, depth first."""
+    monkeypatch.setattr(forest_module, "MOST_ENUMERATED", 0)
+    monkeypatch.setattr(forest_module, "MANY_TREES", 1)
+    monkeypatch.setattr(forest_module, "Backend", CompiledBackend)
+    monkeypatch.setattr(Forest, "goes_deep", True)
 
 
 def incumbents(problem, rng, sizes):
@@ -120,6 +129,27 @@ def test_limits_and_collections_against_enumeration(seed):
     near = {S for S in itertools.combinations(range(d), k) if value(rows, y, S) <= best[0] * (1 + within) * (1 - 1e-9)}
     assert near <= {S for S, v in tree.collected.items() if v <= tree.cut}
     assert all(v == pytest.approx(value(rows, y, S), rel=1e-6, abs=1e-9) for S, v in tree.collected.items())
+
+
+@pytest.mark.parametrize("most_nodes", [3, 10**6])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.usefixtures("deep")
+def test_collections_depth_first_and_sizes_that_are_given_back(seed, most_nodes, monkeypatch):
+    """All models that are nearly as good, whether depth first finds them all or leaves the rest to the tree."""
+    monkeypatch.setattr(forest_module, "NODES_DEEP", most_nodes)
+    monkeypatch.setattr(depth_first, "NODES_AT_ONCE", 2)
+    monkeypatch.setattr(depth_first, "FEW", seed % 3)
+    rng = np.random.default_rng(seed)
+    rows = columns(rng, 30, 9, "ar")
+    y = rows @ rng.standard_normal(9) + 3 * rng.standard_normal(30)
+    problem = quadratic(rows, y)
+    models = incumbents(problem, rng, [4, 5])
+    trees = grown(problem, base_diagonal(problem.hessian, np.zeros(9)), models, 30, wanted=Wanted(0.05)).trees
+    for k, tree in trees.items():
+        every = {S: value(rows, y, S) for S in itertools.combinations(range(9), k)}
+        near = {S for S, one in every.items() if one <= min(every.values()) * 1.05 * (1 - 1e-9)}
+        assert near <= {S for S, one in tree.collected.items() if one <= tree.cut}
+        assert tree.value == pytest.approx(min(every.values()), rel=1e-9)
 
 
 @pytest.mark.usefixtures("way")

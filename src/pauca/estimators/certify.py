@@ -170,7 +170,9 @@ def certificate_of(
         return None
     limits, n_columns = subset.limits, 0
     if isinstance(subset, LeastSquaresSubset | SmoothSubset):
-        n_columns = len(limits.candidates(subset.objective.design.usable)) - history.n_copies
+        # Limits are on units: columns, or groups of them.
+        usable = subset.usable if isinstance(subset, SmoothSubset) else subset.objective.design.usable
+        n_columns = len(limits.candidates(usable)) - history.n_copies
     limited = limits.budget is not None or limits.kind is not None
     proofs = dict(history.proofs)
     if not proofs:

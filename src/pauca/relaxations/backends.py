@@ -35,6 +35,9 @@ class Backend:
     """How many free columns a node may have for its best model to be found without branching, by the number of columns
     missing: before the node is relaxed, and after that."""
 
+    compiled = False
+    """Whether compiled code is at hand."""
+
     def relax(
         self,
         problem: Quadratic,
@@ -79,6 +82,7 @@ class CompiledBackend(Backend):
 
     at_once: Mapping[int, int] = COMPILED_AT_ONCE
     after: Mapping[int, int] = COMPILED_AFTER
+    compiled = True
 
     def __init__(self) -> None:
         from pauca.relaxations import kernels

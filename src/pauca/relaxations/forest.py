@@ -62,6 +62,9 @@ class Forest:
         Which models are to be collected beside the best.
     """
 
+    goes_deep = False
+    """Whether many trees over few columns will be left to ``DepthFirst`` once compiled code is at hand."""
+
     def __init__(
         self,
         problem: Quadratic,
@@ -81,8 +84,6 @@ class Forest:
         self._n_rows, self._n_columns, self._limits = n_rows, len(problem.slope), limits or Limits()
         self._counted = self._limits.price is not None or self._limits.kind is not None
         self._n_nodes = 0
-        self.goes_deep = False
-        """Whether many trees over few columns may be left to ``DepthFirst``."""
         self._deep: tuple[Tree, DepthFirst, list[tuple[int, ...]]] | None = None
         self._too_deep: set[int] = set()
         self._unit = TIED_WITHIN * max(problem.constant, np.finfo(float).tiny)
@@ -178,7 +179,7 @@ class Forest:
         """Look at some nodes of one tree, depth first; False if there is none for that."""
         if self._deep is None:
             waiting = [tree for tree in self.open if tree.size not in self._too_deep and tree.screened_above < np.inf]
-            if not waiting or not self._many:
+            if not waiting or not self._many or not self.backend.compiled:
                 return False
             always = np.searchsorted(self.columns, self._limits.always).tolist()
             search = DepthFirst(self.problem, waiting[0].diagonal, waiting[0].size, always)
