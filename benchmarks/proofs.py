@@ -161,7 +161,7 @@ def prove_size(
     problem: Problem, k: int, ridge: float, *, classes: bool = False, limit: float = SECONDS
 ) -> tuple[SizeProof, float]:
     """The proof of one size, and its time; or those of a run that was kept."""
-    content = crc32(np.ascontiguousarray(problem.y)) ^ crc32(np.ascontiguousarray(problem.X[:, :50]))
+    content = crc32(problem.y.tobytes()) ^ crc32(problem.X[:, :50].tobytes())
     key = f"{problem.X.shape} {content:08x} k={k} ridge={ridge} classes={classes} limit={limit}"
     objective, bound, nodes, seconds = kept_run("proofs", key, lambda: _prove_size(problem, k, ridge, classes, limit))
     return SizeProof(objective, bound, int(nodes)), seconds

@@ -27,6 +27,7 @@ from pauca.losses import AbsoluteError, Huber, LogLoss, Poisson, SquaredError, S
 from pauca.objectives import LeastSquares, SmoothObjective, approximate_refits
 from pauca.subsets import fit_cache, local_quadratic, standardized_columns
 from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.subsets.refitted_subset import AdditionScores
 from pauca.subsets.smooth import SmoothSubset
 from problems import METHODS, ar_problem
 
@@ -475,3 +476,19 @@ def test_what_a_long_search_remembers_is_bounded(monkeypatch):
     most = 50_000 // (fit_cache.BYTES_PER_UNIT * 10)
     assert len(cache.additions) <= most
     assert len(cache.fits._known) <= most
+
+
+def test_gains_that_are_no_numbers_do_not_stop_a_search(monkeypatch):
+    X, y = problem("log_loss", seed=2)
+    subset = subset_of("log_loss", X, y)
+    gains, asked = np.zeros(X.shape[1]), []
+    gains[-1] = np.inf
+
+    def scores(*_):
+        asked.append(None)
+        assert len(asked) <= X.shape[1]
+        return AdditionScores(gains, exact=True)
+
+    monkeypatch.setattr(subset, "_rule_scores", scores)
+    monkeypatch.setattr(subset, "_is_redundant", lambda unit: True)
+    assert subset.best_addition("gradient") is None

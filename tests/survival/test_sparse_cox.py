@@ -68,7 +68,7 @@ def test_the_objective_is_stationary_with_weights_ridge_and_bounds():
 
 
 def test_the_default_chooses_the_features_that_matter_alike_for_any_order_of_rows():
-    X, y = survival(n=300, d=12)
+    X, y = survival(n=200, d=8)
     model = SparseCox().fit(X, y)
     assert {1, 3} <= set(model.support_.tolist())
     assert model.k_ <= 5

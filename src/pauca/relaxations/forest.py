@@ -36,8 +36,8 @@ MOST_ENUMERATED, SOME_NODES = 40, 5000
 
 # So many trees over at most so many columns are left to compiled code, depth first, and their roots are not improved:
 # every size of 50 columns with correlations 0.9^|i - j| and no ridge takes it a quarter of the time. A size that takes
-# more nodes is given back.
-MANY_TREES, MOST_DEEP, NODES_DEEP = 8, 62, 1_000_000
+# more nodes, ten times those of the hardest, is given back.
+MANY_TREES, MOST_DEEP, NODES_DEEP = 8, 62, 200_000
 
 # More models than this are not collected.
 MOST_COLLECTED = 100_000
@@ -345,7 +345,7 @@ class Forest:
         nodes.codes = nodes.relaxed.pieces
         nodes.inherited = np.maximum(nodes.inherited, nodes.relaxed.bound)
         risen = nodes.relaxed.bound > before  # not where both are minus infinity: no point was credible there
-        return bool(np.any((nodes.relaxed.bound - before)[risen] > 0.02 * (cut - before)[risen]))
+        return bool(np.any(nodes.relaxed.bound[risen] - before[risen] > 0.02 * (cut[risen] - before[risen])))
 
     def _open(self, nodes: _Batch) -> None:
         """Add nodes to their trees, with the column to branch on; those that screening has made leaves are closed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -40,7 +40,8 @@ GRAM_ROWS = 512
 # Where rounding can add more than this share of the empty model's value to a bound, there is no useful one.
 MOST_SLACK = 1e-4
 
-# Columns of a smooth loss are gathered for the proof, up to this many numbers (64 MB).
+# Columns of a smooth loss are gathered for the proof, and those that products were needed of are kept for others, up to
+# this many numbers (64 MB).
 MOST_GATHERED = 1 << 23
 
 NOT_SUPPORTED = (
@@ -229,7 +230,8 @@ class Proofs:
         hessian = _DesignColumns(objective).gram(columns)
         kept = _without_copies(lambda rows: hessian[rows], columns, limits)
         self.copies.update(columns[~kept].tolist())
-        columns, hessian = columns[kept], hessian[np.ix_(kept, kept)]
+        if not kept.all():
+            columns, hessian = columns[kept], hessian[np.ix_(kept, kept)]
         quadratic, diagonal = self._quadratic(columns, hessian)
         if diagonal is None:
             raise NoBoundError(NO_RIDGE)
@@ -322,14 +324,15 @@ class _DesignColumns:
     """Products of columns, from the data."""
 
     objective: LeastSquares
+    kept: dict[int, np.ndarray] = field(default_factory=dict)
+    """Columns times the roots of the weights: trees come back for products with a few more columns."""
 
     def gram(self, columns: np.ndarray) -> np.ndarray:
         """Products of some columns with each other."""
         design = self.objective.design
         if isinstance(design, ChunkedDesign):
             # Sums over chunks have the same accuracy, and the first pass has them.
-            known = design.gram(columns)[:, columns]
-            return np.tril(known) + np.tril(known, -1).T
+            return _symmetric(np.asfortranarray(design.gram(columns)[:, columns]))
         total = np.zeros((len(columns), len(columns)), order="F")
         gathered: list[np.ndarray] = []
         for rows, block in design.blocks(columns):
@@ -338,19 +341,31 @@ class _DesignColumns:
             if sum(map(len, gathered)) >= GRAM_ROWS or rows.stop == design.n_rows:
                 total = dsyrk(1.0, np.concatenate(gathered), beta=1.0, c=total, trans=1, lower=1, overwrite_c=1)
                 gathered.clear()
-        return np.tril(total) + np.tril(total, -1).T
+        return _symmetric(total)
 
     def products(self, columns: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Products of some columns with others, which they are among."""
         design = self.objective.design
         if isinstance(design, ChunkedDesign):
             return np.asarray(design.gram(columns)[:, others])
+        if design.n_rows * (len(self.kept) + len(others)) <= MOST_GATHERED:
+            return np.asarray(self._weighted(columns) @ self._weighted(others).T)
         order = np.argsort(others)
         places = order[np.searchsorted(others, columns, sorter=order)]
         total = np.zeros((len(columns), len(others)))
         for rows, block in design.blocks(others):
             total += (design.weights[rows, None] * block[:, places]).T @ block
         return total
+
+    def _weighted(self, columns: np.ndarray) -> np.ndarray:
+        """Columns times the roots of the weights, one to a line."""
+        new = np.array([j for j in columns.tolist() if j not in self.kept], dtype=np.intp)
+        design = self.objective.design
+        found = np.empty((len(new), design.n_rows))
+        for rows, block in design.blocks(new) if len(new) else ():
+            found[:, rows] = (np.sqrt(design.weights[rows])[:, None] * block).T
+        self.kept.update(zip(new.tolist(), found, strict=True))
+        return np.stack([self.kept[j] for j in columns.tolist()])
 
     def residual_products(self, columns: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Products of all columns with the residuals of models on some columns, and the squares of their fits."""
@@ -360,6 +375,15 @@ class _DesignColumns:
             fits[:, rows] = coef @ block.T
         squares = (fits * fits) @ design.weights
         return design.products((target - fits) * design.weights), squares
+
+
+def _symmetric(gram: np.ndarray, at_once: int = 256) -> np.ndarray:
+    """A matrix by columns of which the lower triangle is known, in place, as it may be large; by rows."""
+    for start in range(0, len(gram), at_once):
+        rows = slice(start, start + at_once)
+        gram[:start, rows] = gram[rows, :start].T
+        gram[rows, rows] = np.tril(gram[rows, rows]) + np.tril(gram[rows, rows], -1).T
+    return gram.T
 
 
 def _wants_more(forest: Forest | SmoothForest | WideForest, relative_gap: float, most_nodes: float) -> bool:

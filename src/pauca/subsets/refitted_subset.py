@@ -347,7 +347,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
             scores = self._rule_scores(rule, addable, slack)
             gains = np.where(addable, self.limits.per_price(scores.gains), -np.inf)
             found = first_largest(gains) if scores.exact else self._best_of_few(gains, rule, slack)
-            if found is None:  # no unit has a slope: any will do
+            if found is None or not addable[found]:  # no unit has a slope, or none that is a number: any will do
                 found = int(np.argmax(addable))
             if not self._is_redundant(found):
                 return found
