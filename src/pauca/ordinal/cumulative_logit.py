@@ -13,7 +13,7 @@ from pauca.tolerances import LINE_SEARCH_SLACK, SUFFICIENT_DECREASE
 
 # Newton's method ends with a step predicted to gain less than this: it leaves about the square of that. Where a class
 # has less than this share of the weight, all that it changes is as small, and the last step gains less in proportion.
-LAST_STEP_BELOW = 1e-9
+LAST_STEP_BELOW = 1e-12
 RARE_BELOW = 1e-3
 
 # Steps predicted to gain less than this share of the weight of the rarest class are taken as they are.
@@ -104,6 +104,7 @@ class BoundCumulativeLogit(CumulativeLogit):
         self._trusted_below = TRUSTED_SHARE * float(self._share.min())
         self._last_below = LAST_STEP_BELOW * min(1.0, float(self._share.min()) / RARE_BELOW)
         self._last: _Fitted | None = None
+        self._base: _Curved | None = None
 
     def _set_sides(self, code: np.ndarray) -> None:
         v, m = self.weights[self._order], len(self.present) - 1
@@ -137,7 +138,7 @@ class BoundCumulativeLogit(CumulativeLogit):
         return self.slopes(y, a).curvature
 
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
-        at = self._fitted(a)
+        at = self._curved(a)
         derivative = self._to_lines(self._sign * at.beyond)
         return Slopes(self._in_order(derivative, a), self._in_order(self._to_lines(at.bent), a))
 
@@ -154,12 +155,12 @@ class BoundCumulativeLogit(CumulativeLogit):
 
     def _across(self, a: np.ndarray, columns: np.ndarray) -> tuple[Tridiagonal, np.ndarray]:
         """Second derivatives in the thresholds, and in thresholds and columns."""
-        hessian = self._fitted(a).hessian.reshaped(a.shape[:-1])
+        hessian = self._curved(a).hessian.reshaped(a.shape[:-1])
         below, above = self._sums(self._sides(columns.take(self._order, axis=-1)) * self._weighted_bent(a))
         return hessian, below + above
 
     def _weighted_bent(self, a: np.ndarray) -> np.ndarray:
-        return (self._fitted(a).bent * self._side_weights).reshape(*a.shape[:-1], -1)
+        return (self._curved(a).bent * self._side_weights).reshape(*a.shape[:-1], -1)
 
     def thresholds(self, a: np.ndarray) -> np.ndarray:
         """The best thresholds for scores of shape (..., n): shape (..., m)."""
@@ -170,11 +171,17 @@ class BoundCumulativeLogit(CumulativeLogit):
         """Scores with their best thresholds; those of the last scores are kept."""
         if self._last is None or self._last.of is not a:
             scores = self._scores(a)
-            thresholds = self._best_thresholds(scores)
-            beyond, bent = self._slopes_at(scores, thresholds)
-            hessian = self._newton(beyond, bent, thresholds)[1]
-            self._last = _Fitted(a, scores, thresholds, beyond, bent, hessian)
+            self._last = _Fitted(a, scores, self._best_thresholds(scores))
         return self._last
+
+    def _curved(self, a: np.ndarray) -> _Curved:
+        """What the best thresholds leave of slopes and curvatures; that of the last scores is kept."""
+        if self._base is None or self._base.of is not a:
+            at = self._fitted(a)
+            beyond, bent = self._slopes_at(at.scores, at.thresholds)
+            hessian = self._newton(beyond, bent, at.thresholds)[1]
+            self._base = _Curved(a, at.scores.lines, at.thresholds, beyond, bent, hessian)
+        return self._base
 
     def _scores(self, a: np.ndarray) -> _Scores:
         lines = a.reshape(-1, a.shape[-1]).take(self._order, axis=1)
@@ -224,16 +231,16 @@ class BoundCumulativeLogit(CumulativeLogit):
         return found
 
     def _likely_thresholds(self, scores: _Scores) -> np.ndarray:
-        """Where those of the last scores go to first order: scores change little from call to call."""
-        last = self._last
-        if last is None:
+        """Where those of other scores go to first order: scores change little from call to call."""
+        base = self._base
+        if base is None:
             return np.repeat(self._start[None], len(scores.lines), axis=0)
-        changes = self._sides(scores.lines - last.scores.lines[0])
-        changes *= last.bent[0] * self._side_weights
+        changes = self._sides(scores.lines - base.lines[0])
+        changes *= base.bent[0] * self._side_weights
         below, above = self._sums(changes)
-        found = last.thresholds[0] + last.hessian.only(0).solve(below + above)
+        found = base.thresholds[0] + base.hessian.only(0).solve(below + above)
         ascending = np.all(found[:, 1:] > found[:, :-1], axis=1)
-        return found if ascending.all() else np.where(ascending[:, None], found, last.thresholds[0])
+        return found if ascending.all() else np.where(ascending[:, None], found, base.thresholds[0])
 
     def _shortened(self, scores: _Scores, start: np.ndarray, step: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Newton's steps, each halved until the thresholds keep their order and the value falls."""
@@ -338,10 +345,19 @@ class _Scores:
 
 @dataclass(frozen=True, eq=False)
 class _Fitted:
-    """Scores with their best thresholds, shape (B, m), and probabilities there with their derivatives."""
+    """Scores with their best thresholds, shape (B, m)."""
 
     of: np.ndarray
     scores: _Scores
+    thresholds: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class _Curved:
+    """Best thresholds of scores, the probabilities beyond them with their derivatives, and the Hessian there."""
+
+    of: np.ndarray
+    lines: np.ndarray
     thresholds: np.ndarray
     beyond: np.ndarray
     bent: np.ndarray
