@@ -12,12 +12,14 @@ from statistics import median
 from time import process_time
 from types import SimpleNamespace
 from unittest.mock import patch
+from zlib import crc32
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.preprocessing import PolynomialFeatures
 
+from benchmarks.kept_runs import kept_run
 from benchmarks.problems import Problem
 from benchmarks.real import tables
 from benchmarks.report import Figure
@@ -158,7 +160,17 @@ def _every_size(n: int, d: int, rho: float, limit: float) -> Iterator[Figure]:
 def prove_size(
     problem: Problem, k: int, ridge: float, *, classes: bool = False, limit: float = SECONDS
 ) -> tuple[SizeProof, float]:
-    """The proof of one size, and its time."""
+    """The proof of one size, and its time; or those of a run that was kept."""
+    content = crc32(problem.y.tobytes()) ^ crc32(problem.X[:, :50].tobytes())
+    key = f"{problem.X.shape} {content:08x} k={k} ridge={ridge} classes={classes} limit={limit}"
+    objective, bound, nodes, seconds = kept_run("proofs", key, lambda: _prove_size(problem, k, ridge, classes, limit))
+    return SizeProof(objective, bound, int(nodes)), seconds
+
+
+def _prove_size(
+    problem: Problem, k: int, ridge: float, classes: bool, limit: float
+) -> tuple[float, float, float, float]:
+    """Objective, bound, number of nodes and time."""
     estimator = (SparseClassifier if classes else SparseRegressor)(k=k, ridge=ridge).fit(problem.X, problem.y)
     only = estimator.at(k)
     only.path_ = type(only.path_)(
@@ -166,8 +178,8 @@ def prove_size(
     )
     start = process_time()
     with processor_clock():
-        certificate = only.certify(time_limit=limit)
-    return certificate.proofs[k], process_time() - start
+        proof = only.certify(time_limit=limit).proofs[k]
+    return proof.objective, proof.lower_bound, proof.nodes, process_time() - start
 
 
 @contextmanager
@@ -187,7 +199,8 @@ def _time(name: str, proof: SizeProof, seconds: float, limit: float | None = Non
 
 def warm_up() -> None:
     """Load what is compiled."""
-    prove_size(autoregressive(200, 60, 0.9, 1.0, 3), 6, 1e-3)
+    _prove_size(autoregressive(200, 60, 0.9, 1.0, 3), 6, 1e-3, classes=False, limit=SECONDS)
+    SparseRegressor(k=12).fit(*autoregressive(100, 45, 0.5, 1.0, 0)).certify()
 
 
 def _hitters(file: Path) -> Iterator[Figure]:

@@ -1,6 +1,7 @@
 """What cases of the campaign have found, each as small as it could be made."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pauca
@@ -11,6 +12,7 @@ from pauca.losses import LogLoss
 from pauca.losses.base import Loss
 from pauca.objectives import GramRows
 from pauca.objectives.restricted import Restricted
+from pauca.relaxations.optimality_bounds import MOST_DENSE
 from pauca.solvers import newton
 from pauca.solvers.factorisation import InverseFactor, positive_inverse
 
@@ -171,3 +173,39 @@ def test_balls_of_folds_are_not_searched_for_digits_that_scores_do_not_show(monk
     assert len(folds) == 2
     assert whole.settings.tol == 1e-8
     assert sum(fold.n_iter for fold in folds) < 1.5 * whole.n_iter  # 125 and 126 steps; they were 255
+
+
+@pytest.mark.parametrize("given", [{}, {"loss": "poisson", "ridge": 0.1}])
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_a_path_without_features_has_a_certificate_that_says_so(given):
+    X, y = problem(20, 3)
+    certificate = pauca.SparseRegressor(k=2, tol=1e300, **given).fit(X, np.abs(y)).certify()
+    assert not certificate.proofs
+    assert certificate.reason == "The path has no model with features"
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_a_certificate_without_a_bound_says_why():
+    rng = np.random.default_rng(6)
+    one = rng.standard_normal((6, 1))
+    X, y = one + 1e-7 * rng.standard_normal((6, 30)), rng.standard_normal(6)
+    certificate = pauca.SparseRegressor(k=1, ridge=1000.0).fit(X, y).certify()
+    assert certificate.lower_bound[1] == -np.inf
+    assert "nearly copies" in certificate.reason
+
+
+def test_a_certificate_of_one_feature_of_many():
+    X, y = problem(20, MOST_DENSE + 1)
+    model = pauca.SparseRegressor(k=1, method="forward", ridge=0.1).fit(X, y)
+    assert model.certify().proved[1]
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_certificates_of_groups_count_groups():
+    X, y = problem(30, 4)
+    given = {"loss": "squared_hinge", "method": "exact", "feature_groups": [0, 1, 1, 2], "never": [2]}
+    certificate = pauca.SparseClassifier(k=1, ridge=0.1, **given).fit(X, y > 0).certificate_
+    assert certificate.n_candidates == 2
+    groups = {"levels": list("aabbc") * 6, "same": list("aabbc") * 6, "last": X[:, 0]}  # fewer columns than groups
+    model = pauca.SparseClassifier(k=1, ridge=0.1, loss="squared_hinge", method="exact", never=["last"])
+    assert model.fit(pd.DataFrame(groups), y > 0).certificate_.n_candidates == 1

@@ -4,9 +4,9 @@
 
 Each seed is a table with 3 to 10 columns, or more if requested (copies, near copies, mixtures, rounded, badly scaled,
 autoregressive, with an offset), a ridge from 0 to 0.1, poor incumbents, and every size from 1 to d - 1: each size is a
-problem. The seeds take turns in how they are proved: by enumeration, by trees, by both of these compiled (trees half of
-the time without the formulas for the last two or three columns), as wide tables, whose Gram matrix is not formed, and
-with another loss than squared error.
+problem. The seeds take turns in how they are proved: by enumeration, by trees, by compiled trees (half of the time
+without the formulas for the last two or three columns), depth first (with formulas for none to three), as wide tables,
+whose Gram matrix is not formed, and with another loss than squared error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pauca.constraints.units import Units
 from pauca.design import make_design
 from pauca.losses import Huber, LogLoss, Poisson, SquaredHinge
 from pauca.objectives import LeastSquares, SmoothObjective
-from pauca.relaxations import bounds_without_gram, optimality_bounds, tree, tree_without_gram
+from pauca.relaxations import bounds_without_gram, depth_first, optimality_bounds, tree, tree_without_gram
 from pauca.relaxations import forest as forests
 from pauca.relaxations.backends import compiled_backend
 from pauca.relaxations.diagonal import base_diagonal, rounding_slack
@@ -39,7 +39,7 @@ from pauca.subsets.least_squares import LeastSquaresSubset
 from pauca.subsets.smooth import SmoothSubset
 from pauca.tolerances import COPY_ABOVE
 
-FORESTS = ("enumerated", "grown", "compiled", "compiled enumeration")
+FORESTS = ("enumerated", "grown", "compiled", "depth first")
 WAYS = (*FORESTS, "wide", "smooth")
 WRONG = ("bound above the optimum", "false proof", "wrong always_in or never_in")
 KINDS = ("plain", "copy", "nearly copy", "mixed", "rounded", "scaled", "ar", "offset")
@@ -152,14 +152,17 @@ def prove_by_forest(
         return None
     incumbents = [tree.Incumbent(k, float(problem.values(np.array([S]))[0]), S) for k, S in starts.items()]
     forest = forests.Forest(problem, diagonal, incumbents, n_rows=n)
-    if way.startswith("compiled"):
+    if way in {"compiled", "depth first"}:
         forest.backend = compiled_backend()
         if seed % 2 or way != "compiled":
             # No formulas for the last columns, so that even small tables have trees.
             forest.backend.at_once = forest.backend.after = {2: 0}
-    with patch.object(forests, "MOST_ENUMERATED", len(penalty) if way == "enumerated" else 0):
+    forest.goes_deep = way == "depth first"
+    with ExitStack() as patches:
+        patches.enter_context(patch.object(forests, "MOST_ENUMERATED", len(penalty) if way == "enumerated" else 0))
+        patches.enter_context(patch.object(forests, "MANY_TREES", 1))
+        patches.enter_context(patch.object(depth_first, "FEW", seed // len(WAYS) % 4))
         forest.plant()
-    with patch.object(forests, "MANY_TREES", 1 if way == "compiled enumeration" else len(penalty)):
         while forest.open:
             forest.advance()
     trees = forest.trees.items()

@@ -114,5 +114,5 @@ def test_orders_and_bad_input():
     ):
         with pytest.raises(ValueError, match=message):
             SparseOrdinalClassifier(k=1, order=order).fit(X, words_)
-    with pytest.raises(ValueError, match="holds numbers with fractions"):
+    with pytest.raises(ValueError, match=r"with fractions\. To predict numbers use SparseRegressor"):
         SparseOrdinalClassifier(k=1).fit(X, X[:, 0])

@@ -8,9 +8,10 @@ import pytest
 from false_proofs import WAYS, check, columns, random_rows, values, wrong
 
 from pauca.constraints.limits import Limits
+from pauca.relaxations import depth_first, leaps_and_bounds
 from pauca.relaxations import forest as forest_module
-from pauca.relaxations import leaps_and_bounds
-from pauca.relaxations.backends import Backend, compiled_backend
+from pauca.relaxations.backends import Backend, CompiledBackend, compiled_backend
+from pauca.relaxations.depth_first import DepthFirst
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
 from pauca.relaxations.forest import Forest
 from pauca.relaxations.incumbent_swaps import improved_by_swaps
@@ -49,6 +50,15 @@ def way(request, monkeypatch):
     """Few columns are enumerated unless that is switched off."""
     if request.param == "grown":
         monkeypatch.setattr(forest_module, "MOST_ENUMERATED", 0)
+
+
+@pytest.fixture
+def deep(monkeypatch):
+    """All trees are left to compiled code, depth first."""
+    monkeypatch.setattr(forest_module, "MOST_ENUMERATED", 0)
+    monkeypatch.setattr(forest_module, "MANY_TREES", 1)
+    monkeypatch.setattr(forest_module, "Backend", CompiledBackend)
+    monkeypatch.setattr(Forest, "goes_deep", True)
 
 
 def incumbents(problem, rng, sizes):
@@ -121,6 +131,27 @@ def test_limits_and_collections_against_enumeration(seed):
     assert all(v == pytest.approx(value(rows, y, S), rel=1e-6, abs=1e-9) for S, v in tree.collected.items())
 
 
+@pytest.mark.parametrize("most_nodes", [3, 10**6])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.usefixtures("deep")
+def test_collections_depth_first_and_sizes_that_are_given_back(seed, most_nodes, monkeypatch):
+    """All models that are nearly as good, whether depth first finds them all or leaves the rest to the tree."""
+    monkeypatch.setattr(forest_module, "NODES_DEEP", most_nodes)
+    monkeypatch.setattr(depth_first, "NODES_AT_ONCE", 2)
+    monkeypatch.setattr(depth_first, "FEW", seed % 3)
+    rng = np.random.default_rng(seed)
+    rows = columns(rng, 30, 9, "ar")
+    y = rows @ rng.standard_normal(9) + 3 * rng.standard_normal(30)
+    problem = quadratic(rows, y)
+    models = incumbents(problem, rng, [4, 5])
+    trees = grown(problem, base_diagonal(problem.hessian, np.zeros(9)), models, 30, wanted=Wanted(0.05)).trees
+    for k, tree in trees.items():
+        every = {S: value(rows, y, S) for S in itertools.combinations(range(9), k)}
+        near = {S for S, one in every.items() if one <= min(every.values()) * 1.05 * (1 - 1e-9)}
+        assert near <= {S for S, one in tree.collected.items() if one <= tree.cut}
+        assert tree.value == pytest.approx(min(every.values()), rel=1e-9)
+
+
 @pytest.mark.usefixtures("way")
 def test_each_size_has_a_tree_of_its_own():
     """Alone or beside others, a size has the same nodes and the same proof."""
@@ -141,18 +172,39 @@ def test_each_size_has_a_tree_of_its_own():
 def test_all_models_up_to_a_value_are_enumerated(kind, always, monkeypatch):
     """Of every size, near the best and further off, whether few columns are in or few are out."""
     monkeypatch.setattr(leaps_and_bounds, "BATCH_NUMBERS", 500)  # several batches
+    problem, models, sought = models_up_to_a_value(kind, always)
+    diagonal = base_diagonal(problem.hessian, np.zeros(11))
+    found = enumerate_subsets(problem, diagonal, sought, always=always, most_nodes=10**6)
+    assert sum(enumerated.nodes for enumerated in found.values()) > 10
+    for k, supports in models.items():
+        assert found[k].supports == sorted(set(found[k].supports), key=lambda S: sum(1 << j for j in S))
+        assert set(found[k].supports) == supports
+
+
+@pytest.mark.parametrize("few", range(4))
+@pytest.mark.parametrize(("kind", "always"), [("plain", ()), ("ar", (2, 5)), ("mixed", ())])
+def test_all_models_up_to_a_value_are_found_depth_first(kind, always, few, monkeypatch):
+    """With formulas for the last columns or without, each model once, some nodes at a time."""
+    monkeypatch.setattr(depth_first, "FEW", few)
+    monkeypatch.setattr(depth_first, "NODES_AT_ONCE", 7)
+    problem, models, sought = models_up_to_a_value(kind, always)
+    diagonal = base_diagonal(problem.hessian, np.zeros(11))
+    for k, supports in models.items():
+        search, found = DepthFirst(problem, diagonal, k, always), []
+        while not search.done:
+            found += search.advance(sought[k])
+        assert sorted(found) == sorted(supports)
+
+
+def models_up_to_a_value(kind, always):
+    """A problem of 11 columns, and for each size the best fifth of all models, with the value that they are below."""
     rng = np.random.default_rng(len(kind))
     rows = columns(rng, 30, 11, kind)
     y = rows[:, :6] @ rng.standard_normal(6) + 2 * rng.standard_normal(30)
-    problem = quadratic(rows, y)
-    diagonal = base_diagonal(problem.hessian, np.zeros(11))
     every = {k: {S: value(rows, y, S) for S in models_with(always, 11, k)} for k in range(max(1, len(always)), 12)}
     sought = {k: float(np.quantile(list(models.values()), 0.2)) * (1 + 1e-6) for k, models in every.items()}
-    found = enumerate_subsets(problem, diagonal, sought, always=always, most_nodes=10**6)
-    assert sum(enumerated.nodes for enumerated in found.values()) > 10
-    for k, models in every.items():
-        assert found[k].supports == sorted(set(found[k].supports), key=lambda S: sum(1 << j for j in S))
-        assert set(found[k].supports) == {S for S, one in models.items() if one <= sought[k]}
+    below = {k: {S for S, one in models.items() if one <= sought[k]} for k, models in every.items()}
+    return quadratic(rows, y), below, sought
 
 
 def models_with(always, d, k):

@@ -300,7 +300,7 @@ def test_other_sizes_tell_their_own_scores_and_ridges(fading):
         search, ridge = surface.best_of(size)
         score = surface.mean[:, :, surface.sizes == size].max()
         text, other = model.at(size).summary(), model.at(size, ridge="best").summary()
-        assert f"Its ridge is that of the whole path, {model.ridge_:.3g}" in text
+        assert f"Its ridge is that of the whole path, {model.ridge_:.3g}" in text  # and not 0
         assert f"a new fit with k={size} has none unless you give one." in text
         assert (f'at({size}, ridge="best") has {ridge:.3g}' in text) == (ridge != model.ridge_)
         if (search, ridge) != (surface.search_ridge, surface.ridge):
@@ -309,8 +309,20 @@ def test_other_sizes_tell_their_own_scores_and_ridges(fading):
             assert "Its ridge is" not in other
             assert f"{model.k_} with ridge {surface.ridge:.3g} was chosen" in other
         assert model.at(size, ridge="best").path_.to_frame()["score"][size] == pytest.approx(score)
+        assert text.splitlines()[0].endswith(f", {100 * model.path_.choice.mean[size]:.2f} % on rows held out")
+    assert SparseRegressor(k=3).fit(*fading).summary().splitlines()[0].endswith("% explained")
     given = SparseRegressor(k=range(11), ridge=0.1).fit(*fading)
     assert "Its ridge is" not in given.at(1).summary()
+
+
+def test_a_path_without_a_ridge_is_not_told_from_one():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    model = SparseRegressor(k=range(7), ridge=[0, 1]).fit(X, X @ [3, 2, 1, 1, 1, 1] + rng.normal(size=200))
+    assert model.ridge_ == model.search_ridge_ == 0
+    text = model.at(5).summary()
+    assert "It has no ridge, like the whole path, which scored best for it too." in text
+    assert "new fit" not in text
 
 
 def test_a_shell_and_a_page_have_no_calls_of_python(fading):

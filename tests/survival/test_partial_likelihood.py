@@ -109,6 +109,22 @@ def test_scores_may_be_far_apart(ties, how, spread):
         )
 
 
+@pytest.mark.parametrize(("ties", "how"), CASES)
+def test_rows_without_weight_may_have_any_score(ties, how):
+    y, v = rows(**how)
+    a, columns = np.random.default_rng(1).standard_normal((2, 3, 30))
+    beyond = a + np.where(v == 0, 1e59, 0.0)
+    assert np.any(v == 0)
+    loss = PartialLikelihood(ties).tuned(y[None], v)
+    np.testing.assert_allclose(loss.value(y[None], beyond) @ v, loss.value(y[None], a) @ v, rtol=1e-12)
+    slopes, expected = loss.slopes(y[None], beyond), loss.slopes(y[None], a)
+    np.testing.assert_allclose(slopes.derivative * v, expected.derivative * v, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(slopes.curvature * v, expected.curvature * v, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        loss.row_coupling(beyond[0], columns), loss.row_coupling(a[0], columns), rtol=1e-9, atol=1e-12
+    )
+
+
 @pytest.mark.parametrize("how", [{}, {"ties": True, "strata": 2}])
 def test_a_weight_is_a_repetition(how):
     """With Breslow's ties; Efron's see a repeated row as a tie."""

@@ -71,7 +71,7 @@ def fit(options: Namespace, console: Console) -> int:
 
 def _print_summary(options: Namespace, model: Any, sheet: Any) -> None:
     """The model in words, what is proved of all sizes if that was asked for, and its sheet of points."""
-    print(model._summary(in_shell(options.out)))
+    print(model._summary(in_shell(options.out, options.report if options.nested else None)))
     if options.certify is not None and model.path_.certificate is not None:
         print(model.path_.certificate.overview)
     if sheet is not None:

@@ -121,7 +121,7 @@ def plain(value: Any) -> Any:
 
 def _table(records: list[dict[str, Any]], chosen: int) -> list[str]:
     """Aligned lines, one for each size, with a star at the chosen one."""
-    figures = [key for key in records[0] if key not in {"entered", "left", "features"}]
+    figures = [key for key in records[0] if not isinstance(records[0][key], list)]
     rows = [[*figures, "added (+) and removed (-)"]]
     for record in records:
         changes = [f"+{name}" for name in record["entered"]] + [f"-{name}" for name in record["left"]]

@@ -16,15 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.estimators.certify import ProvingMixin, certificate_of
 from pauca.estimators.fit import (
-    SEPARABLE,
     CheckedData,
     FittedPath,
     ResumePoint,
     fit_path,
-    fit_warnings,
     path_statistics,
 )
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
+from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted_base import FittedModel, shows_progress
 from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.refits_on_rows import facts_of

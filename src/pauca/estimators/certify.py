@@ -42,6 +42,11 @@ NODES_PER_SIZE = (600, 200)
 # Where sizes were compared, the chosen one has the bound of its root on tables with up to so many columns.
 MOST_BOUNDED = 200
 
+# Why a certificate has no bound.
+NOTHING_TO_PROVE = "The path has no model with features"
+CHOSEN_COPIES = "The chosen features are nearly copies of others, which stand for them in proofs"
+NO_TIME = "The time was up before there was a bound"
+
 
 def prove_narrow(run: SearchRun, method: Method, n_columns: int) -> None:
     """After a fit on few columns with the default method: prove its models, and put better ones in their place.
@@ -102,6 +107,8 @@ def prove(
         return
     _watch(proofs.grow(relative_gap, most_nodes, compiled=compiled), deadline)
     _keep(proofs, subset, history)
+    if not history.proofs:
+        history.no_proof = CHOSEN_COPIES if proofs.copies else NO_TIME
 
 
 def _keep(proofs: Proofs, subset: Subset, history: History) -> None:
@@ -163,7 +170,9 @@ def certificate_of(
         return None
     limits, n_columns = subset.limits, 0
     if isinstance(subset, LeastSquaresSubset | SmoothSubset):
-        n_columns = len(limits.candidates(subset.objective.design.usable)) - history.n_copies
+        # Limits are on units: columns, or groups of them.
+        usable = subset.usable if isinstance(subset, SmoothSubset) else subset.objective.design.usable
+        n_columns = len(limits.candidates(usable)) - history.n_copies
     limited = limits.budget is not None or limits.kind is not None
     proofs = dict(history.proofs)
     if not proofs:
@@ -186,8 +195,11 @@ def certify(
     search = replace(problem, ridge=search_ridge).begin(weights)
     history = search.history = History(search.subset, None)
     supports = [tuple(model.units.tolist()) for model in path if model.size]
-    history.best.update({len(one.support): one for one in fitted_again(search.subset, supports)})
-    prove(search.subset, history, time_limit=time_limit)
+    if supports:
+        history.best.update({len(one.support): one for one in fitted_again(search.subset, supports)})
+        prove(search.subset, history, time_limit=time_limit)
+    else:
+        history.no_proof = NOTHING_TO_PROVE
     better = [model for size, model in history.best.items() if size and _differs(path[size], model)]
     subset = search.subset
     if problem.ridge != search_ridge:

@@ -20,6 +20,7 @@ class PointsMixin:
     """A fitted classifier that can be rounded to points."""
 
     classes_: np.ndarray
+    coef_: np.ndarray
     k_: int
     loss_: Any
     path_: Any
@@ -33,13 +34,14 @@ class PointsMixin:
 
         The features are those of the model. Their points are found by rounding coefficients at several scales and then
         changing one point or two at a time, with the scale and the constant refitted each time (as in FasterRisk: Liu
-        et al. 2022). The sheet minimises what the model does, its ridge included. The data of the fit are read once
-        more, as by ``alternatives``.
+        et al. 2022). The sheet minimises what the model does, its ridge included. Points have the sign of the feature's
+        coefficient, so those of a feature that is cut rise or fall from band to band as the model's risk does. The data
+        of the fit are read once more, as by ``alternatives``.
 
         Parameters
         ----------
         max_points : int, default=5
-            The most points, positive or negative, of a line.
+            The most points, positive or negative, of a line: of every unit, or of a band of a feature that is cut.
         cuts : "auto", dict or None, default=None
             None: points are given for every unit of a feature, a readable number near its spread (1 for zeros and ones
             and for small whole numbers). "auto": features with more than two values are cut at up to three readable
@@ -79,6 +81,7 @@ class PointsMixin:
             problem.target.y[0],
             data.weights,
             list(zip(names, self.support_.tolist(), strict=True)),
+            np.sign(np.atleast_2d(self.coef_)[0, self.support_]),
             max_points=check.count("max_points", max_points),
             cuts=cuts,
             outcome=str(self.classes_[1]),

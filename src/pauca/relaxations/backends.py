@@ -35,8 +35,8 @@ class Backend:
     """How many free columns a node may have for its best model to be found without branching, by the number of columns
     missing: before the node is relaxed, and after that."""
 
-    enumerates = False
-    """Whether all subsets of some fifty columns may be enumerated."""
+    compiled = False
+    """Whether compiled code is at hand."""
 
     def relax(
         self,
@@ -82,7 +82,7 @@ class CompiledBackend(Backend):
 
     at_once: Mapping[int, int] = COMPILED_AT_ONCE
     after: Mapping[int, int] = COMPILED_AFTER
-    enumerates = True
+    compiled = True
 
     def __init__(self) -> None:
         from pauca.relaxations import kernels
@@ -154,7 +154,12 @@ def loaded_backend() -> Backend:
 
 def compiled_backend() -> CompiledBackend | None:
     """The compiled backend, or None where numba is not installed."""
-    return CompiledBackend() if find_spec("numba") is not None else None
+    return CompiledBackend() if can_compile() else None
+
+
+def can_compile() -> bool:
+    """Whether numba is installed."""
+    return find_spec("numba") is not None
 
 
 def _complements(

@@ -16,9 +16,10 @@ import numpy as np
 
 from pauca.constraints.limits import Limits
 from pauca.relaxations.backends import MOST_PAIRED, Backend
-from pauca.relaxations.diagonal import base_diagonal, improve, rounding_slack
+from pauca.relaxations.depth_first import DepthFirst
+from pauca.relaxations.diagonal import improve, rounding_slack
 from pauca.relaxations.incumbent_swaps import improved_by_swaps
-from pauca.relaxations.leaps_and_bounds import CompiledEnumeration, Enumerated, enumerate_subsets
+from pauca.relaxations.leaps_and_bounds import Enumerated, enumerate_subsets
 from pauca.relaxations.perspective import IN, MOST_STEPS, OUT, ROOT_STEPS, Quadratic, Relaxed
 from pauca.relaxations.tree import BEST_ONLY, MOST_BYTES, TIED_WITHIN, Incumbent, Tree, Wanted
 
@@ -33,10 +34,10 @@ MOST_IMPROVED = 400
 FEW_COLUMNS, MANY_NODES = 30, 40_000
 MOST_ENUMERATED, SOME_NODES = 40, 5000
 
-# Compiled enumeration serves all sizes at once: from so many trees that are open, over at most so many columns, it is
-# faster than they are. Every size of 50 columns with correlations 0.9^|i - j| and no ridge takes it 2.4 and 8.7 s (500
-# and 200 rows), and trees 5 and 18 s; with 60 columns it takes 3 to more than 55 s, and trees 1 to 8.
-MANY_TREES, MOST_COMPILED, NODES_COMPILED = 8, 52, 1_000_000
+# So many trees over at most so many columns are left to compiled code, depth first, and their roots are not improved:
+# every size of 50 columns with correlations 0.9^|i - j| and no ridge takes it a quarter of the time. A size that takes
+# more nodes, ten times those of the hardest, is given back.
+MANY_TREES, MOST_DEEP, NODES_DEEP = 8, 62, 200_000
 
 # More models than this are not collected.
 MOST_COLLECTED = 100_000
@@ -61,6 +62,9 @@ class Forest:
         Which models are to be collected beside the best.
     """
 
+    goes_deep = False
+    """Whether many trees over few columns will be left to ``DepthFirst`` once compiled code is at hand."""
+
     def __init__(
         self,
         problem: Quadratic,
@@ -80,7 +84,8 @@ class Forest:
         self._n_rows, self._n_columns, self._limits = n_rows, len(problem.slope), limits or Limits()
         self._counted = self._limits.price is not None or self._limits.kind is not None
         self._n_nodes = 0
-        self._enumeration: CompiledEnumeration | None = None
+        self._deep: tuple[Tree, DepthFirst, list[tuple[int, ...]]] | None = None
+        self._too_deep: set[int] = set()
         self._unit = TIED_WITHIN * max(problem.constant, np.finfo(float).tiny)
         slack = rounding_slack(problem, diagonal, n_rows)
         self.trees = {one.size: Tree(one.size, one.value, one.support, diagonal, slack, wanted) for one in incumbents}
@@ -119,20 +124,16 @@ class Forest:
             for tree, bound in zip(nodes.owners, nodes.inherited.tolist(), strict=True):
                 tree.bound = bound
             removed = self._compress(nodes)
-            improved = self.improves and len(self.columns) <= MOST_IMPROVED and self._improve(nodes)
+            improved = self._improving and self._improve(nodes)
             if number == ROOT_ROUNDS - 1 or not (improved or removed):
                 break
-        if not self._counted:
+        if not self._counted and not self._many:
             self._polish(nodes)
         self._open(nodes)
 
     def advance(self, most_nodes: float = np.inf) -> None:
-        """Branch on the best nodes of every tree that has seen fewer than ``most_nodes``; or enumerate many of them."""
-        if self._enumeration is None and self._enumeration_pays(most_nodes):
-            self._enumeration = self._begin_enumeration()
-        if self._enumeration is not None and not self._enumeration.done:
-            self._enumeration.advance(NODES_COMPILED)
-            self._settle_if_done(self._enumeration)
+        """Branch on the best nodes of every tree that has seen fewer than ``most_nodes``; or go deep in one of many."""
+        if self._descend():
             return
         work = [tree for tree in self.open if tree.nodes < most_nodes]
         parents = [(tree, *node) for tree in work for node in tree.take()]
@@ -164,22 +165,42 @@ class Forest:
         self._settle_enumerated(found)
         return [tree for tree in trees if tree.size not in found]
 
-    def _enumeration_pays(self, most_nodes: float) -> bool:
-        """Whether many trees over few columns are open, and compiled code may close them all at once."""
-        few = len(self.columns) <= MOST_COMPILED and not self._counted and most_nodes >= NODES_COMPILED
-        return few and self.backend.enumerates and len(self.open) >= MANY_TREES
+    @property
+    def _improving(self) -> bool:
+        """Whether better diagonals pay."""
+        return self.improves and len(self.columns) <= MOST_IMPROVED and not self._many
 
-    def _begin_enumeration(self) -> CompiledEnumeration:
-        """The enumeration of all sizes that are open."""
-        diagonal = base_diagonal(self.problem.hessian, np.zeros(len(self.columns)))
-        sought = {tree.size: tree.screened_above for tree in self.open if tree.screened_above < np.inf}
-        always = np.searchsorted(self.columns, self._limits.always).tolist()
-        shift = np.zeros(len(self.columns)) if diagonal is None else diagonal
-        return CompiledEnumeration(self.problem, shift, sought, always=always)
+    @property
+    def _many(self) -> bool:
+        """Whether there are many trees over few columns, for ``DepthFirst``."""
+        return self.goes_deep and not self._counted and len(self.columns) <= MOST_DEEP and len(self.trees) >= MANY_TREES
 
-    def _settle_if_done(self, enumeration: CompiledEnumeration) -> None:
-        if enumeration.done:
-            self._settle_enumerated(enumeration.found())
+    def _descend(self) -> bool:
+        """Look at some nodes of one tree, depth first; False if there is none for that."""
+        if self._deep is None:
+            waiting = [tree for tree in self.open if tree.size not in self._too_deep and tree.screened_above < np.inf]
+            if not waiting or not self._many or not self.backend.compiled:
+                return False
+            always = np.searchsorted(self.columns, self._limits.always).tolist()
+            search = DepthFirst(self.problem, waiting[0].diagonal, waiting[0].size, always)
+            self._deep = waiting[0], search, []
+        tree, search, found = self._deep
+        new = search.advance(tree.screened_above)
+        found += new
+        for support, value in zip(new, self._values(new, tree.size), strict=True):
+            self._offer(tree, value, support)
+        if search.done:
+            self._settle(tree, Enumerated(found, search.nodes))
+        elif search.nodes > NODES_DEEP or len(found) > MOST_COLLECTED:
+            self._too_deep.add(tree.size)
+        else:
+            return True
+        self._deep = None
+        return True
+
+    def _values(self, supports: Sequence[tuple[int, ...]], size: int) -> list[float]:
+        """The least values on some supports."""
+        return [float(value) for value in self.problem.values(np.array(supports, dtype=np.intp).reshape(-1, size))]
 
     def _settle_enumerated(self, found: Mapping[int, Enumerated]) -> None:
         for size, enumerated in found.items():
@@ -188,8 +209,8 @@ class Forest:
     def _settle(self, tree: Tree, enumerated: Enumerated) -> None:
         """Close a tree with all models of interest, which are known."""
         tree.nodes += enumerated.nodes
-        values = self.problem.values(np.array(enumerated.supports, dtype=np.intp).reshape(-1, tree.size))
-        for value, support in zip(values.tolist(), enumerated.supports, strict=True):
+        values = self._values(enumerated.supports, tree.size)
+        for value, support in zip(values, enumerated.supports, strict=True):
             self._offer(tree, value, support)
         best = [set(s) for v, s in zip(values, enumerated.supports, strict=True) if v <= tree.tied_below]
         if best:

@@ -343,18 +343,18 @@ def estimate_rows(
 def conditional(
     H: np.ndarray, q: np.ndarray, constant: float, inside: np.ndarray, free: np.ndarray, dependent: float
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """Value of the model of ``inside``, and slopes, squares and products of ``free`` given it.
+    """Value of the model of ``inside``, slopes and squares of ``free`` given it, and their part in it.
 
     Columns that ``inside`` leaves nothing of have a square of -1. The value is infinite if ``inside`` is dependent.
     """
     f, m = len(inside), len(free)
     L, B, z = np.empty((f, f)), np.empty((f, m)), np.empty(f)
-    slope, own, S = np.empty(m), np.empty(m), np.empty((m, m))
+    slope, own = np.empty(m), np.empty(m)
     for x in range(f):
         for y in range(x + 1):
             L[x, y] = H[inside[x], inside[y]]
     if not factorise(L, f):
-        return np.inf, slope, own, S
+        return np.inf, slope, own, B
     for b in range(m):
         slope[b], own[b] = q[free[b]], H[free[b], free[b]]
     value = constant
@@ -375,16 +375,21 @@ def conditional(
             slope[b] -= B[x, b] * z[x]
             own[b] -= B[x, b] * B[x, b]
     for a in range(m):
-        line, row = S[a], H[free[a]]
-        for b in range(m):
-            line[b] = row[free[b]]
-        for t in range(f):
-            w = B[t, a]
-            for b in range(m):
-                line[b] -= w * B[t, b]
         if not own[a] > dependent * H[free[a], free[a]]:
             own[a] = -1.0
-    return value, slope, own, S
+    return value, slope, own, B
+
+
+@compiled
+def products_after(H: np.ndarray, free: np.ndarray, B: np.ndarray, a: int, line: np.ndarray) -> None:
+    """What is left of the products of a free column with those after it; ``B`` is the part of each in the model."""
+    row = H[free[a]]
+    for b in range(uintp(a + 1), uintp(len(free))):
+        line[b] = row[free[b]]
+    for t in range(len(B)):
+        w = B[t, a]
+        for b in range(uintp(a + 1), uintp(len(free))):
+            line[b] -= w * B[t, b]
 
 
 @compiled
@@ -437,11 +442,13 @@ def best_pair(
 
     Otherwise the places are -1.
     """
-    value, slope, own, S = conditional(H, q, constant, inside, free, dependent)
-    best, places = max(2 * (value - below), 0.0), np.full(2, -1)
+    value, slope, own, B = conditional(H, q, constant, inside, free, dependent)
+    best, places, line = max(2 * (value - below), 0.0), np.full(2, -1), np.empty(len(free))
     for b in range(len(free) if value < np.inf else 0):
         if own[b] > 0:
-            best, c = best_partner(S[b], S[b], 0.0, slope, own, b, dependent, best)
+            # Line by line: a table of them all would not stay in the cache.
+            products_after(H, free, B, b, line)
+            best, c = best_partner(line, line, 0.0, slope, own, b, dependent, best)
             if c >= 0:
                 places[0], places[1] = b, c
     return value - 0.5 * best, places
@@ -459,9 +466,11 @@ def best_triple(
 ) -> tuple[float, np.ndarray]:
     """Value of the best model of ``inside`` and three of ``free``, and their places, as ``best_pair``."""
     m = len(free)
-    value, slope, own, S = conditional(H, q, constant, inside, free, dependent)
-    best, places = max(2 * (value - below), 0.0), np.full(3, -1)
+    value, slope, own, B = conditional(H, q, constant, inside, free, dependent)
+    best, places, S = max(2 * (value - below), 0.0), np.full(3, -1), np.empty((m, m))
     slope_left, own_left = np.empty(m), np.empty(m)
+    for a in range(m if value < np.inf else 0):
+        products_after(H, free, B, a, S[a])
     for a in range(m if value < np.inf else 0):
         if not own[a] > 0:
             continue

@@ -38,12 +38,6 @@ MOST_COLUMNS = 62
 # Numbers in the blocks of a batch of nodes.
 BATCH_NUMBERS = 1 << 18
 
-# Compiled code looks at so many nodes at a time, a few tenths of a second, and finds about so many models at most; it
-# gives up where more than ``MOST_FOUND`` are sought.
-NODES_AT_ONCE = 100_000
-FOUND_AT_ONCE = 10_000
-MOST_FOUND = 100_000
-
 # The two models of a node: without the columns that go out, and with those that go in.
 OUT, IN = 0, 1
 HALVES = np.array([0.5, -0.5])
@@ -102,55 +96,6 @@ def enumerate_subsets(
         step = max(1, BATCH_NUMBERS // nodes.columns.shape[1] ** 2)
         stack += [nodes.take(slice(start, start + step)) for start in range(0, len(nodes.size), step)]
     return _by_size(found, counts, up_to, most_nodes)
-
-
-class CompiledEnumeration:
-    """The same by compiled code, some nodes at a time."""
-
-    def __init__(
-        self, problem: Quadratic, diagonal: np.ndarray, up_to: Mapping[int, float], *, always: Sequence[int]
-    ) -> None:
-        from pauca.relaxations import leaps_kernels
-
-        self._search, self._diagonal, self._up_to = leaps_kernels.search, diagonal, up_to
-        self._sought = _sought(problem, up_to)
-        self._counts = np.zeros(len(problem.slope) + 1, dtype=np.int64)
-        root = _root(problem, always, self._sought)
-        self._found = _close_root(root, self._sought)
-        width = root.columns.shape[1]
-        self._depth = 0 if root.live.any() else -1
-        lines = [np.zeros((width + 1, *part.shape[1:]), part.dtype) for part in vars(root).values()]
-        for line, part in zip(lines, vars(root).values(), strict=True):
-            line[0] = part[0]
-        lines += [np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)]
-        self._stack = leaps_kernels.Stack(*lines)
-        self._buffer = np.empty(2 * width**2 + FOUND_AT_ONCE, np.int64)
-
-    @property
-    def done(self) -> bool:
-        """Whether all nodes were looked at, or all sizes given up."""
-        return self._depth < 0 or not np.any(self._sought > -np.inf)
-
-    def advance(self, most_nodes: int) -> None:
-        """Look at some nodes; sizes with more than ``most_nodes`` are given up, and all of them where models abound."""
-        self._depth, count = self._search(
-            self._stack,
-            self._depth,
-            NODES_AT_ONCE,
-            most_nodes,
-            self._diagonal,
-            self._sought,
-            self._counts,
-            self._buffer,
-        )
-        self._found.update(self._buffer[:count].tolist())
-        if len(self._found) > MOST_FOUND:
-            self._sought[:] = -np.inf
-
-    def found(self) -> dict[int, Enumerated]:
-        """What is known of the sizes that were not given up, at the end."""
-        kept = {size: value for size, value in self._up_to.items() if self._sought[size] > -np.inf}
-        return _by_size(self._found, self._counts, kept, np.inf)
 
 
 def _sought(problem: Quadratic, up_to: Mapping[int, float]) -> np.ndarray:
@@ -214,49 +159,48 @@ def _sizes(nodes: Nodes) -> np.ndarray:
 class _Family:
     """Some nodes and their children: in one the column goes out that would be missed most, in the other it goes in.
 
-    The blocks of the children are computed where they are needed: of most of them one is, for the last pairs.
+    The blocks of the children are computed where they are needed: of most of them one is, for the last pairs. The nodes
+    are overwritten.
     """
 
     def __init__(self, nodes: Nodes, diagonal: np.ndarray, sought: np.ndarray) -> None:
         count = len(nodes.size)
-        own = np.diagonal(nodes.block, axis1=-2, axis2=-1)
-        branch = np.argmax(nodes.vector[:, OUT] ** 2 / own[:, OUT], axis=1)
-        self._block, self._parent, self._branch = nodes.block, np.tile(np.arange(count), 2), np.tile(branch, 2)
+        own = np.diagonal(nodes.block, axis1=-2, axis2=-1)[:, OUT]
+        _put_last(nodes, np.argmax(nodes.vector[:, OUT] ** 2 / own, axis=1))
+        self._block, self._parent = nodes.block, np.tile(np.arange(count), 2)
         self.sides = sides = np.repeat([OUT, IN], count)
         each, parent = np.arange(2 * count), self._parent
-        self._line = line = nodes.block[parent, sides, self._branch]
-        pivot, settled = line[each, self._branch], nodes.vector[parent, sides, self._branch]
-        self._share = share = line / pivot[:, None]
-        vector, value, inside = nodes.vector[parent], nodes.value[parent], nodes.inside[parent]
-        vector[each, sides] -= share * settled[:, None]
-        value[each, sides] += HALVES[sides] * settled**2 / pivot
-        inside[count:] |= 1 << nodes.columns[parent[:count], branch]
+        lines = nodes.block[:, :, -1].swapaxes(0, 1).reshape(2 * count, -1)
+        self._line, pivot = lines[:, :-1], lines[:, -1]
+        self._share = self._line / pivot[:, None]
+        leaving = nodes.vector[parent, sides, -1]
+        vector, value, inside = nodes.vector[parent, :, :-1], nodes.value[parent], nodes.inside[parent]
+        vector[each, sides] -= self._share * leaving[:, None]
+        value[each, sides] += HALVES[sides] * leaving**2 / pivot
+        inside[count:] |= 1 << nodes.columns[:, -1]
         self.children = Nodes(
             inside,
             nodes.size[parent] + sides,
-            _without(nodes.columns[parent], self._branch),
+            nodes.columns[parent, :-1],
             np.concatenate([nodes.live[:, :-1], nodes.live[:, 1:]]),
             value,
-            _without(vector, self._branch),
+            vector,
             parent,  # in the place of the blocks
         )
-        costs = own[parent, OUT]
-        costs[:count] -= line[:count] * share[:count]
-        bounds = _bounds(self.children, _without(costs, self._branch), diagonal)
+        costs = own[parent, :-1]
+        costs[:count] -= self._line[:count] * self._share[:count]
+        bounds = _bounds(self.children, costs, diagonal)
         self.children.live &= bounds <= sought[_sizes(self.children)]
 
     def blocks(self, rows: np.ndarray, sides: np.ndarray | int) -> np.ndarray:
         """The block of each of some children on one of its sides."""
-        blocks = self._block[self._parent[rows], sides]
-        changed = np.flatnonzero(self.sides[rows] == sides)
-        lines = rows[changed]
-        change = self._line[lines][:, :, None] * self._share[lines][:, None, :]
-        if len(changed) < len(rows):
-            blocks[changed] -= change
-        else:
-            blocks -= change
-        branch = self._branch[rows]
-        return _without(_without(blocks, branch).swapaxes(-1, -2), branch)
+        found = self._block[self._parent[rows], sides, :-1, :-1]
+        places = np.flatnonzero(self.sides[rows] == sides)
+        # These are all, or the first ones, or the last.
+        run = slice(places[0], places[-1] + 1) if len(places) else slice(0)
+        lines = rows[run]
+        found[run] -= self._line[lines, :, None] * self._share[lines, None, :]
+        return np.asarray(found)
 
     def grown_up(self) -> Nodes:
         """The children that are to be branched on."""
@@ -269,10 +213,13 @@ class _Family:
         return nodes
 
 
-def _without(array: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Without one place of the last axis in each line, which the last one takes; overwrites the array."""
-    array[np.arange(len(array)), ..., places] = array[..., -1]
-    return array[..., :-1]
+def _put_last(nodes: Nodes, places: np.ndarray) -> None:
+    """Swap the column at a place of each node with the last one, in place."""
+    each = np.arange(len(places))
+    for array in (nodes.columns, nodes.vector, nodes.block, nodes.block.swapaxes(-1, -2)):
+        moved = array[each, ..., places]
+        array[each, ..., places] = array[..., -1]
+        array[..., -1] = moved
 
 
 def _bounds(nodes: Nodes, own: np.ndarray, diagonal: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from pauca.constraints.limits import Limits
 from pauca.design import ChunkedDesign, GatheredDesign
 from pauca.model import Snapshot
 from pauca.objectives import LeastSquares
-from pauca.relaxations.backends import compiled_backend, loaded_backend
+from pauca.relaxations.backends import can_compile, compiled_backend, loaded_backend
 from pauca.relaxations.bounds_without_gram import Products, root_bounds
 from pauca.relaxations.diagonal import base_diagonal, rounding_share, rounding_slack
 from pauca.relaxations.forest import Forest
@@ -163,6 +163,8 @@ class Proofs:
             yield from self._bound_roots()
         for part in self._parts:
             part.forest.backend = loaded_backend() if compiled else part.forest.backend
+            if isinstance(part.forest, Forest):
+                part.forest.goes_deep = compiled and can_compile() and most_nodes == np.inf
             part.forest.plant()
             yield None
         work = [part.forest for part in self._parts]
@@ -193,7 +195,9 @@ class Proofs:
         incumbents = [one for one in incumbents if one.size not in closed]
         penalty = np.where(usable, objective.penalty, 1.0) * (1 - 1e-12)
         products = Products(_DesignColumns(objective), objective.slope, penalty, objective.null_value)
-        found = root_bounds(products, incumbents, always=limits.always, usable=usable, slack=slack)
+        found = {}
+        if incumbents:
+            found = root_bounds(products, incumbents, always=limits.always, usable=usable, slack=slack)
         self._roots = {size: max(0.0, bound - slack) for size, bound in closed.items() if size in self._waiting}
         self._roots |= {size: max(0.0, root.bound - slack) for size, root in found.items()}
         yield None
@@ -225,7 +229,8 @@ class Proofs:
         hessian = _DesignColumns(objective).gram(columns)
         kept = _without_copies(lambda rows: hessian[rows], columns, limits)
         self.copies.update(columns[~kept].tolist())
-        columns, hessian = columns[kept], hessian[np.ix_(kept, kept)]
+        if not kept.all():
+            columns, hessian = columns[kept], hessian[np.ix_(kept, kept)]
         quadratic, diagonal = self._quadratic(columns, hessian)
         if diagonal is None:
             raise NoBoundError(NO_RIDGE)
@@ -324,8 +329,7 @@ class _DesignColumns:
         design = self.objective.design
         if isinstance(design, ChunkedDesign):
             # Sums over chunks have the same accuracy, and the first pass has them.
-            known = design.gram(columns)[:, columns]
-            return np.tril(known) + np.tril(known, -1).T
+            return _symmetric(np.asfortranarray(design.gram(columns)[:, columns]))
         total = np.zeros((len(columns), len(columns)), order="F")
         gathered: list[np.ndarray] = []
         for rows, block in design.blocks(columns):
@@ -334,7 +338,7 @@ class _DesignColumns:
             if sum(map(len, gathered)) >= GRAM_ROWS or rows.stop == design.n_rows:
                 total = dsyrk(1.0, np.concatenate(gathered), beta=1.0, c=total, trans=1, lower=1, overwrite_c=1)
                 gathered.clear()
-        return np.tril(total) + np.tril(total, -1).T
+        return _symmetric(total)
 
     def products(self, columns: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Products of some columns with others, which they are among."""
@@ -356,6 +360,15 @@ class _DesignColumns:
             fits[:, rows] = coef @ block.T
         squares = (fits * fits) @ design.weights
         return design.products((target - fits) * design.weights), squares
+
+
+def _symmetric(gram: np.ndarray, at_once: int = 256) -> np.ndarray:
+    """A matrix by columns of which the lower triangle is known, in place, as it may be large; by rows."""
+    for start in range(0, len(gram), at_once):
+        rows = slice(start, start + at_once)
+        gram[:start, rows] = gram[rows, :start].T
+        gram[rows, rows] = np.tril(gram[rows, rows]) + np.tril(gram[rows, rows], -1).T
+    return gram.T
 
 
 def _wants_more(forest: Forest | SmoothForest | WideForest, relative_gap: float, most_nodes: float) -> bool:

@@ -354,13 +354,16 @@ class Choice:
         if surface is None or not size or self.instead_of or surface.mean[:, :, 0].size == 1:
             return []
         other = self.at_ridges(*surface.best_of(size))
+        none = surface.ridge == surface.search_ridge == 0.0
+        own = "It has no ridge, like the whole path" if none else f"Its ridge is that of the whole path, {self._ridges}"
+        parts = [] if none else [how.new_fit.format(size=size)]  # which would be this model
         if other is self:
-            own, parts = ", which scored best for it too", [how.new_fit]
+            own += ", which scored best for it too"
         else:
-            own, best = "", f"{other._ridges}, with {other.number_text(size)}"
-            parts = [how.best_ridge.format(size=size, best=best), how.new_fit]
-        others = ", and ".join(part.format(size=size) for part in parts if part)
-        return [f"Its ridge is that of the whole path, {self._ridges}{own}{f'; {others}' if others else ''}."]
+            best = f"{other._ridges}, with {other.number_text(size)}"
+            parts.insert(0, how.best_ridge.format(size=size, best=best))
+        others = ", and ".join(part for part in parts if part)
+        return [f"{own}{f'; {others}' if others else ''}."]
 
     @property
     def _ridges(self) -> str:

@@ -14,8 +14,8 @@ PARAMETER = re.compile(
 
 
 NAMELESS = (
-    "The columns have no names, so x3 is column 3: after the fit of a pipeline, pauca.name_features(pipeline) takes "
-    "names from its steps."
+    "The columns have no names, so x3 is column 3: a frame has some, and in a pipeline pauca.name_features(pipeline) "
+    "takes those of its steps."
 )
 
 
@@ -68,8 +68,11 @@ ON_PAGE = Instructions(
 )
 
 
-def in_shell(model: str | None = None) -> Instructions:
-    """The options of the command line; ``model`` is the file of the model, where there is one."""
+def in_shell(model: str | None = None, page: str | None = None) -> Instructions:
+    """The options of the command line.
+
+    ``model`` is the file of the model, and ``page`` a report whose figures are not optimistic, where there are such.
+    """
     file = _literal(model or "MODEL.json")
     smaller = "pauca fit --selection-rule 1se chooses such sizes."
     return Instructions(
@@ -79,7 +82,7 @@ def in_shell(model: str | None = None) -> Instructions:
         smaller=smaller,
         smaller_best=smaller,
         best=" --selection-rule best takes it.",
-        honest=" (pauca fit --report PAGE.html --nested gives figures that are not)",
+        honest=f" ({page or 'pauca fit --report PAGE.html --nested'} has figures that are not)",
         coefficients=f"pauca explain {file} --size {{size}} has all of them",
         names="",
     )

@@ -218,7 +218,8 @@ class Path:
         -------
         list of dict
             With the keys size, objective, explained, entered, left and features: which features are in, and which
-            features (or groups, if there are any) came in since the size before, and which went out. An objective
+            features (or groups, if there are any) came in since the size before, and which went out. Where whole
+            columns of a raw table or groups are chosen, columns or groups lists those that are in. An objective
             without a floor has no share explained. Where costs were given, cost is what the model costs in all. Where
             the objective has lower bounds, lower_bound, gap, relative_gap and proved say what is proved. Where the
             search had another ridge, proofs are about the objective with that ridge: the keys are search_objective,
@@ -245,6 +246,7 @@ class Path:
                     **({} if self.choice is None else self.choice.record(size)),
                     "entered": [name for name in names if name not in before],
                     "left": sorted(before.difference(names)),
+                    **({} if self.group_labels is None else {f"{self.counted}s": names}),
                     "features": self.names(size),
                 }
             )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pauca.results.choice import EXPLAINED
 from pauca.results.data_facts import COUNTED_ONCE, encoding_notes
 from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.wording import aligned, column_names, printable, quoted
@@ -59,8 +60,15 @@ def _head(path: Path, size: int) -> str:
         words.append(f"total cost {path.cost(size):.6g}")
     words.append(f"objective {path[size].objective:.6g}")
     if _has_share(path):
-        words.append(f"{100 * path.explained(size):.2f} % explained")
+        words.append(f"{100 * path.explained(size):.2f} % explained{_held_out(path, size)}")
     return ", ".join(words)
+
+
+def _held_out(path: Path, size: int) -> str:
+    """The share explained on rows held out, where it was measured: what the rows of the fit say alone flatters."""
+    choice = path.choice
+    place = None if choice is None or choice.scoring != EXPLAINED or not choice.scored else choice.position(size)
+    return "" if choice is None or place is None or not size else f", {100 * choice.mean[place]:.2f} % on rows held out"
 
 
 def _fewer(path: Path, size: int, how: Instructions) -> Iterator[str]:

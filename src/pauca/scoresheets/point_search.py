@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import gcd
@@ -51,28 +52,45 @@ class PointSearch:
     columns : shape (n, q)
     y : -1 and 1, shape (n,)
     weights : sum to one, shape (n,)
+    max_points : the most points of a feature, all its columns together
     ridge : that of the model, on standardised columns
+    owners : the feature of each column, ascending, shape (q,); None: each column is one
+    signs : of the points of each column, 0 for either, shape (q,); None: any
     """
 
     def __init__(
-        self, columns: np.ndarray, y: np.ndarray, weights: np.ndarray, max_points: int, ridge: float = 0.0
+        self,
+        columns: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray,
+        max_points: int,
+        ridge: float = 0.0,
+        *,
+        owners: Sequence[int] | None = None,
+        signs: Sequence[float] | None = None,
     ) -> None:
-        kept = weights > 0
+        q, kept = columns.shape[1], weights > 0
+        self._owners = np.arange(q) if owners is None else np.asarray(owners)
+        self._several = len(np.unique(self._owners)) < q
+        self._signs: list[int] = [0] * q if signs is None else np.sign(signs).astype(int).tolist()
         self._columns, self._y, self._weights = columns[kept], y[kept], weights[kept]
         self._most, self._ridge = max_points, max(ridge, SMALL_RIDGE)
         mean = self._weights @ self._columns
         self._variance = self._weights @ (self._columns - mean) ** 2
         self._whole = bool(np.all(self._columns == np.round(self._columns)))
+        self._near: tuple[float, float] | None = None
+        """The scale and the constant of the last points, of standardised totals."""
         self.fitted: dict[Points, FittedPoints] = {}
 
     def run(self) -> FittedPoints:
         """The best sheet that was found."""
         coef = self._real_coefficients()
-        largest = float(np.abs(coef).max(initial=0.0))
+        coef[np.array(self._signs) * coef < 0] = 0.0
+        largest = float(np.bincount(self._owners, weights=np.abs(coef)).max(initial=0.0))
         starts = [np.zeros(len(coef))]
         if largest > 0:
             starts = [coef / largest * top for top in np.linspace(1.0, self._most, 2 * self._most - 1)]
-        found = [self._improve(self.fit(_rounded(start))) for start in starts]
+        found = [self._improve(self.fit(self._rounded(start))) for start in starts]
         return min(found, key=lambda one: (one.objective, sum(map(abs, one.points))))
 
     def fit(self, points: Points) -> FittedPoints:
@@ -87,6 +105,25 @@ class PointSearch:
         for some in (new[start : start + count] for start in range(0, len(new), count)):
             self.fitted.update(zip(some, self._fit_together(some), strict=True))
         return [self.fitted[points] for points in sheets]
+
+    def allows(self, points: Points) -> bool:
+        """Whether points have their signs, and no feature has too many."""
+        if not all(self._may_be(place, point) for place, point in enumerate(points)):
+            return False
+        return not self._several or bool(np.bincount(self._owners, weights=np.abs(points)).max() <= self._most)
+
+    def _may_be(self, place: int, point: int) -> bool:
+        return abs(point) <= self._most and self._signs[place] * point >= 0
+
+    def _rounded(self, values: np.ndarray) -> Points:
+        """Whole numbers near some values, and so are the sums over the first columns of every feature."""
+        found = [0] * len(values)
+        for owner in np.unique(self._owners):
+            places = np.flatnonzero(self._owners == owner)
+            whole = np.round(np.cumsum(values[places])).astype(int)
+            for place, points in zip(places.tolist(), np.diff(whole, prepend=0).tolist(), strict=True):
+                found[place] = points
+        return tuple(found)
 
     def _real_coefficients(self) -> np.ndarray:
         """The model without rounding, on standardised columns for the solver."""
@@ -107,20 +144,21 @@ class PointSearch:
         return found if found.objective < current.objective * (1 - 1e-12) else None
 
     def _single_moves(self, points: Points) -> list[Points]:
-        return [self._moved(points, dict([step])) for step in self._steps(points)]
+        return self._allowed([self._moved(points, dict([step])) for step in self._steps(points)])
 
     def _pair_moves(self, points: Points) -> list[Points]:
         """Pairs of the single steps that lower the objective most, or raise it least."""
         steps = sorted(self._steps(points), key=lambda step: self.fit(self._moved(points, dict([step]))).objective)
         pairs = combinations(sorted(steps[:PAIRED_STEPS]), 2)
-        return [self._moved(points, dict(pair)) for pair in pairs if pair[0][0] != pair[1][0]]
+        return self._allowed([self._moved(points, dict(pair)) for pair in pairs if pair[0][0] != pair[1][0]])
+
+    def _allowed(self, moves: list[Points]) -> list[Points]:
+        """Steps keep to what each column may have; only the sums of features with several are left to be looked at."""
+        return [move for move in moves if self.allows(move)] if self._several else moves
 
     def _steps(self, points: Points) -> list[tuple[int, int]]:
         """Places of points and by how much each may change."""
-        return [(i, step) for i in range(len(points)) for step in (-1, 1) if self._fits(points[i] + step)]
-
-    def _fits(self, point: int) -> bool:
-        return abs(point) <= self._most
+        return [(i, step) for i, point in enumerate(points) for step in (-1, 1) if self._may_be(i, point + step)]
 
     @staticmethod
     def _moved(points: Points, steps: dict[int, int]) -> Points:
@@ -135,7 +173,8 @@ class PointSearch:
         z = (at - middle[:, None]) / spread[:, None]
         # The ridge on the coefficients of standardised columns, as one on the scale.
         penalty = self._ridge * np.maximum(points**2 @ self._variance / spread**2, SMALL_RIDGE)
-        scale, constant = _lines(z, yes, every, penalty)
+        scale, constant = _lines(z, yes, every, penalty, self._near).T
+        self._near = float(scale[-1]), float(constant[-1])
         scores = constant[:, None] + scale[:, None] * z
         losses = yes * np.logaddexp(0.0, -scores) + (every - yes) * np.logaddexp(0.0, scores)
         loss = losses.sum(axis=1)
@@ -159,18 +198,32 @@ class PointSearch:
         return totals, np.broadcast_to(positive, totals.shape), np.broadcast_to(self._weights, totals.shape)
 
 
-def _lines(z: np.ndarray, yes: np.ndarray, every: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scales and constants of logistic fits to one column each, by Newton's method."""
+def _lines(
+    z: np.ndarray, yes: np.ndarray, every: np.ndarray, penalty: np.ndarray, near: tuple[float, float] | None
+) -> np.ndarray:
+    """Scales, not negative, and constants of logistic fits to one column each, found from those of similar points."""
     share = yes.sum(axis=1)
-    line = np.stack([np.zeros(len(z)), np.log(share) - np.log1p(-share)], axis=1)
+    nothing = np.stack([np.zeros(len(z)), np.log(share) - np.log1p(-share)], axis=1)
+    line = nothing.copy() if near is None else np.tile(near, (len(z), 1))
+    far = _newton(line, z, yes, every, penalty)
+    if near is not None and len(far):  # as may be from far away
+        again = nothing[far]
+        _newton(again, z[far], yes[far], every[far], penalty[far])
+        line[far] = again
+    # A risk that falls with the total would turn the signs of all points.
+    return np.where(line[:, :1] > 0, line, nothing)
+
+
+def _newton(line: np.ndarray, z: np.ndarray, yes: np.ndarray, every: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+    """Newton's method for each line, in place; returns the places of those that have not converged."""
     going = np.arange(len(z))
     for _ in range(MOST_STEPS):
         step, gain = _newton_step(line[going], z[going], yes[going], every[going], penalty[going])
         line[going] -= step
-        going = going[gain >= NEWTON_TOLERANCE]
+        going = going[~(gain < NEWTON_TOLERANCE)]
         if not len(going):
             break
-    return line[:, 0], line[:, 1]
+    return going
 
 
 def _newton_step(
@@ -208,7 +261,3 @@ def real_model(columns: np.ndarray, y: np.ndarray, weights: np.ndarray, ridge: f
 def _without_divisor(points: Points) -> Points:
     divisor = gcd(*points) or 1
     return tuple(point // divisor for point in points)
-
-
-def _rounded(values: np.ndarray) -> Points:
-    return tuple(int(value) for value in np.round(values))

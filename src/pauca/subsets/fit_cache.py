@@ -30,6 +30,9 @@ from pauca.subsets.standardized_columns import ColumnCache
 KEPT_BYTES = 1 << 26
 LEAST_KEPT = 8
 
+# What is remembered of a support, the set of its units included, takes about so many bytes for each unit.
+BYTES_PER_UNIT = 100
+
 # The last step towards a value that is only reported predicts no more than this share of it; where outputs share a
 # loss, each step costs far more.
 REPORTED = Accuracy(within=1e-7)
@@ -87,6 +90,11 @@ class RecentTable(dict[frozenset[int], V]):
             del self[key]
         return dropped
 
+    def remember(self, support: frozenset[int], value: V) -> V:
+        """Keep a small value, and as many of them as there is memory for: a long search meets many supports."""
+        self.keep(support, value, max(LEAST_KEPT, KEPT_BYTES // (BYTES_PER_UNIT * (len(support) + 10))))
+        return value
+
 
 class FitCache:
     """Minimisers by support. A fit depends on where it starts only by rounding, so it may be remembered."""
@@ -95,7 +103,9 @@ class FitCache:
         self.objective = objective
         self.pool = ColumnCache(objective)
         null = objective.null
-        self._known = {frozenset[int](): Fit((), null.coef, null.value)}
+        self.null = Fit((), null.coef, null.value)
+        """The model without units."""
+        self._known = RecentTable[Fit]({frozenset(): self.null})
         self._minima = RecentTable[Solution]({frozenset(): Solution((), objective.rows, frozenset(), null)})
         self._previews = RecentTable[dict[frozenset[int], Preview | Solution]]()
         self._inverses = RecentTable[np.ndarray]()
@@ -105,11 +115,6 @@ class FitCache:
         self._most_kept = max(LEAST_KEPT, in_memory)
         self._most_previewed = min(KEPT_PREVIEWS, max(LEAST_KEPT_PREVIEWS, in_memory // PREVIEWS_OF_A_MODEL))
 
-    @property
-    def null(self) -> Fit:
-        """The model without units."""
-        return self._known[frozenset()]
-
     def of(self, support: frozenset[int], near: Fit | Preview | Solution) -> Fit:
         """The minimiser on ``support``, starting from that on a similar set."""
         found = self._known.get(support)
@@ -117,7 +122,8 @@ class FitCache:
             solved = self._search(tuple(sorted(support)), near, self._exactly(near.value))
             self._keep(support, solved)
             minimum = solved.minimum
-            found = self._known[support] = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
+            found = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
+            self._known.remember(support, found)
         return found
 
     def _exactly(self, value: float) -> Accuracy:

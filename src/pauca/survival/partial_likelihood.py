@@ -103,6 +103,7 @@ class BoundPartialLikelihood(PartialLikelihood):
         least = np.min(risk_sets.weights, where=risk_sets.weights > 0, initial=1.0) / counts.max(initial=1)
         self._far = np.log(LEAST_SUM) - np.log(least)
         """Scores that are so far below the largest have hazards that a double cannot hold."""
+        self._idle = np.flatnonzero(risk_sets.weights == 0)
 
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
         return self
@@ -116,8 +117,8 @@ class BoundPartialLikelihood(PartialLikelihood):
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         if not self.risk_sets.n_groups:  # rows of a fold without any event
             return np.zeros_like(a)
-        top = a.max(axis=-1, keepdims=True)
-        logs = self._of_times(self._share * self._log_sums(a - top)) - self._perfect
+        relative, top, far = self.relative_scores(a)
+        logs = self._of_times(self._share * self._log_sums(relative, far)) - self._perfect
         sets = self.risk_sets
         return np.where(sets.has_event, logs.take(sets.group, axis=-1) + top - a, 0.0)
 
@@ -129,8 +130,7 @@ class BoundPartialLikelihood(PartialLikelihood):
 
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
         # The derivative is minus the martingale residual: the expected events of a row less those seen.
-        relative = a - a.max(axis=-1, keepdims=True)
-        far = self.are_far(relative)
+        relative, _, far = self.relative_scores(a)
         of_far = self._expected_of_far(relative[far]) if np.any(far) else None
         hazard = np.exp(relative, out=relative)
         expected = self._while_at_risk(self._weight / self._sums(hazard * self.risk_sets.weights))
@@ -142,8 +142,8 @@ class BoundPartialLikelihood(PartialLikelihood):
 
     def row_coupling(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Means of columns over the rows at risk, times the roots of the weights of the terms."""
-        relative = a - a.max(axis=-1, keepdims=True)
-        if np.any(self.are_far(relative)):
+        relative, _, far = self.relative_scores(a)
+        if np.any(far):
             means = self._means_of_far(relative + self._log_weights, columns)
         else:
             risk = np.exp(relative) * self.risk_sets.weights
@@ -153,8 +153,8 @@ class BoundPartialLikelihood(PartialLikelihood):
         return means
 
     def coupled_image(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        relative = a - a.max(axis=-1, keepdims=True)
-        if np.any(self.are_far(relative)):
+        relative, _, far = self.relative_scores(a)
+        if np.any(far):
             logs = relative + self._log_weights
             log_rates = np.log(self._weight) - self._sums_of_logs(logs)
             return _signed(self._means_of_far(logs, columns), log_rates, self._logs_while_at_risk, logs)
@@ -166,13 +166,23 @@ class BoundPartialLikelihood(PartialLikelihood):
         image *= risk
         return image
 
-    def are_far(self, relative: np.ndarray) -> np.ndarray:
-        """Which scores, relative to the largest, are so far apart that only their logarithms can be summed."""
-        return np.asarray(relative.min(axis=-1) < self._far)
+    def relative_scores(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores relative to the largest, the largest, and which are so far apart that only logarithms can be summed.
 
-    def _log_sums(self, relative: np.ndarray) -> np.ndarray:
-        """Logarithms of the sums of hazards over the rows of every term, shape (..., T); changes its argument."""
-        far = self.are_far(relative)
+        Those of rows without weight do not count, and may be beyond all others.
+        """
+        top = a.max(axis=-1, keepdims=True)
+        relative = a - top
+        far = np.asarray(relative.min(axis=-1) < self._far)
+        if len(self._idle) and np.any(far):
+            top = np.max(a, axis=-1, keepdims=True, where=self.risk_sets.weights > 0, initial=-np.inf)
+            relative = a - top
+            relative[..., self._idle] = 0.0
+            far = np.asarray(relative.min(axis=-1) < self._far)
+        return relative, top, far
+
+    def _log_sums(self, relative: np.ndarray, far: np.ndarray) -> np.ndarray:
+        """Logarithms of the sums of hazards over the rows of every term, shape (..., T); changes ``relative``."""
         logs = self._sums_of_logs(relative[far] + self._log_weights) if np.any(far) else None
         # In place: on long tables new arrays take longer than what is computed in them.
         risk = np.exp(relative, out=relative)
@@ -289,13 +299,13 @@ class _AddedLosses:
         sets, nothing = self._whole.risk_sets, np.zeros(0)
         own = self._whole.value(nothing, a)
         lost = sets.with_event((own - self._fitted.value(nothing, a)) * self._old_events)
-        relative = a - a.max(axis=-1, keepdims=True)
+        relative, _, far = self._whole.relative_scores(a)
         hazard = np.exp(relative)
         among = sets.at_risk(hazard * self._added)
         # Where nobody was added nothing is lost.
         share = np.divide(lost, among, out=np.zeros_like(lost), where=among > LEAST_SUM)
         theirs = (sets.while_at_risk(share) * hazard)[..., self._test]
-        if np.any(far := self._whole.are_far(relative)):
+        if np.any(far):
             theirs[far] = self._shares_of_far(relative[far], lost[far])
         return np.asarray(own[..., self._test] + theirs)
 
