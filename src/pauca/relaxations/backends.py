@@ -20,7 +20,7 @@ DEPENDENT_SHARE = 1e-10
 
 # With two columns missing all pairs are tried among at most so many, before a node is relaxed and after it: beyond, it
 # costs more than some branching. Compiled code has no table of them: with 150 after the relaxation, three features of a
-# table with 4088 columns were 7 % short of a proof after ten seconds, and with 5000 they are proved in seven. Of three
+# table with 4088 columns were 7 % short of a proof after ten seconds, and with 5000 they are proved in four. Of three
 # it tries all triples: five features of 300 columns with correlations 0.9^|i - j| are then 4 to 6 % short of a proof
 # after ten seconds, and 25 to 31 % without.
 MOST_PAIRED_AT_ONCE, MOST_PAIRED = 30, 150

@@ -345,7 +345,7 @@ class Forest:
         nodes.codes = nodes.relaxed.pieces
         nodes.inherited = np.maximum(nodes.inherited, nodes.relaxed.bound)
         risen = nodes.relaxed.bound > before  # not where both are minus infinity: no point was credible there
-        return bool(np.any((nodes.relaxed.bound - before)[risen] > 0.02 * (cut - before)[risen]))
+        return bool(np.any(nodes.relaxed.bound[risen] - before[risen] > 0.02 * (cut[risen] - before[risen])))
 
     def _open(self, nodes: _Batch) -> None:
         """Add nodes to their trees, with the column to branch on; those that screening has made leaves are closed."""

@@ -16,7 +16,7 @@ Nine of ten nodes of such a tree have at most two columns left to choose. There 
 goes in, all pairs that complete it are tried at once by the formula above, and when one goes out all pairs that can
 still go.
 
-There is no relaxation to solve: up to some forty columns this is several times cheaper than the trees of ``tree``,
+There is no relaxation to solve: up to some forty columns this is several times cheaper than the trees of ``forest``,
 which have stronger bounds and take over where a size has too many nodes.
 """
 

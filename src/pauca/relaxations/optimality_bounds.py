@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -40,7 +40,8 @@ GRAM_ROWS = 512
 # Where rounding can add more than this share of the empty model's value to a bound, there is no useful one.
 MOST_SLACK = 1e-4
 
-# Columns of a smooth loss are gathered for the proof, up to this many numbers (64 MB).
+# Columns of a smooth loss are gathered for the proof, and those that products were needed of are kept for others, up to
+# this many numbers (64 MB).
 MOST_GATHERED = 1 << 23
 
 NOT_SUPPORTED = (
@@ -323,6 +324,8 @@ class _DesignColumns:
     """Products of columns, from the data."""
 
     objective: LeastSquares
+    kept: dict[int, np.ndarray] = field(default_factory=dict)
+    """Columns times the roots of the weights: trees come back for products with a few more columns."""
 
     def gram(self, columns: np.ndarray) -> np.ndarray:
         """Products of some columns with each other."""
@@ -345,12 +348,24 @@ class _DesignColumns:
         design = self.objective.design
         if isinstance(design, ChunkedDesign):
             return np.asarray(design.gram(columns)[:, others])
+        if design.n_rows * (len(self.kept) + len(others)) <= MOST_GATHERED:
+            return np.asarray(self._weighted(columns) @ self._weighted(others).T)
         order = np.argsort(others)
         places = order[np.searchsorted(others, columns, sorter=order)]
         total = np.zeros((len(columns), len(others)))
         for rows, block in design.blocks(others):
             total += (design.weights[rows, None] * block[:, places]).T @ block
         return total
+
+    def _weighted(self, columns: np.ndarray) -> np.ndarray:
+        """Columns times the roots of the weights, one to a line."""
+        new = np.array([j for j in columns.tolist() if j not in self.kept], dtype=np.intp)
+        design = self.objective.design
+        found = np.empty((len(new), design.n_rows))
+        for rows, block in design.blocks(new) if len(new) else ():
+            found[:, rows] = (np.sqrt(design.weights[rows])[:, None] * block).T
+        self.kept.update(zip(new.tolist(), found, strict=True))
+        return np.stack([self.kept[j] for j in columns.tolist()])
 
     def residual_products(self, columns: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Products of all columns with the residuals of models on some columns, and the squares of their fits."""

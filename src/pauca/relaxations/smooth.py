@@ -217,7 +217,7 @@ class _Bounded:
 
 
 class SmoothForest:
-    """Trees of several sizes for a smooth loss; the same interface as ``tree.Forest``.
+    """Trees of several sizes for a smooth loss; the same interface as ``forest.Forest``.
 
     An open node keeps its codes, coefficients and bound: about 9 m + 200 bytes.
     """

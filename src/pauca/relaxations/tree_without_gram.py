@@ -1,9 +1,9 @@
 """Branch and bound on tables with so many columns that their Gram matrix is not formed.
 
-Nodes are bounded as roots are, by ``wide_tables``: over a working set, which starts from that of the parent, and with a
-pass over X for the correlations of all columns. Where the bound of a node leaves few columns, the models below it are
-left to a tree of ``tree`` over these. As a pass takes a while, nodes are few: this is for problems with a large gap at
-the root that most branchings close on one side.
+Nodes are bounded as roots are, by ``bounds_without_gram``: over a working set, which starts from that of the parent,
+and with a pass over X for the correlations of all columns. Where the bound of a node leaves few columns, the models
+below it are left to a tree of ``forest`` over these. As a pass takes a while, nodes are few: this is for problems with
+a large gap at the root that most branchings close on one side.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Narrowed:
 
 
 class WideForest:
-    """The tree of one size over all columns; the same interface as ``tree.Forest``.
+    """The tree of one size over all columns; the same interface as ``forest.Forest``.
 
     Parameters
     ----------

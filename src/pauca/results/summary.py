@@ -45,8 +45,8 @@ def summarize(path: Path, size: int, how: Instructions = IN_PYTHON) -> str:
         rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE))
         head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
         table += [head, "-" * len(head), *lines, ""]
-    head = [_head(path, size), *_fewer(path, size, how), ""]
-    return "\n".join([*head, *table, *_notes(path, size, how), *_end(path, size)])
+    above = [_head(path, size), *_fewer(path, size, how), ""]
+    return "\n".join([*above, *table, *_notes(path, size, how), *_end(path, size)])
 
 
 def _head(path: Path, size: int) -> str:

@@ -67,7 +67,7 @@ class PointSearch:
         ridge: float = 0.0,
         *,
         owners: Sequence[int] | None = None,
-        signs: Sequence[float] | None = None,
+        signs: Sequence[float] | np.ndarray | None = None,
     ) -> None:
         q, kept = columns.shape[1], weights > 0
         self._owners = np.arange(q) if owners is None else np.asarray(owners)
