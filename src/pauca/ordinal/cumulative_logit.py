@@ -109,7 +109,7 @@ class BoundCumulativeLogit(CumulativeLogit):
     def _set_sides(self, code: np.ndarray) -> None:
         v, m = self.weights[self._order], len(self.present) - 1
         self._line_weights, self._line_code = v, code
-        self._weighted = slice(None) if v.all() else np.flatnonzero(v)
+        self._weighted: slice | np.ndarray = slice(None) if v.all() else np.flatnonzero(v)
         first, self._n_below = int(np.sum(code == 0)), int(np.sum(code < m))
         self._above = slice(first, None)
         """The lines above a threshold; the first ``_n_below`` are below one."""

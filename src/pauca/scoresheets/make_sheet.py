@@ -60,7 +60,7 @@ def make_sheet(
     places = [place for place, _ in rows]
 
     def search_points(weights: np.ndarray) -> PointSearch:
-        return PointSearch(columns, y, weights, max_points, ridge, owners=places, signs=signs[places])
+        return PointSearch(columns, y, weights, max_points, ridge, owners=places, signs=signs[places].tolist())
 
     search = search_points(weights)
     best = search.run()
