@@ -6,11 +6,12 @@ STAMP := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check
 
 # Tests run in as many processes as there are cores, with one thread of the BLAS in each, for threads of several processes are
-# in each other's way. The quick part, which runs once more on other kernels, has threads as a user has them.
+# in each other's way. The quick part, which runs once more on other kernels, has threads as a user has them: the pages, whose
+# figures are printed, and tests of moves and minima that rounding may decide.
 WORKERS ?= auto
 SHARE := -n $(WORKERS) --dist worksteal
 ONE_THREAD := OPENBLAS_NUM_THREADS=1
-QUICK := README.md docs tests/subsets/test_least_squares.py tests/methods tests/solvers
+QUICK := README.md docs tests/subsets/test_least_squares.py tests/methods/test_papers.py tests/methods/test_methods.py tests/solvers
 
 # Tests start many short processes: none should compile the package anew, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE :=

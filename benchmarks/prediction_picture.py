@@ -14,6 +14,7 @@ from benchmarks.prediction import CORRELATIONS, FIRST_SEED, OURS, RATIOS, SETTIN
 
 METHODS = (OURS, "lasso", "relaxed lasso", "elastic net", "ridge", "abess")
 MARKS = "osv^Dx"
+FINE_TICKS, COARSE_TICKS = (1.02, 1.05, 1.1, 1.2), (1.0, 1.5, 2.0, 3.0, 5.0)
 
 
 def draw_errors(seeds: range) -> plt.Figure:
@@ -23,12 +24,18 @@ def draw_errors(seeds: range) -> plt.Figure:
         panel = panels[row, column]
         for method, mark in zip(METHODS, MARKS, strict=True):
             errors = [mean_error(method, Cell(*setting, rho, snr), seeds) for snr in RATIOS]
+            if None in errors:
+                continue
             ours = method == OURS
             panel.plot(RATIOS, errors, marker=mark, ms=4, lw=2.2 if ours else 1, zorder=3 if ours else 2, label=method)
         n, p, s = setting
-        panel.set_title(f"{n} rows, {p} columns, {s} in the truth; rho {rho:g}", fontsize=9)
+        panel.set_title(f"{n} rows, {p} columns, {s} matter; rho {rho:g}", fontsize=9)
         panel.set(xscale="log", yscale="log")
         panel.set_xticks(RATIOS, [f"{snr:g}" for snr in RATIOS])
+        low, high = panel.get_ylim()
+        ticks = FINE_TICKS if high < COARSE_TICKS[1] else COARSE_TICKS
+        panel.set_yticks([tick for tick in ticks if low < tick < high])
+        panel.yaxis.set_major_formatter("{x:g}")
         panel.minorticks_off()
         if row == 2:
             panel.set_xlabel("signal to noise")
@@ -38,11 +45,11 @@ def draw_errors(seeds: range) -> plt.Figure:
     return figure
 
 
-def mean_error(method: str, cell: Cell, seeds: range) -> float:
-    """Over the seeds that were run; NaN where there is none."""
+def mean_error(method: str, cell: Cell, seeds: range) -> float | None:
+    """The mean over the seeds; None where some of them were not run."""
     known = known_runs(method)
     found = [known[name][0] for name in (key(cell, seed) for seed in seeds) if name in known]
-    return float(np.mean(found)) if found else float("nan")
+    return float(np.mean(found)) if len(found) == len(seeds) else None
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +16,7 @@ MODULES = ("pauca", "pauca.losses", "pauca.methods", "pauca.export", "pauca.theo
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|autoclass|autofunction|autodata|py:data):: ([\w.]+)", re.MULTILINE)
 
 
+@cache
 def documented():
     """Full names of all entries in the reference, such as ``pauca.losses.Huber``, and of the modules it covers."""
     names = set()

@@ -1,15 +1,19 @@
 """What cases of the campaign have found, each as small as it could be made."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pauca
 from pauca.clock import OutOfTime, limited_until
 from pauca.design import make_design
+from pauca.l1 import radii
 from pauca.losses import LogLoss
 from pauca.losses.base import Loss
 from pauca.objectives import GramRows
 from pauca.objectives.restricted import Restricted
+from pauca.relaxations.optimality_bounds import MOST_DENSE
+from pauca.solvers import newton
 from pauca.solvers.factorisation import InverseFactor, positive_inverse
 
 
@@ -20,9 +24,9 @@ def problem(n, d, seed=0):
 
 
 def counted(monkeypatch, owner, name):
-    """The list to which every call of a method adds an entry."""
+    """The list to which every call of a method adds its object."""
     calls, method = [], getattr(owner, name)
-    monkeypatch.setattr(owner, name, lambda *args: calls.append(None) or method(*args))
+    monkeypatch.setattr(owner, name, lambda *args: calls.append(args[0]) or method(*args))
     return calls
 
 
@@ -127,3 +131,81 @@ def test_backward_search_keeps_a_model_when_its_time_is_up_at_once(n_classes, mo
     model = pauca.SparseClassifier(k=3, method="backward", time_limit=1e-9, ridge=0.1).fit(X, y)
     assert model.stop_ == "time"
     assert all(np.all(np.isfinite(one.importance)) for one in model.path_)
+
+
+class NothingToGain:
+    """A quadratic whose values are all the same to rounding, and whose slopes are rounding."""
+
+    lower = upper = shared = None
+    flat = False
+
+    def __init__(self):
+        self.trials = 0
+
+    def scores(self, coef):
+        return coef * 1.0
+
+    def value(self, coef, scores):
+        return 1.0
+
+    def gradient(self, coef, scores):
+        return np.full((1, 1), 1e-5)
+
+    def hessian(self, scores, share):
+        return np.ones((1, 1, 1))
+
+    def slope_along(self, coef, scores, step, change):
+        self.trials += 1
+        return 1.0 if abs(coef[0, 0]) > 1e-17 else -1.0
+
+
+def test_a_line_search_ends_the_steps_where_it_gains_nothing():
+    objective = NothingToGain()
+    assert newton.minimise(objective, np.zeros((1, 1))).value == 1.0
+    assert objective.trials < newton.MOST_TRIALS
+
+
+def test_balls_of_folds_are_not_searched_for_digits_that_scores_do_not_show(monkeypatch):
+    X, y = problem(40, 6)
+    paths = counted(monkeypatch, radii.RadiusPath, "__init__")
+    pauca.L1Regressor(solver="away", cv=2, tol=1e-8).fit(X, y)
+    whole, *folds = (path.search for path in paths)
+    assert len(folds) == 2
+    assert whole.settings.tol == 1e-8
+    assert sum(fold.n_iter for fold in folds) < 1.5 * whole.n_iter  # 125 and 126 steps; they were 255
+
+
+@pytest.mark.parametrize("given", [{}, {"loss": "poisson", "ridge": 0.1}])
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_a_path_without_features_has_a_certificate_that_says_so(given):
+    X, y = problem(20, 3)
+    certificate = pauca.SparseRegressor(k=2, tol=1e300, **given).fit(X, np.abs(y)).certify()
+    assert not certificate.proofs
+    assert certificate.reason == "The path has no model with features"
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_a_certificate_without_a_bound_says_why():
+    rng = np.random.default_rng(6)
+    one = rng.standard_normal((6, 1))
+    X, y = one + 1e-7 * rng.standard_normal((6, 30)), rng.standard_normal(6)
+    certificate = pauca.SparseRegressor(k=1, ridge=1000.0).fit(X, y).certify()
+    assert certificate.lower_bound[1] == -np.inf
+    assert "nearly copies" in certificate.reason
+
+
+def test_a_certificate_of_one_feature_of_many():
+    X, y = problem(20, MOST_DENSE + 1)
+    model = pauca.SparseRegressor(k=1, method="forward", ridge=0.1).fit(X, y)
+    assert model.certify().proved[1]
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_certificates_of_groups_count_groups():
+    X, y = problem(30, 4)
+    given = {"loss": "squared_hinge", "method": "exact", "feature_groups": [0, 1, 1, 2], "never": [2]}
+    certificate = pauca.SparseClassifier(k=1, ridge=0.1, **given).fit(X, y > 0).certificate_
+    assert certificate.n_candidates == 2
+    groups = {"levels": list("aabbc") * 6, "same": list("aabbc") * 6, "last": X[:, 0]}  # fewer columns than groups
+    model = pauca.SparseClassifier(k=1, ridge=0.1, loss="squared_hinge", method="exact", never=["last"])
+    assert model.fit(pd.DataFrame(groups), y > 0).certificate_.n_candidates == 1

@@ -45,11 +45,11 @@ TAGGERS = {
 
 def figure4(quick: bool, data: Path) -> Result:
     """Errors, objective and times over the number of weights, on chains of the paper's generator."""
-    sizes, runs = ((3, 6), 1) if quick else ((10, 15, 20, 25, 30), 20)
+    sizes, runs = ((2, 4), 1) if quick else ((10, 15, 20, 25, 30), 20)
     names = (*NAMES, DEFAULT)
     found: dict[str, list[list[list[float]]]] = {name: [] for name in names}
     for seed in range(runs):
-        train, test = (chains(2 * seed + part, 150 if quick else N_POSITIONS) for part in (0, 1))
+        train, test = (chains(2 * seed + part, 80 if quick else N_POSITIONS) for part in (0, 1))
         for name in names:
             found[name].append(_measured(name, train, test, sizes))
     mean = {name: np.nanmean(found[name], axis=0) for name in names}

@@ -58,7 +58,7 @@ def _move(move: tuple[object, ...]) -> str:
 
 def simulation(quick: bool, data: Path) -> Result:
     """Table I: 100 x 500, five true features with coefficients uniform in [0, 10], noise of variance 0.1."""
-    runs, names = 3 if quick else 50, (FOBA, FORWARD, L1, DEFAULT)
+    runs, names = 2 if quick else 50, (FOBA, FORWARD, L1, DEFAULT)
     errors: dict[str, list[list[float]]] = {name: [] for name in names}
     for seed in range(runs):
         X, y, true = _correlated(seed)
@@ -130,7 +130,7 @@ def ionosphere(data: Path) -> Problem:
 def figure5(quick: bool, data: Path) -> Result:
     """Boston: FoBa, forward and L1."""
     names = (FOBA, FORWARD, L1, DEFAULT)
-    train, test = _splits(boston(data), names, 3 if quick else 50)
+    train, test = _splits(boston(data), names, 2 if quick else 50)
     best = min(range(LARGEST), key=lambda i: test[FOBA][i]) + 1
     at3 = {name: test[name][2] for name in names[:3]}
     errors = ", ".join(f"{name} {value:.1f}" for name, value in at3.items())
@@ -147,7 +147,7 @@ def figure5(quick: bool, data: Path) -> Result:
 def figure6(quick: bool, data: Path) -> Result:
     """Boston: FoBa, backward and the stepwise search of SAS."""
     names = (FOBA, FORWARD, BACKWARD, UNREFITTED, SAS, DEFAULT)
-    train, test = _splits(boston(data), names, 3 if quick else 50)
+    train, test = _splits(boston(data), names, 2 if quick else 50)
     small = range(1, 5)
     close = max(1 - train[SAS][k - 1] / train[FORWARD][k - 1] for k in small)
     claims = [
@@ -173,7 +173,7 @@ def figure6(quick: bool, data: Path) -> Result:
 def figure7(quick: bool, data: Path) -> Result:
     """Ionosphere: FoBa, forward and L1."""
     names = (FOBA, FORWARD, L1, DEFAULT)
-    train, test = _splits(ionosphere(data), names, 3 if quick else 50)
+    train, test = _splits(ionosphere(data), names, 2 if quick else 50)
     claims = [
         _lowest(train, FOBA, (FORWARD, L1), "FoBa has the lowest training error at every size"),
         _lowest(test, L1, (FOBA, FORWARD), "L1 has the lowest test error"),

@@ -88,7 +88,7 @@ def figure3(quick: bool, data: Path) -> Result:
     for size in sizes:
         runs: dict[str, list[Measures]] = {name: [] for name in names}
         for seed in range(seeds):
-            problem, true = two_clouds(Shape(N_ROWS, N_COLUMNS, size), DISTANCE, seed)
+            problem, true = two_clouds(_shape(size, quick), DISTANCE, seed)
             methods = published_methods(problem, true) | {GIVEN: FoBa(removal="zero"), DEFAULT: Exchange()}
             for name, method in methods.items():
                 runs[name].append(_measures(problem, true, method, 4 * size if name in NAMES else size))
@@ -136,6 +136,10 @@ def _claims3(mean: dict[str, Measures]) -> list[Claim]:
     ]  # fmt: skip
 
 
+def _shape(size: int, quick: bool) -> Shape:
+    return Shape(N_ROWS, N_COLUMNS // 5 if quick else N_COLUMNS, size)
+
+
 def published_methods(problem: Problem, true: np.ndarray) -> dict[str, Method]:
     """The four methods with the stops that the truth gives."""
     delta, epsilon = (SLACK * look(problem, true.tolist()) for look in (largest_gain, largest_slope))
@@ -163,13 +167,13 @@ def table3(quick: bool, data: Path) -> Result:
     rows, ratios = [], []
     order = (FOBA_GDT, FORWARD_GDT, FOBA_OBJ, FORWARD_OBJ)
     for size in (5,) if quick else (5, 8, 11, 14):
-        problem, true = two_clouds(Shape(N_ROWS, N_COLUMNS, size), DISTANCE, seed=0)
+        problem, true = two_clouds(_shape(size, quick), DISTANCE, seed=0)
         methods = published_methods(problem, true) | {DEFAULT: Exchange()}
         fits = {
             name: partial(SparseClassifier(size, method=method, ridge=RIDGE, **AS_PRINTED).fit, *problem)
             for name, method in methods.items()
         }
-        times = race({name: Contender(fit, 3 if quick else 8) for name, fit in fits.items()})
+        times = race({name: Contender(fit, 1 if quick else 8) for name, fit in fits.items()})
         base = times[FOBA_GDT].seconds
         ratios.append(times[FOBA_OBJ].seconds / base)
         printed = dict(zip(order, PUBLISHED_TIMES[size], strict=True))

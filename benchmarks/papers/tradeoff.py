@@ -81,7 +81,7 @@ def _absolute(quick: bool) -> tuple[Panel, Table]:
         UPPER_SAMPLING: [theory.sampling_features("absolute_error", norm=RADIUS, accuracy=e) for e in errors],
         UPPER_FORWARD: [theory.forward_features("absolute_error", norm=RADIUS, accuracy=e) for e in errors],
     }
-    n, d, largest = (500, 20, 16) if quick else (3000, 60, 55)
+    n, d, largest = (200, 12, 8) if quick else (3000, 60, 55)
     X, y = theory.tight_distribution(n, d, radius=RADIUS, random_state=0)
     new, target = theory.tight_distribution(50_000, d, radius=RADIUS, random_state=1)
     for name, method in ((FORWARD, Forward()), (DEFAULT, Exchange())):

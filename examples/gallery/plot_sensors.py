@@ -28,7 +28,7 @@ energy = 50 - 2 * outside + 1.5 * X["kitchen temperature"] + rng.normal(0, 3, le
 sensors = [name.split()[0] for name in X]
 model = SparseRegressor(k=3, feature_groups=sensors).fit(X, energy)
 for size in (1, 2, 3):
-    print(size, [str(label) for label in model.path_.groups(size)], f"{100 * model.path_.explained(size):.1f} %")
+    print(size, model.path_.groups(size), f"{100 * model.path_.explained(size):.1f} %")
 
 # %%
 model.path_.plot()

@@ -1,6 +1,6 @@
 """
-A text classifier in twenty words
-=================================
+A text classifier in eight words
+================================
 
 Counts of words are a sparse matrix, and the chosen columns are words.
 """
@@ -30,11 +30,11 @@ X = words.fit_transform(texts)
 print(X.shape, type(X).__name__)
 
 # %%
-model = SparseClassifier(k=20, ridge=0.01).fit(X, np.where(liked, "good", "bad"))
-names = words.get_feature_names_out()
+model = SparseClassifier(k=8, ridge=0.01)
+model.fit(X, np.where(liked, "good", "bad"), feature_names=words.get_feature_names_out())
 for size in (2, 4, 8):
-    print(size, [str(names[column]) for column in model.path_[size].support])
+    print(size, model.path_.names(size))
 
 # %%
 # How well eight words tell the two apart, on texts that were held out of the search.
-print(model.at(8).evaluate().summary())
+print(model.evaluate().summary())

@@ -12,9 +12,10 @@ import numpy as np
 from data_kinds import ALL_FORMS, RAW_FORMS, draw_form, draw_numbers, draw_target, draw_weights, plain_numbers
 
 import pauca
-from pauca import losses
+from pauca import losses, methods
 
-METHODS = ["exchange", "forward", "stepwise", "foba", "backward", "replacement", "exact"]
+METHODS = ["exchange", "forward", "stepwise", "foba", "backward", "replacement"]
+PROVING = ["exact", "exact", "Exact(relative_gap=0.05)"]
 NUMBER_LOSSES = ["squared_error", "absolute_error", "Huber(1.0)", "Quantile(0.3)"]
 COUNT_LOSSES = ["poisson", "tweedie", "NegativeBinomial(0.5)"]
 CLASS_LOSSES = ["log_loss", "squared_hinge", "hinge"]
@@ -52,6 +53,8 @@ class Case:
         given = dict(self.parameters)
         if "loss" in given:
             given["loss"] = self.loss
+        if "(" in given.get("method", ""):
+            given["method"] = eval(given["method"], vars(methods))
         return getattr(pauca, self.family)(**given)
 
     def table(self):
@@ -62,7 +65,7 @@ class Case:
     def text(self):
         """The case in one line."""
         shown = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        weights = "" if self.weights is None else ", weights"
+        weights = ("" if self.weights is None else ", weights") + (", certified" if "certify" in self.extra else "")
         return f"{self.family}({shown}) on {self.X.shape[0]} x {self.X.shape[1]} {self.kind} as {self.form}{weights}"
 
 
@@ -87,27 +90,44 @@ def _search_parameters(case, rng):
     """Parameters that all searches on columns share."""
     d = case.X.shape[1]
     given: dict[str, Any] = {"k": _pick(rng, 1, 2, 3, min(5, d), d, None, None, "auto", range(min(4, d + 1)))}
-    given["method"] = _pick(rng, *METHODS)
+    given["method"] = _pick(rng, *METHODS, *PROVING)
     chooses = given["k"] == "auto" or isinstance(given["k"], range)
     if chooses:
         given["cv"] = _pick(rng, 2, 3)
         if rng.random() < 0.3:
             given["selection_rule"] = _pick(rng, "best", "1se", 0.0)
     if rng.random() < 0.7:
-        given["ridge"] = _pick(rng, 0.0, 0.0, 1e-6, 0.1, 1e3)
+        given["ridge"] = _pick(rng, 0.0, 0.0, 1e-6, 0.1, 1e3, *(["auto", [0.0, 0.1, 10.0]] if chooses else []))
+    if chooses and rng.random() < 0.2:
+        given["search_ridge"] = _pick(rng, 0.0, 1e-3, 1.0, "auto", [0.01, 1.0])
     if rng.random() < 0.2:
         given["standardize"] = False
     if rng.random() < 0.1:
         given["tol"] = _pick(rng, 1e-8, 1e-2, 1e300)
     if rng.random() < 0.05:
         given["time_limit"] = _pick(rng, 1e-9, 0.01, 0.1)
-    if given["method"] == "exact" and d > 12:  # what takes exponential time is judged by its limit
+    if given["method"] in PROVING and d > 12:  # what takes exponential time is judged by its limit
         given["time_limit"] = 0.2
     if rng.random() < 0.05:
         given["n_jobs"] = 2
-    if case.form in RAW_FORMS:  # constraints would be on raw columns
-        return given | ({"missing": _pick(rng, "median", "category")} if case.form == "gaps" else {})
+    if case.form in RAW_FORMS:
+        return given | _raw_parameters(case, rng)
     return given | _constraints(d, rng)
+
+
+def _raw_parameters(case, rng):
+    """Parameters that are about raw columns."""
+    given: dict[str, Any] = {"missing": _pick(rng, "median", "category")} if case.form == "gaps" else {}
+    if rng.random() < 0.2:
+        given["always"] = ["c0"]
+    if rng.random() < 0.2 and case.X.shape[1] > 1:
+        given["never"] = [f"c{case.X.shape[1] - 1}"]
+    return given
+
+
+def _certify(rng):
+    """Whether a certificate is asked for after the fit, and for how long."""
+    return {"certify": _pick(rng, 1e-9, 0.05, 1.0)} if rng.random() < 0.25 else {}
 
 
 def _constraints(d, rng):
@@ -144,7 +164,7 @@ def _regressor(case, rng):
         y = np.column_stack([y, -y + rng.standard_normal(len(y))])
     if given.get("k") != "auto" and not isinstance(given.get("k"), range) and rng.random() < 0.05:
         given["ridge"] = "auto"
-    return replace(case, parameters=given, y=y, tame=case.tame and tame)
+    return replace(case, parameters=given, y=y, tame=case.tame and tame, extra=_certify(rng))
 
 
 def _classifier(case, rng):
@@ -154,7 +174,7 @@ def _classifier(case, rng):
     if rng.random() < 0.1:
         given["class_weight"] = "balanced"
     y, tame = draw_target(rng, case.X, _pick(rng, "two classes", "two classes", "classes"))
-    return replace(case, parameters=given, y=y, tame=case.tame and tame)
+    return replace(case, parameters=given, y=y, tame=case.tame and tame, extra=_certify(rng))
 
 
 def _cox(case, rng):
@@ -163,12 +183,15 @@ def _cox(case, rng):
     times = np.round(amounts + 0.1, int(rng.integers(0, 4))) + 0.1
     y = np.column_stack([rng.random(len(times)) < 0.7, times])
     given["ties"] = _pick(rng, "efron", "breslow")
-    return replace(case, parameters=given, y=y, tame=case.tame)
+    if rng.random() < 0.4:  # rows that enter late, and strata
+        entry = times * rng.uniform(0.0, 0.95, len(times))
+        y = np.column_stack([y, entry, rng.integers(0, _pick(rng, 1, 1, 3), len(times))])
+    return replace(case, parameters=given, y=y, tame=case.tame, extra=_certify(rng))
 
 
 def _ordinal(case, rng):
     y, _ = draw_target(rng, case.X, "classes")
-    return replace(case, parameters=_search_parameters(case, rng), y=y)
+    return replace(case, parameters=_search_parameters(case, rng), y=y, extra=_certify(rng))
 
 
 def _l1(case, rng):
@@ -276,7 +299,7 @@ def _tagger(case, rng):
 
 
 def _select(case, rng):
-    given: dict[str, Any] = {"k": _pick(rng, 1, 2, None), "method": _pick(rng, *METHODS[:6])}
+    given: dict[str, Any] = {"k": _pick(rng, 1, 2, None), "method": _pick(rng, *METHODS)}
     d = case.X.shape[1]
     if rng.random() < 0.3 and d > 1:
         given["groups"] = rng.integers(0, max(1, d // 2), d).tolist()
@@ -296,6 +319,14 @@ def _sparsify(case, rng):
     return replace(case, parameters=given, y=y, tame=False, extra={"dense": dense})
 
 
+def _encoder(case, rng):
+    given: dict[str, Any] = {"missing": _pick(rng, "error", "median", "category")}
+    if rng.random() < 0.2:
+        given["categorical_features"] = _pick(rng, None, [0])
+    form = str(rng.choice(list(RAW_FORMS))) if rng.random() < 0.7 else case.form
+    return replace(case, parameters=given, form=form, weights=None, tame=False)
+
+
 # How each family is drawn, and how often.
 FAMILIES = {
     "SparseRegressor": (_regressor, 30),
@@ -310,4 +341,5 @@ FAMILIES = {
     "SparseTagger": (_tagger, 4),
     "select": (_select, 5),
     "sparsify": (_sparsify, 5),
+    "TableEncoder": (_encoder, 3),
 }

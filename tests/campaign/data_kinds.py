@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import os
 import tempfile
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -134,6 +135,21 @@ def _explicit_zeros(X):
     return stored
 
 
+def _in_chunks(X):
+    """A table that is read three rows at a time."""
+    return pauca.scan(lambda: (X[first : first + 3] for first in range(0, len(X), 3)))
+
+
+def _npy_file(X):
+    """A table in a file, read in chunks; the folder is there as long as the chunks are."""
+    folder = tempfile.TemporaryDirectory()
+    path = os.path.join(folder.name, "X.npy")
+    np.save(path, X)
+    chunks = pauca.scan(path)
+    weakref.finalize(chunks, folder.cleanup)
+    return chunks
+
+
 def _dates(X):
     frame = _frame(X)
     frame[frame.columns[0]] = pd.Timestamp("2020-01-01")
@@ -157,6 +173,8 @@ FORMS = {
     "unsorted": _unsorted,
     "memory map": _memory_map,
     "chunks": pauca.scan,
+    "three rows at a time": _in_chunks,
+    "npy file": _npy_file,
     "objects": lambda X: X.astype(object),
     "longdouble": lambda X: X.astype(np.longdouble),
     "mask without effect": lambda X: np.ma.masked_array(X, False),
@@ -268,7 +286,7 @@ def draw_form(rng):
         return str(rng.choice(list(FORMS))), True
     if draw < 0.90:
         return str(rng.choice(list(ROUNDED_FORMS))), False
-    if draw < 0.94:
+    if draw < 0.95:
         return str(rng.choice(list(RAW_FORMS))), False
     return str(rng.choice(list(STRANGE_FORMS))), False
 

@@ -121,11 +121,13 @@ def cox_objective(case, X, coef, *, ridge):
     used = v > 0
     X, v, y = X[used], v[used], case.y[used]
     scores, total = X @ coef, 0.0
-    for time in np.unique(y[y[:, 0] == 1, 1]):
-        at_risk, dying = y[:, 1] >= time, (y[:, 0] == 1) & (y[:, 1] == time)
+    entry, strata = y[:, 2:].T if y.shape[1] > 2 else (np.full(len(y), -np.inf), np.zeros(len(y)))
+    for time, stratum in np.unique(np.column_stack([y[:, 1], strata])[y[:, 0] == 1], axis=0):
+        here = strata == stratum
+        at_risk, dying = here & (y[:, 1] >= time) & (entry < time), here & (y[:, 0] == 1) & (y[:, 1] == time)
         top = scores[at_risk].max()
-        hazard = v * np.exp(scores - top)
-        risk, deaths, count = hazard[at_risk].sum(), hazard[dying].sum(), int(dying.sum())
+        hazard = v * np.exp(np.where(at_risk, scores - top, -np.inf))
+        risk, deaths, count = hazard.sum(), hazard[dying].sum(), int(dying.sum())
         for number in range(count):
             share = number / count if case.parameters["ties"] == "efron" else 0.0
             alone = v[dying].sum() * (1 - share)

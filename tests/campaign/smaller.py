@@ -31,6 +31,8 @@ def _simpler(case):
     for name in case.parameters:
         if name not in ("k", "costs", "ties"):
             yield replace(case, parameters={key: value for key, value in case.parameters.items() if key != name})
+    if "certify" in case.extra:
+        yield replace(case, extra={})
     if case.weights is not None:
         yield replace(case, weights=None)
     if case.form != "array":

@@ -12,7 +12,8 @@ import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from data_kinds import encoded_by_names
+from data_kinds import RAW_FORMS, encoded_by_names
+from enumeration import judge_proof
 from references import (
     cox_objective,
     linear_objective,
@@ -158,12 +159,21 @@ def _fit(case, table):
     given = {} if case.weights is None else {"sample_weight": case.weights}
     if case.family == "SparsePrecision":
         return case.estimator().fit(table, **given)
-    return case.estimator().fit(table, case.y, **given)
+    return _certified(case, case.estimator().fit(table, case.y, **given))
+
+
+def _certified(case, model):
+    """The model with a certificate, where the case asks for one."""
+    if "certify" in case.extra:
+        model.certify(time_limit=case.extra["certify"])
+    return model
 
 
 def _fit_cox(case, table):
-    y = np.array([(bool(event), time) for event, time in case.y], dtype=[("event", bool), ("time", float)])
-    return case.estimator().fit(table, y, sample_weight=case.weights)
+    y = np.array([(bool(event), time) for event, time in case.y[:, :2]], dtype=[("event", bool), ("time", float)])
+    entry, strata = case.y[:, 2:].T if case.y.shape[1] > 2 else (None, None)
+    model = case.estimator().fit(table, y, sample_weight=case.weights, entry=entry, strata=strata)
+    return _certified(case, model)
 
 
 def sequences(case):
@@ -195,7 +205,17 @@ def _fit_sparsify(case, table):
     return pauca.sparsify(case.extra["dense"], table, case.y, intercept=0.0, **case.parameters, **given)
 
 
-FITS = {"SparseCox": _fit_cox, "SparseTagger": _fit_tagger, "select": _fit_select, "sparsify": _fit_sparsify}
+def _fit_encoder(case, table):
+    return case.estimator().fit(table)
+
+
+FITS = {
+    "SparseCox": _fit_cox,
+    "TableEncoder": _fit_encoder,
+    "SparseTagger": _fit_tagger,
+    "select": _fit_select,
+    "sparsify": _fit_sparsify,
+}
 
 
 def _judge_uses(case, model, verdict):
@@ -205,6 +225,11 @@ def _judge_uses(case, model, verdict):
     target = getattr(model, "model", model)
     if case.family == "select":
         model.summary(model.sizes[-1])
+        return
+    if case.family == "TableEncoder":
+        again = pickle.loads(pickle.dumps(model)).transform(case.table())
+        if not np.array_equal(again, model.transform(case.table())):
+            verdict.found("file", "a pickled encoder differs")
         return
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.json")
@@ -272,14 +297,33 @@ def _judge_linear(case, model, verdict):
         _judge_optimality(case, model, X, value, allowed, ridge, verdict)
     if case.family.startswith("L1"):
         _judge_ball(case, model, X, verdict)
-    _judge_proof(case, model, X, ridge, verdict)
+    judge_proof(case, model, X, ridge, verdict)
+
+
+def _judge_encoder(case, model, verdict):
+    """An encoder by itself: its names say what its columns hold."""
+    if case.form not in RAW_FORMS:
+        theirs, numbers = model.transform(case.table()), case.numbers
+        if numbers is not None and theirs.shape == numbers.shape and not np.array_equal(theirs, numbers):
+            verdict.found("encoding", "numbers have changed")
+        return
+    _compare_encoding(case, model, model.get_feature_names_out().tolist(), verdict)
 
 
 def _judge_encoding(case, model, verdict):
     """The case with the table as numbers, from the names of the columns; missing numbers must be as promised."""
-    table, names = case.table(), list(model.path_.column_names)
+    names = list(model.path_.column_names)
+    X = _compare_encoding(case, model.encoder_, names, verdict)
+    raw = [name.removesuffix(" is missing").partition("=")[0] for name in names]
+    given = case.parameters | {"feature_groups": raw}  # k is on raw columns
+    return replace(case, X=X, form="array", parameters=given)
+
+
+def _compare_encoding(case, encoder, names, verdict):
+    """The numbers of a table, read from the names of its columns."""
+    table = case.table()
     X = encoded_by_names(table, names)
-    theirs, known = model.encoder_.transform(table), ~np.isnan(X)
+    theirs, known = np.asarray(encoder.transform(table)), ~np.isnan(X)
     if not np.array_equal(X[known], theirs[known]):
         verdict.found("encoding", f"{np.argwhere((theirs != X) & known)[:3].tolist()} differ")
     if case.weights is None and case.parameters.get("missing") == "median" and known.any(axis=0).all():
@@ -287,9 +331,7 @@ def _judge_encoding(case, model, verdict):
         if not np.allclose(X, theirs, rtol=1e-12, atol=0):
             verdict.found("encoding", f"missing numbers became {theirs[~known][:3]}, medians are {X[~known][:3]}")
     # What else stands for missing numbers is for the library to say.
-    raw = [name.removesuffix(" is missing").partition("=")[0] for name in names]
-    given = case.parameters | {"feature_groups": raw}  # k is on raw columns
-    return replace(case, X=np.where(np.isnan(X), theirs, X), form="array", parameters=given)
+    return np.where(np.isnan(X), theirs, X)
 
 
 def _rounding_of_scores(X, coef):
@@ -362,35 +404,6 @@ def _judge_ball(case, model, X, verdict):
             verdict.found("false bound", f"a model in the ball has {other!r}, below {model.lower_bound_!r}")
 
 
-def _judge_proof(case, model, X, ridge, verdict):
-    """No subset of the same size, all of which are fitted here, is below what was proved; squared error only."""
-    certificate = getattr(model, "certificate_", None)
-    plain = set(case.parameters) <= {"k", "method", "cv", "selection_rule", "ridge", "n_jobs", "loss"}
-    if certificate is None or not certificate.proofs or not plain or X.shape[1] > 8 or case.y.ndim > 1:
-        return
-    if case.parameters.get("loss", "squared_error") != "squared_error" or case.family != "SparseRegressor":
-        return
-    from itertools import combinations
-
-    ridge = ridge if certificate.search_ridge is None else certificate.search_ridge
-    v = row_shares(case)
-    Z, y = X - v @ X, case.y - v @ case.y
-    spread = np.sqrt(v @ Z**2)
-    if not np.all(spread > 1e-9 * (1 + np.abs(X).max())):
-        return
-    Z, null = Z / spread, float(v @ y**2) / 2
-    for size, bound in certificate.lower_bound.items():
-        for columns in combinations(range(X.shape[1]), size):
-            A = np.sqrt(v)[:, None] * Z[:, columns]
-            A = np.vstack([A, np.sqrt(ridge) * np.eye(size)])
-            b = np.concatenate([np.sqrt(v) * y, np.zeros(size)])
-            w, *_ = np.linalg.lstsq(A, b, rcond=None)
-            value = 0.5 * float(np.sum((A @ w - b) ** 2))
-            if value < bound - 1e-9 * null:
-                verdict.found("false proof", f"{columns} has {value!r}, below {bound!r}")
-                return
-
-
 def _judge_graph(case, model, verdict):
     X, precision = case.numbers, model.precision_
     pairs = int(np.count_nonzero(np.triu(precision, 1)))
@@ -446,4 +459,5 @@ JUDGES = {
     "SparseTagger": _judge_tagger,
     "select": _judge_select,
     "sparsify": _judge_sparsify,
+    "TableEncoder": _judge_encoder,
 }

@@ -49,22 +49,6 @@ def test_help_is_quick_and_imports_nothing_heavy(record_property):
         assert heavy not in done.stderr
 
 
-def test_the_package_imports_lazily():
-    code = "import pauca, sys; assert 'sklearn' not in sys.modules; from pauca import *; print(SparseRegressor, load)"
-    assert "SparseRegressor" in subprocess.check_output([sys.executable, "-c", code], text=True, env=ENVIRONMENT)
-    assert set(pauca.__all__) <= set(dir(pauca))
-    for name in pauca.__all__:
-        assert getattr(pauca, name) is not None
-    assert pauca.export.onnx.__name__ == "pauca.export.onnx"
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = pauca.nothing
-
-
-def test_load_imports_the_estimators(model):
-    code = "from pauca import load; print(load('model.json').k_)"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True, env=ENVIRONMENT) == "4\n"
-
-
 def test_version(capsys):
     assert run(capsys, "--version")[1] == f"pauca {pauca.__version__}\n"
 

@@ -188,6 +188,27 @@ def test_report(table, capsys, monkeypatch):
     assert "wrote r.html" in err
 
 
+def test_a_report_by_nested_folds(table, capsys):
+    argv = ["fit", "houses.csv", "--target", "price", "--k", "1-3", "--stability", "0", "--report", "r.html"]
+    assert run(capsys, *argv)[0] == 0
+    assert "optimistic" in Path("r.html").read_text(encoding="utf-8")
+    code, out, _ = run(capsys, *argv, "--nested")
+    assert code == 0
+    assert "(r.html has figures that are not)" in out
+    assert "optimistic" not in Path("r.html").read_text(encoding="utf-8")
+    assert "give --report too" in error_of(capsys, *argv[:-2], "--nested", code=2)
+
+
+def test_a_shell_names_its_own_options(table, capsys):
+    _, out, _ = run(
+        capsys, "fit", "houses.csv", "--target", "price", "--k", "0-5", "--ridge", "0.01,0.1", "--out", "m.json"
+    )
+    _, other, _ = run(capsys, "explain", "m.json", "--size", "2")
+    assert not any(call in out + other for call in ("at(", "evaluate", "selection_rule", "ridge="))
+    assert "--nested" in out
+    assert "pauca fit --k 2 without --ridge has none" in other
+
+
 # Interrupts and progress
 
 
@@ -252,6 +273,12 @@ def test_a_long_fit_shows_its_progress(table, capsys, monkeypatch):
     lines = run(capsys, *argv)[2]
     assert "s so far" in lines
     assert "\r" not in lines
+    # Nor are the waits after it silent.
+    said = []
+    monkeypatch.setattr("pauca.runs.progress.ProgressReport.phase", lambda self, name, n_steps=0: said.append(name))
+    small = ["fit", "houses.csv", "--target", "garden", "--k", "1", "--stability", "2", "--ridge", "1"]
+    run(capsys, *small, "--report", "r.html", "--points", "s.html")
+    assert {"searching on halves of the rows", "finding whole points", "writing the page"} <= set(said)
     for option in ("--quiet", "--json"):
         assert "so far" not in run(capsys, *argv, option)[2]
     monkeypatch.setattr("pauca.runs.progress.FIRST_LINE", 1e9)

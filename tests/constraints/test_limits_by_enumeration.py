@@ -89,16 +89,16 @@ def enumerated(kind, seed):  # noqa: PLR0911 - one for each kind
 
 
 NEEDED = {
-    "budget": 17,
-    "budget, k": 18,
-    "group prices": 18,
-    "per group": 18,
-    "always, never": 19,
-    "signs": 19,
-    "all at once": 17,
-    "dear or two cheap": 17,
+    "budget": 9,
+    "budget, k": 9,
+    "group prices": 9,
+    "per group": 9,
+    "always, never": 10,
+    "signs": 10,
+    "all at once": 9,
+    "dear or two cheap": 9,
 }
-"""How many of 20 optima Exchange must reach."""
+"""How many of 10 optima Exchange must reach."""
 
 
 @pytest.mark.filterwarnings("ignore:k=. features were requested")
@@ -106,19 +106,20 @@ NEEDED = {
 def test_enumeration_of_all_supports(kind):
     """No model is infeasible or below the optimum of its size; Exchange reaches nearly all optima."""
     found = dict.fromkeys(METHODS, 0)
-    for seed in range(20):
+    for seed in range(10):
         X, y, constraints, values, allowed = enumerated(kind, seed)
         values = {S: q for S, q in values.items() if S and allowed(S)}
         best = optimum(values)
+        best_of_size = {size: optimum(values, size=size) for size in {len(S) for S in values}}
         for method in METHODS:
             model = SparseRegressor(**{"k": None, "method": method, **constraints}).fit(X, y)
             for one in model.path_:
                 if one.size:
                     # What is not allowed is not among the values.
                     assert one.objective == pytest.approx(values[tuple(one.units.tolist())], rel=1e-7)
-                    assert one.objective >= optimum(values, size=one.size) * (1 - 1e-7)
+                    assert one.objective >= best_of_size[one.size] * (1 - 1e-7)
             found[method] += int(model.objective_ <= best * (1 + 1e-7))
-    print(f"{kind}: optima found of 20: {found}")  # shown where this fails, and with pytest -rP
+    print(f"{kind}: optima found of 10: {found}")  # shown where this fails, and with pytest -rP
     assert found["exchange"] >= NEEDED[kind]
 
 
@@ -156,7 +157,7 @@ def test_exchange_is_never_above_its_scouts_under_a_budget(kind, seed):
 def test_enumeration_with_other_losses(loss, kind):
     """Six columns, models of up to three: Exchange reaches nearly all optima, and no method is below one."""
     found = 0
-    for seed in range(5):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         X, y, _ = uneven(loss, n=60, d=6, seed=seed)
         price = rng.integers(1, 4, 6).astype(float)
@@ -182,4 +183,4 @@ def test_enumeration_with_other_losses(loss, kind):
                     assert one.objective == pytest.approx(values[tuple(one.support.tolist())], rel=1e-6)
         found += model.objective_ <= best * (1 + 1e-6)
         assert method == "exchange"
-    assert found >= 4
+    assert found == 3

@@ -87,7 +87,7 @@ def test_names_of_outputs_are_in_the_summary(table):
 
 def test_several_outputs_against_enumeration():
     found = 0
-    for seed in range(15):
+    for seed in range(8):
         X, Y = ar_problem(50, 9, 4, rho=0.8, seed=seed)
         rng = np.random.default_rng(seed)
         Y = np.column_stack([Y, X @ rng.normal(0, 0.5, 9) + rng.standard_normal(50)])
@@ -99,7 +99,7 @@ def test_several_outputs_against_enumeration():
             best = optimum(values, size=size)
             assert path[size].objective >= best * (1 - 1e-7)
             found += path[size].objective <= best * (1 + 1e-7)
-    assert found >= 57
+    assert found >= 31
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_array])

@@ -12,23 +12,22 @@ from pauca.crf import published_tagger
 
 
 class Field:
-    """The mean negative log-likelihood; weights (columns x labels), then dense transitions."""
+    """The mean negative log-likelihood of chains of one length; weights (columns x labels), then dense transitions."""
 
     def __init__(self, X, y, n_labels):
-        self.X, self.y, self.n = [np.asarray(one, dtype=float) for one in X], y, n_labels
-        self.d = self.X[0].shape[1] * n_labels
-        self.total = sum(map(len, y))
+        self.X, self.y, self.n = np.array(X, dtype=float), np.array(y), n_labels
+        self.d = self.X.shape[2] * n_labels
+        self.own = np.eye(n_labels)[self.y]
+        self.steps = np.einsum("cta,ctb->ab", self.own[:, :-1], self.own[:, 1:])
 
     def value_and_gradient(self, w):
         weights, transitions = w[: self.d].reshape(-1, self.n), w[self.d :].reshape(self.n, self.n)
-        value, by_weight, by_step = 0.0, np.zeros_like(weights), np.zeros_like(transitions)
-        for X, y in zip(self.X, self.y, strict=True):
-            log_partition, marginals, counts = in_log_space(X @ weights, transitions)
-            value += log_partition - (X @ weights)[np.arange(len(y)), y].sum() - transitions[y[:-1], y[1:]].sum()
-            by_weight += X.T @ (marginals - np.eye(self.n)[y])
-            by_step += counts
-            np.subtract.at(by_step, (y[:-1], y[1:]), 1.0)
-        return value / self.total, np.concatenate([by_weight.ravel(), by_step.ravel()]) / self.total
+        scores = self.X @ weights
+        log_partition, marginals, counts = in_log_space(scores, transitions)
+        value = log_partition.sum() - np.sum(self.own * scores) - np.sum(self.steps * transitions)
+        by_weight = np.einsum("ctj,cta->ja", self.X, marginals - self.own)
+        by_step = counts.sum(axis=0) - self.steps
+        return value / self.y.size, np.concatenate([by_weight.ravel(), by_step.ravel()]) / self.y.size
 
     def refit(self, F, start):
         free = np.array([*sorted(F), *range(self.d, len(start))])

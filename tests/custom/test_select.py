@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from functools import cache
 
 import matplotlib as mpl
 import numpy as np
@@ -48,22 +49,31 @@ def test_squares_and_logits_take_the_path_of_the_estimators(method, seed):
     assert_same(select(Logits(X, y), 5, method=method), theirs, shift=1, within=1e-7)
 
 
+@cache
+def without_hooks(method):
+    return select(Logits(*signs(8)), 3, method=method)
+
+
 @pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.parametrize("method", [*METHODS, FoBa(rule="refit", removal="zero")], ids=str)
 def test_hooks_change_no_answer(hook, method):
-    X, y = signs(8)
-    bare = select(Logits(X, y), 3, method=method)
     kind = type("Hooked", (Logits,), {hook: HOOKS[hook]})
-    assert_same(select(kind(X, y), 3, method=method), bare)
+    assert_same(select(kind(*signs(8)), 3, method=method), without_hooks(method))
+
+
+@cache
+def least_of_size(size):
+    """The least values of all supports."""
+    objective = Logits(*signs(8, seed=3))
+    return {S: restricted(objective, [0, *S])[0] for S in itertools.combinations(range(1, 9), size)}
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_model_is_the_minimum_on_its_support_and_exchange_the_best_of_all(method):
-    X, y = signs(8, seed=3)
-    objective = Logits(X, y)
+    objective = Logits(*signs(8, seed=3))
     path = select(objective, 4, method=method)
     for size in (1, 2, 4):
-        least = {S: restricted(objective, [0, *S])[0] for S in itertools.combinations(range(1, 9), size)}
+        least = least_of_size(size)
         assert path[size].objective == pytest.approx(least[tuple(path[size].support)], abs=1e-9)
         assert path[size].objective == pytest.approx(objective.value(path.parameters(size)), abs=1e-14)
         assert path[size].objective >= min(least.values()) - 1e-9

@@ -167,7 +167,7 @@ def test_exact_says_that_it_was_stopped_before_the_proof():
 def test_a_part_that_is_not_reached_is_not_proved(monkeypatch):
     """On wide tables each size has a tree over its own columns, and the time may end between two of them."""
     monkeypatch.setattr(optimality_bounds, "MOST_DENSE", 20)
-    X, y = ar_problem(60, 40, 12, rho=0.9, snr=1.0, seed=3)
+    X, y = ar_problem(60, 30, 12, rho=0.9, snr=1.0, seed=3)
     data = SparseRegressor(k=4, ridge=0.01).fit(X, y)._fit_data
     subset = data.problem.begin(data.weights).subset
     best = SparseRegressor(k=4, ridge=0.01, method=Exact()).fit(X, y)
@@ -189,7 +189,7 @@ def test_trees_over_many_columns_against_enumeration(narrowed, always, monkeypat
     monkeypatch.setattr(tree_without_gram, "MOST_NARROWED", narrowed)
     monkeypatch.setattr(bounds_without_gram, "FIRST_COLUMNS", 3)
     grown = 0
-    for seed in range(6):
+    for seed in range(3):
         X, y = ar_problem(30, 12, 6, rho=0.9, snr=1.0, seed=seed)
         data = SparseRegressor(k=4, ridge=0.01, always=list(always)).fit(X, y)._fit_data
         subset = data.problem.begin(data.weights).subset
@@ -206,7 +206,7 @@ def test_trees_over_many_columns_against_enumeration(narrowed, always, monkeypat
             assert fitted(subset, under_way.support(k)).value == pytest.approx(best[k], rel=1e-8)
             assert under_way.proof(k).objective == pytest.approx(best[k], rel=1e-8)
             grown += under_way.proof(k).nodes
-    assert grown > 50
+    assert grown > 25
 
 
 @pytest.mark.parametrize(

@@ -209,3 +209,28 @@ def from_python(source, table, name="predict"):
     exec(source, module)
     rows = zip(*table.values(), strict=True)
     return np.array([module[name](dict(zip(table, row, strict=True))) for row in rows])
+
+
+@pytest.mark.parametrize("seed", [304, 308, 311, 315])
+def test_models_of_the_inverse_link_are_found_where_steps_leave_its_domain(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(40, 300)), int(rng.integers(5, 25))
+    X = rng.standard_normal((n, d)) + rng.standard_normal((n, 1)) * rng.uniform(0, 1)
+    if seed % 2:
+        X = X**3
+    rate = 1.05 + np.tanh(X[:, :5] @ (rng.choice([-1, 1], 5) * rng.uniform(0.2, 1, 5)))
+    y = rng.gamma(2.0, 1.0 / (2.0 * rate))
+    loss = GammaInverseLink()
+    model = SparseRegressor(k=6, loss=loss).fit(X, y)
+    Z = np.column_stack([np.ones(n), X[:, model.support_]])
+
+    def mean(coef):
+        return float(np.mean(loss.value(y, Z @ coef)))
+
+    def gradient(coef):
+        return Z.T @ loss.derivative(y, Z @ coef) / n
+
+    found = np.concatenate([[model.intercept_], model.coef_[model.support_]])
+    assert mean(found) == pytest.approx(model.objective_, rel=1e-9)
+    assert np.all(Z @ found > 0)
+    assert np.abs(gradient(found) / np.sqrt(np.mean(Z**2, axis=0))).max() < 1e-5

@@ -45,7 +45,7 @@ def test_alternatives_are_refits_of_all_exchanges(case):
         kept = [j for j in inside if j != out]
         costs = {}
         for j in set(range(X.shape[1])) - set(inside):
-            refit = type(estimator)(**{**estimator.get_params(), "always": [*kept, j]}).fit(X, y)
+            refit = type(estimator)(**{**estimator.get_params(), "always": [*kept, j], "method": "forward"}).fit(X, y)
             assert refit.k_ == k
             costs[j] = refit.objective_
         best = sorted(costs, key=costs.get)[:2]

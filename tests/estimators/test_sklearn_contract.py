@@ -29,25 +29,25 @@ def weights_are_repetitions(estimator):
 @pytest.mark.usefixtures("array_api")
 @parametrize_settings(
     [
+        L1Regressor(radius=2, k=3, ridge=0.1),
         L1Regressor(cv=2),  # what is checked does not depend on the number of folds, nor on digits
         L1Regressor(radius=1, loss="absolute_error", standardize=True),
-        L1Regressor(radius=2, k=3, ridge=0.1),
-        L1Classifier(cv=2, tol=0.05),
         L1Classifier(radius=2),
+        L1Classifier(cv=2, tol=0.05),
         L1Classifier(radius=8, loss="hinge", tol=0.05),
+        SparseRegressor(k=2),
         SparseRegressor(),
         SparseRegressor(k=None),
         SparseRegressor(k=range(1, 4), n_jobs=2),
-        SparseRegressor(k=2),
         SparseRegressor(k=3, method="forward", ridge=0.1),
         SparseRegressor(k=2, method=FoBa(nu=0.3)),
         SparseRegressor(k=None, method="backward"),
         SparseRegressor(k=2, fit_intercept=False),
-        SparseRegressor(k=2, loss="huber"),
+        SparseRegressor(k=2, loss="huber", method="forward"),  # classes are exchanged below
         SparseRegressor(k=2, loss="absolute_error", method="foba"),
-        SparseClassifier(cv=2),
-        SparseClassifier(k=None),
         SparseClassifier(k=2, method="forward", ridge=0.1),
+        SparseClassifier(cv=2, ridge=[0.01, 1.0], search_ridge=0.03),  # nor on the number of ridges
+        SparseClassifier(k=None),
         SparseClassifier(
             k=2, loss="hinge", method="foba", ridge=1e-4
         ),  # without a ridge the optimum need not be unique

@@ -223,7 +223,7 @@ def _mutated(document, data):
 
 
 @pytest.mark.parametrize("checked", [True, False], ids=["checksum", "no checksum"])
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_changed_file_loads_or_raises_a_model_file_error(checked, tmp_path, data):
     name = data.draw(st.sampled_from(["huber", "outputs", "groups", "constraints", "multinomial", "words"]))
@@ -245,7 +245,7 @@ def test_a_changed_file_loads_or_raises_a_model_file_error(checked, tmp_path, da
             assert len(again.predict(X)) == len(X)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_changed_bytes_load_or_raise_a_model_file_error(tmp_path, data):
     content = bytearray(file_of("groups"))

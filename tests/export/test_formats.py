@@ -239,7 +239,7 @@ NASTY = st.sampled_from(['"', "'", '""; DROP TABLE data; --', "\\'", "\n", "{}",
 TEXTS = st.lists(st.text(max_size=8) | NASTY, min_size=6, max_size=6, unique_by=str.lower)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     names=TEXTS.filter(lambda names: "key" not in map(str.lower, names)),
     kind=st.sampled_from(["squared_error", "words"]),
@@ -263,7 +263,7 @@ def test_any_names_are_safe_in_sql(names, kind):
     assert connection.execute("SELECT count(*) FROM data").fetchone() == (5,)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(names=st.lists(st.text(st.characters(), max_size=8) | NASTY, min_size=6, max_size=6, unique=True))
 def test_any_names_are_safe_in_python(names):
     plain = fitted("squared_error")
@@ -273,7 +273,7 @@ def test_any_names_are_safe_in_python(names):
     np.testing.assert_allclose(found, plain.predict(pd.DataFrame(X, columns=NAMES)), rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(labels=st.lists(st.text(max_size=8) | NASTY, min_size=3, max_size=3, unique=True))
 def test_any_classes_are_safe(labels):
     X, _ = table()

@@ -54,29 +54,28 @@ def enumerated(scores, transitions):
     return total, marginals, counts, np.array(paths[int(values.argmax())])
 
 
-def log_sum(values):
-    """``logsumexp`` over the first axis, without what SciPy's looks at before: there are thousands of small ones."""
-    largest = values.max(axis=0)
-    return largest + np.log(np.exp(values - largest).sum(axis=0))
+def log_sum(values, axis):
+    """``logsumexp`` without what SciPy's looks at before: there are thousands of small ones."""
+    largest = values.max(axis=axis, keepdims=True)
+    return np.squeeze(largest + np.log(np.exp(values - largest).sum(axis=axis, keepdims=True)), axis)
 
 
 def in_log_space(scores, transitions):
-    """Log partition, marginals and counts of transitions of one chain, in logarithms throughout.
+    """Log partition, marginals and counts of transitions, in logarithms throughout.
 
-    Messages sum to one at every step: large numbers would lose digits.
+    The scores are those of one chain (length x labels), or of several chains of one length. Messages sum to one at
+    every step: large numbers would lose digits.
     """
-    length, n = scores.shape
-    ahead, behind = np.empty((length, n)), np.zeros((length, n))
-    totals = np.zeros(length)
+    length = scores.shape[-2]
+    ahead, behind = np.empty(scores.shape), np.zeros(scores.shape)
+    totals = np.zeros(scores.shape[:-1])
     for t in range(length):
-        ahead[t] = scores[t] + (log_sum(ahead[t - 1][:, None] + transitions) if t else 0.0)
-        totals[t] = log_sum(ahead[t])
-        ahead[t] -= totals[t]
+        ahead[..., t, :] = scores[..., t, :] + (log_sum(ahead[..., t - 1, :, None] + transitions, -2) if t else 0.0)
+        totals[..., t] = log_sum(ahead[..., t, :], -1)
+        ahead[..., t, :] -= totals[..., t, None]
     for t in range(length - 2, -1, -1):
-        behind[t] = log_sum(transitions.T + (scores[t + 1] + behind[t + 1])[:, None])
-        behind[t] -= behind[t].max()
-    counts = np.zeros((n, n))
-    for t in range(1, length):
-        pairs = ahead[t - 1][:, None] + transitions + (scores[t] + behind[t])[None]
-        counts += np.exp(pairs - log_sum(pairs.ravel()))
-    return totals.sum(), softmax(ahead + behind, axis=1), counts
+        behind[..., t, :] = log_sum(transitions + (scores[..., t + 1, :] + behind[..., t + 1, :])[..., None, :], -1)
+        behind[..., t, :] -= behind[..., t, :].max(axis=-1, keepdims=True)
+    pairs = ahead[..., :-1, :, None] + transitions + (scores + behind)[..., 1:, None, :]
+    shares = softmax(pairs, axis=(-2, -1))
+    return totals.sum(axis=-1), softmax(ahead + behind, axis=-1), shares.sum(axis=-3)

@@ -58,9 +58,12 @@ class Logistic:
             p = expit(self.X @ w)
             H = (self.X[:, F].T * (p * (1 - p))) @ self.X[:, F] / len(self.y) + self.ridge * np.eye(len(F))
             step, scale = full(len(w), F, np.linalg.solve(H, self.gradient(w)[F])), 1.0
-            while scale > 1e-9 and self.value(w - scale * step) >= self.value(w):
+            if np.abs(step).max() <= 1e-13 * np.abs(w).max():  # nothing but rounding is left
+                break
+            value = self.value(w)
+            while scale > 1e-9 and self.value(w - scale * step) >= value:
                 scale /= 2
-            if scale <= 1e-9:  # nothing but rounding is left
+            if scale <= 1e-9:
                 break
             w = w - scale * step
         return w

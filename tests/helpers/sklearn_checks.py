@@ -1,10 +1,12 @@
 """scikit-learn's checks for several settings of one class."""
 
+from functools import cache
+
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 # What these look at (kinds of tables and weights, names, tags, parameters, messages) is handled before anything is
-# searched, by code that all settings of a class share.
+# searched, by code that all settings of a class share: the first of them had best be a quick one.
 OF_THE_CLASS = {
     "check_array_api_input",
     "check_classifier_data_not_an_array",
@@ -63,4 +65,4 @@ def parametrize_settings(estimators, **options):
         estimator, check = getattr(pair, "values", pair)
         if estimator is first[type(estimator)] or check.func.__name__ not in OF_THE_CLASS:
             kept.append(pair)
-    return pytest.mark.parametrize(names, kept, **mark.kwargs)
+    return pytest.mark.parametrize(names, kept, **mark.kwargs | {"ids": cache(mark.kwargs["ids"])})

@@ -1,6 +1,7 @@
 """Laws that hold for every design and every method. A new design or method is under them by one row in problems.py."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -44,16 +45,25 @@ def same_path(a, b, rtol=1e-9):
         assert one.objective == pytest.approx(other.objective, rel=1e-10)
 
 
+def of_any_form(X, y, method, fit_intercept, weighted):
+    weights = np.arange(60) % 4 if weighted else None
+    return SparseRegressor(k=8, method=method, fit_intercept=fit_intercept).fit(X, y, weights).path_
+
+
+@cache
+def of_floats(*settings):
+    return of_any_form(*integers(), *settings)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("form", DESIGNS)
 def test_the_form_of_the_data_does_not_matter(form, method, fit_intercept, weighted):
     X, y = integers()
-    weights = np.arange(60) % 4 if weighted else None
-    model = SparseRegressor(k=8, method=method, fit_intercept=fit_intercept)
-    expected = model.fit(X, y, weights).path_
-    same_path(model.fit(DESIGNS[form](X), y, weights).path_, expected)
+    same_path(
+        of_any_form(DESIGNS[form](X), y, method, fit_intercept, weighted), of_floats(method, fit_intercept, weighted)
+    )
 
 
 @pytest.mark.parametrize("ridge", [0.0, 2.0])

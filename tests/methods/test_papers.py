@@ -1,4 +1,4 @@
-"""The search methods make the moves of the printed algorithms, over hundreds of random problems."""
+"""The search methods make the moves of the printed algorithms, over many random problems."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def fitted(X, y, method, k=None, tol=0.0, ridge=0.0):
 def test_foba_of_zhang(cumulative):
     """Figure 4 and its aggressive variant; the paper's objective is twice ours."""
     compare, removals = "cumulative" if cumulative else "each", 0
-    for seed in range(150):
+    for seed in range(60):
         X, y = problem(seed)
         Q, rng = Squared(X, y, 1.0), np.random.default_rng(seed)
         epsilon, nu = Q.value(np.zeros(12)) * 10 ** rng.uniform(-4, -2), rng.uniform(0.3, 0.95)
@@ -51,11 +51,11 @@ def test_foba_of_zhang(cumulative):
         assert model.path_.moves == moves
         assert model.k_ == len(F)
         removals += sum(move[0] == "drop" for move in moves)
-    assert removals > 50
+    assert removals > 20
 
 
 def test_a_cumulative_run_taken_up_again_has_not_forgotten_what_it_spent():
-    for seed in range(40):
+    for seed in range(12):
         X, y = problem(seed)
         method = FoBa(nu=0.9, compare="cumulative", **ZERO)
         whole = fitted(X, y, method).path_.moves
@@ -67,7 +67,7 @@ def test_a_cumulative_run_taken_up_again_has_not_forgotten_what_it_spent():
 
 def test_forward_and_backward_of_zhang():
     """Figure 1 keeps the last feature, whose gain is not enough, and ``Forward`` does not; Figure 3 is ``Backward``."""
-    for seed in range(100):
+    for seed in range(40):
         X, y = problem(seed)
         Q = Squared(X, y, 1.0)
         epsilon = 1e-2 * Q.value(np.zeros(12))
@@ -82,7 +82,7 @@ def test_forward_and_backward_of_zhang():
 def test_stepwise_search_of_sas():
     """Zhang (2011), section III: the second threshold is fixed. Large ones end a run early, going in circles."""
     circles = 0
-    for seed in range(80):
+    for seed in range(40):
         X, y = problem(seed)
         Q, rng = Squared(X, y, 1.0), np.random.default_rng(seed)
         epsilon = Q.value(np.zeros(12)) * 10 ** rng.uniform(-4, -2)
@@ -92,7 +92,7 @@ def test_stepwise_search_of_sas():
         assert model.path_.moves == moves
         assert set(model.support_) == F or model.stop_ is Stop.REPEATED
         circles += model.stop_ is Stop.REPEATED
-    assert 5 < circles < 75
+    assert 3 < circles < 37
 
 
 def rare_columns(seed, n=60, d=8):
@@ -106,7 +106,7 @@ def rare_columns(seed, n=60, d=8):
 def test_without_a_shortlist_every_removal_is_refitted():
     """Backward elimination and the heuristic of SAS, word for word, where costs have no formula."""
     missed = 0
-    for seed in range(12):
+    for seed in range(5):
         X, y = rare_columns(seed)
         Q = Logistic(X, y, 1e-4)
         order = [("drop", j) for j in zhang_backward(Q, 8)[:-1]]
@@ -129,7 +129,7 @@ def test_without_a_shortlist_every_removal_is_refitted():
 def test_algorithm_of_liu_fujimaki_and_ye(rule, backward):
     """The stops delta and epsilon are made before a step; ``tol`` is another stop and gives other sizes."""
     other_sizes = 0
-    for seed in range(60):
+    for seed in range(30):
         X, y = problem(seed)
         Q = Squared(X, y, 0.5)
         threshold = 10 ** np.random.default_rng(seed).uniform(-3, -1)
@@ -142,7 +142,7 @@ def test_algorithm_of_liu_fujimaki_and_ye(rule, backward):
         assert model.k_ == len(F)
         if rule == "objective":
             other_sizes += fitted(X, y, FoBa(**ZERO) if backward else Forward(), tol=threshold).k_ != len(F)
-    assert other_sizes > 5 or rule == "gradient"
+    assert other_sizes > 3 or rule == "gradient"
 
 
 @pytest.mark.parametrize("rule", ["objective", "gradient"])
@@ -162,7 +162,7 @@ def test_algorithm_of_liu_fujimaki_and_ye_for_logistic_loss(rule):
 
 def test_gradient_rule():
     """Shalev-Shwartz et al. (2010), the second rule for Algorithm 3; the gradient is that of the model so far."""
-    for seed in range(100):
+    for seed in range(40):
         X, y = problem(seed)
         order = [("add", j) for j in fully_corrective(Squared(X, y, 0.5), 12, 6, "gradient")]
         assert fitted(X, y, Forward(rule="gradient"), k=6).path_.moves == order
@@ -213,14 +213,14 @@ def test_functional_rule_needs_columns():
 def test_replacement_of_shalev_shwartz_srebro_and_zhang(full):
     """Algorithm 4 and the simpler variant, from the features that Algorithm 3 ends with."""
     swaps = 0
-    for seed in range(100):
+    for seed in range(50):
         X, y = problem(seed)
         Q = Squared(X, y, 0.5)
         F = fully_corrective(Q, 12, 4)
         expected = [("add", j) for j in F] + replacement(Q, 12, F, full)
         assert fitted(X, y, Replacement(full=full), k=4).path_.moves == expected
         swaps += len(expected) - 4
-    assert swaps > 5
+    assert swaps > 3
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "simple"])
@@ -252,12 +252,12 @@ def test_replacement_ends_after_so_many_swaps_and_keeps_limits():
 def test_stepwise_is_that_of_textbooks():
     assert resolve("stepwise") == Forward(rule="refit")
     parted = 0
-    for seed in range(100):
+    for seed in range(40):
         X, y = problem(seed)
         moves = [("add", j) for j in textbook_stepwise(Squared(X, y, 0.5), 12, 6)]
         assert fitted(X, y, "stepwise", k=6).path_.moves == moves
         parted += fitted(X, y, "forward", k=6).path_.moves != moves
-    assert parted > 10
+    assert parted > 4
     for seed in range(8):
         X, y = rare_columns(seed)
         moves = [("add", j) for j in textbook_stepwise(Logistic(X, y, 1e-4), 8, 6)]

@@ -94,3 +94,22 @@ def test_thresholds_of_classes_next_to_nothing_beside_another():
 
 def test_small_probabilities_have_all_their_digits():
     np.testing.assert_allclose(sigmoid(np.array([-700.0, -50.0, 0.0])), [np.exp(-700), np.exp(-50), 0.5], rtol=1e-14)
+
+
+def test_thresholds_do_not_depend_on_the_scores_before():
+    codes, v, a, _ = rows(n=200)
+    fresh = CumulativeLogit().tuned(codes[None], v).thresholds(a[0])
+    for before in (3.0 * a[1], 500.0 * codes, 900.0 * a[2]):
+        loss = CumulativeLogit().tuned(codes[None], v)
+        loss.thresholds(before)
+        np.testing.assert_allclose(loss.thresholds(a[0]), fresh, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("spread", [1.0, 290.0, 310.0, 2000.0])
+def test_losses_of_far_scores_are_those_of_the_definition(spread):
+    codes, v, a, _ = rows()
+    loss, scores = CumulativeLogit().tuned(codes[None], v), spread * a[0] / np.abs(a[0]).max()
+    ends = np.concatenate([[-np.inf], loss.thresholds(scores), [np.inf]])
+    upper, lower = ends[codes.astype(int) + 1] - scores, ends[codes.astype(int)] - scores
+    expected = np.logaddexp(0, -upper) + np.logaddexp(0, lower) - np.log(-np.expm1(-np.diff(ends)))[codes.astype(int)]
+    np.testing.assert_allclose(loss.value(codes, scores), expected, rtol=1e-9, atol=1e-12)

@@ -15,7 +15,7 @@ NOT_ORDERED = {
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning", "ignore:No features were selected:UserWarning")
 @pytest.mark.usefixtures("array_api")
 @parametrize_settings(
-    [SparseOrdinalClassifier(k=2, ridge=1e-3), SparseOrdinalClassifier(k=None, method="forward", ridge=1e-3)],
+    [SparseOrdinalClassifier(k=1, ridge=1e-3), SparseOrdinalClassifier(k=None, method="forward", ridge=1e-3)],
     expected_failed_checks=lambda estimator: NOT_ORDERED,
 )
 def test_scikit_learn_checks(estimator, check):

@@ -145,6 +145,27 @@ def test_every_class_has_its_column(tmp_path):
     assert "Feature class A class B class C class D class E class F class G class H Importance" in said
 
 
+def test_classes_are_explained_in_words(tmp_path):
+    """What multiplies the probability of a class, compared with the geometric mean of all, is on the page."""
+    rng = np.random.default_rng(0)
+    city = rng.choice(["Paris", "Lyon"], 300, p=[0.7, 0.3])
+    X = pd.DataFrame({"size": rng.integers(0, 10, 300).astype(float), "city": city})
+    y = np.where(X["city"] == "Lyon", "fish", np.where(X["size"] > 5, "cheese", "bread"))
+    model = SparseClassifier(k=2, ridge=0.1).fit(X, y)
+    model.report(tmp_path / "page.html")
+    said = words(tmp_path / "page.html")
+    assert "What speaks for each class" in said
+    rows = pd.DataFrame({"size": [3.0, 4.0], "city": ["Paris", "Paris"]})
+    logs = np.log(model.predict_proba(rows))
+    ratio = np.exp(np.diff(logs - logs.mean(axis=1, keepdims=True), axis=0))[0]
+    section = said[said.index("Class More likely Less likely") :]
+    bread = section[section.index("bread") : section.index("cheese")]
+    assert float(re.search(r"size, 1 more : ([\d.]+) times", bread)[1]) == pytest.approx(ratio[0], rel=0.01)
+    assert "city, Lyon instead of Paris :" in section
+    SparseClassifier(k=1, ridge=0.1).fit(X, y == "fish").report(tmp_path / "two.html")
+    assert "What speaks for each class" not in words(tmp_path / "two.html")
+
+
 def test_pages_are_small(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.standard_normal((300, 200)), columns=[f"a name as long as they come, {j}" for j in range(200)])
@@ -307,3 +328,18 @@ def test_an_error_that_reaches_beyond_all_is_said_to_end_there():
     assert score_text(choice, 1).replace("\N{NO-BREAK SPACE}", " ") == "91.6 % (± 17.6, at most 100 %)"
     error[1] = 0.05
     assert "at most" not in score_text(choice, 1)
+
+
+def test_large_categories_and_long_names_do_not_bury_the_page(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"part_of_the_whole_town": [f"quarter_number_{j:02}" for j in rng.integers(0, 12, 300)]})
+    X["area"] = rng.uniform(20, 90, 300)
+    model = SparseRegressor(k=2).fit(X, X["area"] + X.iloc[:, 0].str[-2:].astype(float) + rng.normal(size=300))
+    model.report(tmp_path / "page.html", n_resamples=0)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "part_<wbr>of_<wbr>the_<wbr>whole_<wbr>town=quarter_<wbr>number_<wbr>03" in page
+    said = words(tmp_path / "page.html")
+    assert "and 6 more" in said
+    assert "Of large columns the largest coefficients are shown; the next table has all terms." in said
+    every = page[page.index("What each term does") : page.index("How good are")].replace("<wbr>", "")
+    assert all(name in every for name in model.get_feature_names_out())

@@ -31,7 +31,7 @@ STRANGE = [
     "<!-- %{x} $a$ \u2028 \u202e ]]>",
     " ",
 ]
-VOID = {"meta", "input"}
+VOID = {"meta", "input", "wbr"}
 
 
 class Reader(html.parser.HTMLParser):

@@ -9,6 +9,7 @@ import pytest
 
 from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
 from pauca.results.choice import Choice
+from pauca.results.instructions import ON_PAGE, in_shell, parameters_as_options
 
 NAMES = ["age", "bmi", "dose", "sex", "sugar", "weight"]
 PRICES = {"age": 0, "bmi": 1, "dose": 2.5, "sex": 0, "sugar": 7, "weight": 1}
@@ -291,20 +292,52 @@ def test_what_fewer_features_give_is_at_the_top(fading):
     assert none.fewer("feature") == ""
 
 
-def test_other_sizes_tell_their_own_scores(fading):
+def test_other_sizes_tell_their_own_scores_and_ridges(fading):
     model = SparseRegressor(k=range(11), ridge=[0, 0.1, 1]).fit(*fading)
     surface = model.path_.choice.surface
-    for size in (1, 3):
+    assert "new fit" not in model.summary()
+    for size in (1, 3, 9):
         search, ridge = surface.best_of(size)
         score = surface.mean[:, :, surface.sizes == size].max()
-        other = model.at(size, ridge="best")
+        text, other = model.at(size).summary(), model.at(size, ridge="best").summary()
+        assert f"Its ridge is that of the whole path, {model.ridge_:.3g}" in text  # and not 0
+        assert f"a new fit with k={size} has none unless you give one." in text
+        assert (f'at({size}, ridge="best") has {ridge:.3g}' in text) == (ridge != model.ridge_)
         if (search, ridge) != (surface.search_ridge, surface.ridge):
-            assert (
-                f"at({size}, ridge='best') has the best one for {size}: {100 * score:.2f} %" in model.at(size).summary()
-            )
-            assert f"its ridge, {ridge:.3g}, were set by hand: {100 * score:.2f} %" in other.summary()
-            assert f"{model.k_} with ridge {surface.ridge:.3g} was chosen" in other.summary()
-        assert other.path_.to_frame()["score"][size] == pytest.approx(score)
+            assert f"scored best for it: {100 * score:.2f} %" in other
+            assert f"This size was set by hand, and its ridge, {ridge:.3g}" in other
+            assert "Its ridge is" not in other
+            assert f"{model.k_} with ridge {surface.ridge:.3g} was chosen" in other
+        assert model.at(size, ridge="best").path_.to_frame()["score"][size] == pytest.approx(score)
+        assert text.splitlines()[0].endswith(f", {100 * model.path_.choice.mean[size]:.2f} % on rows held out")
+    assert SparseRegressor(k=3).fit(*fading).summary().splitlines()[0].endswith("% explained")
+    given = SparseRegressor(k=range(11), ridge=0.1).fit(*fading)
+    assert "Its ridge is" not in given.at(1).summary()
+
+
+def test_a_path_without_a_ridge_is_not_told_from_one():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    model = SparseRegressor(k=range(7), ridge=[0, 1]).fit(X, X @ [3, 2, 1, 1, 1, 1] + rng.normal(size=200))
+    assert model.ridge_ == model.search_ridge_ == 0
+    text = model.at(5).summary()
+    assert "It has no ridge, like the whole path, which scored best for it too." in text
+    assert "new fit" not in text
+
+
+def test_a_shell_and_a_page_have_no_calls_of_python(fading):
+    model = SparseRegressor(k=range(11), ridge=[0, 0.1, 1]).fit(*fading)
+    for size in model.path_.sizes:
+        shell, page = (model.at(size)._summary(how) for how in (in_shell("a {1}.json"), ON_PAGE))
+        assert not any(call in shell + page for call in ("at(", "evaluate", "rule=", "ridge="))
+    assert "pauca explain 'a {1}.json' --size" in model._summary(in_shell("a {1}.json"))
+    assert "pauca fit --k 1 without --ridge has none" in model.at(1)._summary(in_shell())
+
+
+def test_warnings_name_options_in_a_shell():
+    text = "Set a ridge, such as ridge=1e-3, or selection_rule='best'. Left out: 'k=3', 'method=\"x\"', tank=3."
+    words = "Set a ridge, such as --ridge 1e-3, or --selection-rule best. Left out: 'k=3', 'method=\"x\"', tank=3."
+    assert parameters_as_options(text) == words
 
 
 def test_proofs_of_another_objective_have_names_that_say_so(fading):
@@ -324,3 +357,61 @@ def test_a_size_that_scores_higher_than_the_best_is_explained():
     assert "2 scored higher, 4.42 %, but does not count as the best" in choice.message
     mean[2] = 0.02
     assert "scored higher" not in choice.message
+
+
+# What must be known to read a table.
+
+
+def test_categories_of_many_levels_are_folded_and_told():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 26, 120)
+    X = pd.DataFrame({"model": [f"m{code:02}" for code in level], "area": rng.normal(size=120)})
+    y = 2 * X["area"] + 0.1 * level + 9 * (level == 7) + 0.1 * rng.normal(size=120)
+    with pytest.warns(
+        PaucaWarning, match="The 2 chosen columns have 26 coefficients, on 120 rows \\('model' alone has 25"
+    ):
+        model = SparseRegressor(k=2).fit(X, y)
+    lines = model.summary().splitlines()
+    assert sum("model=m" in line for line in lines[: lines.index("", 4)]) == 5
+    assert any("model=m07" in line for line in lines)
+    assert any(line.split() == ["and", "20", "more"] for line in lines)
+    assert "path_.coefficients(2) has all of them" in model.summary()
+    assert "pauca explain m.json --size 2 has all" in model._summary(in_shell("m.json"))
+    coefficients = model.path_.coefficients(2)
+    assert list(coefficients) == list(model.get_feature_names_out())
+    assert list(coefficients.values()) == model.coef_[model.support_].tolist()
+    few = SparseRegressor(k=2).fit(X.assign(model=["abc"[code % 3] for code in level]), y)  # no warning
+    assert "more" not in few.summary()
+
+
+def test_several_outputs_have_lists_of_coefficients(table):
+    X, y = table
+    model = SparseRegressor(k=2).fit(X, np.column_stack([y, -y]))
+    assert model.path_.coefficients(2) == dict(
+        zip(model.path_.names(2), model.coef_[:, model.support_].T.tolist(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("n_columns", [30, 31])
+def test_many_columns_without_names_come_with_a_hint(n_columns):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, n_columns))
+    X[:, 4] = 1.0
+    many = n_columns > 30
+    with pytest.warns(PaucaWarning, match="'x4'") as caught:
+        model = SparseRegressor(k=1).fit(X, X[:, 7] + rng.normal(size=60))
+    said = str(caught[0].message)
+    assert said.count("pauca.name_features(pipeline)") == many
+    assert parameters_as_options(said).endswith("left out: 'x4'.")
+    assert model.summary().count("pauca.name_features(pipeline)") == many
+    named = SparseRegressor(k=1).fit(X[:, 5:], X[:, 7], feature_names=[f"word {j}" for j in range(n_columns - 5)])
+    assert "name_features" not in named.summary()
+
+
+def test_columns_that_add_nothing_are_named(table):
+    X, y = table
+    model = SparseRegressor(k=3).fit(X, 1e3 * X["sugar"] + X["dose"] + X["bmi"] + y)
+    assert "0.00 %" in model.summary()
+    assert "lost without 'age', 'dose', if only one of them were left out." in model.summary()
+    assert "Next to nothing would be lost without 'dose'." in model.at(2).summary()
+    assert "Next to nothing" not in SparseRegressor(k=2).fit(X, y).summary()

@@ -78,7 +78,7 @@ def test_several_outputs_and_counts():
 
 
 @pytest.mark.filterwarnings("ignore:The largest size that was compared")
-@pytest.mark.parametrize("settings", [{}, {"scoring": "accuracy"}, {"criterion": "bic"}], ids=str)
+@pytest.mark.parametrize("settings", [{"cv": 2}, {"cv": 2, "scoring": "accuracy"}, {"criterion": "bic"}], ids=str)
 def test_choosing_k(settings):
     X, y = classes(800, 40)
     options = {"k": range(1, 5), "method": "forward", **settings}

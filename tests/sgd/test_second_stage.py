@@ -15,7 +15,7 @@ from pauca.sgd.tuning import GivenSettings, SettingsSearch, choose_settings
 
 
 def test_the_reservoir_is_a_uniform_sample():
-    n, most, runs = 60, 12, 2000
+    n, most, runs = 60, 12, 500
     rows = Samples(np.arange(1.0, n + 1)[:, None], np.arange(n, dtype=float), np.ones(n))
     counts = np.zeros(n)
     for seed in range(runs):

@@ -24,11 +24,11 @@ from problems import ar_problem, in_chunks
 @pytest.mark.usefixtures("array_api")
 @parametrize_settings(
     [
-        StreamRegressor(),
         StreamRegressor(loss="huber", average=False, passes=1, radius=50.0),
+        StreamRegressor(),
         StreamRegressor(fit_intercept=False, ridge=0.1, keep_rows=50),
-        StreamClassifier(),
         StreamClassifier(loss="hinge", passes=2, ridge=1e-3, radius=10.0, learning_rate=0.1, first_epoch=30),
+        StreamClassifier(),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

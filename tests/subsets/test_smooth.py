@@ -24,8 +24,10 @@ from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.constraints.limits import Limits
 from pauca.design import make_design
 from pauca.losses import AbsoluteError, Huber, LogLoss, Poisson, SquaredError, SquaredHinge
-from pauca.objectives import LeastSquares, SmoothObjective
+from pauca.objectives import LeastSquares, SmoothObjective, approximate_refits
+from pauca.subsets import fit_cache, local_quadratic, standardized_columns
 from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.subsets.refitted_subset import AdditionScores
 from pauca.subsets.smooth import SmoothSubset
 from problems import METHODS, ar_problem
 
@@ -425,3 +427,68 @@ def test_a_search_without_a_ridge_ends_where_classes_are_separated(classes):
     right = [size for size in model.path_.sizes if model.at(size).score(X, y) == 1]
     assert right == [model.k_]
     assert SparseClassifier(k=12, method="forward", ridge=1e-3).fit(X, y).k_ == 12
+
+
+def test_long_tables_are_searched_alike_without_keeping_scores_and_columns(monkeypatch):
+    """What takes much memory is computed again where it is needed."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(120, 12))
+    y = X[:, :3].sum(axis=1) + rng.logistic(size=120) > 0
+    kept = SparseClassifier(5).fit(X, y).path_
+    for module, names in {
+        approximate_refits: ["LONG_SCORES"],
+        standardized_columns: ["POOL_BYTES", "TAKEN_NUMBERS"],
+        fit_cache: ["GATHERED_NUMBERS"],
+        local_quadratic: ["GATHERED_NUMBERS"],
+    }.items():
+        for name in names:
+            monkeypatch.setattr(module, name, 0)
+    for one, other in zip(SparseClassifier(5).fit(X, y).path_, kept, strict=True):
+        assert one.support.tolist() == other.support.tolist()
+        assert one.objective == pytest.approx(other.objective, rel=1e-12)
+
+
+def test_swaps_within_limits_are_not_those_without():
+    X, y = problem("log_loss", seed=2)
+    limits = Limits(kind=np.arange(X.shape[1]) % 2, most=1)
+    subset = SmoothSubset.start(subset_of("log_loss", X, y).objective, limits)
+
+    def allowed(swap):
+        return swap is None or limits.allows([swap.into, *(unit for unit in subset.support if unit != swap.out)])
+
+    without = []
+    for pair in itertools.product(range(0, X.shape[1], 2), range(1, X.shape[1], 2)):
+        subset.exchange(subset.support, pair)
+        with subset.trial():  # limits do not count on the way
+            without.append(allowed(subset.best_swap()))
+        assert allowed(subset.best_swap())
+    assert not all(without)
+
+
+def test_what_a_long_search_remembers_is_bounded(monkeypatch):
+    monkeypatch.setattr(fit_cache, "KEPT_BYTES", 50_000)
+    X, y = problem("log_loss", seed=2)
+    subset = subset_of("log_loss", X, y)
+    for triple in itertools.combinations(range(X.shape[1]), 3):
+        subset.exchange(subset.support, triple)
+        subset.best_addition("gradient")
+    cache = subset._cache
+    most = 50_000 // (fit_cache.BYTES_PER_UNIT * 10)
+    assert len(cache.additions) <= most
+    assert len(cache.fits._known) <= most
+
+
+def test_gains_that_are_no_numbers_do_not_stop_a_search(monkeypatch):
+    X, y = problem("log_loss", seed=2)
+    subset = subset_of("log_loss", X, y)
+    gains, asked = np.zeros(X.shape[1]), []
+    gains[-1] = np.inf
+
+    def scores(*_):
+        asked.append(None)
+        assert len(asked) <= X.shape[1]
+        return AdditionScores(gains, exact=True)
+
+    monkeypatch.setattr(subset, "_rule_scores", scores)
+    monkeypatch.setattr(subset, "_is_redundant", lambda unit: True)
+    assert subset.best_addition("gradient") is None

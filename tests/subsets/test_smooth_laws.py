@@ -222,9 +222,9 @@ def test_exchange_ends_where_no_swap_helps(seed):
 @pytest.mark.parametrize("name", ["log_loss", "poisson"])
 def test_exchange_finds_the_best_pair_of_all_in_nearly_all_problems(name):
     found = 0
-    for seed in range(20):
+    for seed in range(10):
         X, y = correlated(SMOOTH[name], 40, 6, 0.9, seed)
         values = {S: as_judged(name, X, y, S) for S in itertools.combinations(range(6), 2)}
         support = tuple(LOSSES[name].estimator(k=2).fit(X, y).support_)
         found += values[support] <= min(values.values()) * (1 + 1e-6)
-    assert found >= 19
+    assert found == 10

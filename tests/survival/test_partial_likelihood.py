@@ -21,19 +21,39 @@ def rows(n=30, seed=0, *, ties=False, strata=1, entry=False, zeros=True):
 def by_definition(y, v, a, ties):
     """The sum over events of log risk sums less scores, less that of a perfect order."""
     total = perfect = 0.0
+    a = a - a.max()
     for s in np.unique(y["stratum"]):
         here = (y["stratum"] == s) & (v > 0)
         for t in np.unique(y["time"][here & y["event"]]):
             tied = here & y["event"] & (y["time"] == t)
             at_risk = here & (y["time"] >= t) & (y["entry"] < t)
             d, weight = tied.sum(), v[tied].sum()
-            risk, own = v[at_risk] @ np.exp(a[at_risk]), v[tied] @ np.exp(a[tied])
+            top = a[at_risk].max()
+            risk, own = v[at_risk] @ np.exp(a[at_risk] - top), v[tied] @ np.exp(a[tied] - top)
             for place in range(d):
                 share = place / d if ties == "efron" else 0.0
-                total += weight / d * np.log(risk - share * own)
+                total += weight / d * (np.log(risk - share * own) + top)
                 perfect += weight / d * np.log(weight * (1 - share))
             total -= v[tied] @ a[tied]
     return total - perfect
+
+
+def by_hand(y, v, a, z, ties):
+    """The first two derivatives along z: means and variances of z over risk sets."""
+    slope = curvature = 0.0
+    for s in np.unique(y["stratum"]):
+        here = (y["stratum"] == s) & (v > 0)
+        for t in np.unique(y["time"][here & y["event"]]):
+            tied = here & y["event"] & (y["time"] == t)
+            at_risk = here & (y["time"] >= t) & (y["entry"] < t)
+            hazard = np.where(at_risk, v * np.exp(np.minimum(a - a[at_risk].max(), 0.0)), 0.0)
+            for place in range(tied.sum()):
+                share = hazard * (1 - tied * (place / tied.sum() if ties == "efron" else 0.0))
+                share, weight = share / share.sum(), v[tied].sum() / tied.sum()
+                slope += weight * (share @ z)
+                curvature += weight * (share @ (z - share @ z) ** 2)
+            slope -= v[tied] @ z[tied]
+    return slope, curvature
 
 
 CASES = [
@@ -65,6 +85,44 @@ def test_value_derivative_and_hessian(ties, how):
             assert np.linalg.eigvalsh(hessian)[0] >= -1e-12
             image = loss.coupled_image(row, columns)
             np.testing.assert_allclose(columns @ image.T, shared @ shared.T, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("ties", "how"), CASES)
+@pytest.mark.parametrize("spread", [50.0, 3000.0])
+def test_scores_may_be_far_apart(ties, how, spread):
+    """Hazards of some risk sets are then nothing next to those of others, and below all doubles for 3000."""
+    y, v = rows(**how)
+    rng = np.random.default_rng(1)
+    a, columns = rng.standard_normal((3, 30)), rng.standard_normal((3, 30))
+    a[:2] += spread * rng.standard_normal((2, 30)).round()
+    loss = PartialLikelihood(ties).tuned(y[None], v)
+    np.testing.assert_allclose(loss.value(y[None], a) @ v, [by_definition(y, v, row, ties) for row in a], rtol=1e-11)
+    slopes = loss.slopes(y[None], a)
+    for row, derivative, curvature in zip(a, slopes.derivative, slopes.curvature, strict=True):
+        expected = np.array([by_hand(y, v, row, column, ties) for column in columns])
+        np.testing.assert_allclose(derivative @ (v * columns).T, expected[:, 0], rtol=1e-7, atol=1e-10)
+        shared = loss.row_coupling(row, columns)
+        found = (columns**2) @ (v * curvature) - np.sum(shared**2, axis=1)
+        np.testing.assert_allclose(found, expected[:, 1], rtol=1e-7, atol=1e-10)
+        np.testing.assert_allclose(
+            columns @ loss.coupled_image(row, columns).T, shared @ shared.T, rtol=1e-8, atol=1e-10
+        )
+
+
+@pytest.mark.parametrize(("ties", "how"), CASES)
+def test_rows_without_weight_may_have_any_score(ties, how):
+    y, v = rows(**how)
+    a, columns = np.random.default_rng(1).standard_normal((2, 3, 30))
+    beyond = a + np.where(v == 0, 1e59, 0.0)
+    assert np.any(v == 0)
+    loss = PartialLikelihood(ties).tuned(y[None], v)
+    np.testing.assert_allclose(loss.value(y[None], beyond) @ v, loss.value(y[None], a) @ v, rtol=1e-12)
+    slopes, expected = loss.slopes(y[None], beyond), loss.slopes(y[None], a)
+    np.testing.assert_allclose(slopes.derivative * v, expected.derivative * v, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(slopes.curvature * v, expected.curvature * v, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        loss.row_coupling(beyond[0], columns), loss.row_coupling(a[0], columns), rtol=1e-9, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("how", [{}, {"ties": True, "strata": 2}])
@@ -104,10 +162,12 @@ def test_losses_of_rows_held_out_add_up_to_the_cross_validated_likelihood(ties, 
     fit = v.copy()
     fit[test] = 0.0
     fitted = PartialLikelihood(ties).tuned(y[None], fit / fit.sum())
-    losses = fitted.held_out_losses(y[None], v, test)(a)
-    assert losses.shape == (2, 9)
-    expected = [by_definition(y, v, row, ties) - by_definition(y, fit, row, ties) for row in a]
-    np.testing.assert_allclose(losses @ v[test], expected, rtol=1e-10)
+    losses = fitted.held_out_losses(y[None], v, test)
+    assert losses(a).shape == (2, 9)
+    for spread in (0.0, 3000.0):
+        a += spread * rng.standard_normal((2, 30)).round()
+        expected = [by_definition(y, v, row, ties) - by_definition(y, fit, row, ties) for row in a]
+        np.testing.assert_allclose(losses(a) @ v[test], expected, rtol=1e-10)
 
 
 def test_invalid():

@@ -68,7 +68,7 @@ def test_the_objective_is_stationary_with_weights_ridge_and_bounds():
 
 
 def test_the_default_chooses_the_features_that_matter_alike_for_any_order_of_rows():
-    X, y = survival(n=300, d=12)
+    X, y = survival(n=200, d=8)
     model = SparseCox().fit(X, y)
     assert {1, 3} <= set(model.support_.tolist())
     assert model.k_ <= 5
@@ -205,6 +205,8 @@ def test_invalid_data(data, words):
         ({"entry": np.full(150, 1e3)}, "must enter before its time; row 0"),
         ({"entry": [0.0]}, "for every row"),
         ({"strata": ["a"]}, "for every row"),
+        ({"strata": [*[0.0] * 149, np.nan]}, "stratum of row 149 is missing"),
+        ({"strata": [None, *["a"] * 149]}, "stratum of row 0 is missing"),
         ({"event": "died"}, "Name both"),
     ],
 )
@@ -222,6 +224,13 @@ def test_invalid_columns_and_ties():
         SparseCox(k=1).fit(X, frame, event="died", time="days")
     with pytest.raises(ValueError, match="'ties'"):
         SparseCox(k=1, ties="exact").fit(X, y)
+    for dates in (pd.Timestamp("2024-01-01"), pd.Timedelta(days=3)):
+        with pytest.raises(ValueError, match="dates or differences of dates: give numbers"):
+            SparseCox(k=1).fit(X, frame.assign(died=y["event"], days=dates), event="died", time="days")
+    model = SparseCox(k=1).fit(X, y)
+    for times in ([1.0, np.nan], "soon"):
+        with pytest.raises(ValueError, match="times must be"):
+            model.predict_survival_function(X, times)
 
 
 def test_a_monotone_likelihood_names_its_column():

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pauca.results.instructions import parameters_as_options
 from pauca.wording import closest_name, quoted
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Console:
             finally:
                 messages = [str(warning.message) for warning in caught]
         for message in messages:
-            self.note(message)
+            self.note(parameters_as_options(message))
 
 
 class FitProgress:

@@ -16,6 +16,7 @@ from pauca.cli.show import check_page, check_writable, plain
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
 from pauca.ordinal import SparseOrdinalClassifier
+from pauca.results.instructions import in_shell
 from pauca.survival import SparseCox
 from pauca.wording import NAMES_SHOWN
 
@@ -51,14 +52,16 @@ def fit(options: Namespace, console: Console) -> int:
             model.certify(time_limit=options.certify)
     sheet = None
     if options.points is not None:
-        sheet = model.to_points(options.max_points, cuts="auto" if options.cuts else None)
-    written, failure = _write_files(options, model, sheet)
+        with progress.showing("finding whole points"):
+            sheet = model.to_points(options.max_points, cuts="auto" if options.cuts else None)
+    with progress.showing("writing files"):
+        written, failure = _write_files(options, model, sheet)
     if options.json:
         status = {"interrupted": progress.interrupted, "written": written, "notes": console.notes}
-        record = {"table": options.table, **_record(problem, model), "seconds": seconds, **status}
+        record = {"table": options.table, **_record(options, problem, model), "seconds": seconds, **status}
         print(json.dumps(plain(record), allow_nan=False))
     else:
-        _print_summary(model, sheet, certified=options.certify is not None)
+        _print_summary(options, model, sheet)
     if failure is not None:  # only now, so that the result of a long fit is printed
         raise failure
     for path in written:
@@ -66,10 +69,10 @@ def fit(options: Namespace, console: Console) -> int:
     return INTERRUPTED if progress.interrupted else 0
 
 
-def _print_summary(model: Any, sheet: Any, *, certified: bool) -> None:
+def _print_summary(options: Namespace, model: Any, sheet: Any) -> None:
     """The model in words, what is proved of all sizes if that was asked for, and its sheet of points."""
-    print(model.summary())
-    if certified and model.path_.certificate is not None:
+    print(model._summary(in_shell(options.out, options.report if options.nested else None)))
+    if options.certify is not None and model.path_.certificate is not None:
         print(model.path_.certificate.overview)
     if sheet is not None:
         print(f"\n{sheet.summary()}")
@@ -139,6 +142,10 @@ def _check_options(options: Namespace, problem: Problem) -> None:
         for option, given in (("--loss", options.loss is not None), ("--no-intercept", options.no_intercept)):
             if given:
                 raise UsageError(f"{option} does not go with --task {task}, which has a loss of its own")
+    if options.nested and task in {"ordinal", "survival"}:
+        raise UsageError(f"--nested does not go with --task {task}: its predictions are not measured")
+    if options.nested and options.report is None:
+        raise UsageError("--nested is about the figures of a report: give --report too")
     if options.order is not None and task != "ordinal":
         raise UsageError(f"--order is for --task ordinal, not for {task}")
     if options.points is not None and (task != "classification" or len(np.unique(problem.target.y)) != 2):
@@ -160,7 +167,7 @@ def _write_files(options: Namespace, model: Any, sheet: Any) -> tuple[list[str],
     if options.event is not None:
         title = f"Time until {options.event}"
     page = None if sheet is None else sheet.save_page
-    report = partial(model.report, title=title)
+    report = partial(model.report, title=title, **({"nested": True} if options.nested else {}))
     for path, write in ((options.out, model.save), (options.report, report), (options.points, page)):
         if path is None or write is None:
             continue
@@ -174,7 +181,7 @@ def _write_files(options: Namespace, model: Any, sheet: Any) -> tuple[list[str],
     return written, None
 
 
-def _record(problem: Problem, model: Any) -> dict[str, Any]:
+def _record(options: Namespace, problem: Problem, model: Any) -> dict[str, Any]:
     """The fitted model for programs."""
     path, size = model.path_, model.k_
     chosen, names, outputs = path[size], path.names(size), path.output_names
@@ -201,7 +208,7 @@ def _record(problem: Problem, model: Any) -> dict[str, Any]:
         "explained": path.explained(size),
         "cost": None if path.prices is None else path.cost(size),
         "baselines": model.encoder_.baselines_ if hasattr(model, "encoder_") else {},
-        "choice": None if path.choice is None else path.choice.message,
+        "choice": None if path.choice is None else path.choice.message_for(in_shell(options.out)),
         "proof": None if path.certificate is None else path.certificate.message(size) or None,
         "stop": path.stop.value,
         "path": path.table(),

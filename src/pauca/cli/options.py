@@ -140,6 +140,12 @@ def _fit(fit: argparse.ArgumentParser) -> None:
         help="for the report, repeat the search on N random halves of the rows (default: 20; 0 for none)",
     )
     add(
+        "--nested",
+        action="store_true",
+        help="for the report, measure the predictions by folds in which size and ridge are chosen again, so that the "
+        "figures are not optimistic; takes as many fits as there are folds",
+    )
+    add(
         "--certify",
         type=_number(0, above=True),
         metavar="S",

@@ -15,6 +15,7 @@ from pauca.cli.console import Console, DataError, UsageError, require_file
 from pauca.export.formula import Formula, formula_of
 from pauca.loading import load
 from pauca.report import check_page_name
+from pauca.results.instructions import in_shell
 from pauca.results.path import Path
 from pauca.tables.encoding import MISSING, NUMBER
 from pauca.wording import printable
@@ -47,7 +48,7 @@ def explain(options: Namespace, console: Console) -> int:
     elif options.python:
         print(model.to_python(offset=options.offset, exposure=options.exposure), end="")
     else:
-        print(model.summary())
+        print(model._summary(in_shell(options.model)))
         encoder = getattr(model, "encoder_", None)
         effects = list(_effects(formula_of(model), {} if encoder is None else encoder.baselines_))
         if effects:
@@ -120,7 +121,7 @@ def plain(value: Any) -> Any:
 
 def _table(records: list[dict[str, Any]], chosen: int) -> list[str]:
     """Aligned lines, one for each size, with a star at the chosen one."""
-    figures = [key for key in records[0] if key not in {"entered", "left", "features"}]
+    figures = [key for key in records[0] if not isinstance(records[0][key], list)]
     rows = [[*figures, "added (+) and removed (-)"]]
     for record in records:
         changes = [f"+{name}" for name in record["entered"]] + [f"-{name}" for name in record["left"]]

@@ -21,7 +21,7 @@ from pauca.crf.fit import SENSOR, WEIGHT, TaggerSettings, fit_tagger
 from pauca.crf.input import FittedColumns, Sequences, read_sequences
 from pauca.crf.labels import encode_labels, label_report, label_table, read_labels
 from pauca.crf.observations import Observations, check_magnitudes
-from pauca.estimators.fit import too_few, unusual_end
+from pauca.estimators.fit_warnings import too_few, unusual_end
 from pauca.estimators.fitted_base import PathMixin, check_finite_models, fitting
 from pauca.estimators.settings import check_cross_validation, parse_sizes
 from pauca.export import register_estimator, save

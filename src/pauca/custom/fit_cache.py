@@ -77,7 +77,7 @@ class FitCache:
         self.problem = problem
         exact = problem.hessian is not None or problem.refit is not None
         self.closeness = COSTLY if problem.costly else NEWTON if exact else TIGHT
-        self._known: dict[frozenset[int], PartialFit] = {}
+        self._known = RecentTable[PartialFit]()
         self._states = RecentTable[SolverState]()
         self.null = self._first()
         self._anchor = self.point(self.null)
@@ -110,7 +110,7 @@ class FitCache:
 
     def latest(self, fit: PartialFit) -> PartialFit:
         """The fit on the same units, as far as it has been refined."""
-        return self._known[frozenset(fit.units)]
+        return self._known.get(frozenset(fit.units), fit)
 
     def difference(self, a: PartialFit, b: PartialFit, within: float = TRIAL_WITHIN) -> float:
         """By how much the least value on the units of ``a`` lies above that of ``b``.
@@ -275,7 +275,7 @@ class FitCache:
         key = frozenset(fit.units)
         found = self._states.get(key)
         if found is None:
-            fit = self._known[key]
+            fit = self.latest(fit)
             w = self.point(fit)
             value, gradient = self.problem.at(w)
             assert gradient is not None
@@ -288,7 +288,7 @@ class FitCache:
         self, units: tuple[int, ...], coords: np.ndarray, state: SolverState, step: float, *, polished: bool = False
     ) -> PartialFit:
         key = frozenset(units)
-        self._known[key] = PartialFit(
+        fit = PartialFit(
             units,
             state.w[coords],
             state.value,
@@ -300,7 +300,7 @@ class FitCache:
         )
         each = 8 * len(coords) ** 2 + 2 * state.gradient.nbytes
         self._states.keep(key, state, max(LEAST_KEPT, KEPT_BYTES // each))
-        return self._known[key]
+        return self._known.remember(key, fit)
 
     def _rounding(self, value: float) -> float:
         return self.closeness.polished * max(abs(value), self.problem.magnitude)

@@ -16,16 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.estimators.certify import ProvingMixin, certificate_of
 from pauca.estimators.fit import (
-    SEPARABLE,
     CheckedData,
     FittedPath,
     ResumePoint,
     fit_path,
-    fit_warnings,
     path_statistics,
 )
 from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
-from pauca.estimators.fitted_base import FittedModel
+from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
+from pauca.estimators.fitted_base import FittedModel, shows_progress
 from pauca.estimators.raw_tables import FitTable, display_names
 from pauca.estimators.refits_on_rows import facts_of
 from pauca.estimators.settings import SearchSettings
@@ -41,6 +40,7 @@ from pauca.results.data_facts import DataFacts
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.runs.problem import LinearProblem, Target
+from pauca.runs.progress import phase
 from pauca.runs.run import interrupted_once
 from pauca.tables import RawTable, TableEncoding
 from pauca.warnings import PaucaWarning
@@ -64,6 +64,7 @@ class SparseModel(ProvingMixin, FittedModel):
             raise AttributeError("loss_ goes with the data of a fit, which are not kept in files or pickles.")
         return without_offset(data.problem.measure)
 
+    @shows_progress
     def at(self, size: int, ridge: str | None = None) -> Self:
         """The fitted model of another size, without a new search.
 
@@ -72,9 +73,10 @@ class SparseModel(ProvingMixin, FittedModel):
         size : int
             One of ``path_.sizes``; a ``KeyError`` says which there are.
         ridge : "best" or None, default=None
-            None: the model on ``path_``, whose models all have the ridge ``ridge_``. "best": the model at the ridges
-            that scored best for this size on held-out rows; it is fitted on the data of the fit, as by
-            ``alternatives``, and ``path_`` is the path of these ridges.
+            None: the model on ``path_``, whose models all have the ridges of the chosen one (``ridge_``, and
+            ``search_ridge_`` in the search). "best": the model at the ridges that scored best for this size on
+            held-out rows; it is fitted on the data of the fit, as by ``alternatives``, and ``path_`` is the path of
+            these ridges. A new fit with ``k=size`` is a third model: it has no ridge unless one is given.
 
         Returns
         -------
@@ -106,6 +108,7 @@ class SparseModel(ProvingMixin, FittedModel):
                 f"{self.ridge_:.3g} only: take at({size}), or fit the model again, or save at({size}, ridge='best') "
                 "where it was fitted."
             )
+        phase("fitting at other ridges")
         data, other = self._data("at"), self._copy()
         problem = replace(data.problem, ridge=best)
         search = searched_by(problem.method, data.searches[search_ridge], self.tol)
@@ -120,6 +123,7 @@ class SparseModel(ProvingMixin, FittedModel):
         other._set_size(size)
         return other
 
+    @shows_progress
     def alternatives(self, count: int = 3) -> Alternatives:
         """For each chosen feature the best others in its place, and what each would cost.
 
@@ -154,6 +158,7 @@ class SparseModel(ProvingMixin, FittedModel):
         )
         return self.alternatives_
 
+    @shows_progress
     def stability(self, n_resamples: int = 50, *, random_state: int | None = 0, n_jobs: int | None = None) -> Stability:
         """How often each feature is chosen when as many are chosen on random halves of the rows.
 

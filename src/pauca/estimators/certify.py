@@ -11,6 +11,7 @@ import numpy as np
 
 from pauca.checks import ParameterChecks
 from pauca.clock import OutOfTime, limited_until
+from pauca.estimators.fitted_base import shows_progress
 from pauca.methods import Exact, Exchange
 from pauca.model import Model, Snapshot
 from pauca.relaxations.optimality_bounds import NoBoundError, Proofs, known_models
@@ -20,6 +21,7 @@ from pauca.results.certificate import Certificate
 from pauca.results.path import Path
 from pauca.results.pool import Pool
 from pauca.runs.problem import LinearProblem
+from pauca.runs.progress import phase
 from pauca.runs.run import History, Method, SearchRun, interrupted_once
 from pauca.subsets.base import Subset, is_lower
 from pauca.subsets.least_squares import LeastSquaresSubset
@@ -39,6 +41,11 @@ NODES_PER_SIZE = (600, 200)
 
 # Where sizes were compared, the chosen one has the bound of its root on tables with up to so many columns.
 MOST_BOUNDED = 200
+
+# Why a certificate has no bound.
+NOTHING_TO_PROVE = "The path has no model with features"
+CHOSEN_COPIES = "The chosen features are nearly copies of others, which stand for them in proofs"
+NO_TIME = "The time was up before there was a bound"
 
 
 def prove_narrow(run: SearchRun, method: Method, n_columns: int) -> None:
@@ -100,6 +107,8 @@ def prove(
         return
     _watch(proofs.grow(relative_gap, most_nodes, compiled=compiled), deadline)
     _keep(proofs, subset, history)
+    if not history.proofs:
+        history.no_proof = CHOSEN_COPIES if proofs.copies else NO_TIME
 
 
 def _keep(proofs: Proofs, subset: Subset, history: History) -> None:
@@ -161,7 +170,9 @@ def certificate_of(
         return None
     limits, n_columns = subset.limits, 0
     if isinstance(subset, LeastSquaresSubset | SmoothSubset):
-        n_columns = len(limits.candidates(subset.objective.design.usable)) - history.n_copies
+        # Limits are on units: columns, or groups of them.
+        usable = subset.usable if isinstance(subset, SmoothSubset) else subset.objective.design.usable
+        n_columns = len(limits.candidates(usable)) - history.n_copies
     limited = limits.budget is not None or limits.kind is not None
     proofs = dict(history.proofs)
     if not proofs:
@@ -184,8 +195,11 @@ def certify(
     search = replace(problem, ridge=search_ridge).begin(weights)
     history = search.history = History(search.subset, None)
     supports = [tuple(model.units.tolist()) for model in path if model.size]
-    history.best.update({len(one.support): one for one in fitted_again(search.subset, supports)})
-    prove(search.subset, history, time_limit=time_limit)
+    if supports:
+        history.best.update({len(one.support): one for one in fitted_again(search.subset, supports)})
+        prove(search.subset, history, time_limit=time_limit)
+    else:
+        history.no_proof = NOTHING_TO_PROVE
     better = [model for size, model in history.best.items() if size and _differs(path[size], model)]
     subset = search.subset
     if problem.ridge != search_ridge:
@@ -199,6 +213,7 @@ def certify(
 
 def find_pools(data: Any, path: Path, sizes: Sequence[int], wanted: Wanted, seconds: float | None) -> dict[int, Pool]:
     """Good models of some sizes by the objective that was searched, as far as the time allows."""
+    phase("looking for other models")
     subset = replace(data.problem, ridge=data.search_ridge).begin(data.weights).subset
     deadline = np.inf if seconds is None else time.monotonic() + seconds
     models = fitted_again(subset, [tuple(path[size].units.tolist()) for size in sizes])
@@ -257,6 +272,7 @@ class ProvingMixin:
     _data: Any
     _set_size: Any
 
+    @shows_progress
     def certify(self, *, time_limit: float | None = 10.0) -> Certificate:
         """Lower bounds of the objective of every size on the path: how far each model can be from the best one.
 
@@ -289,10 +305,12 @@ class ProvingMixin:
         ['sex', 'bmi', 'bp', 's3', 's5']
         """
         seconds, data = ParameterChecks("certify").time_limit(time_limit), self._data("certify")
+        phase("proving the models to be best")
         self.path_ = certify(data.problem, data.search_ridge, data.weights, self.path_, seconds)
         self._set_size(self.k_)
         return self.certificate_
 
+    @shows_progress
     def pool(self, within: float | None = None, *, n_best: int | None = None, time_limit: float | None = 10.0) -> Pool:
         """Other models of the same size that are nearly as good: several good models instead of one.
 
@@ -335,6 +353,7 @@ class ProvingMixin:
             raise ValueError("pool() needs a model with features: the model of size 0 is the only one of its size.")
         return find_pools(data, self.path_, [self.k_], wanted, seconds)[self.k_]
 
+    @shows_progress
     def best_subsets(self, n_best: int = 5, *, time_limit: float | None = 10.0) -> dict[int, Pool]:
         """The ``n_best`` best models of every size on the path, in one run.
 

@@ -325,7 +325,8 @@ class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, Sparse
         Whether a further call to ``fit`` with the same data and method continues where the last one stopped.
     verbose : int, default=0
         0 prints nothing. 1 shows on stderr how a fit is doing that takes more than a moment, and how much is left: a
-        bar on a terminal (of rich or tqdm if installed), lines elsewhere.
+        bar on a terminal (of rich or tqdm if installed), lines elsewhere. So do ``evaluate``, ``stability``, ``report``
+        and what else is asked of the fitted model.
 
     Attributes
     ----------
@@ -335,6 +336,9 @@ class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, Sparse
     intercept_ : ndarray of shape (1,) or (n_classes,)
     support_ : ndarray
         Indices of the chosen features, ascending.
+    required_columns_ : list of str
+        The columns of the table that predictions need; of a raw table ``city``, where ``get_feature_names_out`` has
+        ``city=Lyon`` and ``city=Nice``.
     feature_groups_ : ndarray
         Labels of the chosen groups, where there are groups to choose; of a raw table the chosen raw columns.
     cost_ : float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.fit_data import FitData
+from pauca.estimators.fitted_base import shows_progress
 from pauca.estimators.refits_on_rows import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of
@@ -32,6 +33,7 @@ from pauca.results.evaluation import (
 )
 from pauca.results.inference import Inference
 from pauca.runs.problem import LinearProblem
+from pauca.runs.progress import phase
 from pauca.statistics.standard_errors import quantile
 from pauca.warnings import PaucaWarning
 
@@ -57,6 +59,7 @@ class EvaluationMixin:
     _predicted: Any
     _probabilities: Any
 
+    @shows_progress
     def evaluate(self, X: Any = None, y: Any = None, *, threshold: float = 0.5, nested: bool = False) -> Evaluation:
         """How good the predictions are: on test rows, or on rows that cross-validation holds out.
 
@@ -108,6 +111,7 @@ class EvaluationMixin:
         names = [[self.path_.unit_name(unit) for unit in model.units] for model in models]
         return replace(found, fold_choices=names)
 
+    @shows_progress
     def inference(
         self,
         method: str = "likelihood",
@@ -179,6 +183,7 @@ class EvaluationMixin:
         reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, len(coef))
         return Inference(names, coef, error, coef - reach * error, coef + reach * error, confidence, method, **about)
 
+    @shows_progress
     def report(
         self,
         path: str | os.PathLike[str],
@@ -238,6 +243,7 @@ class EvaluationMixin:
             if evaluation is not None and not evaluation.fold_choices:
                 evaluation = replace(evaluation, fold_choices=self.evaluate().fold_choices)
             inference = self._intervals(data, n_resamples)
+        phase("writing the page")
         write_report(self, path, title, Findings(evaluation, inference))
 
     def _intervals(self, data: FitData, n_resamples: int) -> Inference | None:
@@ -261,12 +267,13 @@ class EvaluationMixin:
         """A model for every fold that has not seen its rows."""
         choice = self.path_.choice
         if nested:
-            return [self._fitted_anew(data, fold) for fold in folds]
+            step = phase("choosing anew without each fold", len(folds))
+            return [self._fitted_anew(data, fold, step) for fold in folds]
         if data.held_out and choice is not None and choice.is_of(self.k_):
             return data.held_out
         return fold_models(data, self.k_, folds)
 
-    def _fitted_anew(self, data: FitData, fold: Fold) -> HeldOutModel:
+    def _fitted_anew(self, data: FitData, fold: Fold, step: Callable[[], None]) -> HeldOutModel:
         """A fit to the rows of a fold, with everything chosen again; of a raw table also what is filled in."""
         settings, problem, other = self._settings(), data.problem, copy.copy(self)
         if not makes_splits(settings.cv):
@@ -275,6 +282,7 @@ class EvaluationMixin:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PaucaWarning)
             other._search(settings, table, data.y, fold.weights, problem.target, data.row_groups)
+        step()
         model = other.path_[other.k_]
         units, coef = tuple(model.units.tolist()), np.atleast_2d(model.coef)
         X = None if data.table is None else table.X

@@ -17,6 +17,7 @@ from pauca.results.path import Path
 from pauca.results.stability import Stability, count_choices, halves
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
+from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal, SearchRun
 
 
@@ -50,6 +51,7 @@ def find_alternatives(data: FitData, path: Path, size: int, count: int) -> Alter
 
     They are compared at the ridge of the search: at another one its models need not be the best.
     """
+    phase("looking for replacements")
     subset = replace(data.problem, ridge=data.search_ridge).begin(data.weights).subset
     model, null = path[size], path[0].objective
     for unit in model.units.tolist():
@@ -88,12 +90,14 @@ def measure_stability(
     resamples = halves(n_resamples, data.weights, strata, random_state)
     supports: list[list[str]] = [[] for _ in resamples]
     searched = replace(data.problem, ridge=data.search_ridge)
+    step = phase("searching on halves of the rows", len(resamples))
 
     def job(number: int) -> Callable[[Budget], None]:
         def work(budget: Budget) -> None:
             history = searched.begin(resamples[number]).advance(Goal(max(1, size)), budget)
             best = history.best[max(known for known in history.best if known <= size)]
             supports[number] = [path.unit_name(unit) for unit in best.support]
+            step()
 
         return work
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from functools import wraps
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,9 +24,12 @@ from pauca.export.onnx import to_onnx
 from pauca.export.python import to_python
 from pauca.export.sql import to_sql
 from pauca.model import Model
+from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.results.path import Path
 from pauca.results.summary import summarize
+from pauca.runs.progress import showing
 from pauca.runs.run import Move, Stop
+from pauca.wording import column_names
 
 
 @contextmanager
@@ -42,6 +46,21 @@ def fitting(estimator: Any) -> Iterator[None]:
         estimator.__dict__.clear()
         estimator.__dict__.update(before)
         raise
+
+
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+
+
+def shows_progress(method: Callable[Given, Returned]) -> Callable[Given, Returned]:
+    """A method of a fitted estimator that shows how it is doing, where ``verbose`` is set."""
+
+    @wraps(method)
+    def shown(*args: Given.args, **options: Given.kwargs) -> Returned:
+        with showing(visible=bool(getattr(args[0], "verbose", 0))):
+            return method(*args, **options)
+
+    return shown
 
 
 def check_finite_models(models: Mapping[int, Model]) -> None:
@@ -99,7 +118,11 @@ class PathMixin:
             lost if it were left out and the others refitted. The most important come first.
         """
         check_is_fitted(self)
-        return summarize(self.path_, self.k_)
+        return self._summary(IN_PYTHON)
+
+    def _summary(self, how: Instructions) -> str:
+        """The model as text, with ``how`` to get other models."""
+        return summarize(self.path_, self.k_, how)
 
     def _copy(self) -> Self:
         """A copy that may be given another size; arrays are shared."""
@@ -250,6 +273,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         return to_onnx(self)
 
+    @shows_progress
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write the fitted model as one HTML page, to be opened in any browser.
 
@@ -327,6 +351,20 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         if hasattr(self, "encoder_"):
             return self.encoder_.get_feature_names_out(input_features)[self.support_]
         return np.asarray(super().get_feature_names_out(input_features))
+
+    @property
+    def required_columns_(self) -> list[str]:
+        """The columns of the table that predictions need, in its order: what has to be collected for new rows.
+
+        Of a raw table these are its own columns, each once: ``city``, where ``get_feature_names_out`` has
+        ``city=Lyon`` and ``city=Nice``. ``x3`` stands for column 3 of a table without names.
+        """
+        check_is_fitted(self)
+        encoder = getattr(self, "encoder_", None)
+        if encoder is None:
+            return column_names(self.path_.column_names, self.support_)
+        used = np.unique(encoder.encoding_.owner[self.support_])
+        return [encoder.encoding_.raw_names[column] for column in used]
 
     def _scores(self, X: Any) -> np.ndarray:
         """Linear scores of rows, shape (n, C)."""

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from pauca.checks import ParameterChecks
+from pauca.estimators.fitted_base import shows_progress
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import read_columns
+from pauca.runs.progress import phase
 from pauca.scoresheets import ScoreSheet, check_cuts, make_sheet
 from pauca.wording import column_names
 
@@ -18,6 +20,7 @@ class PointsMixin:
     """A fitted classifier that can be rounded to points."""
 
     classes_: np.ndarray
+    coef_: np.ndarray
     k_: int
     loss_: Any
     path_: Any
@@ -25,18 +28,20 @@ class PointsMixin:
     support_: np.ndarray
     _data: Any
 
+    @shows_progress
     def to_points(self, max_points: int = 5, *, cuts: Any = None, cv: Any = 5) -> ScoreSheet:
         """The model of two classes as a sheet of whole points that can be added up by hand.
 
         The features are those of the model. Their points are found by rounding coefficients at several scales and then
         changing one point or two at a time, with the scale and the constant refitted each time (as in FasterRisk: Liu
-        et al. 2022). The sheet minimises what the model does, its ridge included. The data of the fit are read once
-        more, as by ``alternatives``.
+        et al. 2022). The sheet minimises what the model does, its ridge included. Points have the sign of the feature's
+        coefficient, so those of a feature that is cut rise or fall from band to band as the model's risk does. The data
+        of the fit are read once more, as by ``alternatives``.
 
         Parameters
         ----------
         max_points : int, default=5
-            The most points, positive or negative, of a line.
+            The most points, positive or negative, of a line: of every unit, or of a band of a feature that is cut.
         cuts : "auto", dict or None, default=None
             None: points are given for every unit of a feature, a readable number near its spread (1 for zeros and ones
             and for small whole numbers). "auto": features with more than two values are cut at up to three readable
@@ -66,6 +71,7 @@ class PointsMixin:
             raise ValueError("to_points has no line for an offset: fit the model without one.")
         if not len(self.support_):
             raise ValueError("The model has no features, so there are no points to give.")
+        phase("finding whole points")
         check, problem = ParameterChecks("to_points"), data.problem
         names = column_names(self.path_.column_names, self.support_)
         check_cuts(cuts, names)
@@ -75,6 +81,7 @@ class PointsMixin:
             problem.target.y[0],
             data.weights,
             list(zip(names, self.support_.tolist(), strict=True)),
+            np.sign(np.atleast_2d(self.coef_)[0, self.support_]),
             max_points=check.count("max_points", max_points),
             cuts=cuts,
             outcome=str(self.classes_[1]),

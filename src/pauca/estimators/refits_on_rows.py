@@ -22,6 +22,7 @@ from pauca.objectives.least_squares import ridge_penalty
 from pauca.results.data_facts import ColumnValues, DataFacts
 from pauca.results.inference import FEWEST_ROWS
 from pauca.results.path import Path
+from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal
 from pauca.statistics.readable_units import unit_of
 from pauca.statistics.standard_errors import coefficient_covariance
@@ -34,13 +35,14 @@ COLUMNS_AT_ONCE = 16
 def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
     """Models of ``size`` features that are searched again on the rows of every fold, at the ridges of the fit."""
     searched = replace(data.problem, ridge=data.search_ridge)
-    found = []
+    found, step = [], phase("fitting without each fold", len(folds))
     for fold in folds:
         run = fold.problem(searched).begin(fold.weights)
         support = at_most(run.advance(Goal(max(1, size)), Budget()).best, size).support
         with blas_threads.single():
             fits = refitter(run.subset, [data.problem.ridge], standardize=data.problem.standardize)(support)
         found.append(HeldOutModel(fold.test, support, fits.columns, fits.coef[0], fits.intercept[0], fold.X))
+        step()
     return found
 
 
@@ -62,7 +64,7 @@ def bootstrap_coefficients(
         bounds=None if bounds is None else (bounds[0][support], bounds[1][support]),
     )
     draws = np.full((n_resamples, problem.target.n_outputs, len(support) + int(problem.center)), np.nan)
-    weighted = np.flatnonzero(weights)
+    weighted, step = np.flatnonzero(weights), phase("fitting resampled rows", n_resamples)
     for draw in draws:
         counts = np.bincount(rng.choice(weighted, size=len(weighted)), minlength=n_rows)
         sample = weights * counts / (weights @ counts)
@@ -73,6 +75,7 @@ def bootstrap_coefficients(
         draw[:, fits.columns] = fits.coef[0]
         if problem.center:
             draw[:, -1] = fits.intercept[0]
+        step()
     return draws
 
 

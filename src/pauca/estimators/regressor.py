@@ -187,7 +187,8 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
         features or after a time limit. With other data it starts afresh.
     verbose : int, default=0
         0 prints nothing. 1 shows on stderr how a fit is doing that takes more than a moment, and how much is left: a
-        bar on a terminal (of rich or tqdm if installed), lines elsewhere.
+        bar on a terminal (of rich or tqdm if installed), lines elsewhere. So do ``evaluate``, ``stability``, ``report``
+        and what else is asked of the fitted model.
 
     Attributes
     ----------
@@ -196,6 +197,9 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
     intercept_ : float, or ndarray of shape (n_outputs,)
     support_ : ndarray
         Indices of the chosen features, ascending.
+    required_columns_ : list of str
+        The columns of the table that predictions need; of a raw table ``city``, where ``get_feature_names_out`` has
+        ``city=Lyon`` and ``city=Nice``.
     feature_groups_ : ndarray
         Labels of the chosen groups, where there are groups to choose; of a raw table the chosen raw columns.
     cost_ : float

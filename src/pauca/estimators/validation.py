@@ -140,9 +140,10 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
     if type_of_target(y, input_name="y").startswith("continuous"):
         # scikit-learn's own words come first: its checks look for them.
         name = type(estimator).__name__
+        regressor = name.replace("Ordinal", "").replace("Classifier", "Regressor")
         raise ValueError(
             f"Unknown label type: continuous. {name} predicts classes, and y holds numbers with fractions. To "
-            f"predict numbers use {name.replace('Classifier', 'Regressor')}; to predict ranges of them, make classes "
+            f"predict numbers use {regressor}; to predict ranges of them, make classes "
             "of y first."
         )
     check_classification_targets(y)

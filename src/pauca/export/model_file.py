@@ -161,9 +161,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     (['bmi', 'bp', 's5'], True)
     """
     with open(path, "rb") as file:
-        content = file.read(MOST_BYTES + 1)
+        too_large = os.fstat(file.fileno()).st_size > MOST_BYTES
+        content = b"" if too_large else file.read(MOST_BYTES + 1)  # what comes through a pipe has no size
     try:
-        if len(content) > MOST_BYTES:
+        if too_large or len(content) > MOST_BYTES:
             raise ModelFileError(f"not a model file: it has more than {MOST_BYTES >> 20} MB")
         return read_document(_parse(content))
     except ModelFileError as error:

@@ -58,7 +58,9 @@ def scores(row):
         intercept + sum(weight * value for weight, value in zip(weights, values)){offset}
         for intercept, weights in zip(INTERCEPTS, COEFFICIENTS)
     ]
+'''
 
+TERM_VALUE = """
 
 def _value(value, column, kind, level, fill):
     missing = value is None or value != value
@@ -74,11 +76,13 @@ def _value(value, column, kind, level, fill):
     if not math.isfinite(value):
         raise ValueError("the column %r must hold a finite number; got %r" % (column, value))
     return value
+"""
 
+RAW_NUMBER = """
 
 def _number(row, name):
     return _value(row[name], name, "number", None, None)
-'''
+"""
 
 # Beyond its bound math.exp raises OverflowError where NumPy returns infinity.
 LINKS = {
@@ -191,7 +195,7 @@ def to_python(formula: Formula) -> str:
 
 
 def _scores(formula: Formula) -> str:
-    scores = RAW_SCORES if formula.is_raw else SCORES
+    scores = RAW_SCORES + TERM_VALUE + RAW_NUMBER if formula.is_raw else SCORES
     return scores.format(offset="" if formula.offset is None else " + _number(row, OFFSET)")
 
 

@@ -125,9 +125,9 @@ def _scores(formula: Formula, table: Any) -> list[str]:
         for (raw, is_number), places in by_raw.items():
             column = _column(raw, table)
             if is_number:
-                lines += [_term(row[place], _filled(column, formula.terms[place].fill)) for place in places]
+                lines += [_term(row[place], filled(column, formula.terms[place].fill)) for place in places]
             else:
-                lines.append(f"+ {_case(column, [(formula.terms[place], row[place]) for place in places])}")
+                lines.append(f"+ {level_case(column, [(formula.terms[place], row[place]) for place in places])}")
         scores.append("(" + "\n    ".join([*lines, *known]) + ")")
     return scores
 
@@ -137,11 +137,12 @@ def _term(weight: float, column: str) -> str:
     return f"{'-' if weight < 0 else '+'} {_number(abs(weight))} * {column}"
 
 
-def _filled(column: str, fill: float | None) -> str:
+def filled(column: str, fill: float | None) -> str:
+    """A column of numbers with what replaces missing ones."""
     return column if fill is None else f"COALESCE({column}, {_number(fill)})"
 
 
-def _case(column: str, weighted: Sequence[tuple[Term, float]]) -> str:
+def level_case(column: str, weighted: Sequence[tuple[Term, float]]) -> str:
     """What the levels of a raw column, and its being missing, add to a score; NULL where a missing value may not be."""
     # A NULL equals no level and not even NULL, so its own case comes first.
     missing = [weight for term, weight in weighted if term.kind == MISSING]

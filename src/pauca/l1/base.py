@@ -26,6 +26,7 @@ from pauca.model_selection.grids import AUTO
 from pauca.model_selection.held_out import Measure, RowBlocks
 from pauca.model_selection.scoring import scorer_for
 from pauca.results.choice import errors_text
+from pauca.results.instructions import Instructions
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import Target
 from pauca.runs.run import Budget, Progress, Stop
@@ -218,7 +219,10 @@ class L1Model(FittedModel):
             The features in use with their coefficients and importance, the most important first; the radius of the
             ball and the rule that chose it; and the proven gap.
         """
-        return "\n".join([super().summary(), *self._proof()])
+        return super().summary()
+
+    def _summary(self, how: Instructions) -> str:
+        return "\n".join([super()._summary(how), *self._proof()])
 
     def _proof(self) -> Iterator[str]:
         """The radius, and how far the model may be from the best in the ball."""

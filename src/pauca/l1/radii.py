@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,10 @@ MOST_RADII = 48
 
 # Where the loss vanishes the radius is brought down to what that takes, by so many halvings of the last step.
 HALVINGS = 5
+
+# Models of folds are scored and thrown away: a gap below this share of the empty model's objective is for nothing.
+# Steps towards vertices may need thousands for each digit.
+SCORED_WITHIN = 1e-4
 
 STOPPED_EARLY = {Stop.TIME, Stop.CALLBACK, Stop.INTERRUPTED}
 
@@ -187,7 +191,7 @@ class RadiusSearch:
                     return
                 if position not in self._paths:
                     objective = self.problem.objective(self.folds[position - 1].weights)
-                    self._paths[position] = RadiusPath(Search(objective, self.problem.settings))
+                    self._paths[position] = RadiusPath(Search(objective, _scored(self.problem.settings)))
                 path = self._paths[position]
                 path.advance(self.radii, budget)
                 if path.certificates and path.certificates[-1].stop is Stop.INTERRUPTED:
@@ -205,6 +209,11 @@ class RadiusSearch:
         if len(self._paths) <= len(self.folds):
             searched = 0
         return list(range(1, searched + 1)) or [len(self.whole.certificates)]
+
+
+def _scored(settings: SearchSettings) -> SearchSettings:
+    """Settings for models that are only scored."""
+    return replace(settings, tol=max(settings.tol, SCORED_WITHIN))
 
 
 def _has_turned(choice: Choice) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +23,10 @@ LEAST_LEFT = 1e-10
 # inverse Hessians no more than so many.
 BATCH_NUMBERS = 1 << 17
 BATCH_INVERSE_NUMBERS = 1 << 20
+
+# Scores of a model that are more numbers than this are not kept: a product with its columns takes far less time than
+# the steps, and those of many models more memory than all else.
+LONG_SCORES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +58,18 @@ class FittedModel:
         The inverse Hessian is bordered by the new column and corrected by the steps.
         """
         batches = self._batches(len(new), len(self.columns) + 1)
-        return Previews.joined([_Steps.added(self, new[some], penalty[some]).run(accuracy) for some in batches])
+        return self._previews((_Steps.added(self, new[some], penalty[some]) for some in batches), accuracy)
 
     def without_each(self, positions: np.ndarray, accuracy: Accuracy) -> Previews:
         """The same without each of some of its columns, whose coefficients are zero in what is returned."""
         batches = self._batches(len(positions), len(self.columns))
-        return Previews.joined([_Steps.removed(self, positions[some]).run(accuracy) for some in batches])
+        return self._previews((_Steps.removed(self, positions[some]) for some in batches), accuracy)
+
+    def _previews(self, parts: Iterator[_Steps], accuracy: Accuracy) -> Previews:
+        found = (steps.run(accuracy) for steps in parts)
+        if self.scores.size > LONG_SCORES:
+            return Previews.joined([replace(some, scores=None) for some in found])
+        return Previews.joined(list(found))
 
     def _batches(self, count: int, size: int) -> list[slice]:
         outputs = len(self.coef)
@@ -77,31 +88,40 @@ class Previews:
     """
 
     coef: np.ndarray
-    scores: np.ndarray
+    scores: np.ndarray | None
+    """None where they would take much memory, and are to be computed again."""
     value: np.ndarray
     """Values there, shape (b,)."""
-    inverse: np.ndarray
-    """About the inverse Hessians, shape (b, C q, C q), one output after the other."""
+    inverse: np.ndarray | list[np.ndarray]
+    """About the inverse Hessians, b of shape (C q, C q), one output after the other."""
     predicted: np.ndarray
     """What one more step would gain, shape (b,)."""
 
     @classmethod
     def joined(cls, parts: list[Previews]) -> Previews:
-        """Several batches as one."""
+        """Several batches as one; inverse Hessians, which may be large, are not copied for it."""
         if len(parts) == 1:
             return parts[0]
-        return cls(*(np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])))
+        scores = [part.scores for part in parts if part.scores is not None]
+        return cls(
+            np.concatenate([part.coef for part in parts]),
+            np.concatenate(scores) if scores else None,
+            np.concatenate([part.value for part in parts]),
+            [inverse for part in parts for inverse in part.inverse],
+            np.concatenate([part.predicted for part in parts]),
+        )
 
     def removal_costs(self) -> np.ndarray:
         """By how much each value would rise without each column, to second order, shape (b, q).
 
         That is ``w_i' (A_ii)^-1 w_i / 2`` with A the inverse Hessian.
         """
-        b, outputs, size = self.coef.shape
+        _, outputs, size = self.coef.shape
         if outputs == 1:
-            variance = np.einsum("bii->bi", self.inverse)
+            variance = np.array([np.diagonal(inverse) for inverse in self.inverse])
             return 0.5 * self.coef[:, 0] ** 2 / np.maximum(variance, np.finfo(float).tiny)
-        own = np.einsum("bcidi->bicd", self.inverse.reshape(b, outputs, size, outputs, size))
+        blocks = (inverse.reshape(outputs, size, outputs, size) for inverse in self.inverse)
+        own = np.array([np.einsum("cidi->icd", block) for block in blocks])
         coef = self.coef.transpose(0, 2, 1)
         return 0.5 * np.einsum("bic,bic->bi", coef, _solved(own, coef))
 

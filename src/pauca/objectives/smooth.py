@@ -434,7 +434,7 @@ class SmoothObjective:
 
 def _better_start(problem: OneOutput | JointOutputs | Restricted, start: WarmStart, null_start: WarmStart) -> WarmStart:
     """A start with its value: coefficients of another model may be far off for this one, and others are better."""
-    if start.value is not None:
+    if start.value is not None and np.isfinite(start.value):  # a preview may have left the domain of the loss
         return start
     known = [(coef, problem.scores(coef)) for coef in (start.coef, start.unchanged) if coef is not None]
     values = [problem.value(*one) for one in known]

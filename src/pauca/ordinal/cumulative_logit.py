@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +23,11 @@ MOST_HALVINGS = 40
 
 # e to this power is within floating-point numbers.
 LARGEST_EXPONENT = 700.0
+
+# Scores and thresholds no further than this from the middle may be exponentiated apart and multiplied.
+NARROW = 300.0
+
+LEAST_PIVOT = 1e-14
 
 # A step leaves at least this share of the distance between two thresholds.
 LEAST_LEFT = 0.1
@@ -75,25 +81,42 @@ class BoundCumulativeLogit(CumulativeLogit):
     m = C - 1 thresholds between the C classes that have weight; u = threshold above a row's class less its score, l the
     same for the threshold below: infinite for the last class and minus infinity for the first
     The loss of a row is ``log(1 + e^-u) + log(1 + e^l) - log(1 - e^-(u - l))``; the last term is its class's.
+    Lines are scores in the order of classes, shape (B, n), around their middle. Sides are the rows below every
+    threshold, class after class, then the rows above every threshold: shape (B, N), each row once or twice. The odds of
+    a side are those of a class beyond the threshold: ``e^-u`` and ``e^l``.
     """
 
     def __init__(self, codes: np.ndarray, weights: np.ndarray) -> None:
         self.weights = weights
-        rows = np.flatnonzero(weights > 0)
-        self.present, place = np.unique(codes[rows], return_inverse=True)
+        weighted = weights > 0
+        self.present = np.unique(codes[weighted])
         """The classes that have weight."""
-        self._rows = rows[np.argsort(place, kind="stable")]
-        self._code = np.clip(np.searchsorted(self.present, codes), 0, len(self.present) - 1)
+        code = np.clip(np.searchsorted(self.present, codes), 0, len(self.present) - 1)
         self._known = np.isin(codes, self.present)
-        self._starts = np.searchsorted(np.sort(place), np.arange(len(self.present)))
-        self._share = np.bincount(place, weights=weights[rows]) / weights[rows].sum()
+        self._order = np.argsort(code, kind="stable")
+        self._place = np.argsort(self._order)
+        self._share = np.bincount(code[weighted], weights=weights[weighted]) / weights[weighted].sum()
+        self._least_curvature = 1e-12 * float(self._share.min())
+        self._between_share = self._share[1:-1] * weights.sum()
+        self._set_sides(code[self._order])
         below = np.cumsum(self._share)[:-1]
         self._start = np.log(below) - np.log1p(-below)
         self._trusted_below = TRUSTED_SHARE * float(self._share.min())
         self._last_below = LAST_STEP_BELOW * min(1.0, float(self._share.min()) / RARE_BELOW)
-        self._at: np.ndarray | None = None
-        self._found = self._start
-        self._sorted_code, self._sorted_weights = self._code[self._rows], weights[self._rows]
+        self._last: _Fitted | None = None
+        self._base: _Curved | None = None
+
+    def _set_sides(self, code: np.ndarray) -> None:
+        v, m = self.weights[self._order], len(self.present) - 1
+        self._line_weights, self._line_code = v, code
+        self._weighted = slice(None) if v.all() else np.flatnonzero(v)
+        first, self._n_below = int(np.sum(code == 0)), int(np.sum(code < m))
+        self._above = slice(first, None)
+        """The lines above a threshold; the first ``_n_below`` are below one."""
+        self._side = np.concatenate([code[: self._n_below], code[self._above] - 1 + m])
+        self._side_starts = np.searchsorted(self._side, np.arange(2 * m))
+        self._side_weights = self._sides(v)
+        self._sign = np.where(self._side < m, 1.0, -1.0)
 
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
         return self
@@ -105,7 +128,8 @@ class BoundCumulativeLogit(CumulativeLogit):
         return id(self)
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return self.losses(a, self.thresholds(a))
+        at = self._fitted(a)
+        return self._in_order(self._losses(at.scores, at.thresholds), a)
 
     def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return self.slopes(y, a).derivative
@@ -114,67 +138,118 @@ class BoundCumulativeLogit(CumulativeLogit):
         return self.slopes(y, a).curvature
 
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
-        above, below = self._probabilities(a, self.thresholds(a), self._code)
-        return Slopes(above - below, above * (1.0 - above) + below * (1.0 - below))
+        at = self._curved(a)
+        derivative = self._to_lines(self._sign * at.beyond)
+        return Slopes(self._in_order(derivative, a), self._in_order(self._to_lines(at.bent), a))
 
     def row_coupling(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """How the slopes along columns change with the thresholds, in units of their own curvature."""
-        hessian, across, _ = self._across(a, columns)
-        return np.linalg.solve(np.linalg.cholesky(hessian), -across[..., None])[..., 0]
+        hessian, across = self._across(a, columns)
+        return -hessian.half_solve(across)
 
     def coupled_image(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        hessian, across, (above, below) = self._across(a, columns)
-        moved = np.zeros((*across.shape[:-1], across.shape[-1] + 2))
-        moved[..., 1:-1] = np.linalg.solve(hessian, across[..., None])[..., 0]
-        image = np.zeros((*across.shape[:-1], len(self.weights)))
-        parts = above * moved[..., self._sorted_code + 1] + below * moved[..., self._sorted_code]
-        image[..., self._rows] = parts * self._sorted_weights
-        return image
+        hessian, across = self._across(a, columns)
+        moved = hessian.solve(across)
+        sides = np.concatenate([moved, moved], axis=-1).take(self._side, axis=-1) * self._weighted_bent(a)
+        return self._to_lines(sides).take(self._place, axis=-1)
 
-    def _across(self, a: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
-        """Second derivatives in the thresholds, and in thresholds and columns; curvature above and below the rows."""
-        thresholds, lines = self.thresholds(a), a[..., self._rows]
-        _, hessian = self._newton(lines, thresholds)
-        bent = tuple(p * (1.0 - p) for p in self._probabilities(lines, thresholds, self._sorted_code))
-        weighted = columns[..., self._rows] * self._sorted_weights
-        up = np.add.reduceat(weighted * bent[0], self._starts, axis=-1)[..., :-1]
-        down = np.add.reduceat(weighted * bent[1], self._starts, axis=-1)[..., 1:]
-        return hessian, up + down, bent
+    def _across(self, a: np.ndarray, columns: np.ndarray) -> tuple[Tridiagonal, np.ndarray]:
+        """Second derivatives in the thresholds, and in thresholds and columns."""
+        hessian = self._curved(a).hessian.reshaped(a.shape[:-1])
+        below, above = self._sums(self._sides(columns.take(self._order, axis=-1)) * self._weighted_bent(a))
+        return hessian, below + above
+
+    def _weighted_bent(self, a: np.ndarray) -> np.ndarray:
+        return (self._curved(a).bent * self._side_weights).reshape(*a.shape[:-1], -1)
 
     def thresholds(self, a: np.ndarray) -> np.ndarray:
-        """The best thresholds for scores of shape (..., n): shape (..., m). Those of the last scores are kept."""
-        if a is not self._at:
-            self._at, self._found = a, self._best_thresholds(a)
-        return self._found
+        """The best thresholds for scores of shape (..., n): shape (..., m)."""
+        at = self._fitted(a)
+        return (at.thresholds + at.scores.middle).reshape(*a.shape[:-1], -1)
 
-    def _best_thresholds(self, a: np.ndarray) -> np.ndarray:
-        lines = a.reshape(-1, a.shape[-1])[:, self._rows]
-        middle = lines @ self._sorted_weights / self._sorted_weights.sum()
-        found = self._start + middle[:, None]
-        open_ = np.arange(len(lines))
+    def _fitted(self, a: np.ndarray) -> _Fitted:
+        """Scores with their best thresholds; those of the last scores are kept."""
+        if self._last is None or self._last.of is not a:
+            scores = self._scores(a)
+            self._last = _Fitted(a, scores, self._best_thresholds(scores))
+        return self._last
+
+    def _curved(self, a: np.ndarray) -> _Curved:
+        """What the best thresholds leave of slopes and curvatures; that of the last scores is kept."""
+        if self._base is None or self._base.of is not a:
+            at = self._fitted(a)
+            beyond, bent = self._slopes_at(at.scores, at.thresholds)
+            hessian = self._newton(beyond, bent, at.thresholds)[1]
+            self._base = _Curved(a, at.scores.lines, at.thresholds, beyond, bent, hessian)
+        return self._base
+
+    def _scores(self, a: np.ndarray) -> _Scores:
+        lines = a.reshape(-1, a.shape[-1]).take(self._order, axis=1)
+        v = self._line_weights[self._weighted]
+        middle = (lines[:, self._weighted] @ v / v.sum())[:, None]
+        lines -= middle
+        sides = self._sides(lines) * self._sign
+        narrow = max(float(lines.max()), -float(lines.min())) <= NARROW
+        return _Scores(lines, middle, sides, np.exp(sides) if narrow else None)
+
+    def _sides(self, lines: np.ndarray) -> np.ndarray:
+        """Values of lines, shape (..., n), at the sides, shape (..., N)."""
+        return np.concatenate([lines[..., : self._n_below], lines[..., self._above]], axis=-1)
+
+    def _to_lines(self, sides: np.ndarray) -> np.ndarray:
+        """Sums over the one or two sides of every row, shape (..., n)."""
+        found = np.zeros((*sides.shape[:-1], len(self.weights)))
+        found[..., : self._n_below] = sides[..., : self._n_below]
+        found[..., self._above] += sides[..., self._n_below :]
+        return found
+
+    def _sums(self, sides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums over the rows below every threshold, and over those above, shape (..., m) each."""
+        sums = np.add.reduceat(sides, self._side_starts, axis=-1)
+        return sums[..., : len(self._share) - 1], sums[..., len(self._share) - 1 :]
+
+    def _in_order(self, lines: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Values of lines as those of rows."""
+        return lines.take(self._place, axis=1).reshape(a.shape)
+
+    def _best_thresholds(self, scores: _Scores) -> np.ndarray:
+        found = self._likely_thresholds(scores)
+        open_ = np.arange(len(found))
         for _ in range(MOST_STEPS):
-            some, start = (lines, found) if len(open_) == len(lines) else (lines[open_], found[open_])
-            gradient, hessian = self._newton(some, start)
-            step = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
+            start = found[open_]
+            gradient, hessian = self._newton(*self._slopes_at(scores, start), start)
+            step = -hessian.solve(gradient)
             predicted = -0.5 * np.einsum("bm,bm->b", gradient, step)
             if predicted.max() > self._trusted_below:
-                step = self._shortened(some, start, step, predicted)
+                step = self._shortened(scores, start, step, predicted)
             found[open_] = start + step
-            open_ = open_[predicted > self._last_below]
-            if not len(open_):
+            going_on = predicted > self._last_below
+            if not going_on.any():
                 break
-        # Scores change little from call to call.
-        self._start = found[0] - middle[0]
-        return found.reshape(*a.shape[:-1], found.shape[1])
+            if not going_on.all():
+                open_, scores = open_[going_on], scores.only(going_on)
+        return found
 
-    def _shortened(self, lines: np.ndarray, start: np.ndarray, step: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    def _likely_thresholds(self, scores: _Scores) -> np.ndarray:
+        """Where those of other scores go to first order: scores change little from call to call."""
+        base = self._base
+        if base is None:
+            return np.repeat(self._start[None], len(scores.lines), axis=0)
+        changes = self._sides(scores.lines - base.lines[0])
+        changes *= base.bent[0] * self._side_weights
+        below, above = self._sums(changes)
+        found = base.thresholds[0] + base.hessian.only(0).solve(below + above)
+        ascending = np.all(found[:, 1:] > found[:, :-1], axis=1)
+        return found if ascending.all() else np.where(ascending[:, None], found, base.thresholds[0])
+
+    def _shortened(self, scores: _Scores, start: np.ndarray, step: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Newton's steps, each halved until the thresholds keep their order and the value falls."""
-        value = self._mean(lines, start)
+        value = self._losses(scores, start) @ self._line_weights
         gaps, change = np.diff(start, axis=1), np.diff(step, axis=1)
         closing = np.where(change < 0, -change / gaps, 0.0).max(axis=1, initial=0.0)
         length = np.minimum(1.0, (1.0 - LEAST_LEFT) / np.maximum(closing, 1e-300))
         for _ in range(MOST_HALVINGS):
-            there = self._mean(lines, start + length[:, None] * step)
+            there = self._losses(scores, start + length[:, None] * step) @ self._line_weights
             fallen = there <= value - SUFFICIENT_DECREASE * length * predicted + LINE_SEARCH_SLACK * value
             risen = ~fallen & (predicted > self._trusted_below)
             if not risen.any():
@@ -182,56 +257,61 @@ class BoundCumulativeLogit(CumulativeLogit):
             length = np.where(risen, 0.5 * length, length)
         return np.asarray(length[:, None] * step)
 
-    def _mean(self, lines: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-        upper, lower = self._distances(lines, thresholds, self._sorted_code)
-        losses = _softplus(-upper) + _softplus(lower)
-        return losses @ self._sorted_weights + self._between(thresholds)[0]
-
-    def _newton(self, lines: np.ndarray, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient and Hessian in the thresholds, for scores of the rows with weight in the order of classes."""
-        above, below = self._probabilities(lines, thresholds, self._sorted_code)
-        v, starts, m = self._sorted_weights, self._starts, thresholds.shape[-1]
-        _, first, second = self._between(thresholds)
-        gradient = first - np.add.reduceat(v * above, starts, axis=-1)[..., :-1]
-        gradient += np.add.reduceat(v * below, starts, axis=-1)[..., 1:]
-        own = np.add.reduceat(v * above * (1.0 - above), starts, axis=-1)[..., :-1]
-        own += np.add.reduceat(v * below * (1.0 - below), starts, axis=-1)[..., 1:]
-        hessian = np.zeros((*thresholds.shape, m))
-        every, lower = np.arange(m), np.arange(m - 1)
-        hessian[..., every, every] = own
-        hessian[..., lower, lower] += second
-        hessian[..., lower + 1, lower + 1] += second
-        hessian[..., lower, lower + 1] = hessian[..., lower + 1, lower] = -second
+    def _newton(self, beyond: np.ndarray, bent: np.ndarray, thresholds: np.ndarray) -> tuple[np.ndarray, Tridiagonal]:
+        """Gradient and Hessian in the thresholds."""
+        below, above = self._sums(beyond * self._side_weights)
+        gradient = above - below
+        below, above = self._sums(bent * self._side_weights)
         # Classes that are separated without error leave thresholds without curvature.
-        hessian[..., every, every] += 1e-12 * self._share.min()
-        return gradient, hessian
-
-    def _between(self, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What the distances between thresholds add: value, gradient in thresholds, curvature in distances."""
-        gaps, share = np.diff(thresholds, axis=-1), self._share[1:-1] * self.weights.sum()
+        diagonal = below + above + self._least_curvature
+        # What the distances between thresholds add.
+        gaps = thresholds[:, 1:] - thresholds[:, :-1]
         left = -np.expm1(-gaps)
-        first = -share * np.exp(-gaps) / left
-        gradient = np.zeros(thresholds.shape)
-        gradient[..., 1:] += first
-        gradient[..., :-1] -= first
-        return -np.log(left) @ share, gradient, share * np.exp(-gaps) / (left * left)
+        first = self._between_share * np.exp(-gaps) / left
+        second = first / left
+        gradient[:, :-1] += first
+        gradient[:, 1:] -= first
+        diagonal[:, :-1] += second
+        diagonal[:, 1:] += second
+        return gradient, Tridiagonal.of(diagonal, -second)
 
-    def _distances(self, a: np.ndarray, thresholds: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        infinite = np.full((*thresholds.shape[:-1], 1), np.inf)
-        padded = np.concatenate([-infinite, thresholds, infinite], axis=-1)
-        return padded[..., code + 1] - a, padded[..., code] - a
+    def _slopes_at(self, scores: _Scores, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities of a class beyond the threshold of every side, and their derivatives, shape (B, N) each."""
+        odds = self._odds(scores, thresholds)
+        within = odds + 1.0
+        np.reciprocal(within, out=within)
+        # With all digits where it is small: a heavy row may have a tiny probability.
+        odds *= within
+        within *= odds
+        return odds, within
 
-    def _probabilities(self, a: np.ndarray, thresholds: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities of a class above a row's own, and of one below."""
-        upper, lower = self._distances(a, thresholds, code)
-        return sigmoid(-upper), sigmoid(lower)
+    def _odds(self, scores: _Scores, thresholds: np.ndarray) -> np.ndarray:
+        if scores.exponentials is None:
+            return np.exp(np.clip(self._distances(scores, thresholds), -LARGEST_EXPONENT, LARGEST_EXPONENT))
+        factors = np.exp(np.concatenate([-thresholds, thresholds], axis=1).clip(-NARROW, NARROW))
+        found = factors.take(self._side, axis=1)
+        found *= scores.exponentials
+        return found
+
+    def _distances(self, scores: _Scores, thresholds: np.ndarray) -> np.ndarray:
+        """How far the scores of every side lie beyond its threshold."""
+        return scores.sides + np.concatenate([-thresholds, thresholds], axis=1).take(self._side, axis=1)
+
+    def _losses(self, scores: _Scores, thresholds: np.ndarray) -> np.ndarray:
+        """Losses of all lines, shape (B, n)."""
+        if scores.exponentials is None:
+            sides = _softplus(self._distances(scores, thresholds))
+        else:
+            sides = np.log1p(self._odds(scores, thresholds))
+        found = self._to_lines(sides)
+        inner = slice(self._above.start, self._n_below)
+        found[:, inner] -= np.log(-np.expm1(-np.diff(thresholds, axis=1))).take(self._line_code[inner] - 1, axis=1)
+        return found
 
     def losses(self, a: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Losses of all rows at given thresholds, shape (..., n)."""
-        upper, lower = self._distances(a, thresholds, self._code)
-        with np.errstate(invalid="ignore"):
-            width = np.where(np.isfinite(upper) & np.isfinite(lower), upper - lower, np.inf)
-        return _softplus(-upper) + _softplus(lower) - np.log(-np.expm1(-width))
+        scores = self._scores(a)
+        return self._in_order(self._losses(scores, thresholds.reshape(len(scores.lines), -1) - scores.middle), a)
 
     def held_out_losses(
         self, y: np.ndarray, weights: np.ndarray, test: np.ndarray
@@ -240,10 +320,93 @@ class BoundCumulativeLogit(CumulativeLogit):
         most, known = -np.log(LEAST_PROBABILITY), self._known[test]
 
         def losses(a: np.ndarray) -> np.ndarray:
-            found = self.losses(a, self.thresholds(a))[..., test]
-            return np.where(known, np.minimum(found, most), most)
+            return np.where(known, np.minimum(self.value(y, a)[..., test], most), most)
 
         return losses
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Scores of rows: one exponential for every side of a row, whatever the thresholds."""
+
+    lines: np.ndarray
+    """In the order of classes, around their middle."""
+    middle: np.ndarray
+    sides: np.ndarray
+    """Scores below thresholds, and minus those above."""
+    exponentials: np.ndarray | None
+    """Of ``sides``; None where scores are so far apart that products of exponentials could overflow."""
+
+    def only(self, some: np.ndarray) -> _Scores:
+        """Some of the lines."""
+        exponentials = None if self.exponentials is None else self.exponentials[some]
+        return _Scores(self.lines[some], self.middle[some], self.sides[some], exponentials)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """Scores with their best thresholds, shape (B, m)."""
+
+    of: np.ndarray
+    scores: _Scores
+    thresholds: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class _Curved:
+    """Best thresholds of scores, the probabilities beyond them with their derivatives, and the Hessian there."""
+
+    of: np.ndarray
+    lines: np.ndarray
+    thresholds: np.ndarray
+    beyond: np.ndarray
+    bent: np.ndarray
+    hessian: Tridiagonal
+    """In the thresholds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tridiagonal:
+    """Symmetric positive definite tridiagonal matrices as ``L D L'``: pivots D (..., m), and L below its diagonal."""
+
+    pivots: np.ndarray
+    below: np.ndarray
+
+    @classmethod
+    def of(cls, diagonal: np.ndarray, off: np.ndarray) -> Tridiagonal:
+        """Matrices with these entries; ``diagonal`` is taken over."""
+        below = np.empty_like(off)
+        for j in range(off.shape[-1]):
+            below[..., j] = off[..., j] / diagonal[..., j]
+            # What rounding leaves of a pivot that is next to nothing may be negative.
+            left = diagonal[..., j + 1] - below[..., j] * off[..., j]
+            diagonal[..., j + 1] = np.maximum(left, LEAST_PIVOT * diagonal[..., j + 1])
+        return cls(diagonal, below)
+
+    def only(self, place: int) -> Tridiagonal:
+        """One of the matrices."""
+        return Tridiagonal(self.pivots[place], self.below[place])
+
+    def reshaped(self, shape: tuple[int, ...]) -> Tridiagonal:
+        """With other leading axes."""
+        return Tridiagonal(self.pivots.reshape(*shape, -1), self.below.reshape(*shape, self.below.shape[-1]))
+
+    def half_solve(self, right: np.ndarray) -> np.ndarray:
+        """``D^-1/2 L^-1 right``, shape (..., m): its squares add up to ``right' (L D L')^-1 right``."""
+        return self._forward(right) / np.sqrt(self.pivots)
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """The solutions, shape (..., m)."""
+        found = self._forward(right) / self.pivots
+        for j in reversed(range(self.below.shape[-1])):
+            found[..., j] -= self.below[..., j] * found[..., j + 1]
+        return found
+
+    def _forward(self, right: np.ndarray) -> np.ndarray:
+        found = right.copy()
+        for j in range(self.below.shape[-1]):
+            found[..., j + 1] -= self.below[..., j] * found[..., j]
+        return found
 
 
 def class_probabilities(a: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

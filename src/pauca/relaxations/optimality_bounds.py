@@ -196,7 +196,9 @@ class Proofs:
         incumbents = [one for one in incumbents if one.size not in closed]
         penalty = np.where(usable, objective.penalty, 1.0) * (1 - 1e-12)
         products = Products(_DesignColumns(objective), objective.slope, penalty, objective.null_value)
-        found = root_bounds(products, incumbents, always=limits.always, usable=usable, slack=slack)
+        found = {}
+        if incumbents:
+            found = root_bounds(products, incumbents, always=limits.always, usable=usable, slack=slack)
         self._roots = {size: max(0.0, bound - slack) for size, bound in closed.items() if size in self._waiting}
         self._roots |= {size: max(0.0, root.bound - slack) for size, root in found.items()}
         yield None

@@ -24,7 +24,7 @@ def effects(data: ModelData) -> Markup:
     formula = data.formula
     if formula is None or not data.size or len(formula.coef) > 1 or formula.thresholds is not None:
         return Markup("")
-    steps = [_step(data, place) for place in range(len(formula.names))]
+    steps = [step_of(data, place) for place in range(len(formula.names))]
     order = sorted(range(len(steps)), key=lambda place: -abs(formula.coef[0, place]) * steps[place])
     heads = ["Term" if formula.is_raw else "Feature", "Change", f"Effect on {_target(formula)}"]
     intervals = data.inference is not None
@@ -35,7 +35,7 @@ def effects(data: ModelData) -> Markup:
     rows = []
     for place in order:
         name, coef, step = formula.names[place], float(formula.coef[0, place]), steps[place]
-        cells = [name, _change(data, place), _words(formula, coef * step)]
+        cells = [name, change_text(data, place), _words(formula, coef * step)]
         if intervals:
             cells.append(_interval(data, formula, place, step))
         rows.append([*cells, *([] if frequency is None else [frequency.get(name, NONE)])])
@@ -91,14 +91,15 @@ def _values(data: ModelData, place: int) -> ColumnValues | None:
     return None if data.facts is None else data.facts.values.get(data.formula.columns[place])
 
 
-def _step(data: ModelData, place: int) -> float:
+def step_of(data: ModelData, place: int) -> float:
     """The change that is put into words: one for levels, and where nothing is known of the column."""
     assert data.formula is not None
     values = _values(data, place)
     return 1.0 if values is None or data.formula.terms[place].kind != NUMBER else values.step
 
 
-def _change(data: ModelData, place: int) -> str:
+def change_text(data: ModelData, place: int) -> str:
+    """The change of a term that is put into words."""
     assert data.formula is not None
     term, values = data.formula.terms[place], _values(data, place)
     if term.kind != NUMBER:
@@ -107,7 +108,7 @@ def _change(data: ModelData, place: int) -> str:
         return f"{'missing' if term.kind == MISSING else term.level} instead of {other}"
     if values is not None and values.binary:
         return "1 instead of 0"
-    return f"{short_number(_step(data, place))} more"
+    return f"{short_number(step_of(data, place))} more"
 
 
 def _words(formula: Formula, change: float) -> str:
@@ -118,13 +119,14 @@ def _words(formula: Formula, change: float) -> str:
         return f"{'far higher' if change > 0 else 'far lower'} (logarithm of the ratio {_signed(change)})"
     ratio = math.exp(change)
     if formula.link == "log_hazard":
-        return f"multiplied by {_ratio(ratio)}"
+        return f"multiplied by {ratio_text(ratio)}"
     if ratio >= 2:
-        return f"{_ratio(ratio)} times as high"
-    return f"{percent(abs(ratio - 1), 0)} {'higher' if ratio >= 1 else 'lower'} (ratio {_ratio(ratio)})"
+        return f"{ratio_text(ratio)} times as high"
+    return f"{percent(abs(ratio - 1), 0)} {'higher' if ratio >= 1 else 'lower'} (ratio {ratio_text(ratio)})"
 
 
-def _ratio(ratio: float) -> str:
+def ratio_text(ratio: float) -> str:
+    """A ratio with two or three digits."""
     return f"{ratio:.2f}" if 0.1 <= ratio < 10 else f"{ratio:.3g}"
 
 
@@ -139,7 +141,7 @@ def _interval(data: ModelData, formula: Formula, place: int, step: float) -> str
     if not all(map(math.isfinite, ends)):
         return NONE
     if formula.link in LOGARITHMS:
-        return " to ".join(_ratio(math.exp(end)) if abs(end) < 20 else ("huge" if end > 0 else "0") for end in ends)
+        return " to ".join(ratio_text(math.exp(end)) if abs(end) < 20 else ("huge" if end > 0 else "0") for end in ends)
     return " to ".join(_signed(end) for end in ends)
 
 

@@ -12,6 +12,8 @@ MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
 SPACE = "\N{NO-BREAK SPACE}"
 
+LONG_NAME = 20
+
 
 def number(value: float, digits: int = 5) -> str:
     """A number with so many significant digits: 605.71, 12346, 0.011710, 1.2300e-09."""
@@ -82,8 +84,12 @@ def joined(pieces: Iterable[str]) -> Markup:
 
 
 def name_tag(text: str) -> Markup:
-    """A name from the data, isolated so that it cannot change the writing direction of the text around it."""
-    return tag("bdi", " ".join(text.split()) or "(no name)")
+    """A name from the data, isolated so that it cannot change the writing direction of the text around it.
+
+    Long ones may be broken after an underscore.
+    """
+    name = escaped(" ".join(text.split()) or "(no name)")
+    return tag("bdi", name if len(name) < LONG_NAME else Markup(name.replace("_", "_<wbr>")))
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], n_names: int = 1) -> Markup:

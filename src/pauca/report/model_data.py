@@ -20,6 +20,7 @@ from pauca.results.evaluation import Evaluation
 from pauca.results.inference import Inference
 from pauca.results.path import Path
 from pauca.results.stability import Stability
+from pauca.results.summary import largest_of
 
 LONGEST_SETTING = 300
 # Tables have a column for each of so many outputs or classes; the page says so where there are more.
@@ -174,7 +175,7 @@ def layout(path: Path) -> Layout:
 def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]]:
     """The cells of at most so many features, the most important first, and of the intercept.
 
-    The first row of a group holds its importance and cost.
+    The first row of a group holds its importance and cost. Of large groups only the largest coefficients are there.
     """
     model = path[size]
     null = path[0].objective
@@ -189,10 +190,16 @@ def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]
         importance = percent(float(model.importance[index]) / null, 2) if null > 0 else percent(0.0)
         cost = [] if path.prices is None else [short_number(float(path.prices[unit]))]
         label = [] if labels is None else [str(labels[unit])]
-        for column in path.columns_of(size, unit):
+        columns = path.columns_of(size, unit)
+        shown = columns
+        if len(coef) == 1:  # "What each term does" has all of one output
+            shown = largest_of(columns, coef[:, [positions[column] for column in columns]])
+        for column in shown:
             numbers = [number(value) for value in coef[:, positions[column]].tolist()]
             cells.append([*label, names[column], *numbers, importance, *cost])
             importance, cost = "", [""] * len(cost)
+        if len(shown) < len(columns):
+            cells.append([*label, f"and {len(columns) - len(shown)} more", "", "", *cost])
     blank = [""] * (0 if path.prices is None else 1)
     if model.free is not None:
         return cells[:most]

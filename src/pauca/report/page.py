@@ -10,6 +10,7 @@ from typing import Any
 
 from pauca.export.json_files import write_atomically
 from pauca.report.calculator import calculator, calculator_data
+from pauca.report.class_effects import class_effects
 from pauca.report.effects import effects
 from pauca.report.figures import figures
 from pauca.report.formatting import Markup, data_block, escaped, joined, tag
@@ -62,6 +63,7 @@ def page(data: ModelData, title: str | None = None) -> str:
             "main",
             selected_model(data),
             effects(data),
+            class_effects(data),
             performance(data),
             calculator(data),
             size_explorer(data, records, figures(data)),

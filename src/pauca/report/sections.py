@@ -25,6 +25,8 @@ from pauca.report.size_explorer import score_head, score_text
 from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
 from pauca.results.data_facts import COUNTED_ONCE, DataFacts, encoding_notes
+from pauca.results.instructions import ON_PAGE
+from pauca.results.summary import MOST_IN_GROUP
 from pauca.runs.run import Stop
 from pauca.version import __version__
 
@@ -77,7 +79,7 @@ def _fewer(data: ModelData) -> list[str]:
     choice = data.path.choice
     if choice is None or not choice.is_of(data.size) or choice.fewer_size is None:
         return []
-    return [unbroken(choice.fewer(data.noun, "see every size below"))]
+    return [unbroken(choice.fewer(data.noun, ON_PAGE))]
 
 
 def _rows_used(data: ModelData) -> list[str]:
@@ -120,10 +122,10 @@ def _reason_of_size(data: ModelData) -> list[str]:
     if choice is None:
         unknown = "How well it predicts new rows was not measured; expect less than on the training data."
         return [unknown] if data.size and data.evaluation is None else []
-    message = unbroken(choice.message)
+    message = unbroken(choice.message_for(ON_PAGE))
     if not choice.is_of(data.size):
         if choice.by_folds and choice.scored:
-            return [unbroken(choice.comparison(data.size))]
+            return [unbroken(choice.comparison(data.size, ON_PAGE))]
         return [f"This size was set by hand. Among the sizes compared, {message}"]
     measured = choice.by_folds or data.evaluation is not None
     text = message if measured else f"{message} How well it predicts new rows was not measured."
@@ -147,6 +149,10 @@ def selected_model(data: ModelData) -> Markup:
         )
     if path.output_names is not None and len(path.output_names) > MOST_OUTPUTS:
         notes.append(f"The coefficients of the first {MOST_OUTPUTS} of {len(path.output_names)} outputs are shown.")
+    if path.output_names is None and any(len(path.columns_of(data.size, unit)) > MOST_IN_GROUP for unit in model.units):
+        notes.append(
+            f"Of large {path.counted}s the largest coefficients are shown; the next table has all {data.part}s."
+        )
     if data.path.counts_categories(data.size):
         notes.append(COUNTED_ONCE)
     notes += encoding_notes(data.path.raw_columns(data.size))
@@ -160,7 +166,7 @@ def selected_model(data: ModelData) -> Markup:
     if model.diverged:
         notes.append(
             "Some coefficients diverge, as they do when the classes are separable, so their magnitudes mean little; "
-            "a small ridge, such as ridge=1e-3, keeps them finite."
+            "a small ridge keeps them finite."
         )
     caption = f"The selected model: {count(data.size, data.noun)} of {data.candidates}"
     shape = layout(path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.results.surface import Surface
 from pauca.statistics.criteria import CRITERIA
 
@@ -189,16 +190,20 @@ class Choice:
     @property
     def message(self) -> str:
         """The choice in words."""
+        return self.message_for(IN_PYTHON)
+
+    def message_for(self, how: Instructions) -> str:
+        """The choice in the words of a kind of reader."""
         if self.fold_scores is None or self.standard_error is None:
             return f"{self.chosen} has the lowest {self.criterion_name} of the sizes tried."
         if not self.scored:
             return f"No size was scored on rows held out before {self.ended}: the largest model found was kept."
-        return " ".join([self._choice_message(), *self._caveats()])
+        return " ".join([self._choice_message(how), *self._caveats()])
 
-    def _choice_message(self) -> str:
+    def _choice_message(self, how: Instructions) -> str:
         folds = f"{self._n_folds}-fold cross-validation"
         if self.chosen == 0 and self.scoring == EXPLAINED:
-            return self._empty_message(folds)
+            return f"{self._empty_message(folds)}{how.best if self.best else ''}"
         found = f"{self.chosen}{self._ridge_text}"
         if self.chosen == self.best and (self.surface is None or self._is_best_cell):
             return f"{found} is best by {folds}: {self.scored_text(self.chosen)}."
@@ -238,7 +243,7 @@ class Choice:
             return f"No feature helps on rows held out ({folds}, {self._compared}): a constant predicts as well."
         return (
             f"No feature helps on rows held out as far as these rows show ({folds}, {self._compared}): the best model, "
-            f"of size {self.best}, has {self._best_number}, too little to be sure. selection_rule='best' takes it."
+            f"of size {self.best}, has {self._best_number}, too little to be sure."
         )
 
     def _caveats(self) -> list[str]:
@@ -318,46 +323,54 @@ class Choice:
         found = [self.sizes[half & (gains >= share * gains[chosen])] for share in WORTHWHILE]
         return next((int(sizes.min()) for sizes in found if len(sizes)), None) if gains[chosen] > 0 else None
 
-    def fewer(self, noun: str, see: str | None = None) -> str:
+    def fewer(self, noun: str, how: Instructions = IN_PYTHON) -> str:
         """A sentence on what fewer features give on rows held out, and where to see it; empty if there is none."""
         size = self.fewer_size
         if size is None:
             return ""
         few = f"{size} {noun} gives" if size == 1 else f"{size} {noun}s give"
-        score, chosen, see = self._score_of(size), self._score_of(self.chosen), see or f"see at({size})"
+        score, chosen, see = self._score_of(size), self._score_of(self.chosen), how.size.format(size=size)
         if self.scoring == EXPLAINED:
             share = f"{100 * score / chosen:.0f} % of the share that {self.chosen} explain on rows held out"
             return f"{few} {share} ({100 * score:.1f} of {100 * chosen:.1f} %); {see}."
         has = f"{size} {noun} has" if size == 1 else f"{size} {noun}s have"
         return f"{has} {self.scoring} {score:.4g} on rows held out, {self.chosen} have {chosen:.4g}; {see}."
 
-    def comparison(self, size: int) -> str:
-        """What cross-validation says of a size that it did not choose."""
+    def comparison(self, size: int, how: Instructions = IN_PYTHON) -> str:
+        """What cross-validation says of a size that it did not choose, and which ridges the model has."""
         if self.position(size) is None:
             return f"This size was set by hand; it was not scored on rows held out. {self.chosen} was chosen."
-        ridge = self.surface.ridge if self.surface is not None else 0.0
-        by_hand = f"This size{f' and its ridge, {ridge:.3g},' if self.instead_of else ''}"
-        were = "were" if self.instead_of else "was"
-        text = f"{by_hand} {were} set by hand: {self.scored_text(size)}; {self.instead_of or self._chosen_text}."
-        return " ".join([text, *self._better_ridge(size)])
+        ridge = f", and its ridge, {self._ridges}, scored best for it" if self.instead_of else ""
+        text = f"This size was set by hand{ridge}: {self.scored_text(size)}; {self.instead_of or self._chosen_text}."
+        return " ".join([text, *self._ridges_of(size, how)])
 
     @property
     def _chosen_text(self) -> str:
         return f"{self.chosen}{self._ridge_text} was chosen, with {self.number_text(self.chosen)}"
 
-    def _better_ridge(self, size: int) -> list[str]:
-        """What another ridge would give where the path has that of the chosen size."""
+    def _ridges_of(self, size: int, how: Instructions) -> list[str]:
+        """Which ridges a size on the path has, and how to get others, where several were compared."""
         surface = self.surface
-        if surface is None or not size or self.instead_of:
+        if surface is None or not size or self.instead_of or surface.mean[:, :, 0].size == 1:
             return []
-        search, ridge = surface.best_of(size)
-        if (search, ridge) == (surface.search_ridge, surface.ridge):
-            return []
-        other = self.at_ridges(search, ridge)
-        return [
-            f"It has the ridge of the chosen size, {surface.ridge:.3g}; at({size}, ridge='best') has the best one for "
-            f"{size}: {other.number_text(size)}."
-        ]
+        other = self.at_ridges(*surface.best_of(size))
+        none = surface.ridge == surface.search_ridge == 0.0
+        own = "It has no ridge, like the whole path" if none else f"Its ridge is that of the whole path, {self._ridges}"
+        parts = [] if none else [how.new_fit.format(size=size)]  # which would be this model
+        if other is self:
+            own += ", which scored best for it too"
+        else:
+            best = f"{other._ridges}, with {other.number_text(size)}"
+            parts.insert(0, how.best_ridge.format(size=size, best=best))
+        others = ", and ".join(part for part in parts if part)
+        return [f"{own}{f'; {others}' if others else ''}."]
+
+    @property
+    def _ridges(self) -> str:
+        """The ridge, and that of the search where it is another."""
+        assert self.surface is not None
+        ridge, search = self.surface.ridge, self.surface.search_ridge
+        return f"{ridge:.3g}" if search == ridge else f"{ridge:.3g} ({search:.3g} in the search)"
 
     @property
     def _n_folds(self) -> int:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+# Up to so many columns without names can be counted off.
+MANY_COLUMNS = 30
+
+
 @dataclass(frozen=True, eq=False)
 class Path:
     """The model of every size that was found.
@@ -117,6 +121,11 @@ class Path:
         """What a size counts, in one word."""
         return self.noun or ("feature" if self.group_labels is None else "group")
 
+    @property
+    def is_nameless(self) -> bool:
+        """Whether there are so many columns without names that nobody knows which x3793 is."""
+        return self.column_names is None and self.noun is None and self.n_features > MANY_COLUMNS
+
     def names(self, size: int) -> list[str]:
         """Names of the features in the model of one size.
 
@@ -127,11 +136,21 @@ class Path:
         """
         return column_names(self.column_names, self[size].support)
 
+    def coefficients(self, size: int) -> dict[str, Any]:
+        """The coefficients of the model of one size by name, without the intercept.
+
+        Returns
+        -------
+        dict of str to float, or to list of float
+            With several outputs or classes, a list with one for each, in the order of ``output_names``.
+        """
+        return dict(zip(self.names(size), np.asarray(self[size].coef).T.tolist(), strict=True))
+
     def groups(self, size: int) -> list[Any]:
         """Labels of the groups in the model of one size; there must be groups."""
         if self.group_labels is None:
             raise ValueError("no groups were given to this fit; names(size) says which features were chosen")
-        return list(self.group_labels[self[size].units])
+        return self.group_labels[self[size].units].tolist()
 
     def unit_name(self, unit: int) -> str:
         """Name of a feature, or of a group where whole groups are chosen."""
@@ -199,7 +218,8 @@ class Path:
         -------
         list of dict
             With the keys size, objective, explained, entered, left and features: which features are in, and which
-            features (or groups, if there are any) came in since the size before, and which went out. An objective
+            features (or groups, if there are any) came in since the size before, and which went out. Where whole
+            columns of a raw table or groups are chosen, columns or groups lists those that are in. An objective
             without a floor has no share explained. Where costs were given, cost is what the model costs in all. Where
             the objective has lower bounds, lower_bound, gap, relative_gap and proved say what is proved. Where the
             search had another ridge, proofs are about the objective with that ridge: the keys are search_objective,
@@ -226,6 +246,7 @@ class Path:
                     **({} if self.choice is None else self.choice.record(size)),
                     "entered": [name for name in names if name not in before],
                     "left": sorted(before.difference(names)),
+                    **({} if self.group_labels is None else {f"{self.counted}s": names}),
                     "features": self.names(size),
                 }
             )

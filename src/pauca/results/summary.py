@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pauca.results.choice import EXPLAINED
 from pauca.results.data_facts import COUNTED_ONCE, encoding_notes
-from pauca.wording import aligned, column_names, printable
+from pauca.results.instructions import IN_PYTHON, Instructions
+from pauca.wording import aligned, column_names, printable, quoted
 
 if TYPE_CHECKING:
     from pauca.results.path import Path
@@ -26,18 +28,25 @@ FIGURES = {
 # Coefficients of so many outputs are shown side by side, those of more one table below the other.
 OUTPUTS_PER_TABLE = 6
 
+# A category or group of more columns than the first number shows only the second number of them.
+MOST_IN_GROUP, SHOWN_IN_GROUP = 8, 5
+
+# A share that is shown as nothing.
+NO_SHARE = 5e-5
+
 # Of free coordinates the first few are shown.
 MOST_FREE = 6
 
 
-def summarize(path: Path, size: int) -> str:
-    """The model of ``size`` as text: its features, their coefficients and importances."""
+def summarize(path: Path, size: int, how: Instructions = IN_PYTHON) -> str:
+    """The model of ``size`` as text: its features, their coefficients and importances, and ``how`` to get others."""
     table = []
     for first in range(0, len(path.output_names or [""]), OUTPUTS_PER_TABLE):
         rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE))
         head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
         table += [head, "-" * len(head), *lines, ""]
-    return "\n".join([_head(path, size), *_fewer(path, size), "", *table, *_notes(path, size), *_end(path, size)])
+    above = [_head(path, size), *_fewer(path, size, how), ""]
+    return "\n".join([*above, *table, *_notes(path, size, how), *_end(path, size)])
 
 
 def _head(path: Path, size: int) -> str:
@@ -51,32 +60,38 @@ def _head(path: Path, size: int) -> str:
         words.append(f"total cost {path.cost(size):.6g}")
     words.append(f"objective {path[size].objective:.6g}")
     if _has_share(path):
-        words.append(f"{100 * path.explained(size):.2f} % explained")
+        words.append(f"{100 * path.explained(size):.2f} % explained{_held_out(path, size)}")
     return ", ".join(words)
 
 
-def _fewer(path: Path, size: int) -> Iterator[str]:
+def _held_out(path: Path, size: int) -> str:
+    """The share explained on rows held out, where it was measured: what the rows of the fit say alone flatters."""
+    choice = path.choice
+    place = None if choice is None or choice.scoring != EXPLAINED or not choice.scored else choice.position(size)
+    return "" if choice is None or place is None or not size else f", {100 * choice.mean[place]:.2f} % on rows held out"
+
+
+def _fewer(path: Path, size: int, how: Instructions) -> Iterator[str]:
     """What fewer features would give, below the line about as many as there are."""
     if path.choice is not None and path.choice.is_of(size) and path.choice.fewer_size is not None:
-        yield path.choice.fewer(path.counted)
+        yield path.choice.fewer(path.counted, how)
 
 
-def _notes(path: Path, size: int) -> Iterator[str]:
+def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
     """What must be known to read the table."""
     model = path[size]
     if path.choice is not None and path.choice.is_of(size):
         none_helps = path.noun is not None and size == 0 and path.choice.by_folds
-        yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message
+        yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message_for(how)
         if path.choice.held_out:
             text = figures_text(path.choice.held_out)
             text = text[0].upper() + text[1:]
-            yield f"{text} on the rows held out, which is optimistic: they chose the model (see evaluate)."
+            yield f"{text} on the rows held out, which is optimistic: they chose the model{how.honest}."
         if path.choice.smaller:
-            ridge = "" if path.choice.surface is None else ', ridge="best"'
-            how = f'at({path.choice.one_error_size}{ridge}) gives it, and selection_rule="1se" chooses such sizes.'
-            yield f"{path.choice.smaller} {how}"
+            get = how.smaller if path.choice.surface is None else how.smaller_best
+            yield f"{path.choice.smaller} {get.format(size=path.choice.one_error_size)}"
     elif path.choice is not None and path.choice.by_folds and path.choice.scored:
-        yield path.choice.comparison(size)
+        yield path.choice.comparison(size, how)
     if path.certificate is not None and path.certificate.message(size):
         yield path.certificate.message(size)
     yield from map(printable, encoding_notes(path.raw_columns(size)))
@@ -89,6 +104,7 @@ def _notes(path: Path, size: int) -> Iterator[str]:
         about = "" if model.importance_is_exact else "about "
         left_out = f"if the {path.counted} were left out and the others refitted"
         yield f"importance: {about}{_lost(path, size)} {left_out}"
+    yield from _reading(path, size, how)
     if model.diverged:
         yield "The data are separable, at least in part, so some coefficients diverge: their sizes mean little."
 
@@ -132,13 +148,44 @@ def _rows(path: Path, size: int, outputs: slice) -> list[list[str]]:
         price = [] if path.prices is None else [f"{path.prices[unit]:.6g}"]
         label = [str(path.group_labels[unit])] if path.group_labels is not None else []
         columns = path.columns_of(size, unit)
-        for column in columns:
+        shown_columns = largest_of(columns, np.atleast_2d(model.coef)[:, [places[column] for column in columns]])
+        for column in shown_columns:
             numbers = [f"{value:.6g}" for value in coef[:, places[column]]]
             rows.append([*label, names[column], *numbers, importance, *price])
             label, importance, price = blank, "", [""] * len(priced)
+        if len(shown_columns) < len(columns):
+            more = f"and {len(columns) - len(shown_columns)} more"
+            rows.append([*label, more, *[""] * len(shown), importance, *price])
     for name, values in _free_rows(path, size):
         rows.append([*blank, name, *(f"{value:.6g}" for value in values[outputs]), "", *([""] * len(priced))])
     return rows
+
+
+def largest_of(columns: list[int], coef: np.ndarray) -> list[int]:
+    """Those of the columns of a group that are shown: all of a few, of many the ones with the largest coefficients."""
+    if len(columns) <= MOST_IN_GROUP:
+        return columns
+    largest = np.argsort(-np.linalg.norm(coef, axis=0), kind="stable")[:SHOWN_IN_GROUP]
+    return [columns[place] for place in sorted(largest.tolist())]
+
+
+def _reading(path: Path, size: int, how: Instructions) -> Iterator[str]:
+    """What must be known to read the names and importances of the table."""
+    model = path[size]
+    if any(len(path.columns_of(size, int(unit))) > MOST_IN_GROUP for unit in model.units) and how.coefficients:
+        yield f"Of large {_wholes(path)} the largest coefficients are shown; {how.coefficients.format(size=size)}."
+    if path.is_nameless and len(model.support) and how.names:
+        yield how.names
+    if _has_share(path) and size > 1:
+        whole = path[0].objective - (path.floor or 0.0)
+        idle = [int(unit) for unit, lost in zip(model.units, model.importance, strict=True) if lost < NO_SHARE * whole]
+        if idle:
+            one = "" if len(idle) == 1 else ", if only one of them were left out"
+            yield f"Next to nothing would be lost without {quoted([path.unit_name(unit) for unit in idle])}{one}."
+
+
+def _wholes(path: Path) -> str:
+    return "groups" if path.encoding is None else "categories"
 
 
 def _part(path: Path) -> str:

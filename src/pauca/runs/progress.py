@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self, TextIO
 
 from pauca.runs.run import Progress
@@ -165,10 +166,12 @@ class ProgressReport:
         self._left = TimeLeft()
         self._latest: Progress | None = None
         self._phase = ""
+        self._n_steps, self._done, self._phase_began = 0, 0, 0.0
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
         self._bar: Bar | TqdmBar | RichBar | None = None
+        self._outer: ProgressReport | None = None
 
     def __call__(self, progress: Progress) -> bool:
         """Record a move; never ends the search."""
@@ -186,12 +189,19 @@ class ProgressReport:
         with self._lock:
             self._left.run_ended(number, time.monotonic())
 
-    def phase(self, name: str) -> None:
-        """What is being done, where it is not a search."""
+    def phase(self, name: str, n_steps: int = 0) -> None:
+        """What is being done, where it is not a search of this fit, and in how many steps, which take equally long."""
         with self._lock:
             self._phase, self._latest = name, None
+            self._n_steps, self._done, self._phase_began = n_steps, 0, time.monotonic()
+
+    def step(self) -> None:
+        """A step of the phase is complete."""
+        with self._lock:
+            self._done += 1
 
     def __enter__(self) -> Self:
+        self._outer, _open.report = _open.report, self
         self._stream = sys.stderr if self._given is None else self._given
         self._live = bool(getattr(self._stream, "isatty", lambda: False)())
         self._started = time.monotonic()
@@ -201,6 +211,7 @@ class ProgressReport:
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        _open.report = self._outer
         self._closed.set()
         if self._thread is not None:
             self._thread.join()
@@ -214,7 +225,7 @@ class ProgressReport:
         with self._lock:
             progress, phase = self._latest, self._phase
             if progress is None:
-                return None, f"{phase or 'preparing'}, {duration(elapsed)} so far"
+                return self._phase_line(now, phase or "preparing", f"{duration(elapsed)} so far")
             share, left = self._left.share(progress), self._left.seconds(progress, now)
         run = "all rows" if progress.fold is None else f"fold {progress.fold + 1} of {progress.n_folds}"
         size = f"size {progress.size}" if progress.k is None else f"size {progress.size} of {progress.k}"
@@ -226,6 +237,17 @@ class ProgressReport:
         more = f" for sizes up to {progress.k}" if open_end and progress.k else ""
         text = f"{run}, {size}, {duration(elapsed)} so far{estimate}{more}"
         return (None if progress.k is None else share), text
+
+    def _phase_line(self, now: float, phase: str, so_far: str) -> tuple[float | None, str]:
+        """The line of a phase that is no search of this fit."""
+        if not self._n_steps:
+            return None, f"{phase}, {so_far}"
+        left = ""
+        if self._done:
+            each = (now - self._phase_began) / self._done
+            left = f", about {duration((self._n_steps - self._done) * each)} left"
+        share = min(1.0, self._done / self._n_steps)
+        return share, f"{phase}, {min(self._done + 1, self._n_steps)} of {self._n_steps}, {so_far}{left}"
 
     def _draw(self) -> None:
         """Draw until the report is closed."""
@@ -241,6 +263,32 @@ class ProgressReport:
                 self._stream.write(f"pauca: {done}{text}\n")
                 self._stream.flush()
                 wait, silence = silence, min(2 * silence, LONGEST_SILENCE)
+
+
+class _Open(threading.local):
+    report: ProgressReport | None = None
+
+
+_open = _Open()
+
+
+@contextmanager
+def showing(*, visible: bool) -> Iterator[None]:
+    """A context in which phases are shown, unless they are shown already."""
+    if not visible or _open.report is not None:
+        yield
+        return
+    with ProgressReport():
+        yield
+
+
+def phase(name: str, n_steps: int = 0) -> Callable[[], None]:
+    """Show what is being done from now on, if anything is shown; the answer is to be called after every step."""
+    report = _open.report
+    if report is None:
+        return lambda: None
+    report.phase(name, n_steps)
+    return report.step
 
 
 def with_progress(

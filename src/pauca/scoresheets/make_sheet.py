@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +41,7 @@ def make_sheet(
     y: np.ndarray,
     weights: np.ndarray,
     features: Sequence[tuple[str, int]],
+    signs: np.ndarray,
     *,
     max_points: int,
     cuts: Any,
@@ -50,16 +51,22 @@ def make_sheet(
 ) -> ScoreSheet:
     """A sheet for columns of ``table``, of shape (n, k), with classes -1 and 1.
 
-    ``features`` are names and indices; ``cuts`` is None, "auto", or thresholds by name; ``folds`` are pairs of rows to
-    fit and rows to score; ``ridge`` is that of the model.
+    ``features`` are names and indices, and ``signs`` those of their coefficients, which points have too; ``cuts`` is
+    None, "auto", or thresholds by name; ``folds`` are pairs of rows to fit and rows to score; ``ridge`` is that of the
+    model.
     """
     rows = _sheet_rows(table, features, cuts)
     columns = np.column_stack([row.values(table[:, place]) for place, row in rows])
-    search = PointSearch(columns, y, weights, max_points, ridge)
+    places = [place for place, _ in rows]
+
+    def search_points(weights: np.ndarray) -> PointSearch:
+        return PointSearch(columns, y, weights, max_points, ridge, owners=places, signs=signs[places])
+
+    search = search_points(weights)
     best = search.run()
     lines = [row for _, row in rows]
     sheets = [_sheet(lines, one, columns, outcome) for one in _near(search, best, y, weights)]
-    held_out = _held_out(columns, y, weights, max_points, ridge, folds) if folds else {}
+    held_out = _held_out(columns, y, weights, ridge, search_points, folds) if folds else {}
     return replace(sheets[0], held_out=held_out, pool=tuple(sheets[1:]))
 
 
@@ -90,23 +97,26 @@ def _near(search: PointSearch, best: FittedPoints, y: np.ndarray, weights: np.nd
     share = float(weights @ (y > 0))
     null = -share * np.log(share) - (1 - share) * np.log1p(-share)
     limit = best.objective + POOL_WITHIN * max(null - best.objective, 0.0)
-    others = [one for one in search.fitted.values() if one.objective <= limit and one is not best and one.scale > 0]
+    near = [one for one in search.fitted.values() if one.objective <= limit and one is not best and one.scale > 0]
+    others = [one for one in near if search.allows(one.points)]
     return [best, *sorted(others, key=lambda one: one.objective)[:MOST_IN_POOL]]
 
 
 def _sheet(rows: Sequence[SheetRow], found: FittedPoints, columns: np.ndarray, outcome: str) -> ScoreSheet:
     lines = tuple(replace(row, points=point) for row, point in zip(rows, found.points, strict=True))
     used = tuple(line for line in lines if line.points) or lines
+    columns_used = {line.column for line in used}
+    without = {line.column: line for line in lines if line.column not in columns_used}
     totals = sheet_totals(columns @ np.array(found.points, dtype=np.float64), found.scale, found.constant)
-    return ScoreSheet(used, found.scale, found.constant, outcome, totals, 2.0 * found.loss)
+    return ScoreSheet(used, found.scale, found.constant, outcome, totals, 2.0 * found.loss, tuple(without.values()))
 
 
 def _held_out(
     columns: np.ndarray,
     y: np.ndarray,
     weights: np.ndarray,
-    max_points: int,
     ridge: float,
+    search_points: Callable[[np.ndarray], PointSearch],
     folds: Sequence[tuple[Any, Any]],
 ) -> dict[str, dict[str, float]]:
     """Mean deviance and AUC over folds, of sheets and of models without rounding."""
@@ -115,7 +125,7 @@ def _held_out(
         v = np.zeros(len(y))
         v[train] = weights[train]
         v /= v.sum()
-        sheet = PointSearch(columns, y, v, max_points, ridge).run()
+        sheet = search_points(v).run()
         constant, *coef = real_model(columns, y, v, ridge)
         totals = columns[test] @ np.array(sheet.points, dtype=np.float64)
         for name, scores in (

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from pauca.export.json_files import write_atomically
-from pauca.export.sql import identifier
+from pauca.export.python import TERM_VALUE
+from pauca.export.sql import filled, identifier, level_case
 from pauca.scoresheets.rows import SheetRow
 from pauca.statistics.readable_units import readable
 from pauca.tables import TableEncoding, Term
 from pauca.tables.encoding import MISSING, NUMBER
 from pauca.tables.raw_table import names_of
 from pauca.version import __version__
-from pauca.wording import aligned, printable, quoted
+from pauca.wording import aligned, printable
 
 # Log-odds beyond which a risk is as good as certain: 0.1 % and 99.9 %.
 EXTREME_LOG_ODDS = 6.9
@@ -39,7 +40,8 @@ class SheetLine:
 
     name: str
     condition: str
-    points: int
+    points: float
+    """Whole, but for a missing number that counts as so many units."""
     bands: int
     """How many lines the feature has, at its first one; 0 at the others."""
 
@@ -61,6 +63,8 @@ class ScoreSheet:
         Totals of the table, ascending: all that can occur, or the deciles of those that did.
     deviance : float
         Twice the mean log loss on the rows of the fit.
+    without_points : tuple of SheetRow
+        Features of the model that got no points.
     held_out : dict
         Deviance and area under the curve (AUC) on rows held out, of the sheet ("points") and of the model it was made
         from ("model"); empty if this was not requested.
@@ -74,6 +78,7 @@ class ScoreSheet:
     outcome: str
     totals: np.ndarray
     deviance: float
+    without_points: tuple[SheetRow, ...] = ()
     held_out: dict[str, dict[str, float]] = field(default_factory=dict)
     pool: tuple[ScoreSheet, ...] = ()
     encoding: TableEncoding | None = None
@@ -117,16 +122,6 @@ class ScoreSheet:
         named = hasattr(X, "columns") and row.feature in list(X.columns)
         return np.asarray(X[row.feature] if named else np.asarray(X)[:, row.column], dtype=np.float64)
 
-    def _check_numbers(self) -> None:
-        """Raise an error if a row is about a level of a category, or a column with missing values."""
-        terms = [] if self.encoding is None else [self.encoding.terms[row.column] for row in self.rows]
-        raw = [term.name for term in terms if term != Term(term.raw, term.raw)]
-        if raw:
-            raise ValueError(
-                f"The sheet cannot be exported: {quoted(raw)} is not a number of the raw table. Export the model "
-                "instead, or fit it to the columns of pauca.TableEncoder."
-            )
-
     def predict_risk(self, X: Any) -> np.ndarray:
         """The risk of rows, shape (n_samples,); X as for ``total``."""
         return np.asarray(self.risk(self.total(X)))
@@ -151,18 +146,25 @@ class ScoreSheet:
     @property
     def lines(self) -> list[SheetLine]:
         """The sheet as it is read: a line for every band of a feature that is cut, and every level of a category."""
-        together: dict[Any, list[SheetRow]] = {}
+        together: dict[str, list[SheetRow]] = {}
         for row in self.rows:
-            level = row.threshold is None and self._term(row).kind != NUMBER
-            key = self._term(row).raw if level else (row.column, row.threshold is None)
-            together.setdefault((level, key), []).append(row)
-        found: list[SheetLine] = []
-        for (level, _), rows in together.items():
-            if level:
-                found += self._levels(rows)
-            else:
-                found += self._bands(rows) if rows[0].threshold is not None else [self._line(rows[0])]
-        return found
+            together.setdefault(self._term(row).raw, []).append(row)
+        return [line for rows in together.values() for line in self._lines(rows)]
+
+    def _lines(self, rows: list[SheetRow]) -> list[SheetLine]:
+        """The lines of a column of the table."""
+        numbers = [row for row in rows if self._term(row).kind == NUMBER]
+        if not numbers:
+            return self._levels(rows)
+        lines = self._bands(numbers) if numbers[0].threshold is not None else [self._line(numbers[0])]
+        fill = self._term(numbers[0]).fill
+        if fill is None:
+            return lines
+        # A missing number counts as what is filled in, and may have points of its own.
+        at = np.array([fill])
+        marked = sum(row.points for row in rows if row not in numbers)
+        missing = marked + sum(row.points * float(row.values(at)[0]) for row in numbers)
+        return [replace(lines[0], bands=len(lines) + 1), *lines[1:], SheetLine(lines[0].name, "missing", missing, 0)]
 
     def _line(self, row: SheetRow) -> SheetLine:
         return SheetLine(*self._words(row), row.points, 1)
@@ -170,7 +172,9 @@ class ScoreSheet:
     def _levels(self, rows: Sequence[SheetRow]) -> list[SheetLine]:
         """The levels of a category that have points, and all others."""
         lines = [replace(self._line(row), bands=0) for row in rows]
-        return [replace(lines[0], bands=len(lines) + 1), *lines[1:], SheetLine(lines[0].name, "any other", 0, 0)]
+        terms = [self._term(row) for row in rows]
+        other = "any other" if terms[0].fill is None or MISSING in {term.kind for term in terms} else "other or missing"
+        return [replace(lines[0], bands=len(lines) + 1), *lines[1:], SheetLine(lines[0].name, other, 0, 0)]
 
     def _bands(self, rows: Sequence[SheetRow]) -> list[SheetLine]:
         cuts = [f"{row.threshold:.6g}" for row in rows]
@@ -186,11 +190,15 @@ class ScoreSheet:
         Returns
         -------
         str
-            With functions ``total(row)`` and ``risk(row)``; a row is a mapping from names of features to numbers.
+            With functions ``total(row)`` and ``risk(row)``; a row is a mapping from names of columns to numbers, and
+            to levels and None where the model was fitted to a raw table with such.
         """
-        self._check_numbers()
-        rows = tuple((row.feature, row.unit or 1.0, row.threshold, row.points) for row in self.rows)
-        return PYTHON.format(version=__version__, rows=rows, scale=self.scale, constant=self.constant)
+        terms = [self._term(row) for row in self.rows]
+        rows = tuple(
+            (term.raw, term.kind, term.level, term.fill, row.unit or 1.0, row.threshold, row.points)
+            for row, term in zip(self.rows, terms, strict=True)
+        )
+        return PYTHON.format(version=__version__, rows=rows, scale=self.scale, constant=self.constant) + TERM_VALUE
 
     def to_sql(self, table: str | None = None, *, keep: Sequence[str] = ()) -> str:
         """The sheet as SQL; names are quoted as the standard has it.
@@ -207,9 +215,8 @@ class ScoreSheet:
         str
             With a table: a SELECT of "points" and "risk".
         """
-        self._check_numbers()
         prefix = "" if table is None else "t."
-        terms = [_sql_term(row, prefix + identifier(row.feature)) for row in self.rows]
+        terms = self._sql_terms(prefix)
         total = "(" + "\n    + ".join(terms) + ")"
         if table is None:
             if keep:
@@ -223,6 +230,17 @@ class ScoreSheet:
         columns = ",\n  ".join([*outer, 'p AS "points"', f'1e0 / (1e0 + EXP(-({clipped}))) AS "risk"'])
         source = ",\n  ".join([*inner, f"{total} AS p"])
         return f"SELECT\n  {columns}\nFROM (\nSELECT\n  {source}\nFROM {identifier(table)} t\n) t"
+
+    def _sql_terms(self, prefix: str) -> list[str]:
+        """What is added up; the levels of a column, and its being missing, are one case."""
+        found, levels = list[str](), dict[str, list[tuple[Term, float]]]()
+        for row in self.rows:
+            term = self._term(row)
+            if term.kind == NUMBER:
+                found.append(_sql_term(row, filled(prefix + identifier(term.raw), term.fill)))
+            else:
+                levels.setdefault(term.raw, []).append((term, row.points))
+        return [*found, *(level_case(prefix + identifier(raw), some) for raw, some in levels.items())]
 
     def to_html(self, title: str | None = None) -> str:
         """The sheet as a page to be printed, with a field for the points of every line.
@@ -271,8 +289,18 @@ class ScoreSheet:
         return Term(row.feature, row.feature) if self.encoding is None else self.encoding.terms[row.column]
 
     def _notes(self) -> list[str]:
-        reading = self._reading()
+        reading = [*self._vanished(), *self._reading()]
         return [*(["", *reading] if reading else []), *self._costs()]
+
+    def _vanished(self) -> list[str]:
+        """Which features of the model are not on the sheet; a level without points is any other one."""
+        names = dict.fromkeys(self._term(row).raw for row in self.without_points)
+        missed = [name for name in names if all(self._term(row).raw != name for row in self.rows)]
+        if not missed:
+            return []
+        return [
+            f"No whole number of points lowers the deviance for {', '.join(map(printable, missed))}: none are given."
+        ]
 
     def _reading(self) -> list[str]:
         """How to read the table for totals that it does not list; nothing where all that can occur are there."""
@@ -301,8 +329,8 @@ class ScoreSheet:
         ]
 
 
-def _points(points: int) -> str:
-    return f"{points:+d}" if points else "0"
+def _points(points: float) -> str:
+    return f"{points:+.4g}" if points else "0"
 
 
 def _spanning(line: SheetLine, name: str) -> str:
@@ -343,22 +371,24 @@ def sheet_totals(seen: np.ndarray, scale: float, constant: float) -> np.ndarray:
     return np.arange(math.floor(low / step), math.ceil(high / step) + 1) * step
 
 
-PYTHON = '''"""A sheet of points, written by pauca {version}. A row is a mapping from names of features to numbers."""
+PYTHON = '''"""A sheet of points, written by pauca {version}.
+
+A row is a mapping from the columns in ROWS to numbers and levels; missing values are None or NaN.
+"""
 
 import math
 
 ROWS = {rows!r}
-"""Feature, unit, threshold or None, points."""
+"""A column, "number", "level" or "missing", the level, the value where the column is missing, if it may be, the unit, a
+threshold or None, points."""
 SCALE, CONSTANT = {scale!r}, {constant!r}
 
 
 def total(row):
     """The points of a row, added up."""
     found = 0.0
-    for feature, unit, threshold, points in ROWS:
-        value = float(row[feature])
-        if not math.isfinite(value):
-            raise ValueError("the feature %r must hold a finite number; got %r" % (feature, value))
+    for column, kind, level, fill, unit, threshold, points in ROWS:
+        value = _value(row[column], column, kind, level, fill)
         found += points * (value / unit if threshold is None else float(value >= threshold))
     return found
 

@@ -375,8 +375,11 @@ def _search_slope(
         else:
             bracket.rises_at(length, slope)
         length = bracket.next_length(length)
-    length = bracket.low
-    return length, coef + length * step, scores + length * change
+    new, there = coef + bracket.low * step, scores + bracket.low * change
+    value = objective.value(coef, scores)
+    if not objective.value(new, there) < value * (1 - LINE_SEARCH_SLACK):
+        return 0.0, coef, scores  # the slopes are rounding too
+    return bracket.low, new, there
 
 
 def _search_within_bounds(

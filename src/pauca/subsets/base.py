@@ -191,6 +191,8 @@ def is_lower(value: float, than: float, negligible: float) -> bool:
 def first_largest(scores: np.ndarray) -> int:
     """Index of the largest score; of those that tie with it to rounding, the lowest."""
     best = scores.max()
+    if not np.isfinite(best):
+        return int(scores.argmax())
     return int((scores >= best - TIED_WITHIN * abs(best)).argmax())
 
 

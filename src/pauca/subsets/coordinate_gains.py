@@ -272,7 +272,8 @@ class CoordinateSearch:
                     left_in = left_in.only(open_)
                     active, slope, curvature, shrunk = active[open_], slope[open_], curvature[open_], shrunk[open_]
             gains = self._before - columns.values(t) - 0.5 * penalty * t * t
-        return np.where(gains > 0, gains, 0.0)
+        # Where scores have overflowed nothing is known.
+        return np.where((gains > 0) & np.isfinite(gains), gains, 0.0)
 
     def _whole_columns(self, z: np.ndarray) -> _WholeColumns:
         weighted = self._weights > 0

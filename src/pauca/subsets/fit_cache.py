@@ -13,6 +13,7 @@ import numpy as np
 from pauca.clock import check_time
 from pauca.objectives import (
     FittedModel,
+    Previews,
     Restricted,
     Rows,
     SmoothObjective,
@@ -28,6 +29,9 @@ from pauca.subsets.standardized_columns import ColumnCache
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
 KEPT_BYTES = 1 << 26
 LEAST_KEPT = 8
+
+# What is remembered of a support, the set of its units included, takes about so many bytes for each unit.
+BYTES_PER_UNIT = 100
 
 # The last step towards a value that is only reported predicts no more than this share of it; where outputs share a
 # loss, each step costs far more.
@@ -48,6 +52,9 @@ EXACT_ENOUGH = Accuracy(within=1e-8)
 
 # A preview takes so many steps with the Hessian of the model before; the predicted gain of the next one is included.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
+
+# Columns to preview are gathered while they are about this many numbers.
+GATHERED_NUMBERS = 1 << 22
 
 # Previews are kept for so many models; of long tables, where the scores of each model's previews take more than all
 # else, for the last two. Each has about so many.
@@ -83,6 +90,11 @@ class RecentTable(dict[frozenset[int], V]):
             del self[key]
         return dropped
 
+    def remember(self, support: frozenset[int], value: V) -> V:
+        """Keep a small value, and as many of them as there is memory for: a long search meets many supports."""
+        self.keep(support, value, max(LEAST_KEPT, KEPT_BYTES // (BYTES_PER_UNIT * (len(support) + 10))))
+        return value
+
 
 class FitCache:
     """Minimisers by support. A fit depends on where it starts only by rounding, so it may be remembered."""
@@ -91,7 +103,9 @@ class FitCache:
         self.objective = objective
         self.pool = ColumnCache(objective)
         null = objective.null
-        self._known = {frozenset[int](): Fit((), null.coef, null.value)}
+        self.null = Fit((), null.coef, null.value)
+        """The model without units."""
+        self._known = RecentTable[Fit]({frozenset(): self.null})
         self._minima = RecentTable[Solution]({frozenset(): Solution((), objective.rows, frozenset(), null)})
         self._previews = RecentTable[dict[frozenset[int], Preview | Solution]]()
         self._inverses = RecentTable[np.ndarray]()
@@ -101,11 +115,6 @@ class FitCache:
         self._most_kept = max(LEAST_KEPT, in_memory)
         self._most_previewed = min(KEPT_PREVIEWS, max(LEAST_KEPT_PREVIEWS, in_memory // PREVIEWS_OF_A_MODEL))
 
-    @property
-    def null(self) -> Fit:
-        """The model without units."""
-        return self._known[frozenset()]
-
     def of(self, support: frozenset[int], near: Fit | Preview | Solution) -> Fit:
         """The minimiser on ``support``, starting from that on a similar set."""
         found = self._known.get(support)
@@ -113,7 +122,8 @@ class FitCache:
             solved = self._search(tuple(sorted(support)), near, self._exactly(near.value))
             self._keep(support, solved)
             minimum = solved.minimum
-            found = self._known[support] = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
+            found = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
+            self._known.remember(support, found)
         return found
 
     def _exactly(self, value: float) -> Accuracy:
@@ -170,16 +180,21 @@ class FitCache:
         check_time()
         solved, objective = self._solved(fit), self.objective
         rows = self.pool.split(solved.rows, units)
-        new, penalty = self.pool.gather(units, rows)[objective.free :], objective.penalty[objective.units.of(units)]
-        found = self._fitted_model(fit, rows).with_each(new, penalty, accuracy)
-        return PreviewsTogether(solved, units, rows, found, objective.free, added=True)
+        model, parts = self._fitted_model(fit, rows), []
+        at_once = max(1, GATHERED_NUMBERS // len(rows.weights))
+        for start in range(0, len(units), at_once):
+            some = units[start : start + at_once]
+            new, penalty = self.pool.gather(some, rows)[objective.free :], objective.penalty[objective.units.of(some)]
+            parts.append(model.with_each(new, penalty, accuracy))
+        found = Previews.joined(parts)
+        return PreviewsTogether(solved, units, rows, found, self.pool.gather, objective.free, added=True)
 
     def _previews_without(self, fit: Fit, units: Sequence[int], accuracy: Accuracy) -> PreviewsTogether:
         check_time()
         solved, free = self._solved(fit), self.objective.free
         positions = free + np.searchsorted(fit.units, units)
         found = self._fitted_model(fit, solved.rows).without_each(positions, accuracy)
-        return PreviewsTogether(solved, units, solved.rows, found, free, added=False)
+        return PreviewsTogether(solved, units, solved.rows, found, self.pool.gather, free, added=False)
 
     def _fitted_model(self, fit: Fit, rows: Rows) -> FittedModel:
         """A fit on its rows, or on finer ones."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +71,8 @@ class PreviewsTogether:
     """Those added or removed."""
     rows: Rows
     found: Previews
+    gather: Callable[[Sequence[int], Rows], np.ndarray]
+    """Columns of some units on some rows."""
     free: int
     added: bool
 
@@ -98,9 +100,11 @@ class PreviewsTogether:
         # Where outputs share a loss and classes are nearly separable, an inverse may be far off.
         hessian = inverse_of(inverse)[None] if outputs == 1 else None
         value, predicted = float(found.value[place]), float(found.predicted[place])
-        minimum = Minimum(found.coef[place][:, kept], found.scores[place], value, hessian, False, predicted)
+        coef, chosen = found.coef[place][:, kept], tuple(units[at] for at in order)
+        scores = coef @ self.gather(chosen, self.rows) if found.scores is None else found.scores[place]
+        minimum = Minimum(coef, scores, value, hessian, False, predicted)
         split_by = before.split_by | frozenset(self.units) if self.added else before.split_by
-        return Solution(tuple(units[at] for at in order), self.rows, split_by, minimum, before, inverse)
+        return Solution(chosen, self.rows, split_by, minimum, before, inverse)
 
 
 def inverse_of(hessian: np.ndarray) -> np.ndarray:

@@ -234,26 +234,38 @@ class LocalQuadratic:
 
     def _refine(self, units: list[int]) -> np.ndarray:
         objective = self._objective
-        features = objective.units.of(units)
-        z, chosen = objective.design.columns(features), self._pool.gather(self._fit.units)
-        penalty = np.concatenate([objective.free_penalty, objective.penalty[self._features]])
+        chosen = self._pool.gather(self._fit.units)
+        hessians = [self._hessian(chosen, output) for output in range(len(self.weights))]
+        features, at_once = objective.units.of(units), max(1, GATHERED_NUMBERS // objective.design.n_rows)
+        batches = [features[start : start + at_once] for start in range(0, len(features), at_once)]
+        return np.concatenate([self._refine_some(some, chosen, hessians) for some in batches])
+
+    def _refine_some(
+        self, features: np.ndarray, chosen: np.ndarray, hessians: list[tuple[np.ndarray, np.ndarray | None]]
+    ) -> np.ndarray:
+        objective = self._objective
+        z = objective.design.columns(features)
         left, own = np.empty((len(self.weights), len(features))), np.empty((len(self.weights), len(features)))
-        for output, row in enumerate(self.weights):
-            hessian = weighted_gram(chosen, row)
-            hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
+        for output, (row, (hessian, coupling)) in enumerate(zip(self.weights, hessians, strict=True)):
             cross = _weighted_products(chosen, row, z)
             own[output] = np.einsum("bn,bn,n->b", z, z, row) + objective.penalty[features]
-            shared = None
-            if objective.smooth.coupled:
-                shared = objective.smooth.row_coupling(self.scores[output], np.concatenate([chosen, z]))
-            if shared is not None:
-                part, new = shared[: len(chosen)], shared[len(chosen) :]
-                hessian -= part @ part.T
-                cross -= part @ new.T
+            if coupling is not None:
+                new = objective.smooth.row_coupling(self.scores[output], z)
+                assert new is not None
+                cross -= coupling @ new.T
                 own[output] -= np.einsum("bt,bt->b", new, new)
             left[output] = own[output] - np.einsum("qb,qb->b", cross, solve_or_nearest(hessian, cross))
         slope = feasible_slope(self.slope, objective.bounds)[:, features]
         return _line_gains(slope, left, own, _of(objective.bounds, features))
+
+    def _hessian(self, chosen: np.ndarray, output: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """The Hessian of an output on the chosen columns, and how rows that depend on each other couple them."""
+        objective = self._objective
+        hessian = weighted_gram(chosen, self.weights[output])
+        penalty = np.concatenate([objective.free_penalty, objective.penalty[self._features]])
+        hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
+        coupling = objective.smooth.row_coupling(self.scores[output], chosen) if objective.smooth.coupled else None
+        return (hessian, None) if coupling is None else (hessian - coupling @ coupling.T, coupling)
 
     @cached_property
     def _half(self) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 from pauca.constraints.limits import Limits
 from pauca.model import Model, Snapshot
 from pauca.subsets.base import SLACK, Swap, first_largest, first_smallest, is_lower, require_memory
+from pauca.subsets.fit_cache import RecentTable
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,10 @@ class SubsetCache:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.additions: dict[tuple[frozenset[int], str, float | None, bool], int | None] = {}
-        self.swaps: dict[frozenset[int], Swap | None] = {}
+        self.additions = RecentTable[dict[tuple[str, float | None, bool], int | None]]()
+        """By support, and then by how they were found: the last entry is whether the limits are those of the search."""
+        self.swaps = RecentTable[dict[bool, Swap | None]]()
+        """By support, and then by whether the limits are those of the search."""
         self.redundant: dict[int, frozenset[int]] = {}
         """Units that were passed over since they added nothing to a model met on the way, and the units of that model.
 
@@ -173,11 +176,12 @@ class RefittedSubset(ABC, Generic[CacheT]):
         """The expected size changes nothing."""
 
     def best_addition(self, rule: str, slack: float | None = SLACK) -> int | None:
-        key = (frozenset(self.support), rule, slack, self.limits is self._cache.limits)
-        additions = self._cache.additions
-        if key not in additions:
-            additions[key] = self._find_addition(rule, slack)
-        return additions[key]
+        support, key = frozenset(self.support), (rule, slack, self.limits is self._cache.limits)
+        known = self._cache.additions.get(support, {})
+        if key not in known:
+            known[key] = self._find_addition(rule, slack)
+            self._cache.additions.remember(support, known)
+        return known[key]
 
     def best_additions(self, rule: str, count: int, slack: float | None = SLACK) -> list[int]:
         if self.limits.trivial:
@@ -229,11 +233,12 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return cheapest, costs[cheapest]
 
     def best_swap(self) -> Swap | None:
-        key = frozenset(self.support)
-        swaps = self._cache.swaps
-        if key not in swaps:
-            swaps[key] = self._find_swap()
-        return swaps[key]
+        support, within_limits = frozenset(self.support), self.limits is self._cache.limits
+        known = self._cache.swaps.get(support, {})
+        if within_limits not in known:
+            known[within_limits] = self._find_swap()
+            self._cache.swaps.remember(support, known)
+        return known[within_limits]
 
     def replacements(self, count: int) -> dict[int, list[Swap]]:
         found: dict[int, list[Swap]] = {out: [] for out in self.support}
@@ -342,7 +347,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
             scores = self._rule_scores(rule, addable, slack)
             gains = np.where(addable, self.limits.per_price(scores.gains), -np.inf)
             found = first_largest(gains) if scores.exact else self._best_of_few(gains, rule, slack)
-            if found is None:  # no unit has a slope: any will do
+            if found is None or not addable[found]:  # no unit has a slope, or none that is a number: any will do
                 found = int(np.argmax(addable))
             if not self._is_redundant(found):
                 return found

@@ -286,9 +286,10 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
             return gains
         found = self._previews(self._fit, addable, slack, count=count)
         gains[list(found)] = [self.value - preview.value for preview in found.values()]
-        close = highest_scores(self.limits.per_price(gains), REFITTED_PREVIEWS)
+        per_price = self.limits.per_price(gains)
+        close = highest_scores(per_price, REFITTED_PREVIEWS)
         for unit in close:
-            if gains[unit] > REFITTED_ABOVE * gains[close[0]]:
+            if per_price[unit] > REFITTED_ABOVE * per_price[close[0]]:
                 gains[unit] = self.decrease(unit)
         return gains
 

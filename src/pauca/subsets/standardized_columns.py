@@ -10,10 +10,15 @@ import numpy as np
 from pauca.objectives import Rows, SmoothObjective, split
 from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW
 
-# Standardised columns are kept for reuse: this many bytes, or at least so many columns. Of long tables that is more
-# than all else; to standardise a column once more takes far less time than a refit.
+# Standardised columns are kept for reuse: this many bytes, or at least so many columns. Of long tables that would be
+# more than all else: there columns are kept only for rows that are merged, where a refit takes less time than to
+# standardise a column once more.
 POOL_BYTES = 1 << 27
 LEAST_POOLED = 32
+
+# Columns are standardised while those taken at once are about this many numbers: of long tables many at once would be
+# held twice.
+TAKEN_NUMBERS = 1 << 22
 
 # Columns with more distinct values than this among the first few times as many rows leave hardly any rows alike.
 MOST_VALUES = 64
@@ -30,30 +35,43 @@ class ColumnCache:
         self._objective = objective
         n_rows = objective.design.n_rows
         self._capacity = max(LEAST_POOLED, POOL_BYTES // (8 * n_rows))
+        self._long = self._capacity == LEAST_POOLED
         self._positions: dict[int, int] = {}
         # Of a large array the memory is taken only as it is filled; one that grew would be held twice.
-        self._rows = np.empty((self._capacity if self._capacity == LEAST_POOLED else min(16, self._capacity), n_rows))
+        self._rows = np.empty((self._capacity if self._long else min(16, self._capacity), n_rows))
         self._codes: dict[int, tuple[np.ndarray, int] | None] = {}
         self._probes: dict[int, float] = {}
 
     def gather(self, units: Iterable[int], rows: Rows | None = None) -> np.ndarray:
         """Ones, if there is an intercept, and the columns of some units, on some rows: shape (q, G)."""
         features = self._objective.units.of(units).tolist()
+        some = None if rows is None else rows.first
+        free = self._objective.free
+        gathered = np.empty((free + len(features), self._rows.shape[1] if some is None else len(some)))
+        gathered[:free] = 1.0
+        if some is None and self._long:
+            self._standardise(features, gathered[free:])
+        else:
+            self._copy(features, some, gathered[free:])
+        return gathered
+
+    def _copy(self, features: list[int], rows: np.ndarray | None, out: np.ndarray) -> None:
+        """Columns that are kept, or are kept now."""
         missing = [j for j in features if j not in self._positions]
         if missing:
             self._take(missing, features)
-        free = self._objective.free
         positions = [self._positions[j] for j in features]
-        if rows is not None and rows.first is not None:
-            gathered = np.empty((free + len(features), len(rows.first)))
-            for place, position in enumerate(positions, free):
-                np.take(self._rows[position], rows.first, out=gathered[place], mode="clip")
-        else:
-            gathered = np.empty((free + len(features), self._rows.shape[1]))
-            if features:
-                np.take(self._rows, positions, axis=0, out=gathered[free:], mode="clip")
-        gathered[:free] = 1.0
-        return gathered
+        if rows is None:
+            np.take(self._rows, positions, axis=0, out=out, mode="clip")
+            return
+        for place, position in enumerate(positions):
+            np.take(self._rows[position], rows, out=out[place], mode="clip")
+
+    def _standardise(self, features: list[int], out: np.ndarray) -> None:
+        """Columns of a long table, a few at a time."""
+        at_once = max(1, TAKEN_NUMBERS // self._rows.shape[1])
+        for start in range(0, len(features), at_once):
+            out[start : start + at_once] = self._objective.design.columns(features[start : start + at_once])
 
     def split(self, rows: Rows, units: Iterable[int]) -> Rows:
         """Rows on which the columns of ``units`` are constant as well: merged ones split, or those with weight."""
@@ -95,7 +113,10 @@ class ColumnCache:
             grown = np.empty((max(places[-1] + 1, min(2 * len(self._rows), self._capacity)), self._rows.shape[1]))
             grown[:known] = self._rows[:known]
             self._rows = grown
-        self._rows[places] = self._objective.design.columns(missing)
+        at_once = max(1, TAKEN_NUMBERS // self._rows.shape[1])
+        for start in range(0, len(missing), at_once):
+            some = slice(start, start + at_once)
+            self._rows[places[some]] = self._objective.design.columns(missing[some])
         self._positions.update(zip(missing, places, strict=True))
 
     def is_redundant(self, unit: int, others: list[int]) -> bool:

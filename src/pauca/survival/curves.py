@@ -136,6 +136,6 @@ def plot_risk_groups(groups: RiskGroups, ax: Any = None) -> Any:
     ax.set_ylabel("free of the event")
     ax.set_ylim(0, 1.02)
     ax.set_xlim(left=0)
-    ax.legend(frameon=False)
+    ax.legend(framealpha=0.85, edgecolor="none")
     ax.set_title("Survival by predicted risk: seen (steps) and predicted (dashed)", fontsize="medium")
     return ax

@@ -24,7 +24,7 @@ from pauca.runs.run import Method, Progress
 from pauca.survival.concordance import concordance_index
 from pauca.survival.curves import Baseline, RiskGroups, plot_risk_groups, risk_groups
 from pauca.survival.partial_likelihood import TIES, PartialLikelihood
-from pauca.survival.target import check_events, survival_target, with_entry, with_strata
+from pauca.survival.target import check_events, checked_grid, survival_target, with_entry, with_strata
 from pauca.wording import quoted_columns
 
 BASELINE = ("event_times_", "baseline_hazard_", "event_strata_")
@@ -299,7 +299,7 @@ class SparseCox(SparseModel):
         """
         scores = self.predict(X)
         baseline = self._baseline()
-        at = np.unique(self.event_times_) if times is None else np.asarray(times, dtype=np.float64)
+        at = np.unique(self.event_times_) if times is None else checked_grid(times)
         codes = self._stratum_codes(strata, len(scores))
         found = np.empty((len(scores), len(at)))
         for stratum in np.unique(codes):

@@ -70,6 +70,11 @@ def _checked_events(events: np.ndarray) -> np.ndarray:
 
 
 def _checked_times(times: Any, what: str) -> np.ndarray:
+    if np.asarray(times).dtype.kind in "mM":
+        raise ValueError(
+            f"The times of {what} are dates or differences of dates: give numbers, such as days from the start, by "
+            "(end - start).dt.total_seconds() / 86400."
+        )
     try:
         numbers = np.asarray(times).astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -110,9 +115,29 @@ def with_strata(target: np.ndarray, strata: Any) -> tuple[np.ndarray, np.ndarray
     values = np.asarray(strata)
     if values.shape != target.shape:
         raise ValueError(f"strata must hold a label for every row: its shape is {values.shape}, not {target.shape}.")
+    missing = np.array([_is_missing(label) for label in values.tolist()])
+    if missing.any():
+        raise ValueError(
+            f"The stratum of row {int(np.argmax(missing))} is missing: give these rows a label, or leave them out."
+        )
     found = target.copy()
     labels, found["stratum"] = np.unique(values, return_inverse=True)
     return found, labels
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or (not isinstance(label, str) and str(label) in {"nan", "<NA>", "NaT"})
+
+
+def checked_grid(times: Any) -> np.ndarray:
+    """Times at which curves are wanted: finite numbers, of any sign."""
+    try:
+        found = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"times must be numbers; got {times!r}.") from error
+    if found.ndim > 1 or not np.all(np.isfinite(found)):
+        raise ValueError("times must be a list of finite numbers.")
+    return found
 
 
 def check_events(target: np.ndarray, weights: np.ndarray) -> None:

@@ -1,0 +1,135 @@
+"""What to warn of after a fit: columns that were left out, sizes that were not reached, models that mean little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pauca.constraints.units import Units
+from pauca.design import ChunkedDesign, Design
+from pauca.estimators.fit import FittedPath
+from pauca.estimators.raw_tables import row_numbers
+from pauca.estimators.settings import SearchSettings
+from pauca.results.instructions import NAMELESS
+from pauca.results.path import Path
+from pauca.runs.run import Stop
+from pauca.tolerances import DEPENDENT_BELOW
+from pauca.wording import column_names, quoted, quoted_columns
+
+SEPARABLE = (
+    "The data are separable, at least in part, so some coefficients diverge. Predictions can be used, but the sizes of "
+    "coefficients, and probabilities near 0 or 1, mean little. For coefficients that can be read set a ridge, such as "
+    "ridge=1e-3 on standardised columns."
+)
+NOT_CONVERGED = (
+    "The solver did not converge: the coefficients may be inaccurate. Standardise the columns, leave out nearly "
+    "equal ones, or set a ridge."
+)
+
+FEWEST_ROWS = 5
+"""Rows for every coefficient, below which categories of many levels make a model that few columns hide."""
+
+
+def fit_warnings(
+    settings: SearchSettings, fitted: FittedPath, path: Path, divergence: Callable[[int], str]
+) -> Iterator[str]:
+    """Warnings about a fit, for the model that was chosen on its finished ``path``; as a rule none.
+
+    ``divergence`` says what there is to say of coefficients that diverge.
+    """
+    size, constraints, history = fitted.found.answer, fitted.constraints, fitted.found.run.history
+    units, model = constraints.units, path[size]
+    assert history is not None
+    constant = [] if fitted.usable.all() else column_names(path.column_names, np.flatnonzero(~fitted.usable))
+    if fitted.table is not None:
+        constant = [*fitted.table.constant, *constant]
+        yield from fitted.table.warnings(model.support)
+    elif path.column_names is not None and isinstance(fitted.problem.X, np.ndarray):
+        columns = fitted.problem.X[:, model.support].T
+        yield from row_numbers(column_names(path.column_names, model.support), columns)
+    if constant:
+        yield f"Constant columns were left out: {quoted(constant)}."
+    combined: list[int] = []
+    if history.dependent and history.stop is not Stop.PERFECT:
+        combined = combinations_of_chosen(fitted.found.run.design, units, model.units, history.dependent)
+        if combined:
+            names = quoted_columns(path.column_names if units.single else units.labels, combined)
+            yield f"Columns that are linear combinations of chosen ones were left out: {names}."
+    if (constant or combined) and path.is_nameless:
+        yield NAMELESS
+    yield from many_coefficients(path, size, int(np.count_nonzero(fitted.found.run.design.weights)))
+    if isinstance(settings.sizes, int) and size < settings.sizes:
+        yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
+    if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
+        yield path.choice.message
+    yield from unusual_end(path, int(units.any(fitted.usable).sum()))
+    if not model.converged:
+        yield NOT_CONVERGED
+    if model.diverged:
+        if isinstance(settings.sizes, int) and path.stop is Stop.PERFECT and size < settings.sizes:
+            yield f"The search ended at {size}, where nothing is left to gain without a ridge."
+        yield divergence(size)
+
+
+def many_coefficients(path: Path, size: int, n_rows: int) -> Iterator[str]:
+    """A warning where few columns of a raw table have so many levels that rows are scarce."""
+    columns = path.raw_columns(size)
+    n_terms = len(path[size].support)
+    if not columns or n_terms < 2 * len(columns) or n_terms * FEWEST_ROWS <= n_rows:
+        return
+    most = max(columns, key=lambda column: len(column.terms))
+    yield (
+        f"The {len(columns)} chosen columns have {n_terms} coefficients, on {n_rows} rows ({most.name!r} alone has "
+        f"{len(most.terms)}): new rows may be predicted far worse than these. Combine levels that are rare or alike, "
+        "or leave such columns out."
+    )
+
+
+def combinations_of_chosen(design: Design, units: Units, chosen: np.ndarray, met: Sequence[int]) -> list[int]:
+    """Those of the units ``met`` whose columns are linear combinations of the chosen ones, to rounding.
+
+    A search meets them on its way to the largest size, where they depend on more than the chosen model has.
+    """
+    others = [unit for unit in met if unit not in set(chosen.tolist())]
+    if not (len(chosen) and others) or isinstance(design, ChunkedDesign):  # chunks are not read again for a warning
+        return []
+    scale = np.sqrt(design.weights)
+    basis = np.linalg.qr((design.columns(units.of(chosen)) * scale).T)[0]
+    found = []
+    for unit in others:
+        columns = design.columns(units.of([unit])) * scale
+        left = columns - (columns @ basis) @ basis.T
+        if np.all(np.einsum("ij,ij->i", left, left) < DEPENDENT_BELOW):
+            found.append(unit)
+    return found
+
+
+def unusual_end(path: Path, n_usable: int) -> Iterator[str]:
+    """Warnings about where a search ended that could have gone on to ``n_usable``."""
+    if path.choice is not None and path.stop is Stop.SIZE:
+        chosen, largest = path.choice.chosen, int(path.choice.sizes.max())
+        if 0 < chosen == largest < n_usable and len(path.choice.sizes) > 1:
+            yield f"The largest size that was compared, {largest}, was chosen; a range of larger ones may score better."
+    if path.stop is Stop.INTERRUPTED:
+        yield f"The search was interrupted; the models up to size {max(path.sizes)} were kept."
+
+
+def too_few(k: int, found: int, stop: Stop, noun: str, n_units: int, constraints: Mapping[str, Any]) -> Iterator[str]:
+    """Why a model has fewer units than ``k``; nothing where the user has requested that too."""
+    asked_for = f"k={k} {noun} were requested, but"
+    limits = [
+        f"{name}={constraints[name]}" for name in ("budget", "max_per_group") if constraints.get(name) is not None
+    ]
+    if stop is Stop.LIMITS and limits:
+        yield (
+            f"{asked_for} the search ended at {found}: no other fits in {' and '.join(limits)}. "
+            "Allow more or ask for fewer."
+        )
+    elif stop in {Stop.LIMITS, Stop.EXHAUSTED}:
+        left_out = "" if constraints.get("never") is None else " 'never' leaves out the others."
+        yield f"{asked_for} only {found} of {n_units} can be used together.{left_out}"
+    elif stop is Stop.NO_GAIN:
+        hint = "Ask for fewer" if constraints.get("bounds") is None else "Loosen the bounds or ask for fewer"
+        yield f"{asked_for} the search ended at {found}: no other lowers the objective. {hint}."

@@ -1,0 +1,99 @@
+"""How a reader gets other models than the one described: by calls in Python, by options in a shell, or not at all."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+# Parameters that are options of the same name in a shell, with a value in quotes or a number. Names of columns and
+# levels stand in quotes themselves.
+PARAMETER = re.compile(
+    r"""(?<!['"\w])(k|ridge|selection_rule|method|missing|criterion|cv|time_limit)=(?:(['"])([\w-]+)\2|(\d[\d.e+-]*\b))"""
+)
+
+
+NAMELESS = (
+    "The columns have no names, so x3 is column 3: a frame has some, and in a pipeline pauca.name_features(pipeline) "
+    "takes those of its steps."
+)
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """Parts of sentences for one kind of reader, with ``{size}`` and ``{best}`` to be filled in."""
+
+    size: str
+    """Where to see the model of another size."""
+    best_ridge: str
+    """How to get a size at the ridges that scored best for it, which are ``{best}``."""
+    new_fit: str
+    """What a fit to this size alone has."""
+    smaller: str
+    """How to get the smallest size within one standard error of the best, at the path's ridges."""
+    smaller_best: str
+    """The same at the ridges that scored best for it."""
+    best: str
+    """How to get the best size where too little is known of it to choose it."""
+    honest: str
+    """Where there are figures that are not optimistic."""
+    coefficients: str
+    """Where the coefficients are that a table leaves out."""
+    names: str
+    """How columns get names."""
+
+
+IN_PYTHON = Instructions(
+    size="see at({size})",
+    best_ridge='at({size}, ridge="best") has {best}',
+    new_fit="a new fit with k={size} has none unless you give one",
+    smaller='at({size}) gives it, and selection_rule="1se" chooses such sizes.',
+    smaller_best='at({size}, ridge="best") gives it, and selection_rule="1se" chooses such sizes.',
+    best=" selection_rule='best' takes it.",
+    honest=" (see evaluate)",
+    coefficients="path_.coefficients({size}) has all of them",
+    names=NAMELESS,
+)
+
+ON_PAGE = Instructions(
+    size="see every size below",
+    best_ridge="the best one for {size} is {best}",
+    new_fit="",
+    smaller="",
+    smaller_best="",
+    best="",
+    honest="",
+    coefficients="",
+    names="",
+)
+
+
+def in_shell(model: str | None = None, page: str | None = None) -> Instructions:
+    """The options of the command line.
+
+    ``model`` is the file of the model, and ``page`` a report whose figures are not optimistic, where there are such.
+    """
+    file = _literal(model or "MODEL.json")
+    smaller = "pauca fit --selection-rule 1se chooses such sizes."
+    return Instructions(
+        size=f"see pauca explain {file} --size {{size}}",
+        best_ridge="for {size} the best was {best} (pauca fit --k {size} --ridge auto chooses one)",
+        new_fit="pauca fit --k {size} without --ridge has none",
+        smaller=smaller,
+        smaller_best=smaller,
+        best=" --selection-rule best takes it.",
+        honest=f" ({page or 'pauca fit --report PAGE.html --nested'} has figures that are not)",
+        coefficients=f"pauca explain {file} --size {{size}} has all of them",
+        names="",
+    )
+
+
+def _literal(name: str) -> str:
+    """A file name in which nothing is filled in."""
+    return shlex.quote(name).replace("{", "{{").replace("}", "}}")
+
+
+def parameters_as_options(text: str) -> str:
+    """A sentence of a warning with options of the command line in place of parameters: ``--ridge 1e-3``."""
+    text = text.replace(f" {NAMELESS}", "")  # tables of a shell have names, but for LIBSVM files
+    return PARAMETER.sub(lambda found: f"--{found[1].replace('_', '-')} {found[3] or found[4]}", text)
