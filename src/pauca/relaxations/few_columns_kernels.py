@@ -1,7 +1,7 @@
 """All sets of up to three columns that gain enough, or cost little enough, compiled: the last columns of a tree.
 
-The columns T gain ``v_T' B_TT^-1 v_T / 2`` where v are slopes and B is what a model leaves of H, and dropping them costs
-that where v are coefficients and B is the inverse of H. Blocks are lower triangles.
+The columns T gain ``v_T' B_TT^-1 v_T / 2`` where v are slopes and B is what a model leaves of H; and dropping them
+costs that where v are coefficients and B is the inverse of H. Blocks are lower triangles.
 """
 
 from __future__ import annotations
