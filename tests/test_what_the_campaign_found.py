@@ -139,14 +139,14 @@ class NothingToGain:
     lower = upper = shared = None
     flat = False
 
-    def __init__(self):
-        self.trials = 0
+    def __init__(self, level):
+        self.level, self.trials = level, 0
 
     def scores(self, coef):
         return coef * 1.0
 
     def value(self, coef, scores):
-        return 1.0
+        return self.level
 
     def gradient(self, coef, scores):
         return np.full((1, 1), 1e-5)
@@ -159,9 +159,10 @@ class NothingToGain:
         return 1.0 if abs(coef[0, 0]) > 1e-17 else -1.0
 
 
-def test_a_line_search_ends_the_steps_where_it_gains_nothing():
-    objective = NothingToGain()
-    assert newton.minimise(objective, np.zeros((1, 1))).value == 1.0
+@pytest.mark.parametrize("level", [1.0, -1.0])
+def test_a_line_search_ends_the_steps_where_it_gains_nothing(level):
+    objective = NothingToGain(level)
+    assert newton.minimise(objective, np.zeros((1, 1))).value == level
     assert objective.trials < newton.MOST_TRIALS
 
 

@@ -51,6 +51,11 @@ def check_time() -> None:
         raise OutOfTime
 
 
+def seconds_left() -> float:
+    """How long it is to the deadline of this thread; infinity where there is none."""
+    return _limit.deadline - time.monotonic()
+
+
 def deadline_after(seconds: float | None) -> float:
     """The time that is so many seconds from now; infinity for None."""
     return math.inf if seconds is None else time.monotonic() + seconds

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from false_proofs import WAYS, check, columns, random_rows, values, wrong
 
+from pauca.clock import deadline_after, limited_until
 from pauca.constraints.limits import Limits
 from pauca.relaxations import depth_first, leaps_and_bounds
 from pauca.relaxations import forest as forest_module
-from pauca.relaxations.backends import Backend, CompiledBackend, compiled_backend
+from pauca.relaxations.backends import Backend, CompiledBackend, can_compile, compiled_backend
 from pauca.relaxations.depth_first import DepthFirst
 from pauca.relaxations.diagonal import base_diagonal, improve, is_safe, rounding_slack
 from pauca.relaxations.forest import Forest
@@ -311,3 +312,17 @@ def test_swaps_end_where_no_swap_is_better(seed):
         S for S in itertools.combinations(range(10), 3) if len(set(S) & set(support)) >= 2 and 2 in S and 7 not in S
     ]
     assert found <= min(value(rows, y, S) for S in near) * (1 + 1e-8)
+
+
+def test_nothing_is_compiled_where_a_limit_leaves_no_time_for_it(monkeypatch, tmp_path):
+    """A proof within ten seconds must not compile for thirty first; what was compiled before may be used."""
+    pytest.importorskip("numba")
+    kernels = pytest.importorskip("pauca.relaxations.kernels")
+    file = kernels.best_pair._cache._cache_file
+    monkeypatch.setattr(file, "_index_path", str(tmp_path / "index"))
+    assert can_compile()
+    with limited_until(deadline_after(10.0)):
+        assert not can_compile()
+        assert compiled_backend() is None
+        (tmp_path / "index").touch()
+        assert can_compile()

@@ -11,6 +11,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold
 
 from pauca import SparseClassifier
 from pauca.scoresheets.make_sheet import auc
@@ -278,3 +279,10 @@ def test_missing_values_have_lines_of_their_own_and_the_same_points_in_sql_and_p
     rows.to_sql("rows", database, index=False)
     found = np.array(database.execute(sheet.to_sql("rows")).fetchall())
     np.testing.assert_allclose(found, np.column_stack([total, sheet.predict_risk(rows)]), rtol=1e-12)
+
+
+def test_folds_without_a_class_are_refused():
+    X = np.arange(40.0)[:, None]
+    model = SparseClassifier(k=1, ridge=0.1).fit(X, np.arange(40) >= 20)
+    with pytest.raises(ValueError, match="Without the rows of fold 1 there is one class only"):
+        model.to_points(cv=KFold(2))

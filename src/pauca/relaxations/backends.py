@@ -8,10 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from pauca.clock import seconds_left
 from pauca.relaxations import perspective
 from pauca.relaxations.perspective import Quadratic, Relaxed
 
@@ -25,6 +27,9 @@ DEPENDENT_SHARE = 1e-10
 # after ten seconds, and 25 to 31 % without.
 MOST_PAIRED_AT_ONCE, MOST_PAIRED = 30, 150
 COMPILED_AT_ONCE, COMPILED_AFTER = {2: 300, 3: 50}, {2: 5000, 3: 300}
+
+# Kernels are compiled once on a machine, which may take so long; where a limit leaves less, NumPy goes on.
+COMPILING_SECONDS = 60.0
 
 
 class Backend:
@@ -153,13 +158,21 @@ def loaded_backend() -> Backend:
 
 
 def compiled_backend() -> CompiledBackend | None:
-    """The compiled backend, or None where numba is not installed."""
+    """The compiled backend; None where numba is not installed, or there is no time to compile."""
     return CompiledBackend() if can_compile() else None
 
 
-def can_compile() -> bool:
-    """Whether numba is installed."""
-    return find_spec("numba") is not None
+def can_compile(*, depth_first: bool = False) -> bool:
+    """Whether kernels were compiled before on this machine, or numba is installed and there is time to compile them."""
+    if find_spec("numba") is None:
+        return False
+    if seconds_left() >= COMPILING_SECONDS:
+        return True
+    from pauca.relaxations import depth_first_kernels, kernels
+
+    last = depth_first_kernels.search if depth_first else kernels.best_pair
+    index = getattr(getattr(last._cache, "_cache_file", None), "_index_path", None)
+    return index is not None and Path(index).exists()
 
 
 def _complements(

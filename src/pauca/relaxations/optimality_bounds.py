@@ -165,7 +165,8 @@ class Proofs:
         for part in self._parts:
             part.forest.backend = loaded_backend() if compiled else part.forest.backend
             if isinstance(part.forest, Forest):
-                part.forest.goes_deep = compiled and can_compile() and most_nodes == np.inf
+                goes_deep = compiled and most_nodes == np.inf
+                part.forest.goes_deep = goes_deep and can_compile(depth_first=True)
             part.forest.plant()
             yield None
         work = [part.forest for part in self._parts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -121,9 +121,14 @@ def _held_out(
 ) -> dict[str, dict[str, float]]:
     """Mean deviance and AUC over folds, of sheets and of models without rounding."""
     found: dict[str, list[tuple[float, float]]] = {"points": [], "model": []}
-    for train, test in folds:
+    for number, (train, test) in enumerate(folds, 1):
         v = np.zeros(len(y))
         v[train] = weights[train]
+        if len(np.unique(y[v > 0])) < 2:
+            raise ValueError(
+                f"Without the rows of fold {number} there is one class only: cv must be folds that keep both classes, "
+                "such as StratifiedKFold."
+            )
         v /= v.sum()
         sheet = search_points(v).run()
         constant, *coef = real_model(columns, y, v, ridge)
@@ -133,8 +138,16 @@ def _held_out(
             ("model", constant + columns[test] @ np.array(coef)),
         ):
             found[name].append((_deviance(y[test], scores, weights[test]), auc(y[test], scores, weights[test])))
-    means = {name: np.nanmean(values, axis=0) for name, values in found.items()}
-    return {name: {"deviance": float(mean[0]), "auc": float(mean[1])} for name, mean in means.items()}
+    return {
+        name: {"deviance": _mean(deviance for deviance, _ in values), "auc": _mean(area for _, area in values)}
+        for name, values in found.items()
+    }
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The mean of the numbers among some values; not a number if there are none."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else np.nan
 
 
 def _deviance(y: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> float:

@@ -15,7 +15,7 @@ from pauca.solvers.newton import minimise
 
 # The scale and the constant of a sheet are fitted until a Newton step is predicted to gain less than this.
 NEWTON_TOLERANCE = 1e-10
-MOST_STEPS = 25
+MOST_STEPS = 100
 
 # Totals that are whole numbers in a range of at most so many values are counted, instead of rows looked at one by one.
 MOST_TOTALS = 4096

@@ -330,7 +330,7 @@ class ScoreSheet:
 
 
 def _points(points: float) -> str:
-    return f"{points:+.4g}" if points else "0"
+    return (f"{points:+.0f}" if float(points).is_integer() else f"{points:+.1f}") if points else "0"
 
 
 def _spanning(line: SheetLine, name: str) -> str:

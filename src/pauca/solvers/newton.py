@@ -377,7 +377,7 @@ def _search_slope(
         length = bracket.next_length(length)
     new, there = coef + bracket.low * step, scores + bracket.low * change
     value = objective.value(coef, scores)
-    if not objective.value(new, there) < value * (1 - LINE_SEARCH_SLACK):
+    if not objective.value(new, there) < value - LINE_SEARCH_SLACK * abs(value):
         return 0.0, coef, scores  # the slopes are rounding too
     return bracket.low, new, there
 

@@ -90,9 +90,10 @@ class RecentTable(dict[frozenset[int], V]):
             del self[key]
         return dropped
 
-    def remember(self, support: frozenset[int], value: V) -> V:
-        """Keep a small value, and as many of them as there is memory for: a long search meets many supports."""
-        self.keep(support, value, max(LEAST_KEPT, KEPT_BYTES // (BYTES_PER_UNIT * (len(support) + 10))))
+    def remember(self, support: frozenset[int], value: V, n_bytes: int = 0) -> V:
+        """Keep a value, of ``n_bytes`` if it is large, and as many as there is memory for: long searches meet many."""
+        each = BYTES_PER_UNIT * (len(support) + 10) + n_bytes
+        self.keep(support, value, max(LEAST_KEPT, KEPT_BYTES // each))
         return value
 
 
@@ -123,7 +124,7 @@ class FitCache:
             self._keep(support, solved)
             minimum = solved.minimum
             found = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
-            self._known.remember(support, found)
+            self._known.remember(support, found, found.coef.nbytes)
         return found
 
     def _exactly(self, value: float) -> Accuracy:

@@ -288,9 +288,8 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         gains[list(found)] = [self.value - preview.value for preview in found.values()]
         per_price = self.limits.per_price(gains)
         close = highest_scores(per_price, REFITTED_PREVIEWS)
-        for unit in close:
-            if per_price[unit] > REFITTED_ABOVE * per_price[close[0]]:
-                gains[unit] = self.decrease(unit)
+        for unit in [one for one in close if per_price[one] > REFITTED_ABOVE * per_price[close[0]]]:
+            gains[unit] = self.decrease(unit)
         return gains
 
     def _previews(
