@@ -80,10 +80,14 @@ def many_coefficients(path: Path, size: int, n_rows: int) -> Iterator[str]:
     if not columns or n_terms < 2 * len(columns) or n_terms * FEWEST_ROWS <= n_rows:
         return
     most = max(columns, key=lambda column: len(column.terms))
+    if len(columns) == 1:
+        have = f"The chosen column, {most.name!r}, has {n_terms} coefficients, on {n_rows} rows"
+    else:
+        alone = f"{most.name!r} alone has {len(most.terms)}"
+        have = f"The {len(columns)} chosen columns have {n_terms} coefficients, on {n_rows} rows ({alone})"
     yield (
-        f"The {len(columns)} chosen columns have {n_terms} coefficients, on {n_rows} rows ({most.name!r} alone has "
-        f"{len(most.terms)}): new rows may be predicted far worse than these. Combine levels that are rare or alike, "
-        "or leave such columns out."
+        f"{have}: new rows may be predicted far worse than these. Combine levels that are rare or alike, or leave such "
+        "columns out."
     )
 
 
