@@ -134,6 +134,8 @@ def test_hazards_and_survival():
     assert np.all(np.diff(groups.seen[:, -1]) < 0)
     assert np.all(np.diff(groups.predicted, axis=0) <= 1e-12)
     assert len(model.plot_survival(count=2).lines) == 4
+    with pytest.raises(TypeError, match=r"got ndarray.*predict_survival_function"):
+        model.plot_survival(X[:3])
 
 
 def test_strata_have_their_own_hazards(tmp_path):

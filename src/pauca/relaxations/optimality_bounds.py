@@ -45,8 +45,9 @@ MOST_SLACK = 1e-4
 MOST_GATHERED = 1 << 23
 
 NOT_SUPPORTED = (
-    "no lower bound is known for this problem: proofs are for one output or two classes, without feature_groups "
-    "(max_per_group is fine) and without bounds on coefficients"
+    "no lower bound is known for this problem: proofs are for one output or two classes, columns that are chosen one "
+    "by one (neither feature_groups nor columns of text; max_per_group is fine), and no bounds on coefficients; not "
+    "for times to an event or ordered classes"
 )
 HEREDITY = "no lower bound was computed: proofs are for models without heredity"
 NOT_SMOOTH = "no lower bound is known for this problem: proofs are for smooth losses"

@@ -357,6 +357,11 @@ class SparseCox(SparseModel):
         -------
         matplotlib.axes.Axes
         """
+        if ax is not None and not hasattr(ax, "get_xlim"):
+            raise TypeError(
+                f"ax must be matplotlib's Axes; got {type(ax).__name__}. Groups of the rows of the fit are drawn; "
+                "predict_survival_function(X) has the curves of other rows."
+            )
         return plot_risk_groups(self.risk_groups(count), ax)
 
     def at(self, size: int, ridge: str | None = None) -> Self:
