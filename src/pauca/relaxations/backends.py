@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -170,7 +171,7 @@ def can_compile(*, depth_first: bool = False) -> bool:
         return True
     from pauca.relaxations import depth_first_kernels, kernels
 
-    last = depth_first_kernels.search if depth_first else kernels.best_pair
+    last: Any = depth_first_kernels.search if depth_first else kernels.best_pair
     index = getattr(getattr(last._cache, "_cache_file", None), "_index_path", None)
     return index is not None and Path(index).exists()
 
