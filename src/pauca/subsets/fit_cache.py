@@ -24,7 +24,7 @@ from pauca.objectives import (
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, minimise
 from pauca.subsets.fit_records import Fit, Preview, PreviewsTogether, Solution, inverse_of
-from pauca.subsets.standardized_columns import ColumnCache
+from pauca.subsets.standardized_columns import ColumnCache, few_at_a_time
 
 # Scores and Hessians are kept for as many fits as take this many bytes, or at least so many: some are needed again.
 KEPT_BYTES = 1 << 26
@@ -52,9 +52,6 @@ EXACT_ENOUGH = Accuracy(within=1e-8)
 
 # A preview takes so many steps with the Hessian of the model before; the predicted gain of the next one is included.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
-
-# Columns to preview are gathered while they are about this many numbers.
-GATHERED_NUMBERS = 1 << 22
 
 # Previews are kept for so many models; of long tables, where the scores of each model's previews take more than all
 # else, for the last two. Each has about so many.
@@ -182,9 +179,7 @@ class FitCache:
         solved, objective = self._solved(fit), self.objective
         rows = self.pool.split(solved.rows, units)
         model, parts = self._fitted_model(fit, rows), []
-        at_once = max(1, GATHERED_NUMBERS // len(rows.weights))
-        for start in range(0, len(units), at_once):
-            some = units[start : start + at_once]
+        for some in few_at_a_time(units, len(rows.weights)):
             new, penalty = self.pool.gather(some, rows)[objective.free :], objective.penalty[objective.units.of(some)]
             parts.append(model.with_each(new, penalty, accuracy))
         found = Previews.joined(parts)

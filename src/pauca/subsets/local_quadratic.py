@@ -14,10 +14,8 @@ from pauca.objectives import Bounds, weighted_gram
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.subsets.fit_cache import FitCache
 from pauca.subsets.fit_records import Fit
+from pauca.subsets.standardized_columns import few_at_a_time
 from pauca.tolerances import DEPENDENT_BELOW
-
-# Columns of units with several are gathered in batches of about this many numbers (32 MB).
-GATHERED_NUMBERS = 1 << 22
 
 Blocks = list[np.ndarray]
 """For each class of units of one size m: shape (C, units, m, m)."""
@@ -125,11 +123,10 @@ def _products_within(design: Design, columns: np.ndarray) -> np.ndarray:
     if size == 1:
         return np.ones((units, 1, 1))
     blocks = np.empty((units, size, size))
-    at_once = max(1, GATHERED_NUMBERS // (design.n_rows * size))
-    for start in range(0, units, at_once):
-        some = columns[start : start + at_once]
+    numbers = design.n_rows * size
+    for some, block in zip(few_at_a_time(columns, numbers), few_at_a_time(blocks, numbers), strict=True):
         part = design.columns(some.ravel()).reshape(*some.shape, -1)
-        blocks[start : start + at_once] = (part * design.weights) @ part.transpose(0, 2, 1)
+        block[:] = (part * design.weights) @ part.transpose(0, 2, 1)
     return blocks
 
 
@@ -207,9 +204,7 @@ class LocalQuadratic:
         objective = self._objective
         own = objective.design.squares(self.weights) + objective.penalty
         if objective.smooth.coupled:
-            step = max(1, GATHERED_NUMBERS // objective.design.n_rows)
-            for start in range(0, own.shape[1], step):
-                some = np.arange(start, min(start + step, own.shape[1]))
+            for some in few_at_a_time(np.arange(own.shape[1]), objective.design.n_rows):
                 shared = objective.smooth.row_coupling(self.scores[0], objective.design.columns(some))
                 assert shared is not None
                 own[:, some] -= np.einsum("dt,dt->d", shared, shared)
@@ -236,9 +231,8 @@ class LocalQuadratic:
         objective = self._objective
         chosen = self._pool.gather(self._fit.units)
         hessians = [self._hessian(chosen, output) for output in range(len(self.weights))]
-        features, at_once = objective.units.of(units), max(1, GATHERED_NUMBERS // objective.design.n_rows)
-        batches = [features[start : start + at_once] for start in range(0, len(features), at_once)]
-        return np.concatenate([self._refine_some(some, chosen, hessians) for some in batches])
+        parts = few_at_a_time(objective.units.of(units), objective.design.n_rows)
+        return np.concatenate([self._refine_some(some, chosen, hessians) for some in parts])
 
     def _refine_some(
         self, features: np.ndarray, chosen: np.ndarray, hessians: list[tuple[np.ndarray, np.ndarray | None]]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,9 +17,9 @@ from pauca.tolerances import COPY_ABOVE, DEPENDENT_BELOW
 POOL_BYTES = 1 << 27
 LEAST_POOLED = 32
 
-# Columns are standardised while those taken at once are about this many numbers: of long tables many at once would be
-# held twice.
-TAKEN_NUMBERS = 1 << 22
+# Columns are gathered while those taken at once are about this many numbers: of long tables many would take more memory
+# than all else.
+GATHERED_NUMBERS = 1 << 22
 
 # Columns with more distinct values than this among the first few times as many rows leave hardly any rows alike.
 MOST_VALUES = 64
@@ -26,6 +27,16 @@ MOST_VALUES = 64
 # Columns of length one whose correlation c is at least ``COPY_ABOVE`` are no further than ``sqrt(2 (1 - c))`` apart,
 # and so are their products with a direction; rounding adds far less than this.
 PROBES_WITHIN = float(np.sqrt(2.0 * (1.0 - COPY_ABOVE))) + 1e-7
+
+
+S = TypeVar("S", list[int], Sequence[int], np.ndarray)
+
+
+def few_at_a_time(items: S, n_rows: int) -> Iterator[S]:
+    """Columns of so many rows in parts that may be gathered at once; or a line for each of them, in the same parts."""
+    at_once = max(1, GATHERED_NUMBERS // n_rows)
+    for start in range(0, len(items), at_once):
+        yield items[start : start + at_once]
 
 
 class ColumnCache:
@@ -69,9 +80,9 @@ class ColumnCache:
 
     def _standardise(self, features: list[int], out: np.ndarray) -> None:
         """Columns of a long table, a few at a time."""
-        at_once = max(1, TAKEN_NUMBERS // self._rows.shape[1])
-        for start in range(0, len(features), at_once):
-            out[start : start + at_once] = self._objective.design.columns(features[start : start + at_once])
+        n_rows = self._rows.shape[1]
+        for some, rows in zip(few_at_a_time(features, n_rows), few_at_a_time(out, n_rows), strict=True):
+            rows[:] = self._objective.design.columns(some)
 
     def split(self, rows: Rows, units: Iterable[int]) -> Rows:
         """Rows on which the columns of ``units`` are constant as well: merged ones split, or those with weight."""
@@ -113,10 +124,9 @@ class ColumnCache:
             grown = np.empty((max(places[-1] + 1, min(2 * len(self._rows), self._capacity)), self._rows.shape[1]))
             grown[:known] = self._rows[:known]
             self._rows = grown
-        at_once = max(1, TAKEN_NUMBERS // self._rows.shape[1])
-        for start in range(0, len(missing), at_once):
-            some = slice(start, start + at_once)
-            self._rows[places[some]] = self._objective.design.columns(missing[some])
+        n_rows = self._rows.shape[1]
+        for some, at in zip(few_at_a_time(missing, n_rows), few_at_a_time(places, n_rows), strict=True):
+            self._rows[at] = self._objective.design.columns(some)
         self._positions.update(zip(missing, places, strict=True))
 
     def is_redundant(self, unit: int, others: list[int]) -> bool:
