@@ -44,6 +44,7 @@ BOOTSTRAP_NUMBERS = 2_000_000
 class EvaluationMixin:
     """``evaluate``, ``inference`` and a report that holds both."""
 
+    k: Any
     k_: int
     loss: Any
     get_params: Any

@@ -63,8 +63,8 @@ def _head(path: Path, size: int, explained_of: str) -> str:
         words.append(f"total cost {path.cost(size):.6g}")
     words.append(f"objective {path[size].objective:.6g}")
     if _has_share(path):
-        of = f" of the {explained_of}" if explained_of else ""
-        words.append(f"{100 * path.explained(size):.2f} %{of} explained{_held_out(path, size)}")
+        whole = f" of the {explained_of}" if explained_of else ""
+        words.append(f"{100 * path.explained(size):.2f} %{whole} explained{_held_out(path, size)}")
     return ", ".join(words)
 
 
