@@ -75,7 +75,7 @@ def _features_used(data: ModelData) -> str:
 
 
 def _fewer(data: ModelData) -> list[str]:
-    """What fewer features give on rows held out, where that is nearly as much."""
+    """What fewer features give on held-out rows, where that is nearly as much."""
     choice = data.path.choice
     if choice is None or not choice.is_of(data.size) or choice.fewer_size is None:
         return []
