@@ -9,7 +9,7 @@ import pytest
 
 from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
 from pauca.results.choice import Choice
-from pauca.results.instructions import ON_PAGE, in_shell, parameters_as_options
+from pauca.results.hints import ON_PAGE, in_shell, parameters_as_options
 
 NAMES = ["age", "bmi", "dose", "sex", "sugar", "weight"]
 PRICES = {"age": 0, "bmi": 1, "dose": 2.5, "sex": 0, "sugar": 7, "weight": 1}

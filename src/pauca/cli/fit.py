@@ -16,7 +16,7 @@ from pauca.cli.show import check_page, check_writable, plain
 from pauca.estimators.classifier import SparseClassifier
 from pauca.estimators.regressor import SparseRegressor
 from pauca.ordinal import SparseOrdinalClassifier
-from pauca.results.instructions import in_shell
+from pauca.results.hints import in_shell
 from pauca.survival import SparseCox
 from pauca.wording import NAMES_SHOWN
 

@@ -15,7 +15,7 @@ from pauca.cli.console import Console, DataError, UsageError, require_file
 from pauca.export.formula import Formula, formula_of
 from pauca.loading import load
 from pauca.report import check_page_name
-from pauca.results.instructions import in_shell
+from pauca.results.hints import in_shell
 from pauca.results.path import Path
 from pauca.tables.encoding import MISSING, NUMBER
 from pauca.wording import printable

@@ -17,14 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import OUT_OF_RANGE, arithmetic_in_words
 from pauca.design.chunks import is_dask
 from pauca.estimators.chunked_predictions import rows_in_chunks, scores_of_chunks, transform_lazily, used_columns
-from pauca.estimators.validation import check_rows
+from pauca.estimators.input_checks import check_rows
 from pauca.export import save
 from pauca.export.formula import formula_of
 from pauca.export.onnx import to_onnx
 from pauca.export.python import to_python
 from pauca.export.sql import to_sql
 from pauca.model import Model
-from pauca.results.instructions import IN_PYTHON, Instructions
+from pauca.results.hints import IN_PYTHON, Hints
 from pauca.results.path import Path
 from pauca.results.summary import summarize
 from pauca.runs.progress import showing
@@ -120,7 +120,7 @@ class PathMixin:
         check_is_fitted(self)
         return self._summary(IN_PYTHON)
 
-    def _summary(self, how: Instructions) -> str:
+    def _summary(self, how: Hints) -> str:
         """The model as text, with ``how`` to get other models."""
         return summarize(self.path_, self.k_, how)
 

@@ -15,8 +15,8 @@ from pauca.checks import ParameterChecks
 from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
 from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
+from pauca.estimators.input_checks import check_moments
 from pauca.estimators.settings import check_cross_validation
-from pauca.estimators.validation import check_moments
 from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.l1.radii import STOPPED_EARLY, BallProblem, RadiusSearch, by_folds
@@ -26,7 +26,7 @@ from pauca.model_selection.grids import AUTO
 from pauca.model_selection.held_out import Measure, RowBlocks
 from pauca.model_selection.scoring import scorer_for
 from pauca.results.choice import errors_text
-from pauca.results.instructions import Instructions
+from pauca.results.hints import Hints
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import Target
 from pauca.runs.run import Budget, Progress, Stop
@@ -221,7 +221,7 @@ class L1Model(FittedModel):
         """
         return super().summary()
 
-    def _summary(self, how: Instructions) -> str:
+    def _summary(self, how: Hints) -> str:
         return "\n".join([super()._summary(how), *self._proof()])
 
     def _proof(self) -> Iterator[str]:

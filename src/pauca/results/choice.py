@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pauca.results.instructions import IN_PYTHON, Instructions
+from pauca.results.hints import IN_PYTHON, Hints
 from pauca.results.surface import Surface
 from pauca.statistics.criteria import CRITERIA
 
@@ -192,7 +192,7 @@ class Choice:
         """The choice in words."""
         return self.message_for(IN_PYTHON)
 
-    def message_for(self, how: Instructions) -> str:
+    def message_for(self, how: Hints) -> str:
         """The choice in the words of a kind of reader."""
         if self.fold_scores is None or self.standard_error is None:
             return f"{self.chosen} has the lowest {self.criterion_name} of the sizes tried."
@@ -200,7 +200,7 @@ class Choice:
             return f"No size was scored on rows held out before {self.ended}: the largest model found was kept."
         return " ".join([self._choice_message(how), *self._caveats()])
 
-    def _choice_message(self, how: Instructions) -> str:
+    def _choice_message(self, how: Hints) -> str:
         folds = f"{self._n_folds}-fold cross-validation"
         if self.chosen == 0 and self.scoring == EXPLAINED:
             return f"{self._empty_message(folds)}{how.best if self.best else ''}"
@@ -323,7 +323,7 @@ class Choice:
         found = [self.sizes[half & (gains >= share * gains[chosen])] for share in WORTHWHILE]
         return next((int(sizes.min()) for sizes in found if len(sizes)), None) if gains[chosen] > 0 else None
 
-    def fewer(self, noun: str, how: Instructions = IN_PYTHON) -> str:
+    def fewer(self, noun: str, how: Hints = IN_PYTHON) -> str:
         """A sentence on what fewer features give on rows held out, and where to see it; empty if there is none."""
         size = self.fewer_size
         if size is None:
@@ -336,7 +336,7 @@ class Choice:
         has = f"{size} {noun} has" if size == 1 else f"{size} {noun}s have"
         return f"{has} {self.scoring} {score:.4g} on rows held out, {self.chosen} have {chosen:.4g}; {see}."
 
-    def comparison(self, size: int, how: Instructions = IN_PYTHON) -> str:
+    def comparison(self, size: int, how: Hints = IN_PYTHON) -> str:
         """What cross-validation says of a size that it did not choose, and which ridges the model has."""
         if self.position(size) is None:
             return f"This size was set by hand; it was not scored on rows held out. {self.chosen} was chosen."
@@ -348,7 +348,7 @@ class Choice:
     def _chosen_text(self) -> str:
         return f"{self.chosen}{self._ridge_text} was chosen, with {self.number_text(self.chosen)}"
 
-    def _ridges_of(self, size: int, how: Instructions) -> list[str]:
+    def _ridges_of(self, size: int, how: Hints) -> list[str]:
         """Which ridges a size on the path has, and how to get others, where several were compared."""
         surface = self.surface
         if surface is None or not size or self.instead_of or surface.mean[:, :, 0].size == 1:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pauca.results.choice import EXPLAINED
-from pauca.results.data_facts import COUNTED_ONCE, encoding_notes
-from pauca.results.instructions import IN_PYTHON, Instructions
+from pauca.results.data_summary import COUNTED_ONCE, encoding_notes
+from pauca.results.hints import IN_PYTHON, Hints
 from pauca.wording import aligned, column_names, printable, quoted
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ NO_SHARE = 5e-5
 MOST_FREE = 6
 
 
-def summarize(path: Path, size: int, how: Instructions = IN_PYTHON) -> str:
+def summarize(path: Path, size: int, how: Hints = IN_PYTHON) -> str:
     """The model of ``size`` as text: its features, their coefficients and importances, and ``how`` to get others."""
     table = []
     for first in range(0, len(path.output_names or [""]), OUTPUTS_PER_TABLE):
@@ -71,13 +71,13 @@ def _held_out(path: Path, size: int) -> str:
     return "" if choice is None or place is None or not size else f", {100 * choice.mean[place]:.2f} % on rows held out"
 
 
-def _fewer(path: Path, size: int, how: Instructions) -> Iterator[str]:
+def _fewer(path: Path, size: int, how: Hints) -> Iterator[str]:
     """What fewer features would give, below the line about as many as there are."""
     if path.choice is not None and path.choice.is_of(size) and path.choice.fewer_size is not None:
         yield path.choice.fewer(path.counted, how)
 
 
-def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
+def _notes(path: Path, size: int, how: Hints) -> Iterator[str]:
     """What must be known to read the table."""
     model = path[size]
     if path.choice is not None and path.choice.is_of(size):
@@ -169,7 +169,7 @@ def largest_of(columns: list[int], coef: np.ndarray) -> list[int]:
     return [columns[place] for place in sorted(largest.tolist())]
 
 
-def _reading(path: Path, size: int, how: Instructions) -> Iterator[str]:
+def _reading(path: Path, size: int, how: Hints) -> Iterator[str]:
     """What must be known to read the names and importances of the table."""
     model = path[size]
     if any(len(path.columns_of(size, int(unit))) > MOST_IN_GROUP for unit in model.units) and how.coefficients:

@@ -20,7 +20,7 @@ NAMELESS = (
 
 
 @dataclass(frozen=True)
-class Instructions:
+class Hints:
     """Parts of sentences for one kind of reader, with ``{size}`` and ``{best}`` to be filled in."""
 
     size: str
@@ -43,7 +43,7 @@ class Instructions:
     """How columns get names."""
 
 
-IN_PYTHON = Instructions(
+IN_PYTHON = Hints(
     size="see at({size})",
     best_ridge='at({size}, ridge="best") has {best}',
     new_fit="a new fit with k={size} has none unless you give one",
@@ -55,7 +55,7 @@ IN_PYTHON = Instructions(
     names=NAMELESS,
 )
 
-ON_PAGE = Instructions(
+ON_PAGE = Hints(
     size="see every size below",
     best_ridge="the best one for {size} is {best}",
     new_fit="",
@@ -68,14 +68,14 @@ ON_PAGE = Instructions(
 )
 
 
-def in_shell(model: str | None = None, page: str | None = None) -> Instructions:
+def in_shell(model: str | None = None, page: str | None = None) -> Hints:
     """The options of the command line.
 
     ``model`` is the file of the model, and ``page`` a report whose figures are not optimistic, where there are such.
     """
     file = _literal(model or "MODEL.json")
     smaller = "pauca fit --selection-rule 1se chooses such sizes."
-    return Instructions(
+    return Hints(
         size=f"see pauca explain {file} --size {{size}}",
         best_ridge="for {size} the best was {best} (pauca fit --k {size} --ridge auto chooses one)",
         new_fit="pauca fit --k {size} without --ridge has none",
