@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pauca.results.hints import parameters_as_options
+from pauca.results.instructions import parameters_as_options
 from pauca.wording import closest_name, quoted
 
 if TYPE_CHECKING:

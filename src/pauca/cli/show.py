@@ -15,7 +15,7 @@ from pauca.cli.console import Console, DataError, UsageError, require_file
 from pauca.export.formula import Formula, formula_of
 from pauca.loading import load
 from pauca.report import check_page_name
-from pauca.results.hints import in_shell
+from pauca.results.instructions import in_shell
 from pauca.results.path import Path
 from pauca.tables.encoding import MISSING, NUMBER
 from pauca.wording import printable
@@ -48,7 +48,7 @@ def explain(options: Namespace, console: Console) -> int:
     elif options.python:
         print(model.to_python(offset=options.offset, exposure=options.exposure), end="")
     else:
-        print(model._summary(in_shell(options.model)))
+        print(model.summary(in_shell(options.model)))
         encoder = getattr(model, "encoder_", None)
         effects = list(_effects(formula_of(model), {} if encoder is None else encoder.baselines_))
         if effects:

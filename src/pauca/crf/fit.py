@@ -255,7 +255,7 @@ def _repetitions(weights: np.ndarray) -> np.ndarray:
 
 
 def _by_accuracy(rule: Rule, problem: TaggerProblem) -> ChoiceRule:
-    """A choice of size by the accuracy on sequences held out."""
+    """A choice of size by the accuracy on held-out sequences."""
 
     def choose(selection: Selection, sizes: list[int]) -> Choice:
         runs = selection.fold_runs()

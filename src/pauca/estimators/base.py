@@ -37,6 +37,7 @@ from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import refitted_run, searched_by
 from pauca.results.alternatives import Alternatives
 from pauca.results.data_summary import DataSummary
+from pauca.results.instructions import IN_PYTHON, WITHOUT_DATA, Instructions
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.runs.problem import LinearProblem, Target
@@ -268,7 +269,7 @@ class SparseModel(ProvingMixin, FittedModel):
     def _held_out_figures(
         self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]
     ) -> dict[str, float]:
-        """Figures of the chosen model on rows held out, besides the score that chose it."""
+        """Figures of the chosen model on held-out rows, besides the score that chose it."""
         return {}
 
     def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
@@ -278,6 +279,9 @@ class SparseModel(ProvingMixin, FittedModel):
     def _finished_path(self, path: Path, problem: LinearProblem) -> Path:
         """The path with what its models need beside coefficients and intercept."""
         return path
+
+    def _instructions(self) -> Instructions:
+        return IN_PYTHON if getattr(self, "_training_data", None) is not None else WITHOUT_DATA
 
     def _divergence(self, size: int) -> str:
         """What to say of coefficients that diverge."""

@@ -44,6 +44,7 @@ BOOTSTRAP_NUMBERS = 2_000_000
 class EvaluationMixin:
     """``evaluate``, ``inference`` and a report that holds both."""
 
+    k: Any
     k_: int
     loss: Any
     get_params: Any
@@ -275,7 +276,10 @@ class EvaluationMixin:
 
     def _fitted_anew(self, data: TrainingData, fold: Fold, step: Callable[[], None]) -> HeldOutModel:
         """A fit to the rows of a fold, with everything chosen again; of a raw table also what is filled in."""
-        settings, problem, other = self._settings(), data.problem, copy.copy(self)
+        problem, other, choice = data.problem, copy.copy(self), self.path_.choice
+        if choice is not None and not choice.is_of(self.k_):  # a size that was set by hand: its ridge is chosen again
+            other.k = [self.k_]
+        settings = other._settings()
         if not makes_splits(settings.cv):
             raise ValueError("nested=True needs a cv that splits any rows: a number of folds or a splitter, no list.")
         table = problem.X if data.table is None else data.table.of_rows(fold.weights)

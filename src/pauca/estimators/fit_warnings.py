@@ -12,7 +12,7 @@ from pauca.design import ChunkedDesign, Design
 from pauca.estimators.fit import FittedPath
 from pauca.estimators.raw_tables import row_numbers
 from pauca.estimators.settings import SearchSettings
-from pauca.results.hints import NAMELESS
+from pauca.results.instructions import NAMELESS
 from pauca.results.path import Path
 from pauca.runs.run import Stop
 from pauca.tolerances import DEPENDENT_BELOW

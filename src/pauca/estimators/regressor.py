@@ -127,7 +127,7 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
         number are shuffled, always alike, and keep the shares of classes, or the ``groups`` given to ``fit``.
     scoring : str, callable or None, default=None
         What folds are scored by: a scorer of scikit-learn such as "r2", without sample weights. None: the share of the
-        constant model's loss that is gone on the rows held out.
+        constant model's loss that is gone on the held-out rows.
     selection_rule : float, "1se" or "best", default=0.25
         The smallest model whose score on held-out rows is within so many standard errors of the best ("1se": one), or
         the best itself. The standard error is that of the difference between the two on the same rows.

@@ -25,7 +25,7 @@ from pauca.report.size_explorer import score_head, score_text
 from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
 from pauca.results.data_summary import COUNTED_ONCE, DataSummary, encoding_notes
-from pauca.results.hints import ON_PAGE
+from pauca.results.instructions import ON_PAGE
 from pauca.results.summary import MOST_IN_GROUP
 from pauca.runs.run import Stop
 from pauca.version import __version__
@@ -75,7 +75,7 @@ def _features_used(data: ModelData) -> str:
 
 
 def _fewer(data: ModelData) -> list[str]:
-    """What fewer features give on rows held out, where that is nearly as much."""
+    """What fewer features give on held-out rows, where that is nearly as much."""
     choice = data.path.choice
     if choice is None or not choice.is_of(data.size) or choice.fewer_size is None:
         return []

@@ -1,4 +1,4 @@
-"""From a table of the chosen features to a sheet: rows, points, and what rounding costs on rows held out."""
+"""From a table of the chosen features to a sheet: rows, points, and what rounding costs on held-out rows."""
 
 from __future__ import annotations
 

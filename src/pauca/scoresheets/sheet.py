@@ -66,7 +66,7 @@ class ScoreSheet:
     without_points : tuple of SheetRow
         Features of the model that got no points.
     held_out : dict
-        Deviance and area under the curve (AUC) on rows held out, of the sheet ("points") and of the model it was made
+        Deviance and area under the curve (AUC) on held-out rows, of the sheet ("points") and of the model it was made
         from ("model"); empty if this was not requested.
     pool : tuple of ScoreSheet
         Other sheets over the same features that are nearly as good, best first.
@@ -322,7 +322,7 @@ class ScoreSheet:
         cost = " This is what points cost." if ours["deviance"] > theirs["deviance"] else ""
         return [
             "",
-            f"On rows held out: deviance {ours['deviance']:.4f}, AUC {ours['auc']:.4f}; of the model without points "
+            f"On held-out rows: deviance {ours['deviance']:.4f}, AUC {ours['auc']:.4f}; of the model without points "
             f"{theirs['deviance']:.4f} and {theirs['auc']:.4f}.{cost} Both are "
             "optimistic, since all rows chose the features; the evaluation of the model chooses them again for every "
             "fold.",

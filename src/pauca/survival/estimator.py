@@ -109,7 +109,7 @@ class SparseCox(SparseModel):
     Notes
     -----
     The loss of a row depends on all rows at risk with it. So rows that are alike are not merged, as they are for other
-    losses, and there are no proofs of optimality. On rows held out, each bears the loss of its own event and its part
+    losses, and there are no proofs of optimality. On held-out rows, each bears the loss of its own event and its part
     in what the events of the fit lose by the rows that join their risk sets; the sum is the cross-validated partial
     likelihood, and the standard errors of the rule are those of paired differences of these losses.
 
