@@ -20,7 +20,7 @@ from pauca.design import Chunks
 from pauca.design.chunks import as_chunks
 from pauca.design.chunks.chunk_sums import take
 from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
-from pauca.estimators.validation import check_finite, check_raw_weights, in_memory
+from pauca.estimators.input_checks import check_finite, check_raw_weights, in_memory
 from pauca.losses import Loss
 from pauca.runs.problem import Target
 from pauca.runs.run import Stop, asks_to_stop, ended_early
