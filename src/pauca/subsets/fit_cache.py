@@ -234,9 +234,12 @@ class FitCache:
         risen = np.maximum(values - predicted - fit.value, 0.0)
         within = np.maximum(accuracy.within, IMPORTANCE_WITHIN * risen / np.maximum(values, np.finfo(float).tiny))
         found = values.tolist()
-        for place in np.flatnonzero(predicted > within * values).tolist():
-            enough = replace(accuracy, within=float(within[place]))
-            found[place] = self._value_without(fit, units[place], together.solution(place), enough)
+        for place in np.flatnonzero(~(predicted <= within * values)).tolist():
+            if np.isfinite(values[place]):
+                near, enough = together.solution(place), replace(accuracy, within=float(within[place]))
+            else:  # the first step led beyond all numbers
+                near, enough = fit, accuracy
+            found[place] = self._value_without(fit, units[place], near, enough)
         return found
 
     def _value_without(self, fit: Fit, unit: int, near: Fit | Solution, accuracy: Accuracy) -> float:
