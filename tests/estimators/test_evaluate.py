@@ -261,7 +261,7 @@ def test_groups_of_rows_stay_together_in_folds(diabetes):
     X, y = diabetes
     patients = np.arange(len(X)) // 4
     model = SparseRegressor(k=2).fit(X, y, groups=patients)
-    folds = model._make_folds(model._fit_data)
+    folds = model._make_folds(model._training_data)
     assert all(not set(patients[fold.test]) & set(patients[fold.weights > 0]) for fold in folds)
 
 

@@ -445,7 +445,7 @@ def test_sizes_are_compared_on_paths_of_swaps_alone():
     }
     np.testing.assert_allclose(scores["exchange"], scores[SWAPS_ALONE])
     for rows, limits in ((60, {"costs": np.ones(12), "budget": 3.0}), (11, {})):
-        run = SparseRegressor(k=3, **limits).fit(X[:rows], y[:rows])._fit_data.searches[0.0]
+        run = SparseRegressor(k=3, **limits).fit(X[:rows], y[:rows])._training_data.searches[0.0]
         assert compared_by(run, QUICK_SEARCH) is run
 
 

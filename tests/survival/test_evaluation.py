@@ -114,7 +114,7 @@ def test_rows_of_the_fit_are_predicted_by_models_without_them():
     found = model.evaluate()
     assert found.rows == "folds"
     assert len(found.fold_choices) == 5
-    folds = model._fit_data.folds or model._make_folds(model._fit_data)
+    folds = model._training_data.folds or model._make_folds(model._training_data)
     sums = np.zeros(2)
     for fold in folds:
         train = np.setdiff1d(np.arange(len(y)), fold.test)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import OUT_OF_RANGE, arithmetic_in_words
 from pauca.design.chunks import is_dask
 from pauca.estimators.chunked_predictions import rows_in_chunks, scores_of_chunks, transform_lazily, used_columns
-from pauca.estimators.validation import check_rows
+from pauca.estimators.input_checks import check_rows
 from pauca.export import save
 from pauca.export.formula import formula_of
 from pauca.export.onnx import to_onnx

@@ -15,8 +15,8 @@ from pauca.checks import ParameterChecks
 from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
 from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
+from pauca.estimators.input_checks import check_moments
 from pauca.estimators.settings import check_cross_validation
-from pauca.estimators.validation import check_moments
 from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.l1.radii import STOPPED_EARLY, BallProblem, RadiusSearch, by_folds

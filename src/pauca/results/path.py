@@ -11,7 +11,7 @@ import numpy as np
 from pauca.model import Model
 from pauca.results.certificate import Certificate
 from pauca.results.choice import Choice
-from pauca.results.data_facts import DataFacts
+from pauca.results.data_summary import DataSummary
 from pauca.results.fit_statistics import Statistics
 from pauca.runs.run import Move, Stop
 from pauca.tables import ColumnEncoding, TableEncoding
@@ -69,7 +69,7 @@ class Path:
         Adjusted R^2, Mallows' Cp, AIC and BIC by size, as far as the loss has them.
     encoding : TableEncoding or None
         How the columns come from those of a raw table, with the baseline of every category.
-    facts : DataFacts or None
+    data_summary : DataSummary or None
         What a file keeps of the data of the fit: rows, missing values, medians and ranges of columns.
     """
 
@@ -90,7 +90,7 @@ class Path:
     certificate: Certificate | None = None
     statistics: Statistics = field(default_factory=dict)
     encoding: TableEncoding | None = None
-    facts: DataFacts | None = None
+    data_summary: DataSummary | None = None
 
     @property
     def sizes(self) -> list[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pauca.results.choice import EXPLAINED
-from pauca.results.data_facts import COUNTED_ONCE, encoding_notes
+from pauca.results.data_summary import COUNTED_ONCE, encoding_notes
 from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.wording import aligned, column_names, printable, quoted
 

@@ -16,7 +16,7 @@ from pauca.export.json_files import write_atomically
 from pauca.export.python import TERM_VALUE
 from pauca.export.sql import filled, identifier, level_case
 from pauca.scoresheets.rows import SheetRow
-from pauca.statistics.readable_units import readable
+from pauca.statistics.round_steps import round_number
 from pauca.tables import TableEncoding, Term
 from pauca.tables.encoding import MISSING, NUMBER
 from pauca.tables.raw_table import names_of
@@ -365,7 +365,7 @@ def sheet_totals(seen: np.ndarray, scale: float, constant: float) -> np.ndarray:
     low, high = np.quantile(seen, (0.01, 0.99))
     if scale > 0:
         low, high = max(low, (-EXTREME_LOG_ODDS - constant) / scale), min(high, (EXTREME_LOG_ODDS - constant) / scale)
-    step = readable(max(high - low, 1e-9) / MOST_TOTALS * 1.5)
+    step = round_number(max(high - low, 1e-9) / MOST_TOTALS * 1.5)
     if high - low >= FEWEST_TOTALS:  # whole totals, which are what people add up to
         step = max(1.0, step)
     return np.arange(math.floor(low / step), math.ceil(high / step) + 1) * step

@@ -13,7 +13,7 @@ from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask
 from pauca.estimators.fitted_base import fitting
-from pauca.estimators.validation import check_row_order, check_table, check_weights
+from pauca.estimators.input_checks import check_row_order, check_table, check_weights
 from pauca.export import register_estimator
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
@@ -382,7 +382,7 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
         SparseCox
         """
         other = super().at(size, ridge)
-        if getattr(other, "_fit_data", None) is not None:
+        if getattr(other, "_training_data", None) is not None:
             other._set_baseline()
         elif size != self.k_:
             other.event_times_, other.baseline_hazard_, other.event_strata_ = np.zeros((3, 0))
@@ -446,8 +446,8 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
 
     def _divergence(self, size: int) -> str:
         model = self.path_[size]
-        assert self._fit_data is not None
-        design = next(iter(self._fit_data.searches.values())).design
+        assert self._training_data is not None
+        design = next(iter(self._training_data.searches.values())).design
         scale = np.abs(np.atleast_1d(model.coef)) * design.spread[model.support]
         steepest = quoted_columns(self.path_.column_names, model.support[[int(np.argmax(scale))]])
         return (

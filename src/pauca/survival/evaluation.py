@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.estimators.evaluate import EvaluationMixin
-from pauca.estimators.fit_data import FitData
+from pauca.estimators.evaluation_and_inference import EvaluationMixin
 from pauca.estimators.fitted_base import shows_progress
+from pauca.estimators.training_data import TrainingData
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import read_columns
 from pauca.results.evaluation import TEST, Evaluation
@@ -160,7 +160,7 @@ class SurvivalEvaluationMixin(EvaluationMixin):
         return float(np.median(np.unique(self.event_times_))) if len(self.event_times_) else float("nan")
 
     def _measured(
-        self, data: FitData, models: Sequence[HeldOutModel], rows: str, options: Mapping[str, Any]
+        self, data: TrainingData, models: Sequence[HeldOutModel], rows: str, options: Mapping[str, Any]
     ) -> Evaluation:
         found = held_out_predictions(data.problem, data.y, data.weights, models, options["horizon"])
         return evaluate_survival(found, rows, options["horizon"], self.ties, len(models))

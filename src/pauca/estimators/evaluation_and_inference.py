@@ -14,14 +14,14 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.estimators.fit_data import FitData
 from pauca.estimators.fitted_base import shows_progress
 from pauca.estimators.refits_on_rows import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
+from pauca.estimators.training_data import TrainingData
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of
 from pauca.model_selection.folds import Fold, make_folds, makes_splits
 from pauca.model_selection.held_out import HeldOutModel, held_out_scores
-from pauca.results.data_facts import encoding_notes
+from pauca.results.data_summary import encoding_notes
 from pauca.results.evaluation import (
     CHOOSING,
     FOLDS,
@@ -110,7 +110,7 @@ class EvaluationMixin:
 
     def _evaluate_fit(self, options: Mapping[str, Any], *, nested: bool) -> Evaluation:
         """The evaluation of models that were fitted without each fold, on its rows."""
-        data: FitData = self._data("evaluate")
+        data: TrainingData = self._data("evaluate")
         folds = data.folds or self._make_folds(data)
         chosen = self.path_.choice is not None
         rows = (NESTED if nested else CHOOSING) if chosen else FOLDS
@@ -119,7 +119,7 @@ class EvaluationMixin:
         return replace(self._measured(data, models, rows, options), fold_choices=names)
 
     def _measured(
-        self, data: FitData, models: Sequence[HeldOutModel], rows: str, options: Mapping[str, Any]
+        self, data: TrainingData, models: Sequence[HeldOutModel], rows: str, options: Mapping[str, Any]
     ) -> Evaluation:
         """The evaluation of models on the rows that they have not seen."""
         return self._evaluate_models(data.problem, data.y, data.weights, models, rows, options["threshold"])
@@ -165,7 +165,7 @@ class EvaluationMixin:
         check = ParameterChecks("inference")
         check.one_of("method", method, ("likelihood", "bootstrap"))
         confidence = check.number("confidence", confidence, positive=True, below=1.0)
-        data: FitData = self._data("inference")
+        data: TrainingData = self._data("inference")
         model, outputs = self.path_[self.k_], self.path_.output_names
         if outputs is not None and method == "likelihood":
             what = "classes" if is_classifier(self) else "outputs"
@@ -256,7 +256,7 @@ class EvaluationMixin:
         check_is_fitted(self)
         check_page_name(path)
         evaluation = inference = None
-        data = getattr(self, "_fit_data", None)
+        data = getattr(self, "_training_data", None)
         if "X" in given:
             evaluation = self.evaluate(**given)
         elif data is not None and data.in_memory:
@@ -268,7 +268,7 @@ class EvaluationMixin:
         phase("writing the page")
         write_report(self, path, title, Findings(evaluation, inference))
 
-    def _intervals(self, data: FitData, n_resamples: int) -> Inference | None:
+    def _intervals(self, data: TrainingData, n_resamples: int) -> Inference | None:
         """Intervals for a report: by bootstrap unless there are too many rows."""
         model = self.path_[self.k_]
         if not n_resamples or not self.k_ or data.problem.target.n_outputs > 1 or model.diverged:
@@ -284,13 +284,13 @@ class EvaluationMixin:
         """Masks of the rows of every outcome that a coefficient is learned from."""
         return [y == label for label in self.classes_] if is_classifier(self) else [np.ones(len(y), dtype=bool)]
 
-    def _make_folds(self, data: FitData) -> list[Fold]:
+    def _make_folds(self, data: TrainingData) -> list[Fold]:
         classes = self._fold_classes(data.y)
         labels = data.y if classes is None else classes
         folds = make_folds(None, labels, data.row_groups, data.weights, classifies=classes is not None)
         return folds if data.table is None else data.table.folds(folds)
 
-    def _held_out_models(self, data: FitData, folds: list[Fold], *, nested: bool) -> Sequence[HeldOutModel]:
+    def _held_out_models(self, data: TrainingData, folds: list[Fold], *, nested: bool) -> Sequence[HeldOutModel]:
         """A model for every fold that has not seen its rows."""
         choice = self.path_.choice
         if nested:
@@ -300,7 +300,7 @@ class EvaluationMixin:
             return data.held_out
         return fold_models(data, self.k_, folds)
 
-    def _fitted_anew(self, data: FitData, fold: Fold, step: Callable[[], None]) -> HeldOutModel:
+    def _fitted_anew(self, data: TrainingData, fold: Fold, step: Callable[[], None]) -> HeldOutModel:
         """A fit to the rows of a fold, with everything chosen again; of a raw table also what is filled in."""
         problem, other, choice = data.problem, copy.copy(self), self.path_.choice
         if choice is not None and not choice.is_of(self.k_):  # a size that was set by hand: its ridge is chosen again
