@@ -235,10 +235,9 @@ class FitCache:
         within = np.maximum(accuracy.within, IMPORTANCE_WITHIN * risen / np.maximum(values, np.finfo(float).tiny))
         found = values.tolist()
         for place in np.flatnonzero(~(predicted <= within * values)).tolist():
-            if np.isfinite(values[place]):
-                near, enough = together.solution(place), replace(accuracy, within=float(within[place]))
-            else:  # the first step led beyond all numbers
-                near, enough = fit, accuracy
+            overflowed = not np.isfinite(values[place])
+            near = fit if overflowed else together.solution(place)
+            enough = accuracy if overflowed else replace(accuracy, within=float(within[place]))
             found[place] = self._value_without(fit, units[place], near, enough)
         return found
 
