@@ -68,7 +68,7 @@ class StreamRegressor(RegressionMixin, StreamModel):
     time_limit : float or None, default=None
         Seconds after which ``fit`` stops learning and runs the second stage.
     callback : callable or None, default=None
-        Called every few thousand rows of ``fit``, a hundred times a pass at most, with a
+        Called every few thousand rows of ``fit``, more often where rows are long, with a
         ``pauca.sgd.StreamProgress``; returning True ends learning.
     random_state : int, RandomState or None, default=0
         For the order of rows, the stored sample, and draws.
