@@ -219,7 +219,7 @@ def forward_backward(
     backward, weighted = np.empty((BATCH, width)), np.empty((BATCH, BLOCK, width))
     posteriors, sums = np.empty((BATCH, BLOCK, width)), (marginals, pairs, squared)
     log_partitions[:] = 0.0
-    first, zero = 0, np.int64(0)  # a literal 0 would be compiled for once more
+    first, zero = 0, int(np.int64(0))  # a literal 0 would be compiled for once more
     while first < n:
         batch = BATCH if first + BATCH <= n else 1
         members, shortest = slice(first, first + batch), lengths[first + batch - 1]

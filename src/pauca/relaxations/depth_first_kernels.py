@@ -301,7 +301,7 @@ def invert(L: np.ndarray, n: int, line: np.ndarray, own: np.ndarray) -> None:
 @compiled
 def screen(s: Levels, level: int, gap: float, tau: float, w: Work) -> None:
     """Settle the columns whose way out, or in, would raise the bound by more than the gap."""
-    score, place = w.numbers[BEST_SCORE], np.int64(0)  # a literal 0 would be compiled for once more
+    score, place = w.numbers[BEST_SCORE], int(np.int64(0))  # a literal 0 would be compiled for once more
     while place < s.counts[level, WIDTH]:
         last = s.counts[level, WIDTH] - 1
         if tau - score[place] > gap:
@@ -355,9 +355,7 @@ def without_few(s: Levels, level: int, inverse: np.ndarray, w: Work) -> float:
 
 
 @compiled
-def close(
-    s: Levels, level: int, sought: float, sets: np.ndarray, spare: np.ndarray, found: np.ndarray, w: Work
-) -> int:
+def close(s: Levels, level: int, sought: float, sets: np.ndarray, spare: np.ndarray, found: np.ndarray, w: Work) -> int:
     """The models of a node of which few columns are missing, or few must go; returns their number."""
     m, left, f = s.counts[level, WIDTH], s.counts[level, LEFT], w.numbers
     size, out = min(left, m - left), left > m - left

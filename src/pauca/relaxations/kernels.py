@@ -2,7 +2,7 @@
 
 Imported when a tree has grown large, because numba takes a while to load, and some seconds to compile on first use in
 an installation. Sums are taken in another order than NumPy's; nothing else differs. Arrays are copied and counted in
-loops: slices that are assigned, ``np.partition`` and ``max`` would take as long to compile as all that is here.
+loops, for assigned slices, ``np.partition`` and ``max`` take long to compile.
 """
 
 from __future__ import annotations
@@ -152,15 +152,13 @@ def pivot(
 
 
 @compiled
-def admit_few(
-    code: np.ndarray, new: np.ndarray, beyond: np.ndarray, factor: float, least: float, top: np.ndarray
-) -> int:
+def admit_few(code: np.ndarray, new: np.ndarray, beyond: np.ndarray, limits: np.ndarray, top: np.ndarray) -> int:
     """Let few columns leave zero at a time, as in ``perspective``; returns how many wait."""
     entering = active = 0
     for j in range(len(code)):
         entering += code[j] == 0 and new[j] != 0
         active += code[j] != 0 and code[j] != -3
-    admitted = int(max(factor * active, least))
+    admitted = int(max(limits[6] * active, limits[7]))
     if entering <= admitted:
         return 0
     n = waits = 0
@@ -304,7 +302,7 @@ def relax_rows(
             if count_at(code, 1) == 0:
                 theta = threshold(code, size, pressure, left, top)
             changes = pivot(code, u, r, size, pressure, theta, new, beyond)
-            changes -= admit_few(code, new, beyond, limits[6], limits[7], top)
+            changes -= admit_few(code, new, beyond, limits, top)
             if bound > best:
                 best, thetas[row] = bound, theta
                 for j in range(m):
@@ -320,8 +318,7 @@ def relax_rows(
                 least *= 1.0 if stalled >= limits[2] else limits[3]
                 for j in range(m):
                     new[j] = code[j] if beyond[j] < least else new[j]
-            for j in range(m):
-                code[j] = new[j]
+            code, new = new, code
         bounds[row] = best
 
 
@@ -447,13 +444,7 @@ def best_partner(
 
 @compiled
 def best_pair(
-    H: np.ndarray,
-    q: np.ndarray,
-    constant: float,
-    inside: np.ndarray,
-    free: np.ndarray,
-    below: float,
-    dependent: float,
+    H: np.ndarray, q: np.ndarray, constant: float, inside: np.ndarray, free: np.ndarray, below: float, dependent: float
 ) -> tuple[float, np.ndarray]:
     """Value of the best model of ``inside`` and two of ``free``, and their places in ``free``; if it is below a limit.
 
@@ -473,13 +464,7 @@ def best_pair(
 
 @compiled
 def best_triple(
-    H: np.ndarray,
-    q: np.ndarray,
-    constant: float,
-    inside: np.ndarray,
-    free: np.ndarray,
-    below: float,
-    dependent: float,
+    H: np.ndarray, q: np.ndarray, constant: float, inside: np.ndarray, free: np.ndarray, below: float, dependent: float
 ) -> tuple[float, np.ndarray]:
     """Value of the best model of ``inside`` and three of ``free``, and their places, as ``best_pair``."""
     m = len(free)
