@@ -143,7 +143,7 @@ def test_exchange_takes_features_that_the_dense_model_does_not_use():
 
 
 def test_exchange_says_where_no_further_feature_helps():
-    X, y, _ = correlated()
+    X, _, _ = correlated()
     with pytest.warns(pauca.PaucaWarning, match="can be taken: no other lowers the objective"):
         found = sparsify(np.eye(14)[3], X, k=3, truncation="exchange")
     assert found.support_.tolist() == [3]
