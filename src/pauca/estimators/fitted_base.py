@@ -289,7 +289,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         """Write the fitted model as one HTML page, to be opened in any browser.
 
         The page holds the chosen features with their importances, a slider over all sizes of the path with what every
-        size gains and costs, curves, and the settings. It is a single file that asks nothing of the network and can be
+        size gains and costs, curves, and the settings. It is a single file that needs no network and can be
         read, sent and printed without Python. It holds no rows of the data. A file that is there already is replaced in
         one step, once the new one is whole.
 

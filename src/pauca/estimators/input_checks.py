@@ -93,6 +93,8 @@ def check_row_order(X: Any, y: Any) -> None:
     """Warn where X and y of pandas have the same row labels in another order: rows go together by position."""
     rows: Any = getattr(X, "index", None)
     labels: Any = getattr(y, "index", None)
+    if rows is None or labels is None:  # arrays, and lists, whose index is a method
+        return
     if is_dask(rows) and is_dask(labels) and _same_divisions(X, y):
         return
     rows, labels = in_memory(rows), in_memory(labels)
@@ -152,8 +154,8 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
 
 def _may_be_raw(estimator: Any, X: Any) -> bool:
     """Whether X may hold more than numbers for an estimator that encodes tables; an array may if the caller says so."""
-    asked = estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None)
-    return asked or not (isinstance(X, np.ndarray) or sparse.issparse(X))
+    requested = estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None)
+    return requested or not (isinstance(X, np.ndarray) or sparse.issparse(X))
 
 
 def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any], *, raw: bool) -> tuple[Any, Any]:

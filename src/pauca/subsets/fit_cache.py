@@ -234,9 +234,11 @@ class FitCache:
         risen = np.maximum(values - predicted - fit.value, 0.0)
         within = np.maximum(accuracy.within, IMPORTANCE_WITHIN * risen / np.maximum(values, np.finfo(float).tiny))
         found = values.tolist()
-        for place in np.flatnonzero(predicted > within * values).tolist():
-            enough = replace(accuracy, within=float(within[place]))
-            found[place] = self._value_without(fit, units[place], together.solution(place), enough)
+        for place in np.flatnonzero(~(predicted <= within * values)).tolist():
+            overflowed = not np.isfinite(values[place])
+            near = fit if overflowed else together.solution(place)
+            enough = accuracy if overflowed else replace(accuracy, within=float(within[place]))
+            found[place] = self._value_without(fit, units[place], near, enough)
         return found
 
     def _value_without(self, fit: Fit, unit: int, near: Fit | Solution, accuracy: Accuracy) -> float:
