@@ -139,7 +139,8 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
         X = _check_chunks(estimator, chunks, y)
     if len(y) == 0:  # of a chunk; the kind of target is not known yet
         return X, y
-    if type_of_target(y, input_name="y").startswith("continuous"):
+    kind = type_of_target(y, input_name="y")
+    if kind.startswith("continuous"):
         # scikit-learn's own words come first: its checks look for them.
         name = type(estimator).__name__
         regressor = name.replace("Ordinal", "").replace("Classifier", "Regressor")
@@ -148,7 +149,8 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
             f"predict numbers use {regressor}; to predict ranges of them, make classes "
             "of y first."
         )
-    check_classification_targets(y)
+    if kind != "binary":
+        check_classification_targets(y)
     return X, y
 
 
