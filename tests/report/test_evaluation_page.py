@@ -56,7 +56,7 @@ def test_rows_that_chose_the_model_are_called_optimistic(tumours, tmp_path):
     model.report(tmp_path / "page.html", n_resamples=0)
     said = words(tmp_path / "page.html")
     assert "Optimistic: measured by 5-fold cross-validation on 569 rows" in said
-    assert "AUC (rows held out, optimistic)" in said
+    assert "AUC (held-out rows, optimistic)" in said
     assert "of 5 folds" in said
     assert "% interval of the ratio" not in said
 

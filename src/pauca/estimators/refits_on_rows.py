@@ -11,7 +11,7 @@ import numpy as np
 from pauca.constraints.limits import Limits
 from pauca.constraints.units import Units
 from pauca.design import make_design
-from pauca.estimators.fit_data import FitData
+from pauca.estimators.training_data import TrainingData
 from pauca.losses.offset import parts_of
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
@@ -19,12 +19,12 @@ from pauca.model_selection.held_out import HeldOutModel, at_most
 from pauca.model_selection.ridge_fits import refitter
 from pauca.model_selection.scoring import read_columns
 from pauca.objectives.least_squares import ridge_penalty
-from pauca.results.data_facts import ColumnValues, DataFacts
+from pauca.results.data_summary import ColumnValues, DataSummary
 from pauca.results.inference import FEWEST_ROWS
 from pauca.results.path import Path
 from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal
-from pauca.statistics.readable_units import unit_of
+from pauca.statistics.round_steps import round_step
 from pauca.statistics.standard_errors import coefficient_covariance
 from pauca.threads import blas_threads
 
@@ -32,7 +32,7 @@ from pauca.threads import blas_threads
 COLUMNS_AT_ONCE = 16
 
 
-def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
+def fold_models(data: TrainingData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
     """Models of ``size`` features that are searched again on the rows of every fold, at the ridges of the fit."""
     searched = replace(data.problem, ridge=data.search_ridge)
     found, step = [], phase("fitting without each fold", len(folds))
@@ -47,7 +47,7 @@ def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOut
 
 
 def bootstrap_coefficients(
-    data: FitData, support: np.ndarray, n_resamples: int, random_state: int | None
+    data: TrainingData, support: np.ndarray, n_resamples: int, random_state: int | None
 ) -> np.ndarray:
     """Coefficients of the columns ``support`` and the intercept on resampled rows, shape (n_resamples, outputs, q).
 
@@ -79,7 +79,7 @@ def bootstrap_coefficients(
     return draws
 
 
-def rare_columns(data: FitData, support: np.ndarray, classes: np.ndarray | None) -> list[int]:
+def rare_columns(data: TrainingData, support: np.ndarray, classes: np.ndarray | None) -> list[int]:
     """Places in ``support`` of columns of zeros and ones with few rows, of any class, on their rarer side."""
     rows = np.flatnonzero(data.weights)
     columns = read_columns(data.problem.X, support, rows)
@@ -96,7 +96,7 @@ def rare_columns(data: FitData, support: np.ndarray, classes: np.ndarray | None)
     return found
 
 
-def likelihood_errors(data: FitData, model: Model) -> np.ndarray:
+def likelihood_errors(data: TrainingData, model: Model) -> np.ndarray:
     """Standard errors of the coefficients and the intercept from the curvature of the likelihood, shape (q,)."""
     problem = data.problem
     loss, target, offset = parts_of(problem.measure, problem.target.y)
@@ -119,7 +119,7 @@ def likelihood_errors(data: FitData, model: Model) -> np.ndarray:
     return np.sqrt(np.maximum(covariance.diagonal(), 0.0))
 
 
-def facts_of(data: FitData, path: Path, classes: np.ndarray | None) -> DataFacts:
+def summary_of_data(data: TrainingData, path: Path, classes: np.ndarray | None) -> DataSummary:
     """Facts about the data of a fit for reports and files; ``classes`` are all there are, in the order of the model."""
     rows = np.flatnonzero(data.weights > 0)
     counts = None
@@ -132,7 +132,7 @@ def facts_of(data: FitData, path: Path, classes: np.ndarray | None) -> DataFacts
         missing = {name: int(np.count_nonzero(column.missing[rows])) for name, column in columns}
     if data.in_memory:
         values = _column_values(data.problem.X, np.unique(np.concatenate([model.support for model in path])), rows)
-    return DataFacts(len(rows), counts, {name: many for name, many in missing.items() if many}, values)
+    return DataSummary(len(rows), counts, {name: many for name, many in missing.items() if many}, values)
 
 
 def _column_values(X: Any, columns: np.ndarray, rows: np.ndarray) -> dict[int, ColumnValues]:
@@ -141,6 +141,6 @@ def _column_values(X: Any, columns: np.ndarray, rows: np.ndarray) -> dict[int, C
         some = columns[first : first + COLUMNS_AT_ONCE].astype(np.intp)
         for column, values in zip(some.tolist(), read_columns(X, some, rows).T, strict=True):
             found[column] = ColumnValues(
-                unit_of(values), float(np.median(values)), float(values.min()), float(values.max())
+                round_step(values), float(np.median(values)), float(values.min()), float(values.max())
             )
     return found

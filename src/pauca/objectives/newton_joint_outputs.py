@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
 from pauca.objectives.restricted import Restricted, weighted_gram
@@ -43,6 +44,9 @@ LEFT_OUT_ABOVE = 0.8
 # enclose a minimum along a step are not looked at again.
 SETTLED_BELOW = 1e-6
 
+# Blocks are inverted together as long as that takes about so many operations; the clock is read between.
+INVERTED_WORK = 1 << 24
+
 # Keeps blocks of dependent columns invertible.
 DAMPING = 1e-10
 
@@ -60,7 +64,7 @@ class _Point(NamedTuple):
     """The diagonal of the Hessian of every row's loss, shape (C, G)."""
 
 
-class _Bent(NamedTuple):
+class BentRows(NamedTuple):
     """The rows whose curvature matters at a point: products with the Hessian are those of these rows."""
 
     columns: np.ndarray
@@ -167,6 +171,7 @@ class JointOutputs:
         share = LEFT_BY_ROUGH if 0.5 * first > ROUGH_ABOVE * about else LEFT_BY_LAST
         along = towards
         for self._products in range(1, MOST_PRODUCTS):
+            check_time()
             product = self._product(along, bent)
             curved = float(np.vdot(along, product))
             if not curved > 0:
@@ -185,7 +190,7 @@ class JointOutputs:
         predicted = -0.5 * float(np.vdot(at.gradient, step))
         return (step, predicted) if 0 <= predicted < np.inf else None
 
-    def _bent(self, at: _Point) -> tuple[_Bent, np.ndarray | slice]:
+    def _bent(self, at: _Point) -> tuple[BentRows, np.ndarray | slice]:
         """The rows whose curvature matters, and which these are."""
         coupling = self._loss.coupling(at.curvature)
         assert coupling is not None
@@ -193,11 +198,11 @@ class JointOutputs:
         total = (at.curvature.sum(axis=0) - np.einsum("cn,cn->n", coupling, coupling)) * self._weights
         rows = np.flatnonzero(total > LEFT_OUT_BELOW * ridge / len(total)) if ridge < np.inf else np.arange(len(total))
         if not 0 < len(rows) <= LEFT_OUT_ABOVE * len(total):
-            return _Bent(self._columns, self._weights, at.curvature, coupling), slice(None)
+            return BentRows(self._columns, self._weights, at.curvature, coupling), slice(None)
         columns, weights = self._columns.take(rows, axis=1), self._weights[rows]
-        return _Bent(columns, weights, at.curvature.take(rows, axis=1), coupling.take(rows, axis=1)), rows
+        return BentRows(columns, weights, at.curvature.take(rows, axis=1), coupling.take(rows, axis=1)), rows
 
-    def _product(self, step: np.ndarray, bent: _Bent) -> np.ndarray:
+    def _product(self, step: np.ndarray, bent: BentRows) -> np.ndarray:
         """The Hessian times a step of the coefficients."""
         change = step @ bent.columns
         across = np.einsum("cn,cn->n", bent.coupling, change)
@@ -208,17 +213,26 @@ class JointOutputs:
         product += self._penalty * step
         return np.asarray(product)
 
-    def _inverse_blocks(self, bent: _Bent) -> np.ndarray:
+    def _inverse_blocks(self, bent: BentRows) -> np.ndarray:
         """Inverses of the Hessian's blocks of every output, shape (C, q, q)."""
         own = (bent.curvature - bent.coupling * bent.coupling) * bent.weights
-        blocks = np.stack([weighted_gram(bent.columns, row) for row in own])
+        size = len(bent.columns)
+        blocks = np.empty((len(own), size, size))
+        for row, block in zip(own, blocks, strict=True):
+            check_time()
+            np.matmul(bent.columns * row, bent.columns.T, out=block)
         diagonal = np.einsum("cii->ci", blocks)
         diagonal += self._penalty
         # Outputs whose rows are all certain have no curvature; any positive one will do for a start.
         diagonal += DAMPING * diagonal.max(axis=1, keepdims=True) + np.finfo(float).tiny
-        return np.linalg.inv(blocks)
+        at_once = max(1, INVERTED_WORK // size**3)
+        for first in range(0, len(blocks), at_once):
+            check_time()
+            some = slice(first, first + at_once)
+            blocks[some] = np.linalg.inv(blocks[some])
+        return blocks
 
-    def _inverse_hessian(self, at: _Point, bent: _Bent, rows: np.ndarray | slice) -> np.ndarray:
+    def _inverse_hessian(self, at: _Point, bent: BentRows, rows: np.ndarray | slice) -> np.ndarray:
         """The inverse of the whole Hessian, shape (1, C q, C q)."""
         there = Rows(self._y[rows], bent.weights)
         restricted = Restricted(self._loss, there, bent.columns, self._penalty)

@@ -64,7 +64,7 @@ def _not_measured(data: ModelData) -> Markup:
     if kept:
         notes.insert(0, tag("p", KEPT, class_="caution"))
         rows = [[*_named(name, value)] for name, value in kept.items() if name in NAMES]
-        listed = table("Figures of the fit, on rows held out", ["Figure", "Value"], rows)
+        listed = table("Figures of the fit, on held-out rows", ["Figure", "Value"], rows)
     text = tag("div", tag("h2", "How good are the predictions?"), *notes)
     return tag("section", text, tag("div", listed), class_="split performance")
 
@@ -75,7 +75,7 @@ def _named(name: str, value: float) -> tuple[str, str]:
 
 def headline_figures(found: Evaluation) -> list[tuple[str, str]]:
     """The main figures, for the top of the page."""
-    where = "test rows" if not found.n_folds else "rows held out"
+    where = "test rows" if not found.n_folds else "held-out rows"
     how = f"{where}, optimistic" if found.optimistic else where
     if found.ranking is not None:
         assert found.accuracy is not None
@@ -89,7 +89,7 @@ def headline_figures(found: Evaluation) -> list[tuple[str, str]]:
 def _how_to_read(found: Evaluation) -> list[str]:
     if found.errors is not None and found.n_folds:
         return [
-            "R² compares the squared error of all rows held out with that of their own mean. Explained on held-out "
+            "R² compares the squared error of all held-out rows with that of their own mean. Explained on held-out "
             "rows, where the page has it, compares the loss of the model with that of a constant that was found, as "
             "the model was, without these rows. So the two differ a little."
         ]

@@ -13,7 +13,7 @@ from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask
 from pauca.estimators.fitted_base import fitting
-from pauca.estimators.validation import check_row_order, check_table, check_weights
+from pauca.estimators.input_checks import check_row_order, check_table, check_weights
 from pauca.export import register_estimator
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
@@ -109,7 +109,7 @@ class SparseCox(SparseModel):
     Notes
     -----
     The loss of a row depends on all rows at risk with it. So rows that are alike are not merged, as they are for other
-    losses, and there are no proofs of optimality. On rows held out, each bears the loss of its own event and its part
+    losses, and there are no proofs of optimality. On held-out rows, each bears the loss of its own event and its part
     in what the events of the fit lose by the rows that join their risk sets; the sum is the cross-validated partial
     likelihood, and the standard errors of the rule are those of paired differences of these losses.
 
@@ -381,7 +381,7 @@ class SparseCox(SparseModel):
         SparseCox
         """
         other = super().at(size, ridge)
-        if getattr(other, "_fit_data", None) is not None:
+        if getattr(other, "_training_data", None) is not None:
             other._set_baseline()
         elif size != self.k_:
             other.event_times_, other.baseline_hazard_, other.event_strata_ = np.zeros((3, 0))
@@ -445,8 +445,8 @@ class SparseCox(SparseModel):
 
     def _divergence(self, size: int) -> str:
         model = self.path_[size]
-        assert self._fit_data is not None
-        design = next(iter(self._fit_data.searches.values())).design
+        assert self._training_data is not None
+        design = next(iter(self._training_data.searches.values())).design
         scale = np.abs(np.atleast_1d(model.coef)) * design.spread[model.support]
         steepest = quoted_columns(self.path_.column_names, model.support[[int(np.argmax(scale))]])
         return (

@@ -14,14 +14,14 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.estimators.fit_data import FitData
 from pauca.estimators.fitted_base import shows_progress
 from pauca.estimators.refits_on_rows import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
+from pauca.estimators.training_data import TrainingData
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of
 from pauca.model_selection.folds import Fold, make_folds, makes_splits
 from pauca.model_selection.held_out import HeldOutModel, held_out_scores
-from pauca.results.data_facts import encoding_notes
+from pauca.results.data_summary import encoding_notes
 from pauca.results.evaluation import (
     CHOOSING,
     FOLDS,
@@ -44,6 +44,7 @@ BOOTSTRAP_NUMBERS = 2_000_000
 class EvaluationMixin:
     """``evaluate``, ``inference`` and a report that holds both."""
 
+    k: Any
     k_: int
     loss: Any
     get_params: Any
@@ -102,7 +103,7 @@ class EvaluationMixin:
             if nested:
                 raise ValueError("nested=True is for the rows of the fit; leave it out where test rows are given.")
             return self._evaluation(np.asarray(y), self._scores(X), TEST, threshold)
-        data: FitData = self._data("evaluate")
+        data: TrainingData = self._data("evaluate")
         folds = data.folds or self._make_folds(data)
         chosen = self.path_.choice is not None
         rows = (NESTED if nested else CHOOSING) if chosen else FOLDS
@@ -152,7 +153,7 @@ class EvaluationMixin:
         check = ParameterChecks("inference")
         check.one_of("method", method, ("likelihood", "bootstrap"))
         confidence = check.number("confidence", confidence, positive=True, below=1.0)
-        data: FitData = self._data("inference")
+        data: TrainingData = self._data("inference")
         model, outputs = self.path_[self.k_], self.path_.output_names
         if outputs is not None and method == "likelihood":
             what = "classes" if is_classifier(self) else "outputs"
@@ -234,7 +235,7 @@ class EvaluationMixin:
         check_is_fitted(self)
         check_page_name(path)
         evaluation = inference = None
-        data = getattr(self, "_fit_data", None)
+        data = getattr(self, "_training_data", None)
         if X is not None or y is not None:
             evaluation = self.evaluate(X, y, threshold=threshold)
         elif data is not None and data.in_memory:
@@ -246,7 +247,7 @@ class EvaluationMixin:
         phase("writing the page")
         write_report(self, path, title, Findings(evaluation, inference))
 
-    def _intervals(self, data: FitData, n_resamples: int) -> Inference | None:
+    def _intervals(self, data: TrainingData, n_resamples: int) -> Inference | None:
         """Intervals for a report: by bootstrap unless there are too many rows."""
         model = self.path_[self.k_]
         if not n_resamples or not self.k_ or data.problem.target.n_outputs > 1 or model.diverged:
@@ -257,13 +258,13 @@ class EvaluationMixin:
             return self.inference("bootstrap", n_resamples=n_resamples)
         return self.inference("likelihood") if likelihood else None
 
-    def _make_folds(self, data: FitData) -> list[Fold]:
+    def _make_folds(self, data: TrainingData) -> list[Fold]:
         classes = self._fold_classes(data.y)
         labels = data.y if classes is None else classes
         folds = make_folds(None, labels, data.row_groups, data.weights, classifies=classes is not None)
         return folds if data.table is None else data.table.folds(folds)
 
-    def _held_out_models(self, data: FitData, folds: list[Fold], *, nested: bool) -> Sequence[HeldOutModel]:
+    def _held_out_models(self, data: TrainingData, folds: list[Fold], *, nested: bool) -> Sequence[HeldOutModel]:
         """A model for every fold that has not seen its rows."""
         choice = self.path_.choice
         if nested:
@@ -273,9 +274,12 @@ class EvaluationMixin:
             return data.held_out
         return fold_models(data, self.k_, folds)
 
-    def _fitted_anew(self, data: FitData, fold: Fold, step: Callable[[], None]) -> HeldOutModel:
+    def _fitted_anew(self, data: TrainingData, fold: Fold, step: Callable[[], None]) -> HeldOutModel:
         """A fit to the rows of a fold, with everything chosen again; of a raw table also what is filled in."""
-        settings, problem, other = self._settings(), data.problem, copy.copy(self)
+        problem, other, choice = data.problem, copy.copy(self), self.path_.choice
+        if choice is not None and not choice.is_of(self.k_):  # a size that was set by hand: its ridge is chosen again
+            other.k = [self.k_]
+        settings = other._settings()
         if not makes_splits(settings.cv):
             raise ValueError("nested=True needs a cv that splits any rows: a number of folds or a splitter, no list.")
         table = problem.X if data.table is None else data.table.of_rows(fold.weights)
