@@ -290,7 +290,8 @@ def test_a_page_of_times_speaks_of_hazard_ratios(tmp_path):
     assert f"grade 1 more multiplied by {np.exp(model.coef_[0]):.2f}" in said
     assert "the logarithm of the hazard" in said
     assert f"fitted to 200 rows with {y['event'].sum()} events. 29 other rows were left out" in said
-    assert "interval" not in said
+    lower, upper = np.exp(model.inference("bootstrap").to_frame().loc["grade", ["lower", "upper"]])
+    assert f"{lower:.2f} to {upper:.2f}" in said
     assert "features are listed" not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

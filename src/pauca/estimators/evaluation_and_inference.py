@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,11 +31,14 @@ from pauca.results.evaluation import (
     evaluate_classes,
     evaluate_numbers,
 )
-from pauca.results.inference import Inference
+from pauca.results.inference import INTERCEPT, Inference
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
 from pauca.statistics.standard_errors import quantile
 from pauca.warnings import PaucaWarning
+
+# What the exponential of a coefficient is, by the link of the loss.
+RATIOS = {"log_hazard": "hazard ratio", "log_loss": "odds ratio", "exp": "rate ratio", "cumulative": "odds ratio"}
 
 # Numbers in the columns of a model, above which a bootstrap would take minutes; with as many rows the likelihood does.
 BOOTSTRAP_NUMBERS = 2_000_000
@@ -103,14 +106,23 @@ class EvaluationMixin:
             if nested:
                 raise ValueError("nested=True is for the rows of the fit; leave it out where test rows are given.")
             return self._evaluation(np.asarray(y), self._scores(X), TEST, threshold)
+        return self._evaluate_fit({"threshold": threshold}, nested=nested)
+
+    def _evaluate_fit(self, options: Mapping[str, Any], *, nested: bool) -> Evaluation:
+        """The evaluation of models that were fitted without each fold, on its rows."""
         data: TrainingData = self._data("evaluate")
         folds = data.folds or self._make_folds(data)
         chosen = self.path_.choice is not None
         rows = (NESTED if nested else CHOOSING) if chosen else FOLDS
         models = self._held_out_models(data, folds, nested=nested and chosen)
-        found = self._evaluate_models(data.problem, data.y, data.weights, models, rows, threshold)
         names = [[self.path_.unit_name(unit) for unit in model.units] for model in models]
-        return replace(found, fold_choices=names)
+        return replace(self._measured(data, models, rows, options), fold_choices=names)
+
+    def _measured(
+        self, data: TrainingData, models: Sequence[HeldOutModel], rows: str, options: Mapping[str, Any]
+    ) -> Evaluation:
+        """The evaluation of models on the rows that they have not seen."""
+        return self._evaluate_models(data.problem, data.y, data.weights, models, rows, options["threshold"])
 
     @shows_progress
     def inference(
@@ -162,19 +174,19 @@ class EvaluationMixin:
                 f'{len(outputs)} {what}: use inference("bootstrap").'
             )
         names, coef = self.path_.names(self.k_), np.atleast_2d(model.coef)
-        if data.problem.center:
-            names, coef = [*names, "(intercept)"], np.column_stack([coef, np.atleast_1d(model.intercept)])
+        if data.has_intercept:
+            names, coef = [*names, INTERCEPT], np.column_stack([coef, np.atleast_1d(model.intercept)])
         about: dict[str, Any] = {
             "shrunken": data.problem.ridge > 0,
             "notes": tuple(encoding_notes(self.path_.raw_columns(self.k_))),
+            "ratio": RATIOS.get(parts_of(data.problem.measure, data.problem.target.y)[0].link or "", ""),
         }
         if method == "bootstrap":
             count = check.count("n_resamples", n_resamples)
             draws = bootstrap_coefficients(data, model.support, count, random_state)
             lower, upper = np.nanquantile(draws, [0.5 - confidence / 2, 0.5 + confidence / 2], axis=0)
             error = np.nanstd(draws, axis=0, ddof=1)
-            classes = self.classes_ if is_classifier(self) else None
-            rare = tuple(names[place] for place in rare_columns(data, model.support, classes))
+            rare = tuple(names[place] for place in rare_columns(data, model.support, self._outcomes(data.y)))
             names = names * len(coef)
             about |= {"rare": rare, "outputs": None if outputs is None else np.repeat(outputs, coef.shape[1]).tolist()}
             coef, error, lower, upper = coef.ravel(), error.ravel(), lower.ravel(), upper.ravel()
@@ -230,16 +242,25 @@ class EvaluationMixin:
         ...     os.listdir(folder)
         ['report.html']
         """
+        given: dict[str, Any] = {"threshold": threshold}
+        if X is not None or y is not None:
+            given |= {"X": X, "y": y}
+        self._write_report(path, title, given, nested=nested, n_resamples=n_resamples)
+
+    def _write_report(
+        self, path: str | os.PathLike[str], title: str | None, given: dict[str, Any], *, nested: bool, n_resamples: int
+    ) -> None:
+        """Write the page, with the predictions measured as ``given`` to ``evaluate``."""
         from pauca.report import Findings, check_page_name, write_report
 
         check_is_fitted(self)
         check_page_name(path)
         evaluation = inference = None
         data = getattr(self, "_training_data", None)
-        if X is not None or y is not None:
-            evaluation = self.evaluate(X, y, threshold=threshold)
+        if "X" in given:
+            evaluation = self.evaluate(**given)
         elif data is not None and data.in_memory:
-            evaluation = self.evaluate(threshold=threshold, nested=nested)
+            evaluation = self.evaluate(**given, nested=nested)
         if data is not None and data.in_memory:
             if evaluation is not None and not evaluation.fold_choices:
                 evaluation = replace(evaluation, fold_choices=self.evaluate().fold_choices)
@@ -253,10 +274,15 @@ class EvaluationMixin:
         if not n_resamples or not self.k_ or data.problem.target.n_outputs > 1 or model.diverged:
             return None
         few = len(model.support) * len(data.weights) <= BOOTSTRAP_NUMBERS
-        likelihood = parts_of(data.problem.measure, data.problem.target.y)[0].free_dispersion is not None
+        loss = parts_of(data.problem.measure, data.problem.target.y)[0]
+        likelihood = loss.coupled or loss.free_dispersion is not None
         if few:
             return self.inference("bootstrap", n_resamples=n_resamples)
         return self.inference("likelihood") if likelihood else None
+
+    def _outcomes(self, y: np.ndarray) -> list[np.ndarray]:
+        """Masks of the rows of every outcome that a coefficient is learned from."""
+        return [y == label for label in self.classes_] if is_classifier(self) else [np.ones(len(y), dtype=bool)]
 
     def _make_folds(self, data: TrainingData) -> list[Fold]:
         classes = self._fold_classes(data.y)

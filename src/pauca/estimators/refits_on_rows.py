@@ -63,7 +63,7 @@ def bootstrap_coefficients(
         limits=Limits(),
         bounds=None if bounds is None else (bounds[0][support], bounds[1][support]),
     )
-    draws = np.full((n_resamples, problem.target.n_outputs, len(support) + int(problem.center)), np.nan)
+    draws = np.full((n_resamples, problem.target.n_outputs, len(support) + int(data.has_intercept)), np.nan)
     weighted, step = np.flatnonzero(weights), phase("fitting resampled rows", n_resamples)
     for draw in draws:
         counts = np.bincount(rng.choice(weighted, size=len(weighted)), minlength=n_rows)
@@ -73,25 +73,23 @@ def bootstrap_coefficients(
         with blas_threads.single():
             fits = refitter(run.subset, [problem.ridge], standardize=problem.standardize)(usable.tolist())
         draw[:, fits.columns] = fits.coef[0]
-        if problem.center:
+        if data.has_intercept:
             draw[:, -1] = fits.intercept[0]
         step()
     return draws
 
 
-def rare_columns(data: TrainingData, support: np.ndarray, classes: np.ndarray | None) -> list[int]:
-    """Places in ``support`` of columns of zeros and ones with few rows, of any class, on their rarer side."""
+def rare_columns(data: TrainingData, support: np.ndarray, outcomes: Sequence[np.ndarray]) -> list[int]:
+    """Places in ``support`` of columns of zeros and ones with few rows, of any outcome, on their rarer side."""
     rows = np.flatnonzero(data.weights)
     columns = read_columns(data.problem.X, support, rows)
-    y = data.y[rows]
-    outcomes = [np.ones(len(rows), dtype=bool)] if classes is None else [y == label for label in classes]
     found = []
     for place, column in enumerate(columns.T):
         if not np.all((column == 0.0) | (column == 1.0)):
             continue
         ones = column == 1.0
         side = ones if 2 * np.count_nonzero(ones) <= len(rows) else ~ones
-        if min(int(np.count_nonzero(side & outcome)) for outcome in outcomes) < FEWEST_ROWS:
+        if min(int(np.count_nonzero(side & outcome[rows])) for outcome in outcomes) < FEWEST_ROWS:
             found.append(place)
     return found
 
@@ -100,7 +98,7 @@ def likelihood_errors(data: TrainingData, model: Model) -> np.ndarray:
     """Standard errors of the coefficients and the intercept from the curvature of the likelihood, shape (q,)."""
     problem = data.problem
     loss, target, offset = parts_of(problem.measure, problem.target.y)
-    if loss.free_dispersion is None:
+    if loss.free_dispersion is None and not loss.coupled:
         raise ValueError(
             f"There are no standard errors in closed form for {loss!r}, whose likelihood is not that of an exponential "
             'family: use inference("bootstrap").'
@@ -113,7 +111,9 @@ def likelihood_errors(data: TrainingData, model: Model) -> np.ndarray:
         design = make_design(columns, data.weights, center=problem.center)
         # The penalty in standardised coordinates, back in the user's units.
         penalty = ridge_penalty(design, problem.ridge, standardize=problem.standardize) * design.spread**2
-    if problem.center:
+    if loss.coupled:
+        loss, columns = loss.tuned(target, data.weights), columns - data.weights @ columns
+    if data.has_intercept:
         columns, penalty = np.column_stack([columns, np.ones(n_rows)]), np.append(penalty, 0.0)
     covariance = coefficient_covariance(loss, target[0], scores, data.weights, columns, penalty)
     return np.sqrt(np.maximum(covariance.diagonal(), 0.0))

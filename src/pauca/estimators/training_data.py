@@ -41,6 +41,11 @@ class TrainingData:
     """What X was made from, where that was a raw table or one with names for display."""
 
     @property
+    def has_intercept(self) -> bool:
+        """Whether the models have an intercept."""
+        return self.problem.center and not self.problem.target.loss.shift_invariant
+
+    @property
     def in_memory(self) -> bool:
         """Whether rows can be read as often as one likes."""
         return not isinstance(self.problem.X, Chunks | GatheredColumns)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FIGURES = {
     "auc": "AUC {:.3f}",
     "accuracy": "accuracy {:.3f}",
+    "concordance": "concordance {:.3f}",
     "brier": "Brier score {:.3f}",
     "r2": "R² {:.3f}",
     "rmse": "root mean squared error {:.4g}",

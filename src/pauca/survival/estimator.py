@@ -21,8 +21,9 @@ from pauca.results.choice import DEFAULT_RULE
 from pauca.results.path import Path
 from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Method, Progress
-from pauca.survival.concordance import concordance_index
+from pauca.statistics.concordance import concordance_index
 from pauca.survival.curves import Baseline, RiskGroups, plot_risk_groups, risk_groups
+from pauca.survival.evaluation import SurvivalEvaluationMixin
 from pauca.survival.partial_likelihood import TIES, PartialLikelihood
 from pauca.survival.target import check_events, checked_grid, survival_target, with_entry, with_strata
 from pauca.wording import quoted_columns
@@ -31,7 +32,7 @@ BASELINE = ("event_times_", "baseline_hazard_", "event_strata_")
 
 
 @register_estimator("SparseCox", arrays=("strata_", *BASELINE), numbers=("ridge_", "search_ridge_"))
-class SparseCox(SparseModel):
+class SparseCox(SurvivalEvaluationMixin, SparseModel):
     """The best model of proportional hazards (Cox 1972) with few features.
 
     Minimises minus the log partial likelihood, divided by the sum of the row weights, plus
