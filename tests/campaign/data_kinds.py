@@ -299,7 +299,7 @@ TWISTED_FORMS = {
     "names like values": lambda X: _frame(X, ["nan", "None", "True", "", *(f"1e{j}" for j in range(40))][: X.shape[1]]),
     "frame of sparse columns": lambda X: pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(X)),
     "frame of arrow columns": lambda X: _frame(X).convert_dtypes(convert_integer=False, dtype_backend="pyarrow"),
-    "matrix": np.matrix,
+    "lazy frame": lambda X: pl.DataFrame(X, schema=[f"c{j}" for j in range(X.shape[1])], orient="row").lazy(),
 }
 """Forms with the same numbers that only ``twists`` draws."""
 
