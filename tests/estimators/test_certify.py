@@ -180,10 +180,15 @@ def test_a_part_that_is_not_reached_is_not_proved(monkeypatch):
         assert under_way.proof(k).objective == pytest.approx(best.path_[k].objective, rel=1e-8)
 
 
-@pytest.mark.parametrize("narrowed", [0, 8])
+@pytest.mark.parametrize(("narrowed", "grouped"), [(0, 0), (8, 0), (0, 10), (8, 10)])
 @pytest.mark.parametrize("always", [(), (3,)])
-def test_trees_over_many_columns_against_enumeration(narrowed, always, monkeypatch):
-    """As if twelve columns were too many for a Gram matrix; nodes with few columns left have one, or none does."""
+def test_trees_over_many_columns_against_enumeration(narrowed, grouped, always, monkeypatch):
+    """As if twelve columns were too many for a Gram matrix; nodes with few columns left have one, or none does.
+
+    Columns are branched on one by one, or in groups of two to five.
+    """
+    monkeypatch.setattr(tree_without_gram, "MOST_GROUPED", grouped)
+    monkeypatch.setattr(bounds_without_gram, "MOST_KNOWN", 9)
     monkeypatch.setattr(optimality_bounds, "MOST_DENSE", 5)
     monkeypatch.setattr(optimality_bounds, "MOST_LEFT", 0)
     monkeypatch.setattr(tree_without_gram, "MOST_NARROWED", narrowed)
