@@ -13,6 +13,7 @@ from pauca.clock import OutOfTime
 from pauca.estimators.certify import fitted
 from pauca.methods import Exact, Exchange
 from pauca.relaxations import bounds_without_gram, forest, optimality_bounds, tree_without_gram
+from pauca.warnings import PaucaWarning
 from problems import ar_problem, integers, objective
 
 
@@ -241,6 +242,26 @@ def test_where_there_is_no_bound_it_says_why(make, words, tmp_path):
     assert pauca.load(tmp_path / "model.json").certificate_ == certificate
     with pytest.raises(ValueError, match=r"Nothing to draw"):
         certificate.plot()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"bounds": (0, None)}, "no bounds on coefficients"),
+        ({"loss": "huber"}, "need a ridge"),
+        ({"loss": "absolute_error"}, "smooth losses"),
+        ({"feature_groups": np.arange(12) // 2}, "neither feature_groups"),
+    ],
+)
+def test_exact_warns_where_nothing_can_be_proved(settings, words):
+    X, y = integers()
+    with pytest.warns(PaucaWarning, match=f"Exact has proved nothing.*{words}"):
+        SparseRegressor(k=2, method=Exact(), **settings).fit(X, y)
+
+
+def test_a_certificate_says_where_there_is_one_subset_only():
+    X, y = integers()
+    assert "  the only subset" in str(SparseRegressor(k=12).fit(X, y).certificate_)
 
 
 def test_invalid_requests():
