@@ -32,7 +32,7 @@ def main(file: str) -> None:
     """Prove one size, and draw what was known when."""
     X, y = problem()
     model = SparseRegressor(k=SIZE, ridge=1e-3).fit(X, y)
-    data = model._fit_data
+    data = model._training_data
     assert data is not None
     subset = data.problem.begin(data.weights).subset
     proofs = Proofs(subset, {SIZE: fitted(subset, tuple(model.support_.tolist()))})

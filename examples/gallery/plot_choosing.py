@@ -15,7 +15,7 @@ model = SparseRegressor().fit(X, y)
 print(model.summary())
 
 # %%
-# What every size explains, on the data of the fit and on rows held out, and the coefficients.
+# What every size explains, on the data of the fit and on held-out rows, and the coefficients.
 model.path_.plot()
 
 # %%

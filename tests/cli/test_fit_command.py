@@ -26,6 +26,25 @@ def test_fit_prints_the_summary(table, capsys):
     assert "wrote model.json" in err
 
 
+def test_another_size_at_its_own_ridges_from_a_shell(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 10))
+    y = X @ np.geomspace(2, 0.2, 10) + 2 * rng.normal(size=120)
+    frame = pl.DataFrame(X, schema=[f"c{j}" for j in range(10)])
+    frame.with_columns(pl.Series("y", y)).write_csv("t.csv")
+    model = pauca.SparseRegressor(k=range(11)).fit(frame.to_pandas(), y)
+    size = next(s for s in (1, 2, 3, 4) if model.path_.choice.surface.best_of(s) != (model.search_ridge_, model.ridge_))
+    command = ["fit", "t.csv", "--target", "y", "--k", "0-10", "--quiet", "--size", str(size), "--out", "m.json"]
+    assert run(capsys, *command)[0] == 0
+    expected, found = model.at(size, ridge="best"), pauca.load("m.json")
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert (found.k_, found.ridge_) == (size, expected.ridge_)
+    code, _, err = run(capsys, "fit", "t.csv", "--target", "y", "--k", "3", "--size", "9")
+    assert code == 1
+    assert "--size: no model of size 9 on this path; it has sizes 0-3" in err
+
+
 def test_json(table, capsys):
     found = fitted(capsys, "houses.csv", "--target", "price", "--k", "1-3", "--out", "m.json")
     assert found["written"] == ["m.json"]

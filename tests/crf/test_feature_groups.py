@@ -182,10 +182,10 @@ def test_largest_size_compared_was_chosen(chains):
 
 def test_no_sensor_helps(chains):
     noise = make_chains(LENGTHS, 3, 5, seed=7, informative=0)[0]
-    with pytest.warns(PaucaWarning, match="No sensor helps on sequences held out: transitions alone"):
+    with pytest.warns(PaucaWarning, match="No sensor helps on held-out sequences: transitions alone"):
         model = SparseTagger(k=range(3)).fit(noise, chains[1])
     assert model.k_ == 0
-    assert "No sensor helps on data held out." in model.summary().splitlines()
+    assert "No sensor helps on held-out data." in model.summary().splitlines()
 
 
 # The columns of each sensor.

@@ -19,6 +19,8 @@ from tagger_problems import LENGTHS, dicts, frames, problem
 
 import pauca
 from pauca import PaucaWarning, SparseRegressor, SparseTagger, Stop
+from pauca.crf import fit
+from pauca.crf.chain_inference import compile_kernels, load_kernels
 from pauca.crf.objective import ChainCRF
 from pauca.crf.observations import Observations
 from pauca.methods import Exchange, FoBa, Forward
@@ -322,6 +324,19 @@ def test_callback_and_time_limit():
     assert sizes == [1, 2]
     hurried = SparseTagger(k=7, time_limit=1e-9).fit(X, y)
     assert (hurried.k_, hurried.stop_) == (1, Stop.TIME)
+
+
+def test_compiling_is_done_before_the_clock_starts(monkeypatch):
+    X, y = problem()
+    events, after = [], fit.deadline_after
+    monkeypatch.setattr(fit, "compile_kernels", lambda: events.append("compiled"))
+    monkeypatch.setattr(fit, "deadline_after", lambda seconds: events.append("clock") or after(seconds))
+    SparseTagger(k=1, time_limit=60.0).fit(X, y)
+    assert events == ["compiled", "clock"]
+    # One type of arguments, which is the one compiled beforehand.
+    compile_kernels()
+    kernels = load_kernels()
+    assert {len(one.signatures) for one in (kernels.forward_backward, kernels.viterbi)} == {1}
 
 
 def test_report_by_label():

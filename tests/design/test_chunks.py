@@ -144,7 +144,7 @@ def test_large_memory_maps_are_read_in_chunks(tmp_path, monkeypatch):
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     monkeypatch.setattr("pauca.design.chunks.opening.MAPPED_ABOVE", 1000)
     model = SparseRegressor(k=3).fit(mapped, y)
-    assert type(model._fit_data.problem.X).__name__ == "ArrayChunks"
+    assert type(model._training_data.problem.X).__name__ == "ArrayChunks"
     np.testing.assert_allclose(model.coef_, SparseRegressor(k=3).fit(X, y).coef_, rtol=1e-10)
 
 

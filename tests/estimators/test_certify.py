@@ -78,7 +78,7 @@ def test_small_sizes_do_not_depend_on_how_many_are_asked_for():
 def test_constraints_against_enumeration(constraints, method):
     X, y = ar_problem(40, 9, 4, seed=8)
     model = SparseRegressor(k=3, method=method, **constraints).fit(X, y)
-    limits = model._fit_data.problem.limits
+    limits = model._training_data.problem.limits
     for k in range(max(1, len(limits.always)), model.k_ + 1):
         allowed = [S for S in itertools.combinations(range(9), k) if limits.allows(S)]
         best = min(objective(X, y, S) for S in allowed)
@@ -169,7 +169,7 @@ def test_a_part_that_is_not_reached_is_not_proved(monkeypatch):
     """On wide tables each size has a tree over its own columns, and the time may end between two of them."""
     monkeypatch.setattr(optimality_bounds, "MOST_DENSE", 20)
     X, y = ar_problem(60, 30, 12, rho=0.9, snr=1.0, seed=3)
-    data = SparseRegressor(k=4, ridge=0.01).fit(X, y)._fit_data
+    data = SparseRegressor(k=4, ridge=0.01).fit(X, y)._training_data
     subset = data.problem.begin(data.weights).subset
     best = SparseRegressor(k=4, ridge=0.01, method=Exact()).fit(X, y)
     poor = {k: fitted(subset, tuple(range(20, 20 + k))) for k in (2, 3, 4)}
@@ -197,7 +197,7 @@ def test_trees_over_many_columns_against_enumeration(narrowed, grouped, always, 
     grown = 0
     for seed in range(3):
         X, y = ar_problem(30, 12, 6, rho=0.9, snr=1.0, seed=seed)
-        data = SparseRegressor(k=4, ridge=0.01, always=list(always)).fit(X, y)._fit_data
+        data = SparseRegressor(k=4, ridge=0.01, always=list(always)).fit(X, y)._training_data
         subset = data.problem.begin(data.weights).subset
         poor = {k: fitted(subset, tuple(sorted({*always, *range(12 - k + len(always), 12)}))) for k in (2, 3, 4)}
         best = {
@@ -323,7 +323,7 @@ def test_the_best_models_of_every_size(enumerated, constraints, monkeypatch):
         monkeypatch.setattr(forest, "MOST_ENUMERATED", 0)
     X, y = ar_problem(50, 10, 4, rho=0.9, snr=1.0, seed=4)
     model = SparseRegressor(k=4, **constraints).fit(X, y)
-    limits = model._fit_data.problem.limits
+    limits = model._training_data.problem.limits
     for size, pool in model.best_subsets(n_best=4).items():
         values = sorted(objective(X, y, S) for S in itertools.combinations(range(10), size) if limits.allows(S))
         assert pool.complete

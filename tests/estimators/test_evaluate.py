@@ -261,7 +261,7 @@ def test_groups_of_rows_stay_together_in_folds(diabetes):
     X, y = diabetes
     patients = np.arange(len(X)) // 4
     model = SparseRegressor(k=2).fit(X, y, groups=patients)
-    folds = model._make_folds(model._fit_data)
+    folds = model._make_folds(model._training_data)
     assert all(not set(patients[fold.test]) & set(patients[fold.weights > 0]) for fold in folds)
 
 
@@ -290,7 +290,7 @@ def test_summaries_tell_what_rows_held_out_say(tumours):
     assert "optimistic" in model.summary()
     position = model.path_.choice.position(1)
     assert f"{100 * model.path_.choice.mean[position]:.2f} %" in model.at(1).summary()
-    assert "explained on rows held out" in model.at(1).summary()
+    assert "explained on held-out rows" in model.at(1).summary()
 
 
 def test_files_keep_the_figures(tumours, tmp_path):
@@ -315,3 +315,16 @@ def test_a_constant_explains_exactly_nothing(tumours):
     model = SparseClassifier(k=range(6), ridge=[0.01, 0.1], selection_rule=3.0).fit(*tumours)
     assert model.path_.choice.mean[0] == 0.0
     assert (model.path_.choice.fold_scores[:, 0] == 0.0).all()
+
+
+def test_nested_folds_of_a_size_set_by_hand_choose_its_ridge_again():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 30))
+    y = X[:, :6] @ [1.0, 0.9, 0.8, 0.7, 0.6, 0.5] + rng.normal(size=60)
+    model = SparseRegressor(cv=3).fit(X, y)
+    chosen = model.at(4 if model.k_ != 4 else 3, ridge="best")
+    size = chosen.k_
+    found = chosen.evaluate(nested=True)
+    assert {len(names) for names in found.fold_choices} == {size}
+    alone = SparseRegressor(k=[size], cv=3).fit(X, y).evaluate(nested=True)
+    assert found.errors.rmse == pytest.approx(alone.errors.rmse)

@@ -71,6 +71,22 @@ def test_a_socket_and_a_folder_are_errors(tmp_path, monkeypatch):
         write_atomically(tmp_path, b"text")
 
 
+def test_errors_are_about_the_name_that_was_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="''"):
+        write_atomically("", b"text")
+    with pytest.raises(FileNotFoundError) as caught:
+        write_atomically("no folder/model.json", b"text")
+    assert caught.value.filename == str(tmp_path / "no folder" / "model.json")
+
+
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
+    longest = tmp_path / ("\N{CJK UNIFIED IDEOGRAPH-6A21}" * 85)  # 255 bytes
+    write_atomically(longest, b"text")
+    assert longest.read_bytes() == b"text"
+    assert os.listdir(tmp_path) == [longest.name]
+
+
 def test_a_link_stays_a_link_and_its_target_is_written(tmp_path):
     link, target = tmp_path / "link", tmp_path / "target"
     link.symlink_to(target)

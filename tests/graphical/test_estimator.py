@@ -294,11 +294,11 @@ def test_criteria_are_those_of_the_likelihood(n, shrinkage):
 
 def test_columns_that_have_nothing_to_do_with_each_other():
     X = np.random.default_rng(0).standard_normal((200, 5))
-    with pytest.warns(PaucaWarning, match="No edge was chosen: none makes rows held out more likely") as found:
+    with pytest.warns(PaucaWarning, match="No edge was chosen: none makes held-out rows more likely") as found:
         model = SparsePrecision().fit(X)
     assert "independent" not in str(found[0].message)
     assert model.edges_ == []
-    assert "No edge helps on data held out" in model.summary()
+    assert "No edge helps on held-out data" in model.summary()
     np.testing.assert_allclose(model.covariance_, np.diag(X.var(axis=0)), rtol=1e-9)
 
 
@@ -306,7 +306,7 @@ def test_columns_that_have_nothing_to_do_with_each_other():
     ("options", "seed", "message"),
     [
         ({"criterion": "ebic"}, 10, "none lowers the extended BIC"),
-        ({"k": [0, 3]}, 10, "none makes rows held out more likely"),
+        ({"k": [0, 3]}, 10, "none makes held-out rows more likely"),
         ({"k": [0, 3]}, 4, r"most likely with 3, but by less than one standard error.*selection_rule='best'"),
     ],
 )

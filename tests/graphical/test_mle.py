@@ -1,5 +1,6 @@
 """Gaussian graphs with few edges: closed forms against grids, refits against scipy, searches against all edge sets."""
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -472,3 +473,22 @@ def test_limits_hold_edges_back_and_trials_pass_them():
     free.fill()
     assert sorted(free.support) == [0, 2, 4, 5, 6, 7, 8, 9]
     assert not free.held_back()
+
+
+def test_a_dense_graph_takes_memory_as_its_matrices_do():
+    rng = np.random.default_rng(0)
+    m = 60
+    first, second = np.triu_indices(m, 1)
+    pattern = Pattern.of(m, first[1:], second[1:])  # all edges but one
+    sigma = np.cov(rng.standard_normal((m, 5 * m)))
+    theta = np.linalg.inv(sigma)
+    right = rng.standard_normal(len(pattern.first))
+    tracemalloc.start()
+    try:
+        found = HessianOperator(pattern, pattern.read(theta)).solve(sigma, right, 1e-8)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20e6  # entries from every edge to every other would take 100 MB and more
+    residual = hessian(sigma, pattern.first, pattern.second) @ found - right
+    assert np.abs(residual).max() < 1e-4 * np.abs(right).max()

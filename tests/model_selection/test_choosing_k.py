@@ -1,5 +1,6 @@
 """Choosing k: folds against fits on their own rows, rules by hand, and what must not change the answer."""
 
+import re
 import signal
 import warnings
 from types import SimpleNamespace
@@ -126,11 +127,11 @@ def test_noise_is_said_to_be_noise():
     for seed in range(6):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((150, 30)), rng.standard_normal(150)
-        with pytest.warns(PaucaWarning, match="No feature helps on rows held out") if seed == 0 else _quiet():
+        with pytest.warns(PaucaWarning, match="No feature (clearly )?helps on held-out") if seed == 0 else _quiet():
             model = SparseRegressor().fit(X, y)
         chosen.append(model.k_)
         if model.k_ == 0:
-            assert "No feature helps on rows held out" in model.summary()
+            assert re.search("No feature (clearly )?helps on held-out rows", model.summary())
             np.testing.assert_allclose(model.predict(X), y.mean())
     assert chosen.count(0) >= 3
 
@@ -286,7 +287,7 @@ def test_the_callback_is_told_of_folds_and_can_end_them_all():
     assert {progress.n_folds for progress in reported} == {3}
     assert model.path_.choice.fold_scores.shape == (3, 5)
 
-    with pytest.warns(PaucaWarning, match="No size was scored on rows held out before the callback"):
+    with pytest.warns(PaucaWarning, match="No size was scored on held-out rows before the callback"):
         ended = SparseRegressor(k=range(1, 6), callback=lambda progress: progress.size >= 2).fit(X, y)
     assert ended.stop_ == "callback"
     assert ended.k_ == 2
@@ -444,7 +445,7 @@ def test_sizes_are_compared_on_paths_of_swaps_alone():
     }
     np.testing.assert_allclose(scores["exchange"], scores[SWAPS_ALONE])
     for rows, limits in ((60, {"costs": np.ones(12), "budget": 3.0}), (11, {})):
-        run = SparseRegressor(k=3, **limits).fit(X[:rows], y[:rows])._fit_data.searches[0.0]
+        run = SparseRegressor(k=3, **limits).fit(X[:rows], y[:rows])._training_data.searches[0.0]
         assert compared_by(run, QUICK_SEARCH) is run
 
 

@@ -273,7 +273,7 @@ def test_an_interrupt_in_the_folds_is_told(monkeypatch):
         model = SparseRegressor(callback=press).fit(X, y)
     assert model.stop_ == "interrupted"
     assert model.k_ > 0
-    assert "No size was scored on rows held out before the interrupt" in model.summary()
+    assert "No size was scored on held-out rows before the interrupt" in model.summary()
 
 
 def test_a_size_whose_successors_are_worse_is_no_better_than_they_are():

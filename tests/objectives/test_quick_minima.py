@@ -7,7 +7,9 @@ from scipy.optimize import minimize as scipy_minimise
 from pauca.design import make_design
 from pauca.losses import LogLoss, Multinomial, Poisson, SquaredError
 from pauca.objectives import FittedModel, Restricted, Rows, SmoothObjective, joint_line_gains
+from pauca.objectives import newton_joint_outputs as joint_outputs_module
 from pauca.objectives import newton_one_output as one_output_module
+from pauca.objectives import restricted as restricted_module
 from pauca.objectives.newton_joint_outputs import JointOutputs
 from pauca.objectives.newton_one_output import OneOutput
 from pauca.solvers.newton import EXACT, Accuracy, minimise
@@ -84,6 +86,25 @@ def test_joint_outputs_are_minimised_as_by_the_general_solver(ridge, spread):
     np.testing.assert_allclose(found.coef.sum(axis=0), 0.0, atol=1e-9)
     np.testing.assert_allclose(found.scores, expected.scores, atol=1e-3 * np.abs(expected.scores).max())
     np.testing.assert_allclose(general.gradient(found.coef, found.scores), 0.0, atol=1e-5)
+
+
+def test_the_clock_is_read_for_every_block_of_joint_outputs(monkeypatch):
+    rng = np.random.default_rng(5)
+    columns, weights = columns_and_weights(rng)
+    rows, penalty = Rows(rng.integers(0, 4, N), weights), np.full(Q + 1, 0.1)
+    seen = []
+    for module in (joint_outputs_module, restricted_module):
+        monkeypatch.setattr(module, "check_time", lambda: seen.append(1))
+    monkeypatch.setattr(joint_outputs_module, "INVERTED_WORK", 1)
+    solver = JointOutputs(Multinomial(), rows, columns, penalty)
+    curvature = np.full((4, N), 0.2)
+    inverse = solver._inverse_blocks(curvature, np.full((4, N), 0.1))
+    assert len(seen) == 2 * 4
+    expected = np.linalg.inv((columns * (0.19 * weights)) @ columns.T + np.diag(penalty))
+    np.testing.assert_allclose(inverse, np.broadcast_to(expected, inverse.shape), rtol=1e-6)
+    seen.clear()
+    Restricted(Multinomial(), rows, columns, penalty).hessian(np.zeros((4, N)), 0.0)
+    assert len(seen) > 4
 
 
 @pytest.mark.parametrize("name", ONE_SCORE)

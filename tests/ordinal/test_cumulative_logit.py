@@ -1,4 +1,4 @@
-"""The loss of ordered classes against its definition: best thresholds, derivatives, and rows held out."""
+"""The loss of ordered classes against its definition: best thresholds, derivatives, and held-out rows."""
 
 import numpy as np
 import pytest

@@ -56,7 +56,7 @@ def test_rows_that_chose_the_model_are_called_optimistic(tumours, tmp_path):
     model.report(tmp_path / "page.html", n_resamples=0)
     said = words(tmp_path / "page.html")
     assert "Optimistic: measured by 5-fold cross-validation on 569 rows" in said
-    assert "AUC (rows held out, optimistic)" in said
+    assert "AUC (held-out rows, optimistic)" in said
     assert "of 5 folds" in said
     assert "% interval of the ratio" not in said
 
@@ -290,7 +290,8 @@ def test_a_page_of_times_speaks_of_hazard_ratios(tmp_path):
     assert f"grade 1 more multiplied by {np.exp(model.coef_[0]):.2f}" in said
     assert "the logarithm of the hazard" in said
     assert f"fitted to 200 rows with {y['event'].sum()} events. 29 other rows were left out" in said
-    assert "interval" not in said
+    lower, upper = np.exp(model.inference("bootstrap").to_frame().loc["grade", ["lower", "upper"]])
+    assert f"{lower:.2f} to {upper:.2f}" in said
     assert "features are listed" not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
 """What a fitted model and a refused one say to a person: prices, classes, and which estimator to use."""
 
 import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -272,7 +273,9 @@ def test_errors_beside_differences_are_those_of_differences(fading):
 def test_what_fewer_features_give_is_at_the_top(fading):
     """The smallest size with 95 % of the gain if half the size has it, then 90 %, then 80 %."""
     model = SparseRegressor(k=range(11), ridge=[0, 0.1, 1]).fit(*fading)
-    choice, mean = model.path_.choice, model.path_.choice.mean
+    choice, chosen = model.path_.choice, model.path_.choice.chosen
+    mean = choice.surface.mean.max(axis=(0, 1))  # every size at the ridges that are best for it
+    mean[chosen] = choice.mean[chosen]
     size = choice.fewer_size
     assert 0 < size <= choice.chosen / 2
     reached = mean / mean[choice.chosen]
@@ -280,14 +283,19 @@ def test_what_fewer_features_give_is_at_the_top(fading):
     assert size == np.flatnonzero(reached >= share)[0]
     line = model.summary().splitlines()[1]
     assert line == (
-        f"{size} features give {100 * reached[size]:.0f} % of the share that {choice.chosen} explain on rows held out "
-        f"({100 * mean[size]:.1f} of {100 * mean[choice.chosen]:.1f} %); see at({size})."
+        f"{size} features give {100 * reached[size]:.0f} % of the share that {choice.chosen} explain on held-out rows "
+        f'({100 * mean[size]:.1f} of {100 * mean[choice.chosen]:.1f} %); see at({size}, ridge="best").'
     )
-    assert "explain on rows held out" not in model.at(size).summary().splitlines()[1]
+    named = model.at(size, ridge="best").path_.choice
+    assert named.mean[size] == mean[size]  # what the line says is what its call gives
+    assert mean[size] > choice.mean[size]
+    assert f"the ridge that is best for {size})." in choice.fewer("feature", ON_PAGE)
+    assert f"; pauca fit with --size {size} added gives it." in choice.fewer("feature", in_shell())
+    assert "explain on held-out rows" not in model.at(size).summary().splitlines()[1]
     few = Choice(
         "best", "accuracy", np.arange(5), np.array([0.5, 0.89, 0.88, 0.89, 0.9]), np.ones(5), np.ones((5, 5)), 4
     )
-    assert few.fewer("feature") == "1 feature has accuracy 0.89 on rows held out, 4 have 0.9; see at(1)."
+    assert few.fewer("feature") == "1 feature has accuracy 0.89 on held-out rows, 4 have 0.9; see at(1)."
     none = Choice("best", "explained", np.arange(5), np.linspace(0, 0.4, 5), np.ones(5), np.ones((5, 5)), 4)
     assert none.fewer("feature") == ""
 
@@ -309,8 +317,8 @@ def test_other_sizes_tell_their_own_scores_and_ridges(fading):
             assert "Its ridge is" not in other
             assert f"{model.k_} with ridge {surface.ridge:.3g} was chosen" in other
         assert model.at(size, ridge="best").path_.to_frame()["score"][size] == pytest.approx(score)
-        assert text.splitlines()[0].endswith(f", {100 * model.path_.choice.mean[size]:.2f} % on rows held out")
-    assert SparseRegressor(k=3).fit(*fading).summary().splitlines()[0].endswith("% explained")
+        assert text.splitlines()[0].endswith(f", {100 * model.path_.choice.mean[size]:.2f} % on held-out rows")
+    assert SparseRegressor(k=3).fit(*fading).summary().splitlines()[0].endswith("% of the variance explained")
     given = SparseRegressor(k=range(11), ridge=0.1).fit(*fading)
     assert "Its ridge is" not in given.at(1).summary()
 
@@ -328,10 +336,12 @@ def test_a_path_without_a_ridge_is_not_told_from_one():
 def test_a_shell_and_a_page_have_no_calls_of_python(fading):
     model = SparseRegressor(k=range(11), ridge=[0, 0.1, 1]).fit(*fading)
     for size in model.path_.sizes:
-        shell, page = (model.at(size)._summary(how) for how in (in_shell("a {1}.json"), ON_PAGE))
+        shell, page = (model.at(size).summary(how) for how in (in_shell("a {1}.json"), ON_PAGE))
         assert not any(call in shell + page for call in ("at(", "evaluate", "rule=", "ridge="))
-    assert "pauca explain 'a {1}.json' --size" in model._summary(in_shell("a {1}.json"))
-    assert "pauca fit --k 1 without --ridge has none" in model.at(1)._summary(in_shell())
+    assert "pauca fit with --size 2 added gives it." in model.summary(in_shell("a {1}.json"))
+    given = SparseRegressor(k=range(11), ridge=0).fit(*fading)
+    assert "pauca explain 'a {1}.json' --size" in given.summary(in_shell("a {1}.json"))
+    assert "pauca fit --k 1 without --ridge has none" in model.at(1).summary(in_shell())
 
 
 def test_warnings_name_options_in_a_shell():
@@ -376,7 +386,7 @@ def test_categories_of_many_levels_are_folded_and_told():
     assert any("model=m07" in line for line in lines)
     assert any(line.split() == ["and", "20", "more"] for line in lines)
     assert "path_.coefficients(2) has all of them" in model.summary()
-    assert "pauca explain m.json --size 2 has all" in model._summary(in_shell("m.json"))
+    assert "pauca explain m.json --size 2 has all" in model.summary(in_shell("m.json"))
     coefficients = model.path_.coefficients(2)
     assert list(coefficients) == list(model.get_feature_names_out())
     assert list(coefficients.values()) == model.coef_[model.support_].tolist()
@@ -415,3 +425,25 @@ def test_columns_that_add_nothing_are_named(table):
     assert "lost without 'age', 'dose', if only one of them were left out." in model.summary()
     assert "Next to nothing would be lost without 'dose'." in model.at(2).summary()
     assert "Next to nothing" not in SparseRegressor(k=2).fit(X, y).summary()
+
+
+def test_summaries_say_what_it_is_that_they_explain(fading):
+    X, y = fading
+    words = {
+        "variance": SparseRegressor(k=1),
+        "sum of squares": SparseRegressor(k=1, fit_intercept=False),
+        "loss": SparseRegressor(k=1, loss="absolute_error"),
+        "deviance": SparseClassifier(k=1),
+    }
+    for word, model in words.items():
+        head = model.fit(X, y > np.median(y) if word == "deviance" else y).summary().splitlines()[0]
+        assert head.endswith(f" % of the {word} explained")
+
+
+def test_models_without_their_data_do_not_point_to_what_needs_them(fading):
+    model = SparseRegressor(k=range(11), ridge=[0, 0.1, 1]).fit(*fading)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert 'see at(2, ridge="best")' in model.summary()
+    assert 'at(2, ridge="best") gives it where the model was fitted' in loaded.summary()
+    assert 'at(1, ridge="best") has' in model.at(1).summary()
+    assert "and needs the data of the fit" in loaded.at(1).summary()

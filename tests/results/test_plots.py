@@ -60,7 +60,7 @@ def test_three_panels_over_the_same_sizes(chosen):
     assert explained.get_xlim() == score.get_xlim() == coefficients.get_xlim()
     assert "+bmi" in words(explained)
     assert f"chosen: {chosen.k_}" in words(score)
-    assert "rows held out" in score.get_title(loc="left")
+    assert "held-out rows" in score.get_title(loc="left")
     assert "relative to its largest" in coefficients.get_ylabel()
     assert {"bmi", "s5", "bp"} <= {text.get_text() for text in coefficients.texts}
     assert coefficients.get_xlabel() == "number of features"

@@ -101,7 +101,7 @@ def test_gathered_columns_beyond_the_memory_lie_in_a_file():
     X, y = classes()
     chunks = in_chunks(X, rows=5)
     model = SparseClassifier(k=3, method="forward").fit(chunks, y)
-    assert isinstance(model._fit_data.problem.X._values, np.memmap)
+    assert isinstance(model._training_data.problem.X._values, np.memmap)
     same_path(model, SparseClassifier(k=3, method="forward").fit(X, y))
 
 

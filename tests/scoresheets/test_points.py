@@ -17,7 +17,7 @@ from pauca import SparseClassifier
 from pauca.scoresheets.make_sheet import auc
 from pauca.scoresheets.point_search import PointSearch
 from pauca.scoresheets.rows import cuts_of
-from pauca.statistics.readable_units import readable, unit_of
+from pauca.statistics.round_steps import round_number, round_step
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +100,10 @@ def test_a_missing_value_has_no_points(cancer):
 
 
 def test_readable_numbers():
-    assert [readable(value) for value in (0.13, 0.7, 3.4, 17.0, 890.0)] == [0.1, 0.5, 5.0, 20.0, 1000.0]
-    assert unit_of(np.array([0.0, 1.0, 1.0])) == 1.0
-    assert unit_of(np.array([1.0, 4.0, 9.0])) == 1.0
-    assert unit_of(np.array([10.0, 55.0, 80.0])) in (20.0, 50.0)
+    assert [round_number(value) for value in (0.13, 0.7, 3.4, 17.0, 890.0)] == [0.1, 0.5, 5.0, 20.0, 1000.0]
+    assert round_step(np.array([0.0, 1.0, 1.0])) == 1.0
+    assert round_step(np.array([1.0, 4.0, 9.0])) == 1.0
+    assert round_step(np.array([10.0, 55.0, 80.0])) in (20.0, 50.0)
     assert cuts_of(np.arange(100.0)) == [20.0, 50.0, 70.0] or len(cuts_of(np.arange(100.0))) == 3
     assert cuts_of(np.array([0.0, 1.0, 1.0, 2.0])) == [1.0, 2.0]
     assert cuts_of(np.zeros(5)) == []

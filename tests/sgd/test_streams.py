@@ -14,7 +14,7 @@ from sklearn_checks import parametrize_settings
 from streams import KINDS, kind, make_rows
 
 import pauca
-from pauca import PaucaWarning, StreamClassifier, StreamRegressor
+from pauca import PaucaWarning, StreamClassifier, StreamRegressor, clock
 from pauca.losses import Huber
 from pauca.sgd.tuning import SettingsSearch
 from problems import ar_problem, in_chunks
@@ -288,6 +288,31 @@ def test_a_callback_ends_learning_and_a_limit_too():
     stopped = StreamRegressor(k=2, passes=3, callback=lambda progress: progress.n_samples_seen > 12_000).fit(X, y)
     assert (stopped.stop_, stopped.n_samples_seen_) == ("callback", 12_288)
     assert StreamRegressor(k=2, time_limit=1e-9).fit(X, y).stop_ == "time"
+
+
+def test_the_clock_is_read_more_often_where_rows_are_long_and_classes_many(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 20)), rng.integers(0, 5, 300)
+    reports = []
+    monkeypatch.setattr("pauca.sgd.stream.ENTRIES_AT_ONCE", 7 * 20 * 5)
+    whole = StreamClassifier(k=2, passes=1, callback=reports.append).fit(X, y)
+    assert np.diff([0, *(report.n_samples_seen for report in reports)]).tolist() == [7] * 42 + [6]
+    monkeypatch.setattr("pauca.sgd.stream.GRACE", 0.0)
+    hurried = StreamClassifier(k=2, time_limit=1e-9).fit(X, y)
+    assert (hurried.stop_, hurried.n_samples_seen_) == ("time", 7)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(whole.coef_, StreamClassifier(k=2, passes=1).fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("chunks", [False, True])
+def test_compiling_is_done_before_the_clock_starts(monkeypatch, chunks):
+    X, y = make_rows(n=50)
+    events = []
+    monkeypatch.setattr("pauca.sgd.base.compile_kernels", lambda: events.append("compiled"))
+    after = clock.deadline_after
+    monkeypatch.setattr("pauca.sgd.base.deadline_after", lambda seconds: events.append("clock") or after(seconds))
+    StreamRegressor(k=2, time_limit=60.0).fit(pauca.scan(np.asarray(X)) if chunks else X, y)
+    assert events[:2] == ["compiled", "clock"]
 
 
 def test_an_interrupt_keeps_what_was_learned():

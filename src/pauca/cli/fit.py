@@ -39,6 +39,9 @@ def fit(options: Namespace, console: Console) -> int:
     model.set_params(callback=None)
     if problem.first_index is not None:
         model.first_index_ = problem.first_index
+    if options.size is not None:
+        with progress.showing("fitting at other ridges"):
+            model = _of_size(model, options.size)
     if problem.n_dropped:
         model.n_rows_dropped_ = problem.n_dropped
     _note_encoding(model, console)
@@ -69,9 +72,19 @@ def fit(options: Namespace, console: Console) -> int:
     return INTERRUPTED if progress.interrupted else 0
 
 
+def _of_size(model: Any, size: int) -> Any:
+    """The model of another size than the chosen one, at its best ridges where ridges were compared."""
+    choice = model.path_.choice
+    scored = choice is not None and choice.surface is not None and size in choice.surface.sizes
+    try:
+        return model.at(size, ridge="best" if scored else None)
+    except KeyError as error:
+        raise DataError(f"--size: {error.args[0]}") from None
+
+
 def _print_summary(options: Namespace, model: Any, sheet: Any) -> None:
     """The model in words, what is proved of all sizes if that was asked for, and its sheet of points."""
-    print(model._summary(in_shell(options.out, options.report if options.nested else None)))
+    print(model.summary(in_shell(options.out, options.report if options.nested else None)))
     if options.certify is not None and model.path_.certificate is not None:
         print(model.path_.certificate.overview)
     if sheet is not None:
@@ -142,8 +155,8 @@ def _check_options(options: Namespace, problem: Problem) -> None:
         for option, given in (("--loss", options.loss is not None), ("--no-intercept", options.no_intercept)):
             if given:
                 raise UsageError(f"{option} does not go with --task {task}, which has a loss of its own")
-    if options.nested and task in {"ordinal", "survival"}:
-        raise UsageError(f"--nested does not go with --task {task}: its predictions are not measured")
+    if options.nested and task == "ordinal":
+        raise UsageError("--nested does not go with --task ordinal: its predictions are not measured")
     if options.nested and options.report is None:
         raise UsageError("--nested is about the figures of a report: give --report too")
     if options.order is not None and task != "ordinal":

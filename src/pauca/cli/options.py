@@ -113,6 +113,12 @@ def _fit(fit: argparse.ArgumentParser) -> None:
         help="the number of features: auto (default, by cross-validation), a range of sizes (1-30), or a size (10)",
     )
     add(
+        "--size",
+        type=_integer(0),
+        metavar="K",
+        help="keep the model of this size, with the ridge that scored best for it, instead of the chosen one",
+    )
+    add(
         "--task",
         choices=TASKS,
         help="whether the target holds numbers, classes, classes in an order, or times to an event (default: inferred "

@@ -48,7 +48,7 @@ def explain(options: Namespace, console: Console) -> int:
     elif options.python:
         print(model.to_python(offset=options.offset, exposure=options.exposure), end="")
     else:
-        print(model._summary(in_shell(options.model)))
+        print(model.summary(in_shell(options.model)))
         encoder = getattr(model, "encoder_", None)
         effects = list(_effects(formula_of(model), {} if encoder is None else encoder.baselines_))
         if effects:

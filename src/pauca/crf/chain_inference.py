@@ -38,6 +38,14 @@ def load_kernels() -> ModuleType:
     return kernels
 
 
+def compile_kernels() -> None:
+    """Run every kernel once: loading or compiling it may take longer than a fit's time limit, and is no part of it."""
+    chain, scores = ChainInference(Observations.from_rows(np.zeros((2, 1)), np.array([0, 2])), 2), np.zeros((2, 2))
+    for transitions in (scores, np.diag([0.0, 2.0 * LARGEST_EXPONENT])):
+        chain.expectations(scores, transitions)
+        chain.viterbi(scores, transitions)
+
+
 @dataclass(frozen=True, eq=False)
 class Expectations:
     """Expected counts under the model.

@@ -62,12 +62,12 @@ class SparseTagger(PathMixin, BaseEstimator):
     method : str or object, default="foba"
         "foba", "forward", "exchange" or "backward", or an object from ``pauca.methods``. "foba" and "forward" rank
         sensors by the size of their gradient: FoBa-gdt of Liu, Fujimaki and Ye (2014). "exchange" lowers the objective
-        further and takes several times as long; the gain is rarely visible on sequences held out.
+        further and takes several times as long; the gain is rarely visible on held-out sequences.
     cv : int, splitter, iterable or None, default=None
         Folds of sequences for choosing ``k``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
         A sequence that a split names several times, as in a bootstrap, is fitted as if it occurred so often.
     selection_rule : float, "1se" or "best", default="1se"
-        The smallest size within so many standard errors ("1se": one) of the best accuracy on sequences held out, or the
+        The smallest size within so many standard errors ("1se": one) of the best accuracy on held-out sequences, or the
         best itself. The standard error is that of the difference between the two, over the folds.
     n_jobs : int or None, default=None
         Number of threads: over sequences, or over folds where ``k`` is chosen. The result does not depend on it.
@@ -129,7 +129,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         Why the search ended.
     path_ : Path
         The model of every size, and every move of the search. If the size was chosen by cross-validation,
-        ``path_.to_frame()`` has the columns score (accuracy on sequences held out), error (one minus the score) and
+        ``path_.to_frame()`` has the columns score (accuracy on held-out sequences), error (one minus the score) and
         standard_error.
     n_features_in_ : int
     names_ : ndarray
@@ -404,7 +404,7 @@ class SparseTagger(PathMixin, BaseEstimator):
             constraints = {name: getattr(self, name) for name in FOR_SENSORS}
             yield from too_few(int(self.k), self.k_, path.stop, f"{self.unit}s", n_units, constraints)
         if path.choice is not None and path.choice.chosen == 0:
-            yield "No sensor helps on sequences held out: transitions alone predict as well."
+            yield "No sensor helps on held-out sequences: transitions alone predict as well."
         n_redundant = (len(redundant.constant) + len(redundant.copies)) * (n_labels if by_weight else 1)
         yield from unusual_end(path, n_units - n_redundant)
         if not model.converged:

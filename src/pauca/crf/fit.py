@@ -12,7 +12,7 @@ from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.constraints.limits import Limits
 from pauca.constraints.parsing import Columns, ConstraintParser
 from pauca.constraints.units import Units
-from pauca.crf.chain_inference import ChainInference, load_kernels
+from pauca.crf.chain_inference import ChainInference, compile_kernels, load_kernels
 from pauca.crf.feature_groups import RedundantSensors, column_sensors, find_redundant
 from pauca.crf.input import Sequences
 from pauca.crf.objective import ChainCRF
@@ -172,6 +172,8 @@ class TaggerFit:
 def fit_tagger(settings: TaggerSettings, sequences: Sequences, classes: np.ndarray, codes: np.ndarray) -> TaggerFit:
     """Search for sensors on all sequences, and on those of every fold if the size is to be chosen."""
     load_kernels()  # says what to install before any work
+    if settings.budget.time_limit is not None:
+        compile_kernels()
     deadline = deadline_after(settings.budget.time_limit)
     n_sequences = len(sequences.bounds) - 1
     if settings.compares_sizes and n_sequences < 2:
@@ -255,7 +257,7 @@ def _repetitions(weights: np.ndarray) -> np.ndarray:
 
 
 def _by_accuracy(rule: Rule, problem: TaggerProblem) -> ChoiceRule:
-    """A choice of size by the accuracy on sequences held out."""
+    """A choice of size by the accuracy on held-out sequences."""
 
     def choose(selection: Selection, sizes: list[int]) -> Choice:
         runs = selection.fold_runs()

@@ -22,21 +22,22 @@ from pauca.estimators.fit import (
     fit_path,
     path_statistics,
 )
-from pauca.estimators.fit_data import FitData, find_alternatives, measure_stability
 from pauca.estimators.fit_warnings import SEPARABLE, fit_warnings
 from pauca.estimators.fitted_base import FittedModel, shows_progress
+from pauca.estimators.input_checks import in_memory
 from pauca.estimators.raw_tables import FitTable, display_names
-from pauca.estimators.refits_on_rows import facts_of
+from pauca.estimators.refits_on_rows import summary_of_data
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.table_encoder import TableEncoder
-from pauca.estimators.validation import in_memory
+from pauca.estimators.training_data import TrainingData, find_alternatives, measure_stability
 from pauca.losses import Loss
 from pauca.losses.offset import without_offset
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import scorer_for
 from pauca.model_selection.size_and_ridge import refitted_run, searched_by
 from pauca.results.alternatives import Alternatives
-from pauca.results.data_facts import DataFacts
+from pauca.results.data_summary import DataSummary
+from pauca.results.instructions import IN_PYTHON, WITHOUT_DATA, Instructions
 from pauca.results.path import Path
 from pauca.results.stability import Stability
 from pauca.runs.problem import LinearProblem, Target
@@ -49,7 +50,7 @@ from pauca.warnings import PaucaWarning
 class SparseModel(ProvingMixin, FittedModel):
     """A search for a linear model with few features: all that does not depend on what the target is."""
 
-    _fit_data: FitData | None
+    _training_data: TrainingData | None
     categorical_features: Any
     missing: Any
     ridge_: float
@@ -59,7 +60,7 @@ class SparseModel(ProvingMixin, FittedModel):
     @property
     def loss_(self) -> Loss:
         """The loss with all its parameters set; not kept in files."""
-        data = getattr(self, "_fit_data", None)
+        data = getattr(self, "_training_data", None)
         if data is None:
             raise AttributeError("loss_ goes with the data of a fit, which are not kept in files or pickles.")
         return without_offset(data.problem.measure)
@@ -102,7 +103,7 @@ class SparseModel(ProvingMixin, FittedModel):
         search_ridge, best = choice.surface.best_of(size)
         if (search_ridge, best) == (self.search_ridge_, self.ridge_):  # the path has it, in a file too
             return super().at(size)
-        if getattr(self, "_fit_data", None) is None:
+        if getattr(self, "_training_data", None) is None:
             raise ValueError(
                 f"The best ridge of size {size} is {best:.3g}, and files and pickles hold the models at ridge "
                 f"{self.ridge_:.3g} only: take at({size}), or fit the model again, or save at({size}, ridge='best') "
@@ -118,7 +119,7 @@ class SparseModel(ProvingMixin, FittedModel):
         statistics = path_statistics(models, problem, data.weights, search, best)
         choice = choice.at_ridges(search_ridge, best)
         other.path_ = replace(self.path_, models=models, certificate=certificate, statistics=statistics, choice=choice)
-        other._fit_data = replace(data, problem=problem, search_ridge=search_ridge, held_out=())
+        other._training_data = replace(data, problem=problem, search_ridge=search_ridge, held_out=())
         other.k = size
         other._set_size(size)
         return other
@@ -240,7 +241,9 @@ class SparseModel(ProvingMixin, FittedModel):
             figures = self._held_out_figures(fitted.problem, y, weights, found.held_out)
             path = replace(path, choice=replace(path.choice, held_out=figures))
         searches, ridge = found.searches, found.search_ridge
-        kept = FitData(fitted.problem, weights, y, searches, ridge, fitted.folds, row_groups, found.held_out, table)
+        kept = TrainingData(
+            fitted.problem, weights, y, searches, ridge, fitted.folds, row_groups, found.held_out, table
+        )
         try:
             self._keep(path, fitted, kept)
         except KeyboardInterrupt:  # once more, from the beginning: it takes no time
@@ -256,17 +259,17 @@ class SparseModel(ProvingMixin, FittedModel):
         if encoding is not None:
             self.encoder_ = TableEncoder._of(encoding, self.categorical_features, self.missing)
 
-    def _keep(self, path: Path, fitted: FittedPath, data: FitData) -> None:
+    def _keep(self, path: Path, fitted: FittedPath, data: TrainingData) -> None:
         """Set the fitted attributes."""
         self.path_ = path
         self.ridge_, self.search_ridge_ = fitted.found.ridge, fitted.found.search_ridge
         self._set_size(fitted.found.answer)
-        self._fit_data, self._resume = data, fitted.resume
+        self._training_data, self._resume = data, fitted.resume
 
     def _held_out_figures(
         self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]
     ) -> dict[str, float]:
-        """Figures of the chosen model on rows held out, besides the score that chose it."""
+        """Figures of the chosen model on held-out rows, besides the score that chose it."""
         return {}
 
     def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
@@ -276,6 +279,9 @@ class SparseModel(ProvingMixin, FittedModel):
     def _finished_path(self, path: Path, problem: LinearProblem) -> Path:
         """The path with what its models need beside coefficients and intercept."""
         return path
+
+    def _instructions(self) -> Instructions:
+        return IN_PYTHON if getattr(self, "_training_data", None) is not None else WITHOUT_DATA
 
     def _divergence(self, size: int) -> str:
         """What to say of coefficients that diverge."""
@@ -293,31 +299,31 @@ class SparseModel(ProvingMixin, FittedModel):
     def _check_parameters(self) -> None:
         self._settings()
 
-    def _data(self, caller: str) -> FitData:
+    def _data(self, caller: str) -> TrainingData:
         check_is_fitted(self)
-        data = getattr(self, "_fit_data", None)
+        data = getattr(self, "_training_data", None)
         if data is None:
             raise ValueError(
                 f"{caller}() needs the data of the fit, which are not kept in files or pickles: fit the model again."
             )
         return data
 
-    def _data_facts(self) -> DataFacts | None:
+    def _data_summary(self) -> DataSummary | None:
         """What is known of the data of the fit: from the data, or from the file that the model was read from."""
-        data = getattr(self, "_fit_data", None)
+        data = getattr(self, "_training_data", None)
         if data is None:
-            return self.path_.facts
-        facts = facts_of(data, self.path_, getattr(self, "classes_", None))
-        return replace(facts, n_dropped=getattr(self, "n_rows_dropped_", 0))
+            return self.path_.data_summary
+        data_summary = summary_of_data(data, self.path_, getattr(self, "classes_", None))
+        return replace(data_summary, n_dropped=getattr(self, "n_rows_dropped_", 0))
 
     def __getstate__(self) -> Any:
         # Data do not travel with a model.
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_fit_data"}
+        return {name: value for name, value in state.items() if name != "_training_data"}
 
     def _copy(self) -> Self:
         other = super()._copy()
-        other._fit_data = getattr(self, "_fit_data", None)
+        other._training_data = getattr(self, "_training_data", None)
         return other
 
     def _set_size(self, size: int) -> None:

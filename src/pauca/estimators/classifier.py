@@ -15,11 +15,11 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
-from pauca.estimators.evaluate import EvaluationMixin
+from pauca.estimators.evaluation_and_inference import EvaluationMixin
 from pauca.estimators.fitted_base import fitting
+from pauca.estimators.input_checks import check_class_weight, check_classes, check_offset, check_weights
 from pauca.estimators.offset_and_dispersion import offset_target
 from pauca.estimators.points import PointsMixin
-from pauca.estimators.validation import check_class_weight, check_classes, check_offset, check_weights
 from pauca.export import register_estimator
 from pauca.losses import Loss, is_custom, resolve
 from pauca.losses.checks import check_loss
@@ -264,7 +264,7 @@ class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, Sparse
         number are shuffled, always alike, and keep the shares of classes, or the ``groups`` given to ``fit``.
     scoring : str, callable or None, default=None
         What folds are scored by: a scorer of scikit-learn such as "roc_auc", without sample weights. None: the share
-        of the constant model's loss that is gone on the rows held out, where no probability counts as less than 0.001.
+        of the constant model's loss that is gone on the held-out rows, where no probability counts as less than 0.001.
     selection_rule : float, "1se" or "best", default=0.25
         The smallest model whose score on held-out rows is within so many standard errors of the best ("1se": one), or
         the best itself. The standard error is that of the difference between the two on the same rows.

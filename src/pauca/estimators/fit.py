@@ -15,10 +15,10 @@ from pauca.constraints.parsing import Columns, ConstraintParser, check_independe
 from pauca.design import ChunkedDesign, Design, make_design
 from pauca.estimators.certify import MOST_BOUNDED, NARROW, certificate_of, follow_search, prove_fit
 from pauca.estimators.fitted_base import check_finite_models
+from pauca.estimators.input_checks import check_moments
 from pauca.estimators.offset_and_dispersion import estimate_parameters
 from pauca.estimators.raw_tables import FitTable
 from pauca.estimators.settings import SearchSettings, largest_size
-from pauca.estimators.validation import check_moments
 from pauca.methods import Backward
 from pauca.methods.exact import Exact
 from pauca.model import Model

@@ -10,19 +10,20 @@ from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import OUT_OF_RANGE, arithmetic_in_words
 from pauca.design.chunks import is_dask
 from pauca.estimators.chunked_predictions import rows_in_chunks, scores_of_chunks, transform_lazily, used_columns
-from pauca.estimators.validation import check_rows
+from pauca.estimators.input_checks import check_rows
 from pauca.export import save
 from pauca.export.formula import formula_of
 from pauca.export.onnx import to_onnx
 from pauca.export.python import to_python
 from pauca.export.sql import to_sql
+from pauca.losses import Loss, resolve
 from pauca.model import Model
 from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.results.path import Path
@@ -108,8 +109,14 @@ class PathMixin:
         other._set_size(size)
         return other
 
-    def summary(self) -> str:
+    def summary(self, instructions: Instructions | None = None) -> str:
         """The model as text, to be printed.
+
+        Parameters
+        ----------
+        instructions : Instructions or None, default=None
+            How the text tells readers to get other models: None for calls in Python. The command line names its own
+            options.
 
         Returns
         -------
@@ -118,11 +125,15 @@ class PathMixin:
             lost if it were left out and the others refitted. The most important come first.
         """
         check_is_fitted(self)
-        return self._summary(IN_PYTHON)
+        return summarize(self.path_, self.k_, instructions or self._instructions(), self._explained_of())
 
-    def _summary(self, how: Instructions) -> str:
-        """The model as text, with ``how`` to get other models."""
-        return summarize(self.path_, self.k_, how)
+    def _instructions(self) -> Instructions:
+        """How other models are had in Python."""
+        return IN_PYTHON
+
+    def _explained_of(self) -> str:
+        """What the shares in a summary are shares of, such as the variance; nothing where that is not known."""
+        return ""
 
     def _copy(self) -> Self:
         """A copy that may be given another size; arrays are shared."""
@@ -303,6 +314,12 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
 
         check_is_fitted(self)
         write_report(self, path, title)
+
+    def _explained_of(self) -> str:
+        loss = self.loss if isinstance(self.loss, Loss) else resolve(self.loss, classes=is_classifier(self))
+        if loss.quadratic and not getattr(self, "fit_intercept", True):
+            return "sum of squares"
+        return loss.explains
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

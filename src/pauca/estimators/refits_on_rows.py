@@ -11,7 +11,7 @@ import numpy as np
 from pauca.constraints.limits import Limits
 from pauca.constraints.units import Units
 from pauca.design import make_design
-from pauca.estimators.fit_data import FitData
+from pauca.estimators.training_data import TrainingData
 from pauca.losses.offset import parts_of
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
@@ -19,12 +19,12 @@ from pauca.model_selection.held_out import HeldOutModel, at_most
 from pauca.model_selection.ridge_fits import refitter
 from pauca.model_selection.scoring import read_columns
 from pauca.objectives.least_squares import ridge_penalty
-from pauca.results.data_facts import ColumnValues, DataFacts
+from pauca.results.data_summary import ColumnValues, DataSummary
 from pauca.results.inference import FEWEST_ROWS
 from pauca.results.path import Path
 from pauca.runs.progress import phase
 from pauca.runs.run import Budget, Goal
-from pauca.statistics.readable_units import unit_of
+from pauca.statistics.round_steps import round_step
 from pauca.statistics.standard_errors import coefficient_covariance
 from pauca.threads import blas_threads
 
@@ -32,7 +32,7 @@ from pauca.threads import blas_threads
 COLUMNS_AT_ONCE = 16
 
 
-def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
+def fold_models(data: TrainingData, size: int, folds: Sequence[Fold]) -> list[HeldOutModel]:
     """Models of ``size`` features that are searched again on the rows of every fold, at the ridges of the fit."""
     searched = replace(data.problem, ridge=data.search_ridge)
     found, step = [], phase("fitting without each fold", len(folds))
@@ -47,7 +47,7 @@ def fold_models(data: FitData, size: int, folds: Sequence[Fold]) -> list[HeldOut
 
 
 def bootstrap_coefficients(
-    data: FitData, support: np.ndarray, n_resamples: int, random_state: int | None
+    data: TrainingData, support: np.ndarray, n_resamples: int, random_state: int | None
 ) -> np.ndarray:
     """Coefficients of the columns ``support`` and the intercept on resampled rows, shape (n_resamples, outputs, q).
 
@@ -63,7 +63,7 @@ def bootstrap_coefficients(
         limits=Limits(),
         bounds=None if bounds is None else (bounds[0][support], bounds[1][support]),
     )
-    draws = np.full((n_resamples, problem.target.n_outputs, len(support) + int(problem.center)), np.nan)
+    draws = np.full((n_resamples, problem.target.n_outputs, len(support) + int(data.has_intercept)), np.nan)
     weighted, step = np.flatnonzero(weights), phase("fitting resampled rows", n_resamples)
     for draw in draws:
         counts = np.bincount(rng.choice(weighted, size=len(weighted)), minlength=n_rows)
@@ -73,34 +73,32 @@ def bootstrap_coefficients(
         with blas_threads.single():
             fits = refitter(run.subset, [problem.ridge], standardize=problem.standardize)(usable.tolist())
         draw[:, fits.columns] = fits.coef[0]
-        if problem.center:
+        if data.has_intercept:
             draw[:, -1] = fits.intercept[0]
         step()
     return draws
 
 
-def rare_columns(data: FitData, support: np.ndarray, classes: np.ndarray | None) -> list[int]:
-    """Places in ``support`` of columns of zeros and ones with few rows, of any class, on their rarer side."""
+def rare_columns(data: TrainingData, support: np.ndarray, outcomes: Sequence[np.ndarray]) -> list[int]:
+    """Places in ``support`` of columns of zeros and ones with few rows, of any outcome, on their rarer side."""
     rows = np.flatnonzero(data.weights)
     columns = read_columns(data.problem.X, support, rows)
-    y = data.y[rows]
-    outcomes = [np.ones(len(rows), dtype=bool)] if classes is None else [y == label for label in classes]
     found = []
     for place, column in enumerate(columns.T):
         if not np.all((column == 0.0) | (column == 1.0)):
             continue
         ones = column == 1.0
         side = ones if 2 * np.count_nonzero(ones) <= len(rows) else ~ones
-        if min(int(np.count_nonzero(side & outcome)) for outcome in outcomes) < FEWEST_ROWS:
+        if min(int(np.count_nonzero(side & outcome[rows])) for outcome in outcomes) < FEWEST_ROWS:
             found.append(place)
     return found
 
 
-def likelihood_errors(data: FitData, model: Model) -> np.ndarray:
+def likelihood_errors(data: TrainingData, model: Model) -> np.ndarray:
     """Standard errors of the coefficients and the intercept from the curvature of the likelihood, shape (q,)."""
     problem = data.problem
     loss, target, offset = parts_of(problem.measure, problem.target.y)
-    if loss.free_dispersion is None:
+    if loss.free_dispersion is None and not loss.coupled:
         raise ValueError(
             f"There are no standard errors in closed form for {loss!r}, whose likelihood is not that of an exponential "
             'family: use inference("bootstrap").'
@@ -113,13 +111,15 @@ def likelihood_errors(data: FitData, model: Model) -> np.ndarray:
         design = make_design(columns, data.weights, center=problem.center)
         # The penalty in standardised coordinates, back in the user's units.
         penalty = ridge_penalty(design, problem.ridge, standardize=problem.standardize) * design.spread**2
-    if problem.center:
+    if loss.coupled:
+        loss, columns = loss.tuned(target, data.weights), columns - data.weights @ columns
+    if data.has_intercept:
         columns, penalty = np.column_stack([columns, np.ones(n_rows)]), np.append(penalty, 0.0)
     covariance = coefficient_covariance(loss, target[0], scores, data.weights, columns, penalty)
     return np.sqrt(np.maximum(covariance.diagonal(), 0.0))
 
 
-def facts_of(data: FitData, path: Path, classes: np.ndarray | None) -> DataFacts:
+def summary_of_data(data: TrainingData, path: Path, classes: np.ndarray | None) -> DataSummary:
     """Facts about the data of a fit for reports and files; ``classes`` are all there are, in the order of the model."""
     rows = np.flatnonzero(data.weights > 0)
     counts = None
@@ -132,7 +132,7 @@ def facts_of(data: FitData, path: Path, classes: np.ndarray | None) -> DataFacts
         missing = {name: int(np.count_nonzero(column.missing[rows])) for name, column in columns}
     if data.in_memory:
         values = _column_values(data.problem.X, np.unique(np.concatenate([model.support for model in path])), rows)
-    return DataFacts(len(rows), counts, {name: many for name, many in missing.items() if many}, values)
+    return DataSummary(len(rows), counts, {name: many for name, many in missing.items() if many}, values)
 
 
 def _column_values(X: Any, columns: np.ndarray, rows: np.ndarray) -> dict[int, ColumnValues]:
@@ -141,6 +141,6 @@ def _column_values(X: Any, columns: np.ndarray, rows: np.ndarray) -> dict[int, C
         some = columns[first : first + COLUMNS_AT_ONCE].astype(np.intp)
         for column, values in zip(some.tolist(), read_columns(X, some, rows).T, strict=True):
             found[column] = ColumnValues(
-                unit_of(values), float(np.median(values)), float(values.min()), float(values.max())
+                round_step(values), float(np.median(values)), float(values.min()), float(values.max())
             )
     return found

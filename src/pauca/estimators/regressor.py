@@ -11,10 +11,10 @@ from sklearn.metrics import r2_score
 
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
-from pauca.estimators.evaluate import EvaluationMixin
+from pauca.estimators.evaluation_and_inference import EvaluationMixin
 from pauca.estimators.fitted_base import fitting
+from pauca.estimators.input_checks import check_data, check_offset, check_target, check_weights
 from pauca.estimators.offset_and_dispersion import offset_target
-from pauca.estimators.validation import check_data, check_offset, check_target, check_weights
 from pauca.export import register_estimator
 from pauca.losses import Loss, is_custom, resolve
 from pauca.losses.checks import check_loss
@@ -127,7 +127,7 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
         number are shuffled, always alike, and keep the shares of classes, or the ``groups`` given to ``fit``.
     scoring : str, callable or None, default=None
         What folds are scored by: a scorer of scikit-learn such as "r2", without sample weights. None: the share of the
-        constant model's loss that is gone on the rows held out.
+        constant model's loss that is gone on the held-out rows.
     selection_rule : float, "1se" or "best", default=0.25
         The smallest model whose score on held-out rows is within so many standard errors of the best ("1se": one), or
         the best itself. The standard error is that of the difference between the two on the same rows.

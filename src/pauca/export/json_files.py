@@ -36,6 +36,8 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     try:
         held = os.stat(path)
     except FileNotFoundError:
+        if not os.fspath(path):  # no name at all, which `realpath` takes for the current folder
+            raise
         held = None
     if held is not None and not stat.S_ISREG(held.st_mode):
         _write_through(path, content, held.st_mode)
@@ -56,8 +58,9 @@ def _write_through(path: str | os.PathLike[str], content: bytes, mode: int) -> N
 
 def _write_beside(target: str, content: bytes, permissions: int | None) -> None:
     """Write to a file beside the target, and put it in the target's place."""
-    folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.tmp")
+    folder = os.path.dirname(target)
+    # Without the target's name, which may be as long as a name can be.
+    temporary = os.path.join(folder, f".pauca.{secrets.token_hex(6)}.tmp")
     try:
         # Not tempfile: its files are readable by their owner only.
         with open(temporary, "xb") as file:
@@ -67,9 +70,11 @@ def _write_beside(target: str, content: bytes, permissions: int | None) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.remove(temporary)
+        if isinstance(error, OSError):  # about the name that was asked for
+            raise OSError(error.errno, error.strerror, target) from None
         raise
     with contextlib.suppress(OSError):  # the new name survives a power cut too, where folders can be opened
         handle = os.open(folder, os.O_RDONLY)

@@ -14,7 +14,7 @@ import numpy as np
 from pauca.export.json_files import JsonReader, ModelFileError, write_atomically
 from pauca.export.json_values import read_array, read_value, write_array, write_value
 from pauca.export.path_file import FIELDS, read_path, write_path
-from pauca.export.table_file import read_encoding, read_facts, write_encoding, write_facts
+from pauca.export.table_file import read_data_summary, read_encoding, write_data_summary, write_encoding
 from pauca.results.path import Path
 from pauca.version import __version__
 from pauca.wording import column_names
@@ -267,9 +267,9 @@ def _write_table(estimator: Any) -> dict[str, Any]:
         document["names_for_display"] = True
     if hasattr(estimator, "first_index_"):
         document["first_index"] = estimator.first_index_
-    facts = estimator._data_facts() if hasattr(estimator, "_data_facts") else None
-    if facts is not None:
-        document["data"] = write_facts(facts)
+    data_summary = estimator._data_summary() if hasattr(estimator, "_data_summary") else None
+    if data_summary is not None:
+        document["data"] = write_data_summary(data_summary)
     return document
 
 
@@ -293,7 +293,7 @@ def _read_table(estimator: Any, fields: dict[str, JsonReader]) -> None:
     if "first_index" in fields:
         estimator.first_index_ = fields["first_index"].integer(0, 1)
     if "data" in fields:
-        estimator.path_ = replace(estimator.path_, facts=read_facts(fields["data"], path.n_features))
+        estimator.path_ = replace(estimator.path_, data_summary=read_data_summary(fields["data"], path.n_features))
 
 
 def _restore(estimator: Any, size: JsonReader) -> Any:
@@ -303,7 +303,7 @@ def _restore(estimator: Any, size: JsonReader) -> Any:
         size.fail(f"there is no model of size {size.value}")
     try:
         estimator._after_loading()
-        counts = None if path.facts is None else path.facts.class_counts
+        counts = None if path.data_summary is None else path.data_summary.class_counts
         if counts is not None and len(counts) != len(getattr(estimator, "classes_", ())):
             raise ValueError("data: the rows are counted by other classes than the model has")
         estimator._set_size(size.value)

@@ -1,11 +1,11 @@
-"""The encoding of a raw table, and facts about the data of a fit, as plain JSON, and back."""
+"""The encoding of a raw table, and the summary of the data of a fit, as plain JSON, and back."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pauca.export.json_files import JsonReader, encode_float
-from pauca.results.data_facts import ColumnValues, DataFacts
+from pauca.results.data_summary import ColumnValues, DataSummary
 from pauca.tables import ColumnEncoding, TableEncoding
 
 MOST_ROWS = 2**53
@@ -70,22 +70,22 @@ def _number(reader: JsonReader) -> int | float:
     return reader.value if isinstance(reader.value, int) else number
 
 
-def write_facts(facts: DataFacts) -> dict[str, Any]:
-    """The field of a file with facts about the data of the fit."""
+def write_data_summary(data_summary: DataSummary) -> dict[str, Any]:
+    """The field of a file with the summary of the data of the fit."""
     return {
-        "n_rows": facts.n_rows,
-        "n_dropped": facts.n_dropped,
-        "class_counts": facts.class_counts,
-        "missing": dict(facts.missing),
+        "n_rows": data_summary.n_rows,
+        "n_dropped": data_summary.n_dropped,
+        "class_counts": data_summary.class_counts,
+        "missing": dict(data_summary.missing),
         "columns": [
             [column, values.step, values.median, values.lowest, values.highest]
-            for column, values in facts.values.items()
+            for column, values in data_summary.values.items()
         ],
     }
 
 
-def read_facts(reader: JsonReader, n_features: int) -> DataFacts:
-    """The facts about the data from this field."""
+def read_data_summary(reader: JsonReader, n_features: int) -> DataSummary:
+    """The summary of the data from this field."""
     fields = reader.fields(["n_rows", "n_dropped", "class_counts", "missing", "columns"])
     n_rows = fields["n_rows"].integer(1, MOST_ROWS)
     counts = fields["class_counts"].optional(lambda items: [item.integer(0, n_rows) for item in items.items()])
@@ -94,4 +94,4 @@ def read_facts(reader: JsonReader, n_features: int) -> DataFacts:
     for item in fields["columns"].items():
         column, *numbers = item.items(5)
         values[column.integer(0, n_features - 1)] = ColumnValues(*(number.finite() for number in numbers))
-    return DataFacts(n_rows, counts, missing, values, fields["n_dropped"].integer(0, MOST_ROWS))
+    return DataSummary(n_rows, counts, missing, values, fields["n_dropped"].integer(0, MOST_ROWS))

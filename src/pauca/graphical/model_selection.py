@@ -74,7 +74,7 @@ def size_range_for(sizes: tuple[int, ...] | str, n_nodes: int, most: int) -> Siz
 
 
 def by_likelihood(rule: Rule) -> ChoiceRule:
-    """A choice by the likelihood of rows held out."""
+    """A choice by the likelihood of held-out rows."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
         found = selection.fold_models()
@@ -127,11 +127,11 @@ def _choice_warnings(choice: Choice, n_edges: int, stop: Stop) -> Iterator[str]:
     may_depend = "Columns may still depend on each other: more rows would show it."
     if choice.chosen == 0 and choice.best > 0:
         yield (
-            f"No edge was chosen: rows held out are most likely with {choice.best}, but by less than one standard "
+            f"No edge was chosen: held-out rows are most likely with {choice.best}, but by less than one standard "
             f"error. {may_depend} selection_rule='best' takes the most likely number."
         )
     elif choice.chosen == 0 and choice.by_folds:
-        yield f"No edge was chosen: none makes rows held out more likely. {may_depend}"
+        yield f"No edge was chosen: none makes held-out rows more likely. {may_depend}"
     elif choice.chosen == 0:
         yield f"No edge was chosen: none lowers the {choice.criterion_name}. {may_depend}"
     elif stop is Stop.SIZE and len(choice.sizes) > 1 and choice.chosen == max(choice.sizes) < n_edges:
@@ -148,7 +148,7 @@ def _edges(selection: Selection) -> Edges:
 
 
 def _held_out(problem: Problem, fold: Fold, weights: np.ndarray) -> np.ndarray:
-    """Second moments of the rows held out, about the means of the others."""
+    """Second moments of the held-out rows, about the means of the others."""
     assert isinstance(problem, GraphProblem)
     share = np.zeros_like(weights)
     share[fold.test] = weights[fold.test] / weights[fold.test].sum()

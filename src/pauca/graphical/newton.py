@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -81,9 +82,10 @@ def hessian(sigma: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndar
 class HessianOperator:
     """The Hessian of Q, applied and never formed: a product costs as much as there are entries times nodes.
 
-    Were all entries of Theta free, the inverse of the Hessian would take a matrix G to ``Theta G Theta``. Of that the
-    entries of the pattern are sparse, and conjugate gradients that are scaled by them take half as many steps as with
-    the diagonal. ``theta`` holds the entries of a precision matrix, for the scaling.
+    Were all entries of Theta free, the inverse of the Hessian would take a matrix G to ``Theta G Theta``. Conjugate
+    gradients that are scaled by its entries of the pattern take half as many steps as with the diagonal. Where edges
+    are few this is a sparse matrix, formed once; where they are many, two products of matrices. ``theta`` holds the
+    entries of a precision matrix, for the scaling.
     """
 
     def __init__(self, pattern: Pattern, theta: np.ndarray) -> None:
@@ -95,6 +97,13 @@ class HessianOperator:
         # The entries of a direction change with every product, their positions do not.
         self._entry, self._direction = matrix.data, matrix.astype(np.float64)
         self._direction.data = theta[self._entry]
+        degree = np.bincount(row, minlength=m).astype(float)
+        self._scaled: Callable[[np.ndarray], np.ndarray]
+        within_two_steps = np.bincount(row, weights=degree[column], minlength=m)
+        if within_two_steps[first].sum() > m**3:
+            dense = pattern.matrix(theta)
+            self._scaled = lambda right: pattern.read(dense @ pattern.matrix(right / pattern.count) @ dense)
+            return
         both = np.arange(len(row))
         ones = np.ones(len(row))
         begin = csr_array((ones, (row, both)), shape=(m, len(row)))
@@ -102,7 +111,8 @@ class HessianOperator:
         # From an entry (i, j) to an entry (u, v), in either order: Theta_iu Theta_vj.
         linked = (self._direction[first] @ begin).multiply(self._direction[second] @ end)
         share = csr_array((1.0 / pattern.count[entry], (both, entry)), shape=(len(row), len(first)))
-        self._scaling = csr_array(linked @ share)
+        scaling = csr_array(linked @ share)
+        self._scaled = lambda right: np.asarray(scaling @ right)
 
     def solve(self, sigma: np.ndarray, right: np.ndarray, share: float | None = None) -> np.ndarray:
         """The inverse of the Hessian times ``right``, up to a share of it, by conjugate gradients.
@@ -112,7 +122,7 @@ class HessianOperator:
         """
         at_first = np.take(sigma, self._pattern.first[self._pattern.n_nodes :], axis=1)
         found, residual = np.zeros_like(right), right
-        scaled = self._scaling @ residual
+        scaled = self._scaled(residual)
         direction, left = scaled, float(residual @ scaled)
         share = min(CG_TOLERANCE, float(np.sqrt(left))) if share is None else share
         enough = share**2 * left
@@ -122,7 +132,7 @@ class HessianOperator:
             length = left / float(direction @ product)
             found += length * direction
             residual = residual - length * product
-            scaled = self._scaling @ residual
+            scaled = self._scaled(residual)
             before, left = left, float(residual @ scaled)
             if left <= enough:
                 break

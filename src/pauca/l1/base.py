@@ -15,8 +15,8 @@ from pauca.checks import ParameterChecks
 from pauca.clock import GRACE, deadline_after, limited_until
 from pauca.design import Design, make_design
 from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
+from pauca.estimators.input_checks import check_moments
 from pauca.estimators.settings import check_cross_validation
-from pauca.estimators.validation import check_moments
 from pauca.l1.certificate import BINDING_FROM, SOLVERS, STEP_RULES, STOPPING, BallCertificate, Search, SearchSettings
 from pauca.l1.objective import BallObjective, Iterate
 from pauca.l1.radii import STOPPED_EARLY, BallProblem, RadiusSearch, by_folds
@@ -157,7 +157,7 @@ class L1Model(FittedModel):
     def _choose_radius(
         self, problem: BallProblem, weights: np.ndarray, design: Design, y: np.ndarray, rows: Any
     ) -> tuple[Search, BallCertificate, dict[int, tuple[float, Iterate]]]:
-        """Choose a radius by scores on rows held out."""
+        """Choose a radius by scores on held-out rows."""
         folds = make_folds(self.cv, y, rows, weights, classifies=is_classifier(self))
         measure = Measure(problem, scorer_for(self, self.scoring), y, RowBlocks.of(weights, rows, folds))
         weigh = by_folds(self.selection_rule, measure)
@@ -210,8 +210,13 @@ class L1Model(FittedModel):
         """Whether this is the model that the search ended with, and not a smaller one from its path."""
         return self.k_ == max(self.path_.sizes)
 
-    def summary(self) -> str:
+    def summary(self, instructions: Instructions | None = None) -> str:
         """The model as text, to be printed.
+
+        Parameters
+        ----------
+        instructions : Instructions or None, default=None
+            How the text tells readers to get other models: None for calls in Python.
 
         Returns
         -------
@@ -219,10 +224,7 @@ class L1Model(FittedModel):
             The features in use with their coefficients and importance, the most important first; the radius of the
             ball and the rule that chose it; and the proven gap.
         """
-        return super().summary()
-
-    def _summary(self, how: Instructions) -> str:
-        return "\n".join([super()._summary(how), *self._proof()])
+        return "\n".join([super().summary(instructions), *self._proof()])
 
     def _proof(self) -> Iterator[str]:
         """The radius, and how far the model may be from the best in the ball."""
@@ -242,7 +244,7 @@ class L1Model(FittedModel):
             return ", the only one that was compared"
         mean, error = self.scores_, self.score_errors_
         chosen, best = int(np.abs(self.radii_ - self.radius_).argmin()), int(mean.argmax())
-        score = f"{mean[chosen]:.4g} (± {error[chosen]:.2g}) on rows held out"
+        score = f"{mean[chosen]:.4g} (± {error[chosen]:.2g}) on held-out rows"
         among = f"of {len(mean)} by cross-validation"
         if chosen == best:
             return f", the best {among}: it scores {score}"

@@ -12,7 +12,7 @@ from pauca.design import Design
 from pauca.losses import Loss
 from pauca.losses.base import Lines
 from pauca.model import Model
-from pauca.objectives.far_targets import far_origin
+from pauca.objectives.smooth import target_origin
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.line_search import Trial, backtrack, exact_length
 from pauca.tolerances import LINE_SEARCH_SLACK
@@ -105,7 +105,7 @@ class BallObjective:
         """The objective of a design and targets; ``standardize`` measures coefficients in units of column scale."""
         outputs = y if y.ndim == 2 else y[None]
         unit = np.where(design.usable, 1.0 if standardize else design.spread, 0.0)
-        origin = far_origin(outputs, design.weights) if center and loss.of_residuals else 0.0
+        origin = target_origin(loss, outputs, design.weights) if center else 0.0
         if origin:
             y, outputs = y - origin, outputs - origin
         loss = loss.tuned(outputs, design.weights)

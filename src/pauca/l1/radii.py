@@ -225,7 +225,7 @@ def _has_turned(choice: Choice) -> bool:
 
 
 def by_folds(rule: Rule, measure: Measure) -> Callable[[RadiusSearch, list[int]], Choice]:
-    """A choice by scores on rows held out: a scorer's, or the share of the constant model's loss that is explained."""
+    """A choice by scores on held-out rows: a scorer's, or the share of the constant model's loss that is explained."""
 
     def weigh(search: RadiusSearch, positions: list[int]) -> Choice:
         return weigh_folds(rule, measure, search.fold_models(), positions)

@@ -50,7 +50,7 @@ class L1Regressor(RegressionMixin, L1Model):
         Folds for choosing ``radius``: a number (None: 5), a splitter of scikit-learn, or an iterable of splits.
     scoring : str, callable or None, default=None
         How folds are scored: a scorer of scikit-learn such as "r2". None: the share of the constant model's loss
-        that is explained on rows held out.
+        that is explained on held-out rows.
     selection_rule : float, "1se" or "best", default="1se"
         The smallest radius whose score on held-out rows is within so many standard errors of the best ("1se": one), or
         the best itself. The standard error is that of the difference between the two on the same rows.
@@ -86,7 +86,7 @@ class L1Regressor(RegressionMixin, L1Model):
     norms_ : ndarray
         The same of all models on the path, by size.
     radii_, scores_, score_errors_ : ndarray
-        The radii that were compared, their mean scores on rows held out, and the standard errors of those; empty where
+        The radii that were compared, their mean scores on held-out rows, and the standard errors of those; empty where
         ``radius`` was given.
     objective_ : float
         Q of the model, for every loss by the loss itself.

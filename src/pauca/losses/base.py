@@ -85,6 +85,8 @@ class Loss(ABC):
     free_dispersion: ClassVar[bool | None] = None
     """For likelihoods of exponential families, whose curvature is linear in the target: whether the variance has a
     factor that is estimated. None for all others, which have no standard errors in closed form."""
+    explains: ClassVar[str] = "loss"
+    """What it is that a model explains a share of, in a word."""
     link: ClassVar[str | None] = "identity"
     """The inverse link that ``prediction`` or ``probabilities`` applies to scores, for exports to other languages:
     "identity", "exp", "inverse", "log_hazard", "log_loss" or "softmax". It must be set in the same class as that
@@ -132,7 +134,7 @@ class Loss(ABC):
 
         ``weights`` are those of all rows, and ``test`` the indices of those held out.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no losses of rows held out.")
+        raise NotImplementedError(f"{type(self).__name__} has no losses of held-out rows.")
 
     def broad_curvature(self, y: np.ndarray, a: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """A curvature for steps as large as those of adding a feature, not only for infinitesimal ones."""
@@ -151,11 +153,11 @@ class Loss(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no conjugate; implement the method conjugate(y, t).")
 
     def held_out(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """The loss by which models are scored on rows held out."""
+        """The loss by which models are scored on held-out rows."""
         return self.value(y, a)
 
     def mislabelled(self, y: np.ndarray, a: np.ndarray) -> np.ndarray | None:
-        """The loss by which rows held out would be scored if their labels were others; None where that says nothing."""
+        """The loss by which held-out rows would be scored if their labels were others; None where that says nothing."""
         return None
 
     def minus_twice_log_likelihood(self, losses: np.ndarray, n_rows: int) -> float:

@@ -7,7 +7,7 @@ from scipy.special import xlogy
 
 from pauca.losses.base import Loss, Slopes
 
-# Probabilities of rows held out are at least this: with separable classes a model without a ridge predicts zeros and
+# Probabilities of held-out rows are at least this: with separable classes a model without a ridge predicts zeros and
 # ones, and a single wrong row would outweigh all others.
 LEAST_PROBABILITY = 1e-6
 
@@ -19,7 +19,7 @@ def check_binary_target(y: np.ndarray) -> None:
 
 
 def of_wrong_labels(loss: Loss, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """The loss of rows held out if their labels were others: the other of two, or the mean over those of several.
+    """The loss of held-out rows if their labels were others: the other of two, or the mean over those of several.
 
     Several classes are one output each, 1 for the class of the row and -1 for the others, shape (C, n).
     """
@@ -33,6 +33,7 @@ def of_wrong_labels(loss: Loss, y: np.ndarray, a: np.ndarray) -> np.ndarray:
 class LogLoss(Loss):
     """``log(1 + e^(-y a))``: minus the log-likelihood of two classes with log-odds a."""
 
+    explains = "deviance"
     free_dispersion = False
     classifies = True
     smoothness = 0.25
@@ -132,6 +133,7 @@ class Multinomial(Loss):
     The Hessian of a row is ``diag(p) - p p'`` with p the probabilities, so the scores are coupled.
     """
 
+    explains = "deviance"
     classifies = True
     joint = True
     smoothness = 0.5

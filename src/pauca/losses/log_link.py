@@ -26,6 +26,7 @@ BISECTIONS = 60
 class LogLink(Loss):
     """What losses of a mean ``e^a`` share."""
 
+    explains = "deviance"
     link = "exp"
 
     def prediction(self, a: np.ndarray) -> np.ndarray:
@@ -127,6 +128,7 @@ class GammaInverseLink(Loss):
     ``y a - log a`` plus a constant, for scores ``a > 0``; infinite for others.
     """
 
+    explains = "deviance"
     free_dispersion = True
     link = "inverse"
 

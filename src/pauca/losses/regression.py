@@ -21,6 +21,7 @@ class SquaredError(Loss):
     smoothness = 1.0
     self_concordance = 0.0
     quadratic = True
+    explains = "variance"
     of_residuals = True
 
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:

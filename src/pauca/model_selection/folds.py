@@ -22,7 +22,7 @@ class Fold:
     counts: np.ndarray
     """How often the fit sees every row: a byte a row as a rule, since there may be many."""
     test: np.ndarray
-    """Indices of the rows held out."""
+    """Indices of the held-out rows."""
     weights_of_all: np.ndarray
     X: Any = None
     """The table as this fold sees it, where what is filled in for missing values differs; None for that of all rows."""

@@ -1,4 +1,4 @@
-"""Rows held out: which are independent of each other, the losses of models on them, and models that have not seen them.
+"""Held-out rows: which are independent of each other, the losses of models on them, and models that have not seen them.
 
 Losses are added up over blocks of rows, so that models can be compared pair by pair on the same rows.
 """
@@ -21,10 +21,10 @@ from pauca.results.choice import EXPLAINED
 # Rows in more blocks than this are pooled: the standard error of a thousand sums is known to 2 %.
 MOST_BLOCKS = 1000
 
-# Rows held out are read in blocks of about this many numbers.
+# Held-out rows are read in blocks of about this many numbers.
 SCORED_NUMBERS = 1 << 21
 
-# How much of a row with a wrong label is added to the rows held out. With a whole row models are not sure enough of
+# How much of a row with a wrong label is added to the held-out rows. With a whole row models are not sure enough of
 # themselves where classes are easily separated; with none they are too sure in few rows (docs/choosing_k.md).
 WRONG_LABEL = 0.25
 
@@ -180,7 +180,7 @@ class FoldMeasure(FoldBlocks, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """How models are compared on rows held out: by their loss, row by row, or by a scorer, fold by fold."""
+    """How models are compared on held-out rows: by their loss, row by row, or by a scorer, fold by fold."""
 
     problem: Scorable
     scorer: Scorer | None

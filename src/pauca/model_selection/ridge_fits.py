@@ -21,7 +21,7 @@ from pauca.subsets.smooth import SmoothSubset
 from pauca.tolerances import DEPENDENT_BELOW
 
 SCORED = Accuracy(within=1e-7)
-"""How far models are fitted that are only scored on rows held out."""
+"""How far models are fitted that are only scored on held-out rows."""
 
 SCORED_JOINTLY = Accuracy(within=1e-6)
 """The same for many classes and for coupled rows, whose every step costs far more."""

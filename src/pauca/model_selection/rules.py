@@ -1,4 +1,4 @@
-"""Which model to take: losses on rows held out, compared pair by pair, and information criteria."""
+"""Which model to take: losses on held-out rows, compared pair by pair, and information criteria."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIZES_AHEAD = {False: 0, True: 4}
 
 @dataclass(frozen=True, eq=False)
 class HeldOutLosses:
-    """Losses of candidates on rows held out, by blocks of rows that are independent of each other."""
+    """Losses of candidates on held-out rows, by blocks of rows that are independent of each other."""
 
     sums: np.ndarray
     """Weighted sums over the rows of every block, shape (..., blocks)."""

@@ -67,7 +67,7 @@ class Scorer:
                 raise ValueError(f"scoring={self.name!r} cannot score this target: {error}{hint}") from error
 
     def scores(self, X: Any, y: np.ndarray, fold: Fold, models: Sequence[Model]) -> list[float]:
-        """Scores of some models on the rows held out."""
+        """Scores of some models on the held-out rows."""
         fitted = copy.copy(self.estimator)
         # The rows of a fold are arrays of numbers, whatever the user's table was.
         for attribute in ("feature_names_in_", "encoder_"):

@@ -1,4 +1,4 @@
-"""Size, ridge of the search and ridge of the fit chosen together: every candidate scored on rows held out."""
+"""Size, ridge of the search and ridge of the fit chosen together: every candidate scored on held-out rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pauca.runs.run import Budget, Goal, History, Method, SearchRun, Stop, ended
 # The share of a time limit that forward selection may take, before the requested search.
 FORWARD_SHARE = 0.5
 
-# Instead of exchange with all its starts: several times as fast, and on rows held out the models of exchange are no
+# Instead of exchange with all its starts: several times as fast, and on held-out rows the models of exchange are no
 # better (docs/choosing_k.md). The path on all rows is then found by the requested method. Where swaps have closed forms
 # they are kept, as models of forward selection alone are worse; where they take refits they are not.
 SWAPS_ALONE = Exchange(scouts=(), detour=0)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pauca.clock import check_time
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
 from pauca.objectives.restricted import Restricted
@@ -32,6 +33,9 @@ LARGEST_HESSIAN = 800
 # Where so many products or steps do not suffice, the solver with Hessians takes over.
 MOST_PRODUCTS = 200
 MOST_STEPS = 60
+
+# Blocks are inverted together as long as that takes about so many operations; the clock is read between.
+INVERTED_WORK = 1 << 24
 
 # Keeps blocks of dependent columns invertible.
 DAMPING = 1e-10
@@ -146,6 +150,7 @@ class JointOutputs:
         share = LEFT_BY_ROUGH if 0.5 * first > ROUGH_ABOVE * about else LEFT_BY_LAST
         along = towards
         for self._products in range(1, MOST_PRODUCTS):
+            check_time()
             product = self._product(along, at.curvature, coupling)
             bent = float(np.vdot(along, product))
             if not bent > 0:
@@ -178,12 +183,21 @@ class JointOutputs:
     def _inverse_blocks(self, curvature: np.ndarray, coupling: np.ndarray) -> np.ndarray:
         """Inverses of the Hessian's blocks of every output, shape (C, q, q)."""
         own = (curvature - coupling * coupling) * self._weights
-        blocks = np.stack([(self._columns * row) @ self._columns.T for row in own])
+        size = len(self._columns)
+        blocks = np.empty((len(own), size, size))
+        for row, block in zip(own, blocks, strict=True):
+            check_time()
+            np.matmul(self._columns * row, self._columns.T, out=block)
         diagonal = np.einsum("cii->ci", blocks)
         diagonal += self._penalty
         # Outputs whose rows are all certain have no curvature; any positive one will do for a start.
         diagonal += DAMPING * diagonal.max(axis=1, keepdims=True) + np.finfo(float).tiny
-        return np.linalg.inv(blocks)
+        at_once = max(1, INVERTED_WORK // size**3)
+        for first in range(0, len(blocks), at_once):
+            check_time()
+            some = slice(first, first + at_once)
+            blocks[some] = np.linalg.inv(blocks[some])
+        return blocks
 
     def _inverse_hessian(self, at: _Point) -> np.ndarray:
         """The inverse of the whole Hessian, shape (1, C q, C q)."""

@@ -314,11 +314,13 @@ class Restricted:
 
 def weighted_gram(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """``columns diag(weights) columns'``, shape (q, q)."""
+    check_time()
     if columns.size <= HESSIAN_NUMBERS:
         part = columns * np.sqrt(weights)
         return np.asarray(part @ part.T)
     gram = np.zeros((len(columns), len(columns)))
     for rows in _row_blocks(columns, 1):
+        check_time()
         part = columns[:, rows] * np.sqrt(weights[rows])
         gram += part @ part.T
     return gram

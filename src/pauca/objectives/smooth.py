@@ -12,14 +12,13 @@ from pauca.constraints.units import Units
 from pauca.design import ChunkedDesign, Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
-from pauca.objectives.far_targets import far_origin
 from pauca.objectives.least_squares import ridge_penalty
+from pauca.objectives.mean_losses import Coefficients, mean_losses
 from pauca.objectives.merged_rows import Rows
 from pauca.objectives.newton_joint_outputs import JointOutputs
 from pauca.objectives.newton_one_output import OneOutput
 from pauca.objectives.piecewise_refit import exact_minimum
 from pauca.objectives.restricted import Restricted, WarmStart
-from pauca.objectives.returned_values import Coefficients, mean_losses
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, joined, minimise
 
 # Gains and values below this share of the empty model's value are rounding: Newton's method leaves about as much.
@@ -40,6 +39,9 @@ DEFAULT_RIDGE = 1e-13
 # it tells better what removals cost (with 10 classes of digits one of eight sizes was 1.2 % above without).
 JOINT_FROM = 48
 PREVIEWED_FROM = 320
+
+# Targets are taken from zero where they are this many times as far from it as from each other.
+FAR_FROM_ZERO = 1e5
 
 Bounds = tuple[np.ndarray, np.ndarray]
 
@@ -92,7 +94,7 @@ class SmoothObjective:
         """The objective of a design and targets; ``bounds`` are in the user's units."""
         v = design.weights
         outputs = y if y.ndim == 2 else y[None]
-        origin = far_origin(outputs, v) if center and loss.of_residuals else 0.0
+        origin = target_origin(loss, outputs, v) if center else 0.0
         if origin:
             y = outputs = outputs - origin
         loss = loss.tuned(outputs, v)
@@ -443,3 +445,12 @@ def _better_start(problem: OneOutput | JointOutputs | Restricted, start: WarmSta
     if best == len(known):
         return null_start
     return replace(start, coef=known[best][0], scores=known[best][1], value=values[best])
+
+
+def target_origin(loss: Loss, y: np.ndarray, weights: np.ndarray) -> float:
+    """A target near all others, to be subtracted if they are so far from zero that scores would be rounded; else 0."""
+    if not loss.of_residuals:
+        return 0.0
+    used = y[:, weights > 0]
+    origin = float(np.median(used))
+    return origin if abs(origin) > FAR_FROM_ZERO * float(np.abs(used - origin).max()) else 0.0

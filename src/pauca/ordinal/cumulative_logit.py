@@ -50,6 +50,7 @@ class CumulativeLogit(Loss):
     the loss is bound to its rows by ``tuned``. A constant in all scores moves them along and changes nothing.
     """
 
+    explains = "deviance"
     classifies = True
     coupled = True
     shift_invariant = True

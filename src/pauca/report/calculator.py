@@ -11,7 +11,7 @@ from typing import Any
 
 from pauca.report.formatting import Markup, joined, name_tag, short_number, tag
 from pauca.report.model_data import ModelData
-from pauca.results.data_facts import ColumnValues
+from pauca.results.data_summary import ColumnValues
 from pauca.tables import ColumnEncoding, Term
 from pauca.tables.encoding import LEVEL, MISSING
 
@@ -113,7 +113,7 @@ def _fields(data: ModelData) -> Sequence[Field]:
     formula = data.formula
     assert formula is not None
     encodings = {one.name: one for one in data.path.raw_columns(data.size)}
-    values = {} if data.facts is None else data.facts.values
+    values = {} if data.data_summary is None else data.data_summary.values
     found: dict[str, Field] = {}
     for place, (column, term) in enumerate(zip(formula.columns, formula.terms, strict=True)):
         one = found.setdefault(term.raw, Field(term.raw, encodings.get(term.raw)))

@@ -7,7 +7,7 @@ import math
 from pauca.export.formula import Formula
 from pauca.report.formatting import MINUS, NONE, Markup, percent, short_number, table, tag
 from pauca.report.model_data import ModelData
-from pauca.results.data_facts import ColumnValues
+from pauca.results.data_summary import ColumnValues
 from pauca.tables.encoding import MISSING, NUMBER
 
 FREQUENCY_NOTE = (
@@ -70,7 +70,7 @@ def _notes(data: ModelData) -> list[str]:
             else "Intervals come from the curvature of the likelihood."
         )
         notes += [made, data.inference.caution]
-    if data.facts is None or not data.facts.values:
+    if data.data_summary is None or not data.data_summary.values:
         notes.append("The values that columns had in the fit are not known of this model, so all changes are by 1.")
     if _frequencies(data) is not None:
         notes.append(f"{FREQUENCY_NOTE}{AND_ITS_INTERVAL if data.inference is not None else ''}.")
@@ -88,7 +88,7 @@ def _target(formula: Formula) -> str:
 
 def _values(data: ModelData, place: int) -> ColumnValues | None:
     assert data.formula is not None
-    return None if data.facts is None else data.facts.values.get(data.formula.columns[place])
+    return None if data.data_summary is None else data.data_summary.values.get(data.formula.columns[place])
 
 
 def step_of(data: ModelData, place: int) -> float:

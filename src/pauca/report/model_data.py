@@ -15,7 +15,7 @@ from pauca.losses import resolve
 from pauca.report.formatting import count, enumerate_names, number, percent, short_number
 from pauca.report.survival_curves import SurvivalCurves
 from pauca.results.alternatives import Alternatives
-from pauca.results.data_facts import DataFacts
+from pauca.results.data_summary import DataSummary
 from pauca.results.evaluation import Evaluation
 from pauca.results.inference import Inference
 from pauca.results.path import Path
@@ -60,7 +60,7 @@ class ModelData:
     formula: Formula | None = None
     """None where the prediction has none that can be written down."""
     findings: Findings = field(default_factory=Findings)
-    facts: DataFacts | None = None
+    data_summary: DataSummary | None = None
     """What is known of the data of the fit."""
     measurable: bool = False
     """Whether predictions can be measured where there are rows."""
@@ -136,7 +136,7 @@ def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> M
         predicts_scores=classes is None and _has_identity_link(getattr(model, "loss", None)),
         formula=_formula(model),
         findings=findings or Findings(),
-        facts=getattr(model, "_data_facts", lambda: None)(),
+        data_summary=getattr(model, "_data_summary", lambda: None)(),
         measurable=hasattr(model, "evaluate"),
     )
 

@@ -29,6 +29,7 @@ NAMES = {
     "auc": "AUC",
     "accuracy": "Accuracy",
     "brier": "Brier score",
+    "concordance": "Concordance",
     "r2": "R²: share of the variance explained",
     "rmse": "Root mean squared error",
     "mae": "Mean absolute error",
@@ -64,19 +65,21 @@ def _not_measured(data: ModelData) -> Markup:
     if kept:
         notes.insert(0, tag("p", KEPT, class_="caution"))
         rows = [[*_named(name, value)] for name, value in kept.items() if name in NAMES]
-        listed = table("Figures of the fit, on rows held out", ["Figure", "Value"], rows)
+        listed = table("Figures of the fit, on held-out rows", ["Figure", "Value"], rows)
     text = tag("div", tag("h2", "How good are the predictions?"), *notes)
     return tag("section", text, tag("div", listed), class_="split performance")
 
 
 def _named(name: str, value: float) -> tuple[str, str]:
-    return NAMES[name], f"{value:.3f}" if name in ("auc", "accuracy", "brier") else number(value, 4)
+    return NAMES[name], f"{value:.3f}" if name in ("auc", "accuracy", "brier", "concordance") else number(value, 4)
 
 
 def headline_figures(found: Evaluation) -> list[tuple[str, str]]:
     """The main figures, for the top of the page."""
-    where = "test rows" if not found.n_folds else "rows held out"
+    where = "test rows" if not found.n_folds else "held-out rows"
     how = f"{where}, optimistic" if found.optimistic else where
+    if found.concordance is not None:
+        return [(f"concordance ({how})", f"{found.concordance.value:.3f}")]
     if found.ranking is not None:
         assert found.accuracy is not None
         return [(f"AUC ({how})", f"{found.ranking.auc:.3f}"), (f"accuracy ({how})", percent(found.accuracy.value))]
@@ -87,9 +90,17 @@ def headline_figures(found: Evaluation) -> list[tuple[str, str]]:
 
 
 def _how_to_read(found: Evaluation) -> list[str]:
+    if found.concordance is not None:
+        return [
+            "Concordance is the share of pairs of rows whose events come in the predicted order: 0.5 is a coin, 1 is "
+            "perfect.",
+            "The calibration slope is 1 if predicted risks differ between rows as much as they should; below 1, high "
+            "risks are predicted too high and low ones too low.",
+            "Intervals (95 %) show the uncertainty from a sample of this many rows, nothing else.",
+        ]
     if found.errors is not None and found.n_folds:
         return [
-            "R² compares the squared error of all rows held out with that of their own mean. Explained on held-out "
+            "R² compares the squared error of all held-out rows with that of their own mean. Explained on held-out "
             "rows, where the page has it, compares the loss of the model with that of a constant that was found, as "
             "the model was, without these rows. So the two differ a little."
         ]
@@ -135,6 +146,12 @@ def _no_better_than_a_constant(found: Evaluation) -> list[str]:
 
 def _figures(found: Evaluation) -> Markup:
     rows: list[list[str]] = []
+    if found.concordance is not None:
+        rows.append(
+            ["Concordance", f"{found.concordance.value:.3f}", _interval(found.concordance.interval(), "{:.3f}")]
+        )
+    if found.calibration_slope is not None:
+        rows.append(["Calibration slope", f"{found.calibration_slope:.3f}", ""])
     if found.ranking is not None:
         rows.append(["AUC", f"{found.ranking.auc:.3f}", _interval(found.ranking.interval(), "{:.3f}")])
     if found.accuracy is not None:
@@ -154,7 +171,8 @@ def _figures(found: Evaluation) -> Markup:
         rows.append(["Root mean squared error", number(found.errors.rmse, 4), ""])
         rows.append(["Mean absolute error", number(found.errors.mae, 4), ""])
     heads = ["Figure", "Value", *(["95 % interval"] if found.errors is None else [])]
-    return table(f"Figures of {found.n_rows} rows", heads, [row[: len(heads)] for row in rows])
+    events = "" if found.n_events is None else f" with {found.n_events} events"
+    return table(f"Figures of {found.n_rows} rows{events}", heads, [row[: len(heads)] for row in rows])
 
 
 def _share(share: Share, *, predicted: bool = False) -> list[str]:
@@ -203,15 +221,19 @@ def _by_class(found: Evaluation, cells: ClassConfusion) -> Markup:
 
 def _calibration(found: Evaluation, curve: Calibration) -> Markup:
     """The curve as a drawing and as a table."""
-    assert found.classes is not None
-    chart = tag("div", _drawing(curve, found.classes[1]), role="img", class_="chart", aria_label=CALIBRATION)
+    if found.classes is not None:
+        event, were = found.classes[1], f"Were {found.classes[1]}"
+    else:
+        event = f"the event by time {short_number(found.horizon or 0.0)}"
+        were = f"Had {event} (estimated)"
+    chart = tag("div", _drawing(curve, event), role="img", class_="chart", aria_label=CALIBRATION)
     rows = [
-        [percent(float(predicted), 1), f"{percent(float(observed), 1)} ({events} of {rows})", _percents(interval)]
-        for predicted, observed, rows, events, interval in zip(
+        [percent(float(predicted), 1), f"{percent(float(observed), 1)} ({seen} of {rows})", _percents(interval)]
+        for predicted, observed, rows, seen, interval in zip(
             curve.predicted, curve.observed, curve.n_rows, curve.n_events, curve.intervals(), strict=True
         )
     ]
-    heads = ["Predicted", f"Were {found.classes[1]}", "95 % interval"]
+    heads = ["Predicted", were, "95 % interval"]
     listed = tag("details", tag("summary", "The numbers of the calibration curve"), table("Calibration", heads, rows))
     caption = tag("figcaption", tag("span", "Calibration"), tag("span", "dots on the line: probabilities are right"))
     return joined([tag("figure", caption, chart), listed])
@@ -224,7 +246,7 @@ def _percents(interval: Interval) -> str:
 def _drawing(curve: Calibration, event: str) -> Markup:
     drawing = Drawing(343, 330, (0.0, 1.0), (0.0, 1.0), Margins(left=50, top=28, right=18, bottom=46))
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
-    name = event if len(event) <= 24 else "the second class"
+    name = event if len(event) <= 30 else "the second class"
     drawing.axes(
         f"predicted probability of {name}", "share observed", x_ticks=shares, y_ticks=shares, y_text="{:.0%}".format
     )

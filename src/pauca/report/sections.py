@@ -24,7 +24,7 @@ from pauca.report.performance import headline_figures
 from pauca.report.size_explorer import score_head, score_text
 from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
-from pauca.results.data_facts import COUNTED_ONCE, DataFacts, encoding_notes
+from pauca.results.data_summary import COUNTED_ONCE, DataSummary, encoding_notes
 from pauca.results.instructions import ON_PAGE
 from pauca.results.summary import MOST_IN_GROUP
 from pauca.runs.run import Stop
@@ -75,7 +75,7 @@ def _features_used(data: ModelData) -> str:
 
 
 def _fewer(data: ModelData) -> list[str]:
-    """What fewer features give on rows held out, where that is nearly as much."""
+    """What fewer features give on held-out rows, where that is nearly as much."""
     choice = data.path.choice
     if choice is None or not choice.is_of(data.size) or choice.fewer_size is None:
         return []
@@ -84,27 +84,27 @@ def _fewer(data: ModelData) -> list[str]:
 
 def _rows_used(data: ModelData) -> list[str]:
     """Rows, events and missing values of the fit."""
-    facts = data.facts
-    if facts is None:
+    data_summary = data.data_summary
+    if data_summary is None:
         return []
-    rows = f"It was fitted to {facts.n_rows} rows"
-    if facts.class_counts is not None and data.classes is not None:
-        counts = [f"{many} of {name}" for name, many in zip(data.classes, facts.class_counts, strict=True)]
+    rows = f"It was fitted to {data_summary.n_rows} rows"
+    if data_summary.class_counts is not None and data.classes is not None:
+        counts = [f"{many} of {name}" for name, many in zip(data.classes, data_summary.class_counts, strict=True)]
         rows += f": {enumerate_names(counts)}"
         if len(counts) == 2:
-            rows += f" ({percent(facts.class_counts[1] / facts.n_rows)} are {data.classes[1]}, the event)"
+            rows += f" ({percent(data_summary.class_counts[1] / data_summary.n_rows)} are {data.classes[1]}, the event)"
     if data.survival is not None:
         rows += f" with {count(int(data.survival.events.sum()), 'event')}"
-    return [f"{rows}. {_missing_values(data, facts)}"]
+    return [f"{rows}. {_missing_values(data, data_summary)}"]
 
 
-def _missing_values(data: ModelData, facts: DataFacts) -> str:
-    if facts.n_dropped:
-        other = "1 other row was" if facts.n_dropped == 1 else f"{facts.n_dropped} other rows were"
+def _missing_values(data: ModelData, data_summary: DataSummary) -> str:
+    if data_summary.n_dropped:
+        other = "1 other row was" if data_summary.n_dropped == 1 else f"{data_summary.n_dropped} other rows were"
         return f"{other} left out, since values were missing there."
-    if not facts.missing:
+    if not data_summary.missing:
         return "No values were missing in them."
-    listed = enumerate_names([f"{name} in {count(many, 'row')}" for name, many in facts.missing.items()])
+    listed = enumerate_names([f"{name} in {count(many, 'row')}" for name, many in data_summary.missing.items()])
     how = "replaced by medians and most frequent levels"
     marked = ", and marked by terms of their own" if data.parameters.get("missing") == "category" else ""
     return f"Values were missing: {listed}. They were {how}{marked}."

@@ -24,7 +24,7 @@ DEFAULT_RULE = 0.25
 """The smallest model within a quarter of a standard error of the best: docs/choosing_k.md says how it was found."""
 
 WORTHWHILE = (0.95, 0.9, 0.8)
-"""Shares of what the chosen model gains on rows held out; a smaller model with the first that half its size can reach
+"""Shares of what the chosen model gains on held-out rows; a smaller model with the first that half its size can reach
 is pointed to."""
 
 Rule = str | float
@@ -78,7 +78,7 @@ class Choice:
     difference_error : ndarray of shape (m,) or None
         The standard error of the difference between the score of each size and that of the chosen one.
     held_out : dict of str to float
-        Further figures of the chosen model on the rows held out: auc, accuracy and brier, or r2, rmse and mae. They
+        Further figures of the chosen model on the held-out rows: auc, accuracy and brier, or r2, rmse and mae. They
         are optimistic, since these rows chose it.
     one_error_size : int or None
         The smallest size within one standard error of the best at any ridge, which ``selection_rule="1se"`` would
@@ -197,7 +197,7 @@ class Choice:
         if self.fold_scores is None or self.standard_error is None:
             return f"{self.chosen} has the lowest {self.criterion_name} of the sizes tried."
         if not self.scored:
-            return f"No size was scored on rows held out before {self.ended}: the largest model found was kept."
+            return f"No size was scored on held-out rows before {self.ended}: the largest model found was kept."
         return " ".join([self._choice_message(how), *self._caveats()])
 
     def _choice_message(self, how: Instructions) -> str:
@@ -240,9 +240,9 @@ class Choice:
 
     def _empty_message(self, folds: str) -> str:
         if self.best == 0:
-            return f"No feature helps on rows held out ({folds}, {self._compared}): a constant predicts as well."
+            return f"No feature helps on held-out rows ({folds}, {self._compared}): a constant predicts as well."
         return (
-            f"No feature helps on rows held out as far as these rows show ({folds}, {self._compared}): the best model, "
+            f"No feature clearly helps on held-out rows ({folds}, {self._compared}): the best model, "
             f"of size {self.best}, has {self._best_number}, too little to be sure."
         )
 
@@ -310,36 +310,46 @@ class Choice:
     def fewer_size(self) -> int | None:
         """The smallest size with 95 % of what the chosen one gains over the empty model, if it is at most half of it.
 
-        Gains are those on rows held out, at the chosen ridges. Where half the size has not as much, 90 % count, then
-        80 %; None where it has not even that.
+        Gains are those on held-out rows, of each size at the ridges that are best for it. If no such size reaches 95 %,
+        90 % counts, then 80 %; None if none reaches that.
         """
         chosen, nothing = self.position(self.chosen), self.position(0)
         if not (self.by_folds and self.scored) or chosen is None or self.instead_of:
             return None
         if nothing is None and self.scoring != EXPLAINED:
             return None
-        gains = self.mean - (0.0 if nothing is None else self.mean[nothing])
+        gains = self._best_mean - (0.0 if nothing is None else self.mean[nothing])
+        gains[chosen] += self.mean[chosen] - self._best_mean[chosen]
         half = (self.sizes > 0) & (2 * self.sizes <= self.chosen)
         found = [self.sizes[half & (gains >= share * gains[chosen])] for share in WORTHWHILE]
         return next((int(sizes.min()) for sizes in found if len(sizes)), None) if gains[chosen] > 0 else None
 
+    @property
+    def _best_mean(self) -> np.ndarray:
+        """The score of every size at the ridges that are best for it."""
+        return self.mean.copy() if self.surface is None else self.surface.mean.max(axis=(0, 1))
+
     def fewer(self, noun: str, how: Instructions = IN_PYTHON) -> str:
-        """A sentence on what fewer features give on rows held out, and where to see it; empty if there is none."""
+        """A sentence on what fewer features give on held-out rows, and where to see it; empty if there is none."""
         size = self.fewer_size
         if size is None:
             return ""
-        few = f"{size} {noun} gives" if size == 1 else f"{size} {noun}s give"
-        score, chosen, see = self._score_of(size), self._score_of(self.chosen), how.size.format(size=size)
+        score, chosen = float(self._best_mean[self.sizes == size].max()), self._score_of(self.chosen)
+        on_path = self.surface is None or self.surface.best_of(size) == (self.surface.search_ridge, self.surface.ridge)
+        see = (how.size if on_path else how.size_best).format(size=size)
+        end = f"; {see}." if see else "."
+        own = "" if on_path or see else f", with the ridge that is best for {size}"
         if self.scoring == EXPLAINED:
-            share = f"{100 * score / chosen:.0f} % of the share that {self.chosen} explain on rows held out"
-            return f"{few} {share} ({100 * score:.1f} of {100 * chosen:.1f} %); {see}."
+            few = f"{size} {noun} gives" if size == 1 else f"{size} {noun}s give"
+            share = f"{100 * score / chosen:.0f} % of the share that {self.chosen} explain on held-out rows"
+            return f"{few} {share} ({100 * score:.1f} of {100 * chosen:.1f} %{own}){end}"
         has = f"{size} {noun} has" if size == 1 else f"{size} {noun}s have"
-        return f"{has} {self.scoring} {score:.4g} on rows held out, {self.chosen} have {chosen:.4g}; {see}."
+        return f"{has} {self.scoring} {score:.4g} on held-out rows{own}, {self.chosen} have {chosen:.4g}{end}"
 
     def comparison(self, size: int, how: Instructions = IN_PYTHON) -> str:
         """What cross-validation says of a size that it did not choose, and which ridges the model has."""
         if self.position(size) is None:
-            return f"This size was set by hand; it was not scored on rows held out. {self.chosen} was chosen."
+            return f"This size was set by hand; it was not scored on held-out rows. {self.chosen} was chosen."
         ridge = f", and its ridge, {self._ridges}, scored best for it" if self.instead_of else ""
         text = f"This size was set by hand{ridge}: {self.scored_text(size)}; {self.instead_of or self._chosen_text}."
         return " ".join([text, *self._ridges_of(size, how)])
@@ -420,7 +430,7 @@ class Choice:
     def scored_text(self, size: int) -> str:
         """The score of a size with its standard error, and what it is a score of."""
         number = self.number_text(size).replace(")", ", one standard error)")
-        return f"{number} explained on rows held out" if self.scoring == EXPLAINED else f"{self.scoring} {number}"
+        return f"{number} explained on held-out rows" if self.scoring == EXPLAINED else f"{self.scoring} {number}"
 
     def number_text(self, size: int) -> str:
         """The score of a size with its standard error."""

@@ -19,6 +19,7 @@ from pauca.statistics.classification_metrics import (
     confusion,
     ranking,
 )
+from pauca.statistics.concordance import Concordance
 from pauca.statistics.regression_metrics import RegressionErrors, regression_errors
 from pauca.wording import aligned
 
@@ -60,9 +61,17 @@ class Evaluation:
         Of two classes: the area under the ROC curve.
     brier : float or None
     calibration : Calibration or None
-        Where there are probabilities of two classes.
+        Where there are probabilities of two classes, or of an event by the horizon.
     errors : RegressionErrors or None
         Of numbers.
+    concordance : Concordance or None
+        Of times to an event: the share of pairs of rows whose events come in the predicted order.
+    calibration_slope : float or None
+        Of times to an event: the coefficient of the predictions in a model of their own. Below 1 they are too extreme.
+    horizon : float or None
+        Of times to an event: the time that the calibration is about.
+    n_events : int or None
+        Of times to an event: rows whose event was seen.
     fold_choices : list of list of str
         The features, or groups, that were chosen without the rows of each fold.
     """
@@ -80,6 +89,10 @@ class Evaluation:
     brier: float | None = None
     calibration: Calibration | None = None
     errors: RegressionErrors | None = None
+    concordance: Concordance | None = None
+    calibration_slope: float | None = None
+    horizon: float | None = None
+    n_events: int | None = None
     fold_choices: list[list[str]] = field(default_factory=list)
 
     @property
@@ -92,7 +105,7 @@ class Evaluation:
         """Where the rows come from, in words."""
         folds = f"{self.n_folds}-fold cross-validation"
         return {
-            TEST: f"Measured on {self.n_rows} test rows that were given for it. They must not be rows of the fit.",
+            TEST: f"Measured on {self.n_rows} test rows. They must not be rows of the fit.",
             NESTED: f"Measured by nested {folds} on {self.n_rows} rows: for every fold the features, the size and the "
             "ridge were chosen again without the rows that were then predicted.",
             FOLDS: f"Measured by {folds} on {self.n_rows} rows: for every fold the features were chosen again without "
@@ -125,11 +138,24 @@ class Evaluation:
         for record in records:
             has_interval = record["lower"] is not None
             interval = f"{record['lower']:.4g} to {record['upper']:.4g}" if has_interval else ""
-            cells.append([record["figure"], f"{record['value']:.4g}", interval])
+            cells.append([record["figure"].replace("_", " "), f"{record['value']:.4g}", interval])
         if all(record["lower"] is None for record in records):
             cells = [row[:2] for row in cells]
         message = f"{self.message} {self.hint}".rstrip()
-        return "\n".join([*aligned(cells, left=1), "", *self._class_lines(), message])
+        return "\n".join([*aligned(cells, left=1), "", *self._class_lines(), *self._about_times(), message])
+
+    def _about_times(self) -> list[str]:
+        """How to read the figures of times to an event."""
+        found = []
+        if self.concordance is not None:
+            found.append(
+                "concordance: the share of pairs of rows whose events come in the predicted order; 0.5 is chance"
+            )
+        if self.calibration_slope is not None:
+            found.append(
+                "calibration slope: 1 is ideal; below 1, high risks are predicted too high and low ones too low"
+            )
+        return found
 
     def class_table(self) -> list[list[str]]:
         """For every class of more than two: rows, those found, predictions that are right, and the usual mistake."""
@@ -153,6 +179,10 @@ class Evaluation:
 
     def _figures(self) -> list[tuple[str, float, Interval | None]]:
         found: list[tuple[str, float, Interval | None]] = []
+        if self.concordance is not None:
+            found.append(("concordance", self.concordance.value, self.concordance.interval()))
+        if self.calibration_slope is not None:
+            found.append(("calibration_slope", self.calibration_slope, None))
         if self.ranking is not None:
             found.append(("auc", self.ranking.auc, self.ranking.interval()))
         if self.accuracy is not None:

@@ -16,6 +16,7 @@ CAUTION = (
     "These intervals take the chosen features as given. The same rows chose them, so the intervals are too narrow, and "
     "coefficients tend to be too large: they describe this model, they are no test of whether a feature matters."
 )
+INTERCEPT = "(intercept)"
 SHRUNKEN = "The ridge pulls coefficients towards zero, and the intervals are about the coefficients as they are pulled."
 
 
@@ -50,6 +51,8 @@ class Inference:
         Features of zeros and ones that are too rare for the bootstrap, whose intervals cannot be trusted.
     outputs : list of str or None
         The class or output of every coefficient, where a feature has several; None for a single one.
+    ratio : str
+        What the exponential of a coefficient is, such as "hazard ratio" or "odds ratio"; empty where it means nothing.
     """
 
     names: list[str]
@@ -64,6 +67,7 @@ class Inference:
     notes: tuple[str, ...] = ()
     rare: tuple[str, ...] = ()
     outputs: list[str] | None = None
+    ratio: str = ""
 
     @property
     def caution(self) -> str:
@@ -80,7 +84,10 @@ class Inference:
         )
 
     def table(self) -> list[dict[str, Any]]:
-        """Records with the keys feature, coefficient, standard_error, lower, upper, and output if there are several."""
+        """Records with the keys feature, coefficient, standard_error, lower, upper, and output if there are several.
+
+        Where coefficients are logarithms of ratios, also with ratio, ratio_lower and ratio_upper.
+        """
         outputs = [{}] * len(self.names) if self.outputs is None else [{"output": one} for one in self.outputs]
         columns = zip(outputs, self.names, self.coef, self.standard_error, self.lower, self.upper, strict=True)
         return [
@@ -91,9 +98,16 @@ class Inference:
                 "standard_error": float(error),
                 "lower": float(lower),
                 "upper": float(upper),
+                **(self._ratios(name, coef, lower, upper) if self.ratio else {}),
             }
             for output, name, coef, error, lower, upper in columns
         ]
+
+    @staticmethod
+    def _ratios(name: str, *logarithms: float) -> dict[str, float]:
+        with np.errstate(over="ignore"):
+            found = np.exp(logarithms) if name != INTERCEPT else np.full(3, np.nan)  # which compares nothing
+        return dict(zip(("ratio", "ratio_lower", "ratio_upper"), found.tolist(), strict=True))
 
     def to_frame(self) -> DataFrame:
         """The table as a pandas frame indexed by feature, and by output if there are several."""
@@ -107,6 +121,7 @@ class Inference:
     def summary(self) -> str:
         """The table and its caution, as text."""
         head = ["feature", "coefficient", "standard error", f"{100 * self.confidence:g} % interval"]
+        head += [self.ratio, "interval"] if self.ratio else []
         head = head if self.outputs is None else ["output", *head]
         body = [
             [
@@ -115,11 +130,18 @@ class Inference:
                 f"{record['coefficient']:.6g}",
                 f"{record['standard_error']:.3g}",
                 f"{record['lower']:.4g} to {record['upper']:.4g}",
+                *(self._ratio_cells(record) if self.ratio else []),
             ]
             for record in self.table()
         ]
         lines = aligned([head, *body], left=1 if self.outputs is None else 2)
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", *map(printable, self.notes), self.caution])
+
+    @staticmethod
+    def _ratio_cells(record: dict[str, Any]) -> list[str]:
+        if np.isnan(record["ratio"]):
+            return ["", ""]
+        return [f"{record['ratio']:.4g}", f"{record['ratio_lower']:.4g} to {record['ratio_upper']:.4g}"]
 
     def __repr__(self) -> str:
         return self.summary()

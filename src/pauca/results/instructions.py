@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # Parameters that are options of the same name in a shell, with a value in quotes or a number. Names of columns and
 # levels stand in quotes themselves.
@@ -24,7 +24,9 @@ class Instructions:
     """Parts of sentences for one kind of reader, with ``{size}`` and ``{best}`` to be filled in."""
 
     size: str
-    """Where to see the model of another size."""
+    """Where to see the model of another size, at the path's ridges."""
+    size_best: str
+    """The same at the ridges that scored best for it."""
     best_ridge: str
     """How to get a size at the ridges that scored best for it, which are ``{best}``."""
     new_fit: str
@@ -45,6 +47,7 @@ class Instructions:
 
 IN_PYTHON = Instructions(
     size="see at({size})",
+    size_best='see at({size}, ridge="best")',
     best_ridge='at({size}, ridge="best") has {best}',
     new_fit="a new fit with k={size} has none unless you give one",
     smaller='at({size}) gives it, and selection_rule="1se" chooses such sizes.',
@@ -55,8 +58,17 @@ IN_PYTHON = Instructions(
     names=NAMELESS,
 )
 
+# Files and pickles hold the models at one pair of ridges.
+WITHOUT_DATA = replace(
+    IN_PYTHON,
+    size_best='at({size}, ridge="best") gives it where the model was fitted, since files don\'t keep the data',
+    best_ridge="the best one for it is {best}, and needs the data of the fit",
+    smaller_best='at({size}, ridge="best") gives it where the model was fitted, since files don\'t keep the data.',
+)
+
 ON_PAGE = Instructions(
     size="see every size below",
+    size_best="",
     best_ridge="the best one for {size} is {best}",
     new_fit="",
     smaller="",
@@ -74,13 +86,14 @@ def in_shell(model: str | None = None, page: str | None = None) -> Instructions:
     ``model`` is the file of the model, and ``page`` a report whose figures are not optimistic, where there are such.
     """
     file = _literal(model or "MODEL.json")
-    smaller = "pauca fit --selection-rule 1se chooses such sizes."
+    fit = "pauca fit with --size {size} added"
     return Instructions(
         size=f"see pauca explain {file} --size {{size}}",
-        best_ridge="for {size} the best was {best} (pauca fit --k {size} --ridge auto chooses one)",
+        size_best=f"{fit} gives it",
+        best_ridge=f"{fit} has the best one for it, {{best}}",
         new_fit="pauca fit --k {size} without --ridge has none",
-        smaller=smaller,
-        smaller_best=smaller,
+        smaller=f"pauca explain {file} --size {{size}} shows it, and --selection-rule 1se chooses such sizes.",
+        smaller_best=f"{fit} gives it, and --selection-rule 1se chooses such sizes.",
         best=" --selection-rule best takes it.",
         honest=f" ({page or 'pauca fit --report PAGE.html --nested'} has figures that are not)",
         coefficients=f"pauca explain {file} --size {{size}} has all of them",

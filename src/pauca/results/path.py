@@ -11,7 +11,7 @@ import numpy as np
 from pauca.model import Model
 from pauca.results.certificate import Certificate
 from pauca.results.choice import Choice
-from pauca.results.data_facts import DataFacts
+from pauca.results.data_summary import DataSummary
 from pauca.results.fit_statistics import Statistics
 from pauca.runs.run import Move, Stop
 from pauca.tables import ColumnEncoding, TableEncoding
@@ -69,7 +69,7 @@ class Path:
         Adjusted R^2, Mallows' Cp, AIC and BIC by size, as far as the loss has them.
     encoding : TableEncoding or None
         How the columns come from those of a raw table, with the baseline of every category.
-    facts : DataFacts or None
+    data_summary : DataSummary or None
         What a file keeps of the data of the fit: rows, missing values, medians and ranges of columns.
     """
 
@@ -90,7 +90,7 @@ class Path:
     certificate: Certificate | None = None
     statistics: Statistics = field(default_factory=dict)
     encoding: TableEncoding | None = None
-    facts: DataFacts | None = None
+    data_summary: DataSummary | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -224,7 +224,7 @@ class Path:
             the objective has lower bounds, lower_bound, gap, relative_gap and proved say what is proved. Where the
             search had another ridge, proofs are about the objective with that ridge: the keys are search_objective,
             search_lower_bound, search_gap, search_relative_gap and search_proved then. Where the size was chosen by
-            cross-validation, score and standard_error are the mean score on rows held out and its standard error (NaN
+            cross-validation, score and standard_error are the mean score on held-out rows and its standard error (NaN
             for sizes that were not compared), and of an accuracy there is also error, which is one less it; where by a
             criterion, there is a key of its name. For squared error there is adjusted_r2, and
             cp (Mallows) if the path goes up to all columns without a ridge; for likelihoods there are aic and bic,
@@ -292,7 +292,7 @@ class Path:
 
         The first is the share explained on the data of the fit, which rises with size (of an objective without a floor,
         the objective itself), with the features added (+) and removed (-) where there are at most 15 sizes. If the size
-        was chosen, the second is the score of each size on rows held out, with a band of one standard error, or the
+        was chosen, the second is the score of each size on held-out rows, with a band of one standard error, or the
         criterion. The last shows the coefficients, each relative to the largest it has at any size, since their units
         differ; with several outputs, their norm over the outputs. The twelve most important features are named.
 

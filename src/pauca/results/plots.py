@@ -82,7 +82,7 @@ def reference_size(path: Path) -> int:
 def score_range(choice: Choice) -> tuple[float, float]:
     """The range of scores to draw: a steep fall far beyond the best size may leave the picture.
 
-    A model with far too many features can be so wrong on rows held out that everything else would be flat beside it.
+    A model with far too many features can be so wrong on held-out rows that everything else would be flat beside it.
     """
     error = np.zeros(len(choice.mean)) if choice.standard_error is None else choice.standard_error
     low, high = choice.mean - error, choice.mean + error
@@ -215,7 +215,7 @@ def draw_fit(path: Path, ax: Axes) -> None:
 
 
 def draw_score(path: Path, ax: Axes) -> None:
-    """The scores of the sizes on rows held out, with a band of one standard error, or a criterion."""
+    """The scores of the sizes on held-out rows, with a band of one standard error, or a criterion."""
     choice = path.choice
     assert choice is not None
     percent = choice.scoring == EXPLAINED
@@ -226,7 +226,7 @@ def draw_score(path: Path, ax: Axes) -> None:
         error = unit * choice.standard_error
         ax.fill_between(choice.sizes, mean - error, mean + error, color=BLUE, alpha=0.18, linewidth=0)
         what = "Share of the constant's loss explained" if percent else plain(short(choice.scoring, 40))
-        ax.set_title(f"{what}, on rows held out (\N{PLUS-MINUS SIGN} one standard error)", loc="left")
+        ax.set_title(f"{what}, on held-out rows (\N{PLUS-MINUS SIGN} one standard error)", loc="left")
         ax.set_ylabel("explained (%)" if percent else plain(short(choice.scoring)))
     else:
         ax.set_title(f"{choice.criterion_name} (lower is better)", loc="left")
@@ -273,7 +273,7 @@ def as_good(choice: Choice) -> np.ndarray:
 
 
 def plot_surface(path: Path, ax: Axes | None = None) -> Axes:
-    """Scores on rows held out, size against ridge, for the search that the chosen model comes from."""
+    """Scores on held-out rows, size against ridge, for the search that the chosen model comes from."""
     choice = path.choice
     if choice is None or choice.surface is None:
         raise ValueError("No ridges were compared in this fit: there is nothing to draw.")
@@ -305,7 +305,7 @@ def plot_surface(path: Path, ax: Axes | None = None) -> Axes:
     ax.set_xlabel(f"number of {path.counted}s")
     ax.set_ylabel("ridge")
     what = "Share explained" if percent else plain(short(choice.scoring, 40))
-    ax.set_title(f"{what} on rows held out (square: chosen; dots: as good as the best)", loc="left")
+    ax.set_title(f"{what} on held-out rows (square: chosen; dots: as good as the best)", loc="left")
     ax.figure.colorbar(image, ax=ax, label="explained (%)" if percent else plain(short(choice.scoring)))
     return ax
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pauca.results.choice import EXPLAINED
-from pauca.results.data_facts import COUNTED_ONCE, encoding_notes
+from pauca.results.data_summary import COUNTED_ONCE, encoding_notes
 from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.wording import aligned, column_names, printable, quoted
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FIGURES = {
     "auc": "AUC {:.3f}",
     "accuracy": "accuracy {:.3f}",
+    "concordance": "concordance {:.3f}",
     "brier": "Brier score {:.3f}",
     "r2": "R² {:.3f}",
     "rmse": "root mean squared error {:.4g}",
@@ -38,18 +39,21 @@ NO_SHARE = 5e-5
 MOST_FREE = 6
 
 
-def summarize(path: Path, size: int, how: Instructions = IN_PYTHON) -> str:
-    """The model of ``size`` as text: its features, their coefficients and importances, and ``how`` to get others."""
+def summarize(path: Path, size: int, how: Instructions = IN_PYTHON, explained_of: str = "") -> str:
+    """The model of ``size`` as text: its features, their coefficients and importances, and ``how`` to get others.
+
+    ``explained_of`` is what shares are shares of, such as the variance.
+    """
     table = []
     for first in range(0, len(path.output_names or [""]), OUTPUTS_PER_TABLE):
         rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE))
         head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
         table += [head, "-" * len(head), *lines, ""]
-    above = [_head(path, size), *_fewer(path, size, how), ""]
+    above = [_head(path, size, explained_of), *_fewer(path, size, how), ""]
     return "\n".join([*above, *table, *_notes(path, size, how), *_end(path, size)])
 
 
-def _head(path: Path, size: int) -> str:
+def _head(path: Path, size: int, explained_of: str) -> str:
     """The line above the table: how many, at what price, how good."""
     of = path.n_features if path.group_labels is None else len(path.group_labels)
     words = [f"{size} {path.counted}{'' if size == 1 else 's'} of {of}"]
@@ -60,15 +64,16 @@ def _head(path: Path, size: int) -> str:
         words.append(f"total cost {path.cost(size):.6g}")
     words.append(f"objective {path[size].objective:.6g}")
     if _has_share(path):
-        words.append(f"{100 * path.explained(size):.2f} % explained{_held_out(path, size)}")
+        whole = f" of the {explained_of}" if explained_of else ""
+        words.append(f"{100 * path.explained(size):.2f} %{whole} explained{_held_out(path, size)}")
     return ", ".join(words)
 
 
 def _held_out(path: Path, size: int) -> str:
-    """The share explained on rows held out, where it was measured: what the rows of the fit say alone flatters."""
+    """The share explained on held-out rows, where it was measured: what the rows of the fit say alone flatters."""
     choice = path.choice
     place = None if choice is None or choice.scoring != EXPLAINED or not choice.scored else choice.position(size)
-    return "" if choice is None or place is None or not size else f", {100 * choice.mean[place]:.2f} % on rows held out"
+    return "" if choice is None or place is None or not size else f", {100 * choice.mean[place]:.2f} % on held-out rows"
 
 
 def _fewer(path: Path, size: int, how: Instructions) -> Iterator[str]:
@@ -82,11 +87,11 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
     model = path[size]
     if path.choice is not None and path.choice.is_of(size):
         none_helps = path.noun is not None and size == 0 and path.choice.by_folds
-        yield f"No {path.noun} helps on data held out." if none_helps else path.choice.message_for(how)
+        yield f"No {path.noun} helps on held-out data." if none_helps else path.choice.message_for(how)
         if path.choice.held_out:
             text = figures_text(path.choice.held_out)
             text = text[0].upper() + text[1:]
-            yield f"{text} on the rows held out, which is optimistic: they chose the model{how.honest}."
+            yield f"{text} on the held-out rows, which is optimistic: they chose the model{how.honest}."
         if path.choice.smaller:
             get = how.smaller if path.choice.surface is None else how.smaller_best
             yield f"{path.choice.smaller} {get.format(size=path.choice.one_error_size)}"
@@ -102,7 +107,7 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
         yield f"positive coefficients favour class {classes[1]!r}, negative ones {classes[0]!r}"
     if size:
         about = "" if model.importance_is_exact else "about "
-        left_out = f"if the {path.counted} were left out and the others refitted"
+        left_out = f"if the {path.counted} is left out and the others are refitted"
         yield f"importance: {about}{_lost(path, size)} {left_out}"
     yield from _reading(path, size, how)
     if model.diverged:
@@ -118,10 +123,10 @@ def figures_text(figures: Mapping[str, float]) -> str:
 def _lost(path: Path, size: int) -> str:
     """What importances measure."""
     if path.floor is None:
-        return "what the objective would rise by"
+        return "the rise of the objective"
     if path[size].shrinkage:
-        return "what the objective, ridge included, would rise by, as a share of the empty model's,"
-    return "what would be lost of the share explained"
+        return "the rise of the objective, ridge included, as a share of the empty model's,"
+    return "the drop in the share explained"
 
 
 def _end(path: Path, size: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""From a table of the chosen features to a sheet: rows, points, and what rounding costs on rows held out."""
+"""From a table of the chosen features to a sheet: rows, points, and what rounding costs on held-out rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from pauca.scoresheets.point_search import FittedPoints, PointSearch, real_model
 from pauca.scoresheets.rows import SheetRow, cuts_of
 from pauca.scoresheets.sheet import ScoreSheet, sheet_totals
-from pauca.statistics.readable_units import unit_of
+from pauca.statistics.round_steps import round_step
 
 # Sheets of the pool lose no more than this share of what the best explains, and are at most so many.
 POOL_WITHIN = 0.02
@@ -82,7 +82,7 @@ def _sheet_rows(table: np.ndarray, features: Sequence[tuple[str, int]], cuts: An
         else:
             thresholds = None if _is_binary(values) else cuts_of(values)
         if thresholds is None:
-            unit = None if _is_binary(values) else unit_of(values)
+            unit = None if _is_binary(values) else round_step(values)
             found.append((place, SheetRow(name, column, unit, None)))
         else:
             found += [(place, SheetRow(name, column, None, cut)) for cut in sorted(thresholds)]

@@ -16,7 +16,7 @@ from pauca.export.json_files import write_atomically
 from pauca.export.python import TERM_VALUE
 from pauca.export.sql import filled, identifier, level_case
 from pauca.scoresheets.rows import SheetRow
-from pauca.statistics.readable_units import readable
+from pauca.statistics.round_steps import round_number
 from pauca.tables import TableEncoding, Term
 from pauca.tables.encoding import MISSING, NUMBER
 from pauca.tables.raw_table import names_of
@@ -66,7 +66,7 @@ class ScoreSheet:
     without_points : tuple of SheetRow
         Features of the model that got no points.
     held_out : dict
-        Deviance and area under the curve (AUC) on rows held out, of the sheet ("points") and of the model it was made
+        Deviance and area under the curve (AUC) on held-out rows, of the sheet ("points") and of the model it was made
         from ("model"); empty if this was not requested.
     pool : tuple of ScoreSheet
         Other sheets over the same features that are nearly as good, best first.
@@ -322,7 +322,7 @@ class ScoreSheet:
         cost = " This is what points cost." if ours["deviance"] > theirs["deviance"] else ""
         return [
             "",
-            f"On rows held out: deviance {ours['deviance']:.4f}, AUC {ours['auc']:.4f}; of the model without points "
+            f"On held-out rows: deviance {ours['deviance']:.4f}, AUC {ours['auc']:.4f}; of the model without points "
             f"{theirs['deviance']:.4f} and {theirs['auc']:.4f}.{cost} Both are "
             "optimistic, since all rows chose the features; the evaluation of the model chooses them again for every "
             "fold.",
@@ -365,7 +365,7 @@ def sheet_totals(seen: np.ndarray, scale: float, constant: float) -> np.ndarray:
     low, high = np.quantile(seen, (0.01, 0.99))
     if scale > 0:
         low, high = max(low, (-EXTREME_LOG_ODDS - constant) / scale), min(high, (EXTREME_LOG_ODDS - constant) / scale)
-    step = readable(max(high - low, 1e-9) / MOST_TOTALS * 1.5)
+    step = round_number(max(high - low, 1e-9) / MOST_TOTALS * 1.5)
     if high - low >= FEWEST_TOTALS:  # whole totals, which are what people add up to
         step = max(1.0, step)
     return np.arange(math.floor(low / step), math.ceil(high / step) + 1) * step

@@ -20,10 +20,11 @@ from pauca.design import Chunks
 from pauca.design.chunks import as_chunks
 from pauca.design.chunks.chunk_sums import take
 from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitting
-from pauca.estimators.validation import check_finite, check_raw_weights, in_memory
+from pauca.estimators.input_checks import check_finite, check_raw_weights, in_memory
 from pauca.losses import Loss
 from pauca.runs.problem import Target
 from pauca.runs.run import Stop, asks_to_stop, ended_early
+from pauca.sgd.epoch_sgd import compile_kernels
 from pauca.sgd.refit import SecondStage
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.stream import DRAWS, ORDER, Stream, StreamOptions, StreamProgress, learn_in_passes
@@ -102,6 +103,8 @@ class StreamModel(FittedModel):
             Row weights, at least one of them positive.
         """
         self._check_parameters()
+        if self.time_limit is not None:
+            compile_kernels()
         chunks = as_chunks(X)
         if chunks is not None:
             return self._fit_chunks(chunks, in_memory(y), sample_weight)
@@ -267,7 +270,7 @@ class StreamModel(FittedModel):
     def _run_second_stage(self, stream: Stream, samples: Samples, stop: Stop, deadline: float = np.inf) -> None:
         """Choose features, refit them, and set the attributes that follow."""
         stage, stops, found = self._second_stage(), list[Stop](), None
-        with ended_early(stops.append), limited_until(deadline + GRACE):
+        with ended_early(stops.append), limited_until(max(deadline, time.monotonic()) + GRACE):
             found = stage.run(stream.learner, samples, stream.options.random(DRAWS))
         if found is None:
             stop, found = stops[0], stage.run_without_refit(stream.learner, samples, stream.options.random(DRAWS))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 import pauca.sgd.state as slot
-from pauca.losses import Loss
+from pauca.losses import Loss, SquaredError
 from pauca.losses.compiled_slopes import compiled_slope
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.state import new_state
@@ -200,6 +200,11 @@ class EpochSGD:
         return X, y, weights, order.astype(np.int64, copy=False)
 
 
+def compile_kernels() -> None:
+    """Learn one row: loading or compiling the kernel may take longer than a fit's time limit, and is no part of it."""
+    EpochSGD(1, SquaredError(), 1.0, learning_rate=1.0, first_epoch=1).learn(np.ones((1, 1)), np.ones(1), np.ones(1))
+
+
 class RowBlock(NamedTuple):
     """Rows as compiled code reads them: CSR with values of double precision and indices of 32 bits, and their order."""
 
@@ -297,6 +302,11 @@ class OneVsRestSGD:
             )
             for intercept in intercepts
         ]
+
+    @property
+    def n_outputs(self) -> int:
+        """How many learners there are."""
+        return len(self._learners)
 
     def learn(self, samples: Samples, order: np.ndarray | None = None) -> None:
         """Learn rows, in the order given."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pauca.estimators.fitted_base import fitting
+from pauca.estimators.input_checks import check_data, check_raw_weights, check_target
 from pauca.estimators.regressor import RegressionMixin
-from pauca.estimators.validation import check_data, check_raw_weights, check_target
 from pauca.export import register_estimator
 from pauca.losses import Loss, resolve
 from pauca.losses.compiled_slopes import check_compiled
@@ -68,7 +68,7 @@ class StreamRegressor(RegressionMixin, StreamModel):
     time_limit : float or None, default=None
         Seconds after which ``fit`` stops learning and runs the second stage.
     callback : callable or None, default=None
-        Called every few thousand rows of ``fit``, a hundred times a pass at most, with a
+        Called every few thousand rows of ``fit``, more often where rows are long, with a
         ``pauca.sgd.StreamProgress``; returning True ends learning.
     random_state : int, RandomState or None, default=0
         For the order of rows, the stored sample, and draws.

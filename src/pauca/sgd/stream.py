@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy import sparse
 
-from pauca.clock import deadline_after, limited_until
+from pauca.clock import GRACE, deadline_after, limited_until, seconds_left
 from pauca.losses import Loss
 from pauca.runs.run import Stop, asks_to_stop, interrupted_once
 from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
@@ -26,10 +27,13 @@ ORDER, DRAWS = 1, 2
 LOWERED_BY = 16.0
 MOST_LOWERED = 8
 
-# The clock is read between blocks of so many rows; in long tables so many times in a pass, for the targets of all rows
-# are checked with every block.
+# The clock is read between blocks of so many rows, or fewer where rows are long and outputs many; in long tables so
+# many times in a pass, for the targets of all rows are checked with every block, which takes as long as learning some
+# entries of each.
 BLOCK = 4096
+ENTRIES_AT_ONCE = 1 << 23
 MOST_BLOCKS = 100
+ENTRIES_LIKE_A_CHECK = 32
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,12 @@ class Stream:
         self.reservoir = Reservoir(options.reservoir_size, options.n_features, options.seed)
         self.settings: SGDSettings | None = None
         self._learner: OneVsRestSGD | None = None
+        self._without_time = 0  # rows of the reservoir that were not learned since time was up
 
     @property
     def n_samples_seen(self) -> int:
-        """Number of rows so far."""
-        return self.reservoir.n_samples_seen
+        """Number of rows so far, but for those that there was no time to learn."""
+        return self.reservoir.n_samples_seen - self._without_time
 
     @property
     def learner(self) -> OneVsRestSGD:
@@ -116,8 +121,11 @@ class Stream:
         """Learn rows once more, in another pass."""
         self.learner.learn(samples, order)
 
-    def tune(self) -> None:
-        """Choose the settings that were not given, on the rows in the reservoir, and learn these."""
+    def tune(self, *, search: bool = True) -> None:
+        """Choose the settings that were not given, on the rows in the reservoir, and learn these.
+
+        Without ``search`` the settings are those that a search would begin with.
+        """
         if self._learner is not None:
             return
         options, samples = self.options, self.reservoir.samples()
@@ -140,18 +148,19 @@ class Stream:
 
         settings = options.given.complete
         if settings is None:
-            search = SettingsSearch(samples, make, loss, options.passes, self._final_loss)
-            settings = choose_settings(search, options.given, initial_learning_rate(scale, loss, encoded))
-        learner = make(settings)
-        learner.learn(samples)
+            trials = SettingsSearch(samples, make, loss, options.passes, self._final_loss)
+            start = initial_learning_rate(scale, loss, encoded)
+            settings = choose_settings(trials, options.given, start, search=search)
+        learner, until = make(settings), time.monotonic() + max(seconds_left(), GRACE / 2)
+        learned = _learn_until(until, learner, samples)
         # Where there was no time to try, the learning rate may be too large.
         for _ in range(MOST_LOWERED if options.given.learning_rate is None else 0):
             if learner.norm < DIVERGED:
                 break
             settings = replace(settings, learning_rate=settings.learning_rate / LOWERED_BY)
             learner = make(settings)
-            learner.learn(samples)
-        self.settings, self._learner = settings, learner
+            learned = _learn_until(until, learner, samples)
+        self.settings, self._learner, self._without_time = settings, learner, len(samples) - learned
 
     def tuned(self) -> Stream:
         """The stream itself, or while its rows still wait, a copy in which they have been learned."""
@@ -177,14 +186,12 @@ def learn_in_passes(
 ) -> Stop:
     """Learn all rows as often as the options say; what was learned stays when that is cut short."""
     start, done, passes = time.monotonic(), 0, stream.options.passes
-    deadline = deadline_after(time_limit)
+    deadline, n_outputs = deadline_after(time_limit), len(stream.options.encode(samples.y[:1]))
 
     def learn_pass(number: int) -> Stop:
         nonlocal done
         order, learn = order_of_pass(number), stream.repeat if number else stream.learn
-        size = max(BLOCK, -(-len(order) // MOST_BLOCKS))
-        for first in range(0, len(order), size):
-            block = order[first : first + size]
+        for block in blocks_of(order, samples, n_outputs):
             with limited_until(deadline):  # for the choice of settings, which ends in time with what it has
                 learn(samples, block)
             done += len(block)
@@ -208,9 +215,31 @@ def learn_in_passes(
             raise
         interrupted_once()
         stop = Stop.INTERRUPTED
-    with limited_until(deadline if stop is Stop.SIZE else -math.inf):
-        stream.tune()
+    # A callback that ends a fit leaves the time for what there is to do; the result is the same every time.
+    with limited_until(-math.inf if stop in (Stop.TIME, Stop.INTERRUPTED) else deadline):
+        stream.tune(search=stop is Stop.SIZE)
     return stop
+
+
+def blocks_of(order: np.ndarray, samples: Samples, n_outputs: int) -> Iterator[np.ndarray]:
+    """Rows in their order, so many at a time that the clock can be read between them."""
+    n_rows, width = samples.X.shape
+    entries = samples.X.nnz // max(1, n_rows) if sparse.issparse(samples.X) else width
+    most_blocks = MOST_BLOCKS * max(1, entries // ENTRIES_LIKE_A_CHECK)
+    size = max(1, min(BLOCK, ENTRIES_AT_ONCE // max(1, entries * n_outputs)), -(-len(order) // most_blocks))
+    for first in range(0, len(order), size):
+        yield order[first : first + size]
+
+
+def _learn_until(deadline: float, learner: OneVsRestSGD, samples: Samples) -> int:
+    """Learn rows until the deadline, some of them in any case; returns how many."""
+    learned = 0
+    for block in blocks_of(np.arange(len(samples)), samples, learner.n_outputs):
+        learner.learn(samples, block)
+        learned += len(block)
+        if time.monotonic() >= deadline:
+            break
+    return learned
 
 
 def _constants(loss: Loss, encoded: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -135,17 +135,19 @@ class SettingsSearch:
         return learner
 
 
-def choose_settings(search: SettingsSearch, given: GivenSettings, learning_rate: float) -> SGDSettings:
+def choose_settings(
+    trials: SettingsSearch, given: GivenSettings, learning_rate: float, *, search: bool = True
+) -> SGDSettings:
     """The settings with the least held-out loss, chosen one after the other; those found so far if time is up.
 
     First the learning rate, without any ball, by the loss of the first stage, starting at ``learning_rate``. Then, by
     the loss of the final model: radii, from the norm that was reached downwards; the learning rate again, within the
-    ball; the length of the first epoch.
+    ball; the length of the first epoch. Without ``search``, they are those with which this begins.
     """
-    first_epoch = given.first_epoch or max(1, search.n_steps // PARTS)
+    first_epoch = given.first_epoch or max(1, trials.n_steps // PARTS)
     best = SGDSettings(given.radius or UNBOUNDED, given.learning_rate or learning_rate, first_epoch)
     with contextlib.suppress(OutOfTime):
-        for better in _better_settings(search, given, best):
+        for better in _better_settings(trials, given, best) if search else ():
             best = better
     return best
 

@@ -13,8 +13,8 @@ from pauca.checks import ParameterChecks, arithmetic_in_words
 from pauca.design import make_design
 from pauca.estimators import SparseClassifier, SparseRegressor
 from pauca.estimators.fitted_base import check_finite_models
+from pauca.estimators.input_checks import check_moments
 from pauca.estimators.regressor import names_of_outputs
-from pauca.estimators.validation import check_moments
 from pauca.losses import Loss, SquaredError
 from pauca.model import Model
 from pauca.runs.problem import Target

@@ -28,6 +28,17 @@ def expected_curvature(loss: Loss, scores: np.ndarray) -> np.ndarray:
     return loss.curvature(np.ones_like(scores) if loss.classifies else loss.prediction(scores), scores)
 
 
+def fisher_information(
+    loss: Loss, y: np.ndarray, scores: np.ndarray, weights: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
+    """The expected information of a row, shape (q, q); of coupled rows, such as risk sets, the observed one."""
+    if not loss.coupled:
+        return np.asarray(columns.T @ (columns * (weights * expected_curvature(loss, scores))[:, None]))
+    information = columns.T @ (columns * (weights * loss.slopes(y, scores).curvature)[:, None])
+    shared = loss.row_coupling(scores, columns.T)
+    return np.asarray(information if shared is None else information - shared @ shared.T)
+
+
 def coefficient_covariance(
     loss: Loss, y: np.ndarray, scores: np.ndarray, weights: np.ndarray, columns: np.ndarray, penalty: np.ndarray
 ) -> np.ndarray:
@@ -43,8 +54,7 @@ def coefficient_covariance(
     penalty : shape (q,), what a ridge adds to the diagonal of the Hessian of the mean loss
     """
     n_rows = int(np.count_nonzero(weights))
-    weighted = columns * (weights * expected_curvature(loss, scores))[:, None]
-    information = columns.T @ weighted
+    information = fisher_information(loss, y, scores, weights, columns)
     # Columns in units of very different size would lose digits.
     scale = 1.0 / np.sqrt(np.maximum(information.diagonal(), np.finfo(float).tiny))
     inverse = np.linalg.pinv((information + np.diag(penalty)) * np.outer(scale, scale), hermitian=True)

@@ -13,7 +13,7 @@ from pauca.checks import ParameterChecks
 from pauca.estimators.base import SparseModel
 from pauca.estimators.chunked_predictions import lazy_on_dask
 from pauca.estimators.fitted_base import fitting
-from pauca.estimators.validation import check_row_order, check_table, check_weights
+from pauca.estimators.input_checks import check_row_order, check_table, check_weights
 from pauca.export import register_estimator
 from pauca.model import Model
 from pauca.model_selection.scoring import read_columns
@@ -21,8 +21,9 @@ from pauca.results.choice import DEFAULT_RULE
 from pauca.results.path import Path
 from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Method, Progress
-from pauca.survival.concordance import concordance_index
+from pauca.statistics.concordance import concordance_index
 from pauca.survival.curves import Baseline, RiskGroups, plot_risk_groups, risk_groups
+from pauca.survival.evaluation import SurvivalEvaluationMixin
 from pauca.survival.partial_likelihood import TIES, PartialLikelihood
 from pauca.survival.target import check_events, checked_grid, survival_target, with_entry, with_strata
 from pauca.wording import quoted_columns
@@ -31,7 +32,7 @@ BASELINE = ("event_times_", "baseline_hazard_", "event_strata_")
 
 
 @register_estimator("SparseCox", arrays=("strata_", *BASELINE), numbers=("ridge_", "search_ridge_"))
-class SparseCox(SparseModel):
+class SparseCox(SurvivalEvaluationMixin, SparseModel):
     """The best model of proportional hazards (Cox 1972) with few features.
 
     Minimises minus the log partial likelihood, divided by the sum of the row weights, plus
@@ -109,7 +110,7 @@ class SparseCox(SparseModel):
     Notes
     -----
     The loss of a row depends on all rows at risk with it. So rows that are alike are not merged, as they are for other
-    losses, and there are no proofs of optimality. On rows held out, each bears the loss of its own event and its part
+    losses, and there are no proofs of optimality. On held-out rows, each bears the loss of its own event and its part
     in what the events of the fit lose by the rows that join their risk sets; the sum is the cross-validated partial
     likelihood, and the standard errors of the rule are those of paired differences of these losses.
 
@@ -381,7 +382,7 @@ class SparseCox(SparseModel):
         SparseCox
         """
         other = super().at(size, ridge)
-        if getattr(other, "_fit_data", None) is not None:
+        if getattr(other, "_training_data", None) is not None:
             other._set_baseline()
         elif size != self.k_:
             other.event_times_, other.baseline_hazard_, other.event_strata_ = np.zeros((3, 0))
@@ -445,8 +446,8 @@ class SparseCox(SparseModel):
 
     def _divergence(self, size: int) -> str:
         model = self.path_[size]
-        assert self._fit_data is not None
-        design = next(iter(self._fit_data.searches.values())).design
+        assert self._training_data is not None
+        design = next(iter(self._training_data.searches.values())).design
         scale = np.abs(np.atleast_1d(model.coef)) * design.spread[model.support]
         steepest = quoted_columns(self.path_.column_names, model.support[[int(np.argmax(scale))]])
         return (

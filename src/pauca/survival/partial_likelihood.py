@@ -29,6 +29,7 @@ class PartialLikelihood(Loss):
         one after the other, Breslow (1974) leaves all of them in.
     """
 
+    explains = "deviance"
     coupled = True
     shift_invariant = True
     may_diverge = True
@@ -252,10 +253,10 @@ class BoundPartialLikelihood(PartialLikelihood):
     def held_out_losses(
         self, y: np.ndarray, weights: np.ndarray, test: np.ndarray
     ) -> Callable[[np.ndarray], np.ndarray]:
-        """By how much rows held out add to the loss of the rows of the fit, shared out among them.
+        """By how much held-out rows add to the loss of the rows of the fit, shared out among them.
 
         The sum over rows is the cross-validated partial likelihood of Verweij and van Houwelingen (1993): that of all
-        rows, less that of the rows of the fit. A row held out bears its own event, and its part, by its hazard, in what
+        rows, less that of the rows of the fit. A held-out row bears its own event, and its part, by its hazard, in what
         the events of the fit lose because it and others are now at risk with them.
         """
         fitted, all_weights = self.risk_sets.weights, weights.copy()

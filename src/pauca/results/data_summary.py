@@ -1,4 +1,4 @@
-"""What a reader should know of the data of a fit: its rows, and the columns that a model uses."""
+"""A summary of the data of a fit: its rows, and the columns that a model uses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ColumnValues:
 
 
 @dataclass(frozen=True)
-class DataFacts:
+class DataSummary:
     """What is kept of the data of a fit, for reports of models that were saved.
 
     Attributes

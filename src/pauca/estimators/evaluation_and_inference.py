@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +14,14 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
-from pauca.estimators.fit_data import FitData
 from pauca.estimators.fitted_base import shows_progress
 from pauca.estimators.refits_on_rows import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
+from pauca.estimators.training_data import TrainingData
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of
 from pauca.model_selection.folds import Fold, make_folds, makes_splits
 from pauca.model_selection.held_out import HeldOutModel, held_out_scores
-from pauca.results.data_facts import encoding_notes
+from pauca.results.data_summary import encoding_notes
 from pauca.results.evaluation import (
     CHOOSING,
     FOLDS,
@@ -31,11 +31,14 @@ from pauca.results.evaluation import (
     evaluate_classes,
     evaluate_numbers,
 )
-from pauca.results.inference import Inference
+from pauca.results.inference import INTERCEPT, Inference
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
 from pauca.statistics.standard_errors import quantile
 from pauca.warnings import PaucaWarning
+
+# What the exponential of a coefficient is, by the link of the loss.
+RATIOS = {"log_hazard": "hazard ratio", "log_loss": "odds ratio", "exp": "rate ratio", "cumulative": "odds ratio"}
 
 # Numbers in the columns of a model, above which a bootstrap would take minutes; with as many rows the likelihood does.
 BOOTSTRAP_NUMBERS = 2_000_000
@@ -44,6 +47,7 @@ BOOTSTRAP_NUMBERS = 2_000_000
 class EvaluationMixin:
     """``evaluate``, ``inference`` and a report that holds both."""
 
+    k: Any
     k_: int
     loss: Any
     get_params: Any
@@ -102,14 +106,23 @@ class EvaluationMixin:
             if nested:
                 raise ValueError("nested=True is for the rows of the fit; leave it out where test rows are given.")
             return self._evaluation(np.asarray(y), self._scores(X), TEST, threshold)
-        data: FitData = self._data("evaluate")
+        return self._evaluate_fit({"threshold": threshold}, nested=nested)
+
+    def _evaluate_fit(self, options: Mapping[str, Any], *, nested: bool) -> Evaluation:
+        """The evaluation of models that were fitted without each fold, on its rows."""
+        data: TrainingData = self._data("evaluate")
         folds = data.folds or self._make_folds(data)
         chosen = self.path_.choice is not None
         rows = (NESTED if nested else CHOOSING) if chosen else FOLDS
         models = self._held_out_models(data, folds, nested=nested and chosen)
-        found = self._evaluate_models(data.problem, data.y, data.weights, models, rows, threshold)
         names = [[self.path_.unit_name(unit) for unit in model.units] for model in models]
-        return replace(found, fold_choices=names)
+        return replace(self._measured(data, models, rows, options), fold_choices=names)
+
+    def _measured(
+        self, data: TrainingData, models: Sequence[HeldOutModel], rows: str, options: Mapping[str, Any]
+    ) -> Evaluation:
+        """The evaluation of models on the rows that they have not seen."""
+        return self._evaluate_models(data.problem, data.y, data.weights, models, rows, options["threshold"])
 
     @shows_progress
     def inference(
@@ -152,7 +165,7 @@ class EvaluationMixin:
         check = ParameterChecks("inference")
         check.one_of("method", method, ("likelihood", "bootstrap"))
         confidence = check.number("confidence", confidence, positive=True, below=1.0)
-        data: FitData = self._data("inference")
+        data: TrainingData = self._data("inference")
         model, outputs = self.path_[self.k_], self.path_.output_names
         if outputs is not None and method == "likelihood":
             what = "classes" if is_classifier(self) else "outputs"
@@ -161,19 +174,19 @@ class EvaluationMixin:
                 f'{len(outputs)} {what}: use inference("bootstrap").'
             )
         names, coef = self.path_.names(self.k_), np.atleast_2d(model.coef)
-        if data.problem.center:
-            names, coef = [*names, "(intercept)"], np.column_stack([coef, np.atleast_1d(model.intercept)])
+        if data.has_intercept:
+            names, coef = [*names, INTERCEPT], np.column_stack([coef, np.atleast_1d(model.intercept)])
         about: dict[str, Any] = {
             "shrunken": data.problem.ridge > 0,
             "notes": tuple(encoding_notes(self.path_.raw_columns(self.k_))),
+            "ratio": RATIOS.get(parts_of(data.problem.measure, data.problem.target.y)[0].link or "", ""),
         }
         if method == "bootstrap":
             count = check.count("n_resamples", n_resamples)
             draws = bootstrap_coefficients(data, model.support, count, random_state)
             lower, upper = np.nanquantile(draws, [0.5 - confidence / 2, 0.5 + confidence / 2], axis=0)
             error = np.nanstd(draws, axis=0, ddof=1)
-            classes = self.classes_ if is_classifier(self) else None
-            rare = tuple(names[place] for place in rare_columns(data, model.support, classes))
+            rare = tuple(names[place] for place in rare_columns(data, model.support, self._outcomes(data.y)))
             names = names * len(coef)
             about |= {"rare": rare, "outputs": None if outputs is None else np.repeat(outputs, coef.shape[1]).tolist()}
             coef, error, lower, upper = coef.ravel(), error.ravel(), lower.ravel(), upper.ravel()
@@ -229,16 +242,25 @@ class EvaluationMixin:
         ...     os.listdir(folder)
         ['report.html']
         """
+        given: dict[str, Any] = {"threshold": threshold}
+        if X is not None or y is not None:
+            given |= {"X": X, "y": y}
+        self._write_report(path, title, given, nested=nested, n_resamples=n_resamples)
+
+    def _write_report(
+        self, path: str | os.PathLike[str], title: str | None, given: dict[str, Any], *, nested: bool, n_resamples: int
+    ) -> None:
+        """Write the page, with the predictions measured as ``given`` to ``evaluate``."""
         from pauca.report import Findings, check_page_name, write_report
 
         check_is_fitted(self)
         check_page_name(path)
         evaluation = inference = None
-        data = getattr(self, "_fit_data", None)
-        if X is not None or y is not None:
-            evaluation = self.evaluate(X, y, threshold=threshold)
+        data = getattr(self, "_training_data", None)
+        if "X" in given:
+            evaluation = self.evaluate(**given)
         elif data is not None and data.in_memory:
-            evaluation = self.evaluate(threshold=threshold, nested=nested)
+            evaluation = self.evaluate(**given, nested=nested)
         if data is not None and data.in_memory:
             if evaluation is not None and not evaluation.fold_choices:
                 evaluation = replace(evaluation, fold_choices=self.evaluate().fold_choices)
@@ -246,24 +268,29 @@ class EvaluationMixin:
         phase("writing the page")
         write_report(self, path, title, Findings(evaluation, inference))
 
-    def _intervals(self, data: FitData, n_resamples: int) -> Inference | None:
+    def _intervals(self, data: TrainingData, n_resamples: int) -> Inference | None:
         """Intervals for a report: by bootstrap unless there are too many rows."""
         model = self.path_[self.k_]
         if not n_resamples or not self.k_ or data.problem.target.n_outputs > 1 or model.diverged:
             return None
         few = len(model.support) * len(data.weights) <= BOOTSTRAP_NUMBERS
-        likelihood = parts_of(data.problem.measure, data.problem.target.y)[0].free_dispersion is not None
+        loss = parts_of(data.problem.measure, data.problem.target.y)[0]
+        likelihood = loss.coupled or loss.free_dispersion is not None
         if few:
             return self.inference("bootstrap", n_resamples=n_resamples)
         return self.inference("likelihood") if likelihood else None
 
-    def _make_folds(self, data: FitData) -> list[Fold]:
+    def _outcomes(self, y: np.ndarray) -> list[np.ndarray]:
+        """Masks of the rows of every outcome that a coefficient is learned from."""
+        return [y == label for label in self.classes_] if is_classifier(self) else [np.ones(len(y), dtype=bool)]
+
+    def _make_folds(self, data: TrainingData) -> list[Fold]:
         classes = self._fold_classes(data.y)
         labels = data.y if classes is None else classes
         folds = make_folds(None, labels, data.row_groups, data.weights, classifies=classes is not None)
         return folds if data.table is None else data.table.folds(folds)
 
-    def _held_out_models(self, data: FitData, folds: list[Fold], *, nested: bool) -> Sequence[HeldOutModel]:
+    def _held_out_models(self, data: TrainingData, folds: list[Fold], *, nested: bool) -> Sequence[HeldOutModel]:
         """A model for every fold that has not seen its rows."""
         choice = self.path_.choice
         if nested:
@@ -273,9 +300,12 @@ class EvaluationMixin:
             return data.held_out
         return fold_models(data, self.k_, folds)
 
-    def _fitted_anew(self, data: FitData, fold: Fold, step: Callable[[], None]) -> HeldOutModel:
+    def _fitted_anew(self, data: TrainingData, fold: Fold, step: Callable[[], None]) -> HeldOutModel:
         """A fit to the rows of a fold, with everything chosen again; of a raw table also what is filled in."""
-        settings, problem, other = self._settings(), data.problem, copy.copy(self)
+        problem, other, choice = data.problem, copy.copy(self), self.path_.choice
+        if choice is not None and not choice.is_of(self.k_):  # a size that was set by hand: its ridge is chosen again
+            other.k = [self.k_]
+        settings = other._settings()
         if not makes_splits(settings.cv):
             raise ValueError("nested=True needs a cv that splits any rows: a number of folds or a splitter, no list.")
         table = problem.X if data.table is None else data.table.of_rows(fold.weights)

@@ -22,7 +22,7 @@ from pauca.runs.run import Budget, Goal, SearchRun
 
 
 @dataclass(frozen=True, eq=False)
-class FitData:
+class TrainingData:
     """What a fit was made from: references to the user's own arrays, never copies, and never in a file."""
 
     problem: LinearProblem
@@ -41,12 +41,17 @@ class FitData:
     """What X was made from, where that was a raw table or one with names for display."""
 
     @property
+    def has_intercept(self) -> bool:
+        """Whether the models have an intercept."""
+        return self.problem.center and not self.problem.target.loss.shift_invariant
+
+    @property
     def in_memory(self) -> bool:
         """Whether rows can be read as often as one likes."""
         return not isinstance(self.problem.X, Chunks | GatheredColumns)
 
 
-def find_alternatives(data: FitData, path: Path, size: int, count: int) -> Alternatives:
+def find_alternatives(data: TrainingData, path: Path, size: int, count: int) -> Alternatives:
     """For each feature of the model of ``size`` the best ``count`` others in its place, refitted.
 
     They are compared at the ridge of the search: at another one its models need not be the best.
@@ -73,7 +78,7 @@ def find_alternatives(data: FitData, path: Path, size: int, count: int) -> Alter
 
 
 def measure_stability(
-    data: FitData,
+    data: TrainingData,
     path: Path,
     size: int,
     n_resamples: int,

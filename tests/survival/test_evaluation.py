@@ -1,0 +1,176 @@
+"""evaluate, inference and report of SparseCox: judged by statsmodels, counting and fits by hand."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.duration.hazard_regression import PHReg
+from statsmodels.duration.survfunc import SurvfuncRight
+
+from pauca import SparseCox, load
+from pauca.cli import main
+from pauca.statistics.concordance import concordance
+
+Y = [("event", bool), ("time", float)]
+
+
+def survival(n=200, seed=0, digits=1):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, 5)), columns=list("abcde"))
+    time = rng.exponential(np.exp(0.9 * X["b"] - 0.6 * X["d"]))
+    end = rng.exponential(3.0, n)
+    y = np.empty(n, dtype=Y)
+    y["event"], y["time"] = time <= end, np.round(np.minimum(time, end), digits) + 0.1
+    return X, y
+
+
+@pytest.mark.parametrize("how", [{}, {"strata": True}, {"entry": True}])
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+def test_standard_errors_are_those_of_statsmodels(ties, how):
+    X, y = survival()
+    rng = np.random.default_rng(1)
+    strata = rng.integers(0, 3, len(y)) if "strata" in how else None
+    entry = y["time"] * rng.uniform(0, 0.7, len(y)) if "entry" in how else None
+    X = X + 1e4  # far from zero: nothing may be lost to cancellation
+    model = SparseCox(k=3, ties=ties).fit(X, y, strata=strata, entry=entry)
+    columns = X.iloc[:, model.support_] - 1e4
+    judge = PHReg(y["time"], columns, y["event"].astype(int), entry=entry, strata=strata, ties=ties)
+    expected = judge.fit(method="newton", disp=0)
+    found = model.inference().to_frame()
+    np.testing.assert_allclose(found["standard_error"], expected.bse, rtol=1e-5)
+    np.testing.assert_allclose(found[["lower", "upper"]], expected.conf_int(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found["ratio"], np.exp(found["coefficient"]))
+    assert "hazard ratio" in model.inference().summary()
+    assert "These intervals take the chosen features as given" in model.inference().summary()
+
+
+def test_a_bootstrap_agrees_with_the_likelihood():
+    X, y = survival(n=400, digits=3)
+    model = SparseCox(k=2).fit(X, y)
+    by_rows, by_curvature = (
+        model.inference(method).to_frame()["standard_error"] for method in ("bootstrap", "likelihood")
+    )
+    np.testing.assert_allclose(by_rows, by_curvature, rtol=0.25)
+    assert list(by_rows.index) == ["b", "d"]  # there is no intercept
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_concordance_is_that_of_counting(late):
+    _, y = survival(n=60)
+    rng = np.random.default_rng(0)
+    score, weight = np.round(rng.standard_normal(60), 1), rng.integers(0, 3, 60).astype(float)
+    entry = np.where(rng.random(60) < 0.5, 0.5 * y["time"], -np.inf) if late else None
+    stratum = rng.integers(0, 2, 60)
+    right = total = 0.0
+    for i, j in itertools.permutations(range(60), 2):
+        at_risk = entry is None or entry[j] < y["time"][i]
+        follows = y["time"][j] > y["time"][i] or (y["time"][j] == y["time"][i] and not y["event"][j])
+        if y["event"][i] and follows and at_risk and stratum[i] == stratum[j]:
+            total += weight[i] * weight[j]
+            right += weight[i] * weight[j] * ((score[i] > score[j]) + 0.5 * (score[i] == score[j]))
+    found = concordance(y["event"], y["time"], score, weight, entry=entry, stratum=stratum)
+    assert found.value == pytest.approx(right / total, rel=1e-12)
+
+
+def test_the_error_of_concordance_is_what_samples_vary_by():
+    values = []
+    for seed in range(60):
+        X, y = survival(n=150, seed=seed)
+        found = concordance(y["event"], y["time"], -X["b"].to_numpy(), np.ones(150))
+        values.append((found.value, found.standard_error))
+    value, error = np.array(values).T
+    assert np.mean(error) == pytest.approx(np.std(value, ddof=1), rel=0.25)
+
+
+def test_test_rows_are_measured_as_by_hand():
+    X, y = survival(n=600)
+    model = SparseCox(k=2).fit(X[:300], y[:300])
+    found = model.evaluate(X[300:], y[300:], horizon=1.0)
+    assert found.concordance.value == pytest.approx(model.score(X[300:], y[300:]))
+    assert (found.rows, found.n_rows, found.n_events) == ("test", 300, int(y["event"][300:].sum()))
+    scores = model.predict(X[300:])
+    judge = PHReg(y["time"][300:], scores[:, None], y["event"][300:].astype(int), ties="efron").fit(disp=0)
+    assert found.calibration_slope == pytest.approx(judge.params[0], rel=1e-6)
+    risk = 1 - model.predict_survival_function(X[300:], times=[1.0])[:, 0]
+    lowest = risk <= np.quantile(risk, 0.2)
+    curve = found.calibration
+    assert curve.predicted[0] == pytest.approx(risk[lowest].mean())
+    seen = SurvfuncRight(y["time"][300:][lowest], y["event"][300:][lowest])
+    place = np.searchsorted(seen.surv_times, 1.0, side="right") - 1
+    assert curve.observed[0] == pytest.approx(1 - seen.surv_prob[place])
+    variance = (seen.surv_prob_se[place] / seen.surv_prob[place]) ** 2
+    assert curve.variance[0] == pytest.approx(variance, rel=1e-6)
+    low, high = curve.intervals()[0]
+    assert 0 <= low < curve.observed[0] < high <= 1
+    frame = pd.DataFrame({"died": y["event"], "years": y["time"]})
+    same = model.evaluate(X[300:], frame[300:], event="died", time="years")
+    assert same.concordance.value == found.concordance.value
+
+
+def test_rows_of_the_fit_are_predicted_by_models_without_them():
+    X, y = survival()
+    model = SparseCox(k=2).fit(X, y)
+    found = model.evaluate()
+    assert found.rows == "folds"
+    assert len(found.fold_choices) == 5
+    folds = model._training_data.folds or model._make_folds(model._training_data)
+    sums = np.zeros(2)
+    for fold in folds:
+        train = np.setdiff1d(np.arange(len(y)), fold.test)
+        scores = SparseCox(k=2).fit(X.iloc[train], y[train]).predict(X.iloc[fold.test])
+        rows = y[fold.test]
+        pairs = sum(
+            rows["event"][i]
+            and (rows["time"][j] > rows["time"][i] or (rows["time"][j] == rows["time"][i] and not rows["event"][j]))
+            for i, j in itertools.permutations(range(len(rows)), 2)
+        )
+        sums += pairs * concordance(rows["event"], rows["time"], scores, np.ones(len(rows))).value, pairs
+    assert found.concordance.value == pytest.approx(sums[0] / sums[1], rel=1e-9)
+    assert "Measured by 5-fold cross-validation" in found.summary()
+
+
+def test_chosen_sizes_are_called_optimistic_and_nested_folds_are_not(tmp_path):
+    X, y = survival()
+    model = SparseCox().fit(X, y)
+    found = model.evaluate()
+    assert found.optimistic
+    assert f"Concordance {found.concordance.value:.3f} on the held-out rows, which is optimistic" in model.summary()
+    assert not model.evaluate(nested=True).optimistic
+    model.save(tmp_path / "cox.json")
+    again = load(tmp_path / "cox.json")
+    assert again.path_.choice.held_out == model.path_.choice.held_out
+    assert again.evaluate(X, y).concordance.value == pytest.approx(model.score(X, y))
+
+
+def test_what_cannot_be_measured_is_said():
+    X, y = survival()
+    model = SparseCox(k=1).fit(X, y)
+    for given, words in (
+        ({"X": X}, "takes X and y together"),
+        ({"event": "died"}, "give X and y too"),
+        ({"X": X, "y": y, "nested": True}, "nested=True is for the rows of the fit"),
+        ({"X": X[:5], "y": y}, "the same number of rows"),
+        ({"horizon": -1.0}, "horizon"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.evaluate(**given)
+    constant = SparseCox(k=1).fit(X, y).at(0).evaluate()
+    assert constant.concordance.value == 0.5
+    assert constant.calibration_slope is None
+
+
+def test_pages_have_the_figures_and_so_has_the_shell(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X, y = survival()
+    model = SparseCox(k=2).fit(X, y)
+    model.report("page.html", n_resamples=20)
+    page = (tmp_path / "page.html").read_text()
+    assert f"{model.evaluate().concordance.value:.3f}" in page
+    for words in ("Concordance", "Calibration slope", "the event by time", "hazard"):
+        assert words in page
+    X.assign(died=y["event"].astype(int), years=y["time"]).to_csv("t.csv", index=False)
+    command = "fit t.csv --time years --event died --k 0-2 --report shell.html --nested --stability 0"
+    assert main(command.split()) == 0
+    assert "Concordance" in capsys.readouterr().out
+    assert "nested 5-fold cross-validation" in (tmp_path / "shell.html").read_text()
