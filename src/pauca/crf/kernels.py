@@ -13,6 +13,8 @@ steps may pass until messages must be normalized (``interval``), and no step nee
 Chains go in batches of four, longest first: ``messages[i, t]`` and ``factors[i, t]`` are the forward message and its
 normalizing factor of chain i at step t, and ``starts[i]`` is the position of its first step. ``rows[position]`` is the
 row of the scores, ``outputs[position]`` the row of ``marginals`` that a position adds to.
+
+Most of it is loops: slices that arrays are assigned to, and reductions such as ``max``, take seconds to compile.
 """
 
 from __future__ import annotations
@@ -217,12 +219,12 @@ def forward_backward(
     backward, weighted = np.empty((BATCH, width)), np.empty((BATCH, BLOCK, width))
     posteriors, sums = np.empty((BATCH, BLOCK, width)), (marginals, pairs, squared)
     log_partitions[:] = 0.0
-    first = 0
+    first, zero = 0, int(np.int64(0))  # a literal 0 would be compiled for once more
     while first < n:
         batch = BATCH if first + BATCH <= n else 1
         members, shortest = slice(first, first + batch), lengths[first + batch - 1]
         begins, ends, logs = starts[members], lengths[members], log_partitions[members]
-        forward_pass(messages, factors, emission, transposed, rows, begins, ends, interval, 0, shortest, logs)
+        forward_pass(messages, factors, emission, transposed, rows, begins, ends, interval, zero, shortest, logs)
         backward[:] = 1.0
         for i in range(batch):
             one, end = slice(i, i + 1), ends[i]
@@ -238,8 +240,9 @@ def forward_backward(
 @strict_math
 def log_sum_exp(values: np.ndarray) -> float:
     """``log(sum(exp(values)))``."""
-    largest = values.max()
-    total = 0.0
+    largest, total = values[0], 0.0
+    for s in range(1, values.shape[0]):
+        largest = max(largest, values[s])
     for s in range(values.shape[0]):
         total += np.exp(values[s] - largest)
     return largest + np.log(total)
@@ -271,24 +274,35 @@ def forward_backward_log(
             for s in range(n):
                 messages[t, s] = scores[rows[first + t], s]
                 if t > 0:
-                    messages[t, s] += log_sum_exp(messages[t - 1] + transitions[:, s])
+                    for u in range(n):
+                        work[u] = messages[t - 1, u] + transitions[u, s]
+                    messages[t, s] += log_sum_exp(work)
             total = log_sum_exp(messages[t])
-            messages[t] -= total
+            for s in range(n):
+                messages[t, s] -= total
             log_partitions[i] += total
-        message[:] = 0.0
+        for s in range(n):
+            message[s] = 0.0
         for t in range(length - 1, -1, -1):
-            work[:] = messages[t] + message
-            message -= log_sum_exp(work)
+            for s in range(n):
+                work[s] = messages[t, s] + message[s]
+            total = log_sum_exp(work)
             mass = marginals[outputs[first + t]]
             for s in range(n):
+                message[s] -= total
                 probability = np.exp(messages[t, s] + message[s])
                 mass[s] += probability * probability if squared else probability
             if t == 0:
                 break
-            weighted[:] = scores[rows[first + t]] + message
+            for s in range(n):
+                weighted[s] = scores[rows[first + t], s] + message[s]
             for u in range(n):
-                message[u] = log_sum_exp(transitions[u] + weighted)
-            total = log_sum_exp(messages[t - 1] + message)
+                for s in range(n):
+                    work[s] = transitions[u, s] + weighted[s]
+                message[u] = log_sum_exp(work)
+            for u in range(n):
+                work[u] = messages[t - 1, u] + message[u]
+            total = log_sum_exp(work)
             for u in range(n):
                 for s in range(n):
                     probability = np.exp(messages[t - 1, u] + transitions[u, s] + weighted[s] - total)
@@ -310,7 +324,8 @@ def viterbi(
     best, following = np.empty(n), np.empty(n)
     for i in range(starts.shape[0]):
         first, length = starts[i], lengths[i]
-        best[:] = scores[rows[first]]
+        for s in range(n):
+            best[s] = scores[rows[first], s]
         for t in range(1, length):
             for s in range(n):
                 previous, value = 0, best[0] + transitions[0, s]
@@ -319,7 +334,8 @@ def viterbi(
                         previous, value = u, best[u] + transitions[u, s]
                 backpointers[t, s] = previous
                 following[s] = value + scores[rows[first + t], s]
-            best[:] = following
+            for s in range(n):
+                best[s] = following[s]
         label = 0
         for s in range(1, n):
             if best[s] > best[label]:

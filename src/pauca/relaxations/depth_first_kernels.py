@@ -301,7 +301,7 @@ def invert(L: np.ndarray, n: int, line: np.ndarray, own: np.ndarray) -> None:
 @compiled
 def screen(s: Levels, level: int, gap: float, tau: float, w: Work) -> None:
     """Settle the columns whose way out, or in, would raise the bound by more than the gap."""
-    score, place = w.numbers[BEST_SCORE], 0
+    score, place = w.numbers[BEST_SCORE], int(np.int64(0))  # a literal 0 would be compiled for once more
     while place < s.counts[level, WIDTH]:
         last = s.counts[level, WIDTH] - 1
         if tau - score[place] > gap:
@@ -315,17 +315,17 @@ def screen(s: Levels, level: int, gap: float, tau: float, w: Work) -> None:
 
 
 @compiled
-def write(s: Levels, level: int, sets: np.ndarray, n: int, size: int, out: bool, found: np.ndarray, count: int) -> int:
+def write(s: Levels, level: int, sets: np.ndarray, n: int, size: int, out: bool, found: np.ndarray) -> int:
     """The models of some sets of places, or of all but these, as marks; returns the number of models."""
     for t in range(n):
-        line = found[count + t]
+        line = found[t]
         for j in range(len(line)):
             line[j] = s.inside[level, j]
         for j in range(s.counts[level, WIDTH] if out else 0):
             line[s.places[level, COLUMN, j]] = 1
         for x in range(size):
             line[s.places[level, COLUMN, sets[t, x]]] = 0 if out else 1
-    return count + n
+    return n
 
 
 @compiled
@@ -355,22 +355,20 @@ def without_few(s: Levels, level: int, inverse: np.ndarray, w: Work) -> float:
 
 
 @compiled
-def close(
-    s: Levels, level: int, sought: float, sets: np.ndarray, spare: np.ndarray, found: np.ndarray, count: int, w: Work
-) -> int:
-    """The models of a node of which few columns are missing, or few must go; returns the number of all found."""
+def close(s: Levels, level: int, sought: float, sets: np.ndarray, spare: np.ndarray, found: np.ndarray, w: Work) -> int:
+    """The models of a node of which few columns are missing, or few must go; returns their number."""
     m, left, f = s.counts[level, WIDTH], s.counts[level, LEFT], w.numbers
     size, out = min(left, m - left), left > m - left
     value = without_few(s, level, spare[1], w) if out else s.value[level]
     if size == 0:
-        return write(s, level, sets, int(value <= sought), 0, out, found, count)
+        return write(s, level, sets, int(value <= sought), size, out, found)
     sign = 1.0 if out else -1.0
     limit = sign * 2 * (sought - value)
     if out:
         n = find_sets(f[U], spare[1], m, size, limit, sign, spare[0], f[PLAIN], sets)
     else:
         n = find_sets(s.lines[level, SLOPE], s.block[level], m, size, limit, sign, spare[0], f[PLAIN], sets)
-    return write(s, level, sets, n, size, out, found, count)
+    return write(s, level, sets, n, size, out, found)
 
 
 @compiled
@@ -448,7 +446,7 @@ def search(
         if least > few and s.counts[level, RELAXED] == 0:
             least = bounded(s, level, sought, most_squares, steps, w)
         if 0 <= least <= few:
-            count = close(s, level, sought, sets, spare, found, count, w)
+            count = close(s, level, sought, sets, spare, found, w)
         if least <= few:
             level -= 1
     return level, count, nodes

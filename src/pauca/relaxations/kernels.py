@@ -1,7 +1,8 @@
 """The relaxation of ``perspective`` and the last columns of ``backends``, compiled: node by node, with the same steps.
 
 Imported when a tree has grown large, because numba takes a while to load, and some seconds to compile on first use in
-an installation. Sums are taken in another order than NumPy's; nothing else differs.
+an installation. Sums are taken in another order than NumPy's; nothing else differs. Arrays are copied and counted in
+loops, for assigned slices, ``np.partition`` and ``max`` take long to compile.
 """
 
 from __future__ import annotations
@@ -151,21 +152,20 @@ def pivot(
 
 
 @compiled
-def admit_few(code: np.ndarray, new: np.ndarray, beyond: np.ndarray, factor: float, least: float) -> int:
+def admit_few(code: np.ndarray, new: np.ndarray, beyond: np.ndarray, limits: np.ndarray, top: np.ndarray) -> int:
     """Let few columns leave zero at a time, as in ``perspective``; returns how many wait."""
     entering = active = 0
     for j in range(len(code)):
         entering += code[j] == 0 and new[j] != 0
         active += code[j] != 0 and code[j] != -3
-    admitted = int(max(factor * active, least))
+    admitted = int(max(limits[6] * active, limits[7]))
     if entering <= admitted:
         return 0
-    waiting = np.zeros(len(code))
+    n = waits = 0
     for j in range(len(code)):
         if code[j] == 0 and new[j] != 0:
-            waiting[j] = beyond[j]
-    smallest = np.partition(waiting, len(code) - admitted)[len(code) - admitted]
-    waits = 0
+            n = keep_largest(top, n, admitted, beyond[j])
+    smallest = top[admitted - 1]
     for j in range(len(code)):
         if code[j] == 0 and new[j] != 0 and beyond[j] < smallest:
             new[j] = 0
@@ -252,6 +252,15 @@ def dual(
 
 
 @compiled
+def count_at(code: np.ndarray, level: int) -> int:
+    """How many columns are on a piece of this level, with either sign."""
+    count = 0
+    for j in range(len(code)):
+        count += abs(code[j]) == level
+    return count
+
+
+@compiled
 def relax_rows(
     H: np.ndarray,
     q: np.ndarray,
@@ -279,32 +288,37 @@ def relax_rows(
     code, new = np.empty(m, np.int8), np.empty(m, np.int8)
     for row in range(len(pieces)):
         D, left, best = diagonals[row], lefts[row], -np.inf
-        code[:] = pieces[row]
+        for j in range(m):
+            code[j] = pieces[row, j]
         fewest, stalled = m + 1, 0
         for _ in range(int(limits[0])):
-            if np.sum(np.abs(code) == 2) > left:
+            if count_at(code, 2) > left:
                 for j in range(m):
                     code[j] = code[j] // 2 if abs(code[j]) == 2 else code[j]
             theta = solve_pieces(H, q, D, code, left, limits[4], A, L, plain, pulled, u, hu)
             if theta < 0:
                 break
             bound = dual(q, constant, limits[5], D, code, left, u, hu, r, size, pressure, score, top)
-            if np.sum(np.abs(code) == 1) == 0:
+            if count_at(code, 1) == 0:
                 theta = threshold(code, size, pressure, left, top)
             changes = pivot(code, u, r, size, pressure, theta, new, beyond)
-            changes -= admit_few(code, new, beyond, limits[6], limits[7])
+            changes -= admit_few(code, new, beyond, limits, top)
             if bound > best:
-                best = bound
-                us[row], scores[row], pieces[row], thetas[row] = u, score, new, theta
+                best, thetas[row] = bound, theta
+                for j in range(m):
+                    us[row, j], scores[row, j], pieces[row, j] = u[j], score[j], new[j]
             stalled += changes >= fewest
             fewest = min(fewest, changes)
             if changes == 0 or best >= cuts[row]:
                 break
             if stalled >= limits[1]:
-                least = (1.0 if stalled >= limits[2] else limits[3]) * beyond.max()
+                least = 0.0
+                for j in range(m):
+                    least = max(least, beyond[j])
+                least *= 1.0 if stalled >= limits[2] else limits[3]
                 for j in range(m):
                     new[j] = code[j] if beyond[j] < least else new[j]
-            code[:] = new
+            code, new = new, code
         bounds[row] = best
 
 
@@ -430,13 +444,7 @@ def best_partner(
 
 @compiled
 def best_pair(
-    H: np.ndarray,
-    q: np.ndarray,
-    constant: float,
-    inside: np.ndarray,
-    free: np.ndarray,
-    below: float,
-    dependent: float,
+    H: np.ndarray, q: np.ndarray, constant: float, inside: np.ndarray, free: np.ndarray, below: float, dependent: float
 ) -> tuple[float, np.ndarray]:
     """Value of the best model of ``inside`` and two of ``free``, and their places in ``free``; if it is below a limit.
 
@@ -456,13 +464,7 @@ def best_pair(
 
 @compiled
 def best_triple(
-    H: np.ndarray,
-    q: np.ndarray,
-    constant: float,
-    inside: np.ndarray,
-    free: np.ndarray,
-    below: float,
-    dependent: float,
+    H: np.ndarray, q: np.ndarray, constant: float, inside: np.ndarray, free: np.ndarray, below: float, dependent: float
 ) -> tuple[float, np.ndarray]:
     """Value of the best model of ``inside`` and three of ``free``, and their places, as ``best_pair``."""
     m = len(free)
