@@ -17,6 +17,7 @@ collect_ignore = [page for page, package in NEEDED.items() if find_spec(package)
 
 
 @pytest.fixture(autouse=True)
-def _apart(request, monkeypatch, tmp_path_factory):
-    if request.node.path.suffix == ".md":
-        monkeypatch.chdir(tmp_path_factory.mktemp("page"))
+def _apart(request):
+    if request.node.path.suffix == ".md":  # thousands of other tests need no further fixtures
+        folder = request.getfixturevalue("tmp_path_factory").mktemp("page")
+        request.getfixturevalue("monkeypatch").chdir(folder)

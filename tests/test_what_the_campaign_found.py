@@ -210,3 +210,12 @@ def test_certificates_of_groups_count_groups():
     groups = {"levels": list("aabbc") * 6, "same": list("aabbc") * 6, "last": X[:, 0]}  # fewer columns than groups
     model = pauca.SparseClassifier(k=1, ridge=0.1, loss="squared_hinge", method="exact", never=["last"])
     assert model.fit(pd.DataFrame(groups), y > 0).certificate_.n_candidates == 1
+
+
+def test_an_importance_is_found_where_the_first_step_overflows():
+    """Its estimate by Newton's steps together with others was not a number."""
+    X = np.array([[-6.0630005066050112e8, -1.186091192720459e12], [-7.55883692e9, 1.713631416e11], [-8.6e9, -1.347e12]])
+    given = {"ridge": 0.1, "standardize": False, "loss": "tweedie"}
+    model = pauca.SparseRegressor(k=2, **given).fit(X, [0.0, 2.0, 7.0])
+    without = pauca.SparseRegressor(k=1, never=[0], **given).fit(X, [0.0, 2.0, 7.0])
+    assert model.path_[2].importance[0] == pytest.approx(without.objective_ - model.objective_, rel=1e-4)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 GRACE = 0.3
 """Seconds by which what comes first or last in a fit may exceed its limit.
@@ -31,18 +29,23 @@ class _Limit(threading.local):
 _limit = _Limit()
 
 
-@contextmanager
-def limited_until(deadline: float) -> Iterator[None]:
+class limited_until:  # noqa: N801, used as a function
     """A context in which ``check_time`` raises ``OutOfTime`` after ``deadline``, a time of ``time.monotonic``.
 
     An earlier limit from outside stays in force. Threads that are started within have no limit.
     """
-    before = _limit.deadline
-    _limit.deadline = min(before, deadline)
-    try:
-        yield
-    finally:
-        _limit.deadline = before
+
+    __slots__ = ("_before", "_deadline")
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+
+    def __enter__(self) -> None:
+        self._before = _limit.deadline
+        _limit.deadline = min(self._before, self._deadline)
+
+    def __exit__(self, *_: object) -> None:
+        _limit.deadline = self._before
 
 
 def check_time() -> None:

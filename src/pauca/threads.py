@@ -7,7 +7,7 @@ three to nine times slower with two threads than with one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock, get_ident
 from typing import Any
 
@@ -15,6 +15,8 @@ from threadpoolctl import ThreadpoolController
 
 # Products of fewer multiplications than this are faster on one thread.
 LARGE_PRODUCT = 1 << 22
+
+_NOTHING = nullcontext()
 
 
 class BlasThreads:
@@ -42,12 +44,13 @@ class BlasThreads:
         finally:
             self._leave()
 
-    @contextmanager
-    def many(self, multiplications: int) -> Iterator[None]:
+    def many(self, multiplications: int) -> AbstractContextManager[None]:
         """A product within ``single``: with the user's number of threads if it is large."""
-        if multiplications < LARGE_PRODUCT or self._owner != get_ident():
-            yield
-            return
+        small = multiplications < LARGE_PRODUCT or self._owner != get_ident()
+        return _NOTHING if small else self._of_many()
+
+    @contextmanager
+    def _of_many(self) -> Iterator[None]:
         self._set(single=False)
         try:
             yield

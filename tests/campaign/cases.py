@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from data_kinds import ALL_FORMS, RAW_FORMS, draw_form, draw_numbers, draw_target, draw_weights, plain_numbers
+from twists import twisted
 
 import pauca
 from pauca import losses, methods
@@ -65,8 +66,9 @@ class Case:
     def text(self):
         """The case in one line."""
         shown = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        weights = ("" if self.weights is None else ", weights") + (", certified" if "certify" in self.extra else "")
-        return f"{self.family}({shown}) on {self.X.shape[0]} x {self.X.shape[1]} {self.kind} as {self.form}{weights}"
+        more = ("" if self.weights is None else ", weights") + (", certified" if "certify" in self.extra else "")
+        more += f", {self.extra['before']} before" if "before" in self.extra else ""
+        return f"{self.family}({shown}) on {self.X.shape[0]} x {self.X.shape[1]} {self.kind} as {self.form}{more}"
 
 
 def draw_case(seed):
@@ -79,7 +81,7 @@ def draw_case(seed):
     form, tame_form = draw_form(rng)
     weights, tame_weights = draw_weights(rng, len(X))
     case = Case(seed, family, {}, X, form, None, weights, tame and tame_form and tame_weights, kind)
-    return FAMILIES[family][0](case, rng)
+    return twisted(FAMILIES[family][0](case, rng), seed)
 
 
 def _pick(rng, *options):

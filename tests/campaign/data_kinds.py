@@ -255,7 +255,55 @@ RAW_FORMS = {
 }
 """Raw tables, which the estimators encode."""
 
-ALL_FORMS = FORMS | ROUNDED_FORMS | STRANGE_FORMS | RAW_FORMS
+
+def _zeros_added(X):
+    """A CSR matrix in which some entries are stored though they are zero."""
+    stored = sparse.csr_matrix(np.where(X == 0, 1.0, X))
+    stored.data[np.ravel(X == 0)] = 0.0
+    return stored
+
+
+def _every_entry_twice(X):
+    """A CSR matrix whose rows hold every column twice; the sum counts."""
+    stored = sparse.csr_matrix(X)
+    return sparse.csr_matrix((np.repeat(stored.data / 2, 2), np.repeat(stored.indices, 2), stored.indptr * 2), X.shape)
+
+
+def _long_indices(X):
+    stored = sparse.csr_matrix(X)
+    stored.indices, stored.indptr = stored.indices.astype(np.int64), stored.indptr.astype(np.int64)
+    return stored
+
+
+def _read_only_csc(X):
+    stored = sparse.csc_matrix(X)
+    for numbers in (stored.data, stored.indices, stored.indptr):
+        numbers.flags.writeable = False
+    return stored
+
+
+def _two_levels(X):
+    names = pd.MultiIndex.from_tuples([(f"c{j // 2}", j % 2) for j in range(X.shape[1])])
+    return pd.DataFrame(X, columns=names)
+
+
+TWISTED_FORMS = {
+    "zeros added": _zeros_added,
+    "every entry twice": _every_entry_twice,
+    "long indices": _long_indices,
+    "read-only csc": _read_only_csc,
+    "lil": sparse.lil_matrix,
+    "dia": sparse.dia_matrix,
+    "names of two levels": _two_levels,
+    "names like numbers": lambda X: _frame(X, [str(j) for j in reversed(range(X.shape[1]))]),
+    "names like values": lambda X: _frame(X, ["nan", "None", "True", "", *(f"1e{j}" for j in range(40))][: X.shape[1]]),
+    "frame of sparse columns": lambda X: pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(X)),
+    "frame of arrow columns": lambda X: _frame(X).convert_dtypes(convert_integer=False, dtype_backend="pyarrow"),
+    "lazy frame": lambda X: pl.DataFrame(X, schema=[f"c{j}" for j in range(X.shape[1])], orient="row").lazy(),
+}
+"""Forms with the same numbers that only ``twists`` draws."""
+
+ALL_FORMS = FORMS | ROUNDED_FORMS | STRANGE_FORMS | RAW_FORMS | TWISTED_FORMS
 
 
 def encoded_by_names(table, names):
@@ -293,7 +341,7 @@ def draw_form(rng):
 
 def plain_numbers(X, form):
     """The numbers that a form holds, as the judges read them; None where it holds none."""
-    if form in FORMS:
+    if form in FORMS or form in TWISTED_FORMS:
         return X
     if form == "explicit zeros":
         return np.asarray(_explicit_zeros(X).toarray())

@@ -12,9 +12,10 @@ from functools import cache
 
 import numpy as np
 from cases import FAMILIES, draw_case
-from verdicts import FITS, JUDGES, Verdict, _fit, _judge_linear
+from verdicts import JUDGES, Verdict, _judge_linear
 
 import pauca
+from fits import fit
 from pauca.runs import run as runs
 
 # These have no estimator with a path.
@@ -89,15 +90,14 @@ def interrupt(seed):
     case = draw_case(int(rng.integers(10**9)))
     while case.family in NOT_INTERRUPTED or case.form not in ("array", "csr", "frame") or case.weights is not None:
         case = draw_case(int(rng.integers(10**9)))
-    case = replace(case, parameters={k: v for k, v in case.parameters.items() if k != "time_limit"})
+    case = replace(case, parameters={k: v for k, v in case.parameters.items() if k != "time_limit"}, extra={})
     assert case.family in FAMILIES
     verdict, runs._interrupts._last = Verdict("finished"), float("-inf")
     seconds = _seconds_of(case)
     if seconds is None:
         return "refused", []
-    fit = FITS.get(case.family, _fit)
     estimator = case.estimator()
-    outcome = _interrupted_fit(case, fit, estimator, float(rng.uniform(0.0, 1.0)) * seconds + 1e-5)
+    outcome = _interrupted_fit(case, estimator, float(rng.uniform(0.0, 1.0)) * seconds + 1e-5)
     if outcome[0] == "raised":
         if [name for name in vars(estimator) if name.endswith("_")]:
             verdict.found("inconsistent", f"attributes after an interrupt: {sorted(vars(estimator))}"[:200])
@@ -122,7 +122,7 @@ def _seconds_of(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            FITS.get(case.family, _fit)(case, _table(case))
+            fit(case, _table(case))
         except (ValueError, TypeError):
             return None
     seconds = time.perf_counter() - began
@@ -133,7 +133,7 @@ def _table(case):
     return None if case.family == "SparseTagger" else case.table()
 
 
-def _interrupted_fit(case, fit, estimator, after):
+def _interrupted_fit(case, estimator, after):
     """Fit with an interrupt after so many seconds: what came of it, and the processor time from the signal on."""
     signalled = [0.0]
 

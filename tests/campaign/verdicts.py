@@ -23,6 +23,7 @@ from references import (
 )
 
 import pauca
+from fits import fit, quadratic
 
 SLOW = 20.0
 """Seconds of processor time that no case of this size should take."""
@@ -68,7 +69,7 @@ def _fit_and_judge(case):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            model = FITS.get(case.family, _fit)(case, table)
+            model = fit(case, table)
         except Exception as error:
             verdict = Verdict("refused", message=f"{type(error).__name__}: {error}")
             _judge_error(case, error, verdict)
@@ -153,69 +154,6 @@ def _may_refuse(case, text):
         "the same up to their units",
     )
     return any(reason in text for reason in reasons)
-
-
-def _fit(case, table):
-    given = {} if case.weights is None else {"sample_weight": case.weights}
-    if case.family == "SparsePrecision":
-        return case.estimator().fit(table, **given)
-    return _certified(case, case.estimator().fit(table, case.y, **given))
-
-
-def _certified(case, model):
-    """The model with a certificate, where the case asks for one."""
-    if "certify" in case.extra:
-        model.certify(time_limit=case.extra["certify"])
-    return model
-
-
-def _fit_cox(case, table):
-    y = np.array([(bool(event), time) for event, time in case.y[:, :2]], dtype=[("event", bool), ("time", float)])
-    entry, strata = case.y[:, 2:].T if case.y.shape[1] > 2 else (None, None)
-    model = case.estimator().fit(table, y, sample_weight=case.weights, entry=entry, strata=strata)
-    return _certified(case, model)
-
-
-def sequences(case):
-    """Rows cut into sequences of five, with their labels."""
-    starts = range(0, len(case.X), 5)
-    return [case.X[i : i + 5] for i in starts], [case.y[i : i + 5].tolist() for i in starts]
-
-
-def _fit_tagger(case, _):
-    return case.estimator().fit(*sequences(case))
-
-
-def quadratic(case):
-    """Half the mean squared error as a function of the coefficients, and its gradient."""
-    X, y = case.X, case.y
-    return (
-        lambda w: float(0.5 * np.mean((y - X @ w) ** 2)),
-        lambda w: X.T @ (X @ w - y) / len(y),
-    )
-
-
-def _fit_select(case, _):
-    value, gradient = quadratic(case)
-    return pauca.select(value, gradient=gradient, n_coords=case.X.shape[1], **case.parameters)
-
-
-def _fit_sparsify(case, table):
-    given = {} if case.weights is None else {"sample_weight": case.weights}
-    return pauca.sparsify(case.extra["dense"], table, case.y, intercept=0.0, **case.parameters, **given)
-
-
-def _fit_encoder(case, table):
-    return case.estimator().fit(table)
-
-
-FITS = {
-    "SparseCox": _fit_cox,
-    "TableEncoder": _fit_encoder,
-    "SparseTagger": _fit_tagger,
-    "select": _fit_select,
-    "sparsify": _fit_sparsify,
-}
 
 
 def _judge_uses(case, model, verdict):
@@ -365,14 +303,25 @@ def _judge_limits(case, model, coef, verdict):
         verdict.found("limits", f"{len(units)} units for k={sizes}")
     if set(given.get("never", ())) & units:
         verdict.found("limits", f"never: {units}")
-    if "budget" in given and sum(given["costs"][j] for j in chosen) > given["budget"] * (1 + 1e-12):
-        verdict.found("limits", f"budget: {chosen}")
+    if "budget" in given:
+        paid = [cost for j, cost in enumerate(given["costs"]) if (groups[j] in units if groups else j in chosen)]
+        if sum(paid) > given["budget"] * (1 + 1e-12):
+            verdict.found("limits", f"budget: {chosen}")
+    if "heredity" in given:
+        _judge_heredity(given["heredity"], set(model.path_[model.k_].support.tolist()), verdict)
     if "bounds" in given:
         lower, upper = (
             bound if bound is not None else sign * np.inf for bound, sign in zip(given["bounds"], (-1, 1), strict=True)
         )
         if np.any(coef < lower - 1e-12) or np.any(coef > upper + 1e-12):
             verdict.found("limits", f"bounds: {coef.min()} to {coef.max()}")
+
+
+def _judge_heredity(given, chosen, verdict):
+    enough, parents = (any, given[1]) if isinstance(given, tuple) else (all, given)
+    for child, older in parents.items():
+        if child in chosen and not enough(parent in chosen for parent in older):
+            verdict.found("limits", f"heredity: {child} without {older} in {sorted(chosen)}")
 
 
 def _judge_optimality(case, model, X, value, allowed, ridge, verdict):

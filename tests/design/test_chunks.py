@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.model_selection import cross_val_score
 
 import pauca
-from pauca import SparseCox, SparseOrdinalClassifier, SparseRegressor
+from pauca import L1Regressor, SparseCox, SparseOrdinalClassifier, SparseRegressor
 from pauca.design.chunks import ChunkError, scan
 from pauca.design.chunks.moments import guess_columns
 from problems import METHODS, ar_problem, in_chunks
@@ -73,7 +73,17 @@ def test_every_source_gives_the_same_model_in_one_pass(source, dtype, tmp_path):
     np.testing.assert_allclose(model.predict(chunks), plain.predict(X), rtol=1e-9)
     np.testing.assert_array_equal(model.transform(chunks), X[:, plain.support_])
     assert model.score(chunks, y) == pytest.approx(plain.score(X, y))
-    np.testing.assert_array_equal(chunks.columns([3, 1]), X[:, [3, 1]].T)
+    for columns in ([3, 1], [3, 1, 3]):
+        np.testing.assert_array_equal(chunks.columns(columns), X[:, columns].T)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_columns_of_a_table_have_all_its_rows(source, tmp_path):
+    X, y = ar_problem(60, 5, 2)
+    chunks = limited(SOURCES[source](X, tmp_path), rows=17)
+    assert chunks.columns([]).shape == (0, 60)
+    ball, plain = L1Regressor(radius=1.0).fit(chunks, y), L1Regressor(radius=1.0).fit(X, y)  # its path has no columns
+    np.testing.assert_allclose(ball.coef_, plain.coef_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -105,6 +105,50 @@ def test_without_y_the_scores_of_the_model_are_the_target():
         np.testing.assert_allclose(without.predict(X), found.predict(X) - dense.intercept_)
 
 
+def test_exchange_finds_what_a_regression_of_the_scores_finds():
+    X, y, _ = correlated()
+    X = np.delete(X, 4, axis=1)  # it is constant, of which a fit would warn
+    dense = Ridge().fit(X, y[0])
+    found = sparsify(dense, X, k=4, truncation="exchange", ridge=0.5)
+    alone = SparseRegressor(k=4, ridge=0.5, standardize=False).fit(X, dense.predict(X))
+    np.testing.assert_array_equal(found.support_, alone.support_)
+    np.testing.assert_allclose(found.objective_, alone.objective_, rtol=1e-9)
+    np.testing.assert_allclose(found.predict(X), alone.predict(X), rtol=1e-6)
+    assert found.expectation == "none"
+    assert found.bound is None
+
+
+@pytest.mark.parametrize("name", [*LOSSES, "squared_error"])
+def test_exchange_is_never_worse_than_truncation(name):
+    loss, outputs = {**LOSSES, "squared_error": (SquaredError(), 2)}[name]
+    X, y, coef = correlated(5, outputs=outputs)
+    target = targets_of(loss, outputs, y)
+    target = target if loss.joint else target.T if outputs > 1 and not loss.classifies else _labels(target)
+    kept, searched = (
+        sparsify(coef / 5, X, target, k=4, truncation=truncation, loss=loss, ridge=0.05)
+        for truncation in ("truncate", "exchange")
+    )
+    assert searched.k_ == 4
+    assert searched.objective_ <= kept.objective_ * (1 + 1e-9)
+
+
+def test_exchange_takes_features_that_the_dense_model_does_not_use():
+    rng = np.random.default_rng(3)
+    shared = rng.normal(size=80)
+    X = np.column_stack([shared + 0.4 * rng.normal(size=(6, 80)).T[:, j] for j in range(6)] + [shared])
+    dense = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
+    found = sparsify(dense, X, k=1, truncation="exchange")
+    assert found.support_.tolist() == [6]
+    assert found.objective_ < sparsify(dense, X, k=1).objective_
+
+
+def test_exchange_says_where_no_further_feature_helps():
+    X, _, _ = correlated()
+    with pytest.warns(pauca.PaucaWarning, match="can be taken: no other lowers the objective"):
+        found = sparsify(np.eye(14)[3], X, k=3, truncation="exchange")
+    assert found.support_.tolist() == [3]
+
+
 @pytest.mark.parametrize("confidence", [0.3, 0.5, 0.75, 0.95, 0.99])
 def test_confidence_sets_the_number_of_draws(confidence):
     X, y, coef = correlated()
@@ -392,8 +436,10 @@ BAD = {
     "k of zero": (_of(k=0), ValueError, "'k' parameter of sparsify must be an int in the range"),
     "k of a half": (_of(k=0.5), TypeError, "'k' parameter of sparsify"),
     "k of True": (_of(k=True), TypeError, "'k' parameter of sparsify"),
-    "truncation": (_of(truncation="sparsify"), ValueError, "one of 'magnitude', 'moments', 'systematic', 'truncate'"),
+    "truncation": (_of(truncation="sparsify"), ValueError, "one of 'exchange', 'magnitude', 'moments'"),
     "refit": (_of(refit="no"), TypeError, "'refit' parameter"),
+    "no refit of a search": (_of(refit=False, truncation="exchange"), ValueError, "leave out refit=False"),
+    "repeats of a search": (_of(repeats=2, truncation="exchange"), ValueError, "'exchange' gives the same every time"),
     "fit_intercept": (_of(fit_intercept=1), TypeError, "'fit_intercept' parameter"),
     "ridge": (_of(ridge=-1), ValueError, "'ridge' parameter"),
     "confidence of one": (_of(confidence=1), ValueError, "'confidence' parameter"),

@@ -287,14 +287,14 @@ def _why_fewer(path: Path, k: int, problem: CustomProblem, limits: Limits) -> It
     """Why there is no model of size k; nothing where the user's own ``tol`` or callback ended the search."""
     found = max(path.sizes)
     noun = "coordinates" if problem.units.single else "groups"
-    asked = f"k={k} {noun} were requested, but"
+    requested = f"k={k} {noun} were requested, but"
     if path.stop is Stop.LIMITS and limits.budget is not None:
         nothing_fits = f"no other fits in budget={limits.budget:g}. Allow more or ask for fewer"
-        yield f"{asked} the search ended at {found}: {nothing_fits}."
+        yield f"{requested} the search ended at {found}: {nothing_fits}."
     elif path.stop in {Stop.LIMITS, Stop.EXHAUSTED}:
         left_out = " 'never' leaves out the others." if limits.never else ""
-        yield f"{asked} only {found} of {int(problem.usable.sum())} can be used together.{left_out}"
+        yield f"{requested} only {found} of {int(problem.usable.sum())} can be used together.{left_out}"
     elif path[found].diverged and path.stop in {Stop.NO_GAIN, Stop.PERFECT}:
-        yield f"{asked} the search ended at {found}: the objective is as low as it can be, and no other lowers it."
+        yield f"{requested} the search ended at {found}: the objective is as low as it can be, and no other lowers it."
     elif path.stop in ENDED:
-        yield f"{asked} the search ended at {found}: {ENDED[path.stop]}"
+        yield f"{requested} the search ended at {found}: {ENDED[path.stop]}"

@@ -82,7 +82,7 @@ def bound_chosen(search: SearchRun, method: Method, size: int, n_columns: int) -
         with blas_threads.single():
             proofs.bound_roots_only()
     except NoBoundError:
-        return  # nobody asked for one
+        return  # none was requested
     _keep(proofs, subset, history)
 
 
@@ -241,7 +241,7 @@ def _for_model(proof: SizeProof, model: Model) -> SizeProof:
 def prove_fit(
     method: Method, search: SearchRun, seconds: float | None, *, n_columns: int, size: int, size_was_chosen: bool
 ) -> None:
-    """Prove the models of a search where the method or the shape of the table asks for it.
+    """Prove the models of a search where the method or the shape of the table calls for it.
 
     ``n_columns`` may be chosen, and ``size`` is the answer. Where it was given, ``Exact`` has proved its models itself.
     """

@@ -326,7 +326,7 @@ class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, Sparse
     verbose : int, default=0
         0 prints nothing. 1 shows on stderr how a fit is doing that takes more than a moment, and how much is left: a
         bar on a terminal (of rich or tqdm if installed), lines elsewhere. So do ``evaluate``, ``stability``, ``report``
-        and what else is asked of the fitted model.
+        and the other methods of the fitted model.
 
     Attributes
     ----------

@@ -212,7 +212,7 @@ class EvaluationMixin:
 
         The page holds the chosen features with their effects in words and their intervals, how good the predictions
         are, a calculator, a slider over all sizes of the path with what every size gains and costs, curves, and the
-        settings. It is a single file that asks nothing of the network and can be read, sent and printed without Python.
+        settings. It is a single file that needs no network and can be read, sent and printed without Python.
         It holds no rows of the data. A file that is there already is replaced in one step, once the new one is whole.
 
         Parameters

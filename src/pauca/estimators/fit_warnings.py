@@ -126,18 +126,18 @@ def unusual_end(path: Path, n_usable: int) -> Iterator[str]:
 
 def too_few(k: int, found: int, stop: Stop, noun: str, n_units: int, constraints: Mapping[str, Any]) -> Iterator[str]:
     """Why a model has fewer units than ``k``; nothing where the user has requested that too."""
-    asked_for = f"k={k} {noun} were requested, but"
+    requested = f"k={k} {noun} were requested, but"
     limits = [
         f"{name}={constraints[name]}" for name in ("budget", "max_per_group") if constraints.get(name) is not None
     ]
     if stop is Stop.LIMITS and limits:
         yield (
-            f"{asked_for} the search ended at {found}: no other fits in {' and '.join(limits)}. "
+            f"{requested} the search ended at {found}: no other fits in {' and '.join(limits)}. "
             "Allow more or ask for fewer."
         )
     elif stop in {Stop.LIMITS, Stop.EXHAUSTED}:
         left_out = "" if constraints.get("never") is None else " 'never' leaves out the others."
-        yield f"{asked_for} only {found} of {n_units} can be used together.{left_out}"
+        yield f"{requested} only {found} of {n_units} can be used together.{left_out}"
     elif stop is Stop.NO_GAIN:
         hint = "Ask for fewer" if constraints.get("bounds") is None else "Loosen the bounds or ask for fewer"
-        yield f"{asked_for} the search ended at {found}: no other lowers the objective. {hint}."
+        yield f"{requested} the search ended at {found}: no other lowers the objective. {hint}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -67,9 +68,13 @@ def shows_progress(method: Callable[Given, Returned]) -> Callable[Given, Returne
 def check_finite_models(models: Mapping[int, Model]) -> None:
     """Raise an error if some number of a model is not finite."""
     for model in models.values():
-        numbers = (model.coef, model.intercept, model.objective, () if model.free is None else model.free)
-        if not all(np.all(np.isfinite(values)) for values in numbers):
+        numbers = [model.coef, model.intercept, model.objective, *([] if model.free is None else [model.free])]
+        if not all(_is_finite(values) for values in numbers):
             raise ValueError(OUT_OF_RANGE)
+
+
+def _is_finite(numbers: np.ndarray | float) -> bool:
+    return math.isfinite(numbers) if isinstance(numbers, float) else bool(np.isfinite(numbers).all())
 
 
 class PathMixin:
@@ -289,7 +294,7 @@ class FittedModel(PathMixin, SelectorMixin, BaseEstimator):
         """Write the fitted model as one HTML page, to be opened in any browser.
 
         The page holds the chosen features with their importances, a slider over all sizes of the path with what every
-        size gains and costs, curves, and the settings. It is a single file that asks nothing of the network and can be
+        size gains and costs, curves, and the settings. It is a single file that needs no network and can be
         read, sent and printed without Python. It holds no rows of the data. A file that is there already is replaced in
         one step, once the new one is whole.
 

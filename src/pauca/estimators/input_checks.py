@@ -93,6 +93,8 @@ def check_row_order(X: Any, y: Any) -> None:
     """Warn where X and y of pandas have the same row labels in another order: rows go together by position."""
     rows: Any = getattr(X, "index", None)
     labels: Any = getattr(y, "index", None)
+    if rows is None or labels is None:  # arrays, and lists, whose index is a method
+        return
     if is_dask(rows) and is_dask(labels) and _same_divisions(X, y):
         return
     rows, labels = in_memory(rows), in_memory(labels)
@@ -137,7 +139,8 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
         X = _check_chunks(estimator, chunks, y)
     if len(y) == 0:  # of a chunk; the kind of target is not known yet
         return X, y
-    if type_of_target(y, input_name="y").startswith("continuous"):
+    kind = type_of_target(y, input_name="y")
+    if kind.startswith("continuous"):
         # scikit-learn's own words come first: its checks look for them.
         name = type(estimator).__name__
         regressor = name.replace("Ordinal", "").replace("Classifier", "Regressor")
@@ -146,14 +149,15 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
             f"predict numbers use {regressor}; to predict ranges of them, make classes "
             "of y first."
         )
-    check_classification_targets(y)
+    if kind != "binary":
+        check_classification_targets(y)
     return X, y
 
 
 def _may_be_raw(estimator: Any, X: Any) -> bool:
     """Whether X may hold more than numbers for an estimator that encodes tables; an array may if the caller says so."""
-    asked = estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None)
-    return asked or not (isinstance(X, np.ndarray) or sparse.issparse(X))
+    requested = estimator.missing != "error" or not isinstance(estimator.categorical_features, str | None)
+    return requested or not (isinstance(X, np.ndarray) or sparse.issparse(X))
 
 
 def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any], *, raw: bool) -> tuple[Any, Any]:

@@ -194,7 +194,7 @@ def read_raw(estimator: Any, X: Any) -> RawTable:
 
 
 def check_plain(categories: Any, missing: str, what: str) -> None:
-    """Raise an error where something is asked for that only tables in memory can have."""
+    """Raise an error where something is requested that only tables in memory support."""
     if missing != "error" or not (categories is None or isinstance(categories, str)):
         raise ValueError(f"X is {what}, which is read as it is: encode categories and fill in missing values first.")
 

@@ -188,7 +188,7 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
     verbose : int, default=0
         0 prints nothing. 1 shows on stderr how a fit is doing that takes more than a moment, and how much is left: a
         bar on a terminal (of rich or tqdm if installed), lines elsewhere. So do ``evaluate``, ``stability``, ``report``
-        and what else is asked of the fitted model.
+        and the other methods of the fitted model.
 
     Attributes
     ----------

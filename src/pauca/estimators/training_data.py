@@ -1,4 +1,4 @@
-"""The data of a fit, and what is still asked of them after it: replacements of features, other samples of rows."""
+"""The data of a fit, and what is computed from them after it: replacements of features, other samples of rows."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _write_beside(target: str, content: bytes, permissions: int | None) -> None:
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.remove(temporary)
-        if isinstance(error, OSError):  # about the name that was asked for
+        if isinstance(error, OSError):  # about the requested name
             raise OSError(error.errno, error.strerror, target) from None
         raise
     with contextlib.suppress(OSError):  # the new name survives a power cut too, where folders can be opened

@@ -30,6 +30,13 @@ def of_wrong_labels(loss: Loss, y: np.ndarray, a: np.ndarray) -> np.ndarray:
     return np.where(y > 0, flipped, share * flipped + (1.0 - share) * loss.held_out(y, a))
 
 
+def _odds(y: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """``e^(y a)``, where that does not overflow."""
+    # In place: allocating arrays of this size costs as much as filling them. exp overflows beyond 709.
+    odds = y * a
+    return np.exp(np.minimum(odds, 700.0, out=odds), out=odds)
+
+
 class LogLoss(Loss):
     """``log(1 + e^(-y a))``: minus the log-likelihood of two classes with log-odds a."""
 
@@ -51,15 +58,16 @@ class LogLoss(Loss):
         return np.log1p(np.exp(-np.abs(margin))) - np.minimum(margin, 0.0)
 
     def derivative(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return self.slopes(y, a).derivative
+        wrong = _odds(y, a)
+        wrong += 1.0
+        np.divide(y, wrong, out=wrong)
+        return np.negative(wrong, out=wrong)
 
     def curvature(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return self.slopes(y, a).curvature
 
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
-        # In place: allocating arrays of this size costs as much as filling them. exp overflows beyond 709.
-        odds = y * a
-        np.exp(np.minimum(odds, 700.0, out=odds), out=odds)
+        odds = _odds(y, a)
         wrong = 1.0 + odds
         np.divide(1.0, wrong, out=wrong)
         odds *= wrong

@@ -12,10 +12,10 @@ from pauca.methods.forward import sizes_growing_by
 AUTO = "auto"
 
 Sizes = int | tuple[int, ...] | str | None
-"""What ``k`` asks for: one size, sizes to compare, "auto", or None for as many features as lower the objective."""
+"""What ``k`` may be: one size, sizes to compare, "auto", or None for as many features as lower the objective."""
 
 Ridges = float | tuple[float, ...] | str | None
-"""What ``ridge`` asks for: a number, numbers to compare, "auto", or None for what suits the choice of the size."""
+"""What ``ridge`` may be: a number, numbers to compare, "auto", or None for what suits the choice of the size."""
 
 # Without sizes to compare: the first range ends here, grows by half (and at least by so many) while the best size lies
 # beyond this share of it, and never exceeds this many.
@@ -141,12 +141,12 @@ def make_grid(
     return RidgeGrid(search, fit, by_default, tuned)
 
 
-def _values(asked: Ridges, default: Ridges, auto: tuple[float, ...]) -> tuple[tuple[float, ...], bool]:
+def _values(given: Ridges, default: Ridges, auto: tuple[float, ...]) -> tuple[tuple[float, ...], bool]:
     """The requested ridges, and whether they are those of "auto"."""
-    asked = default if asked is None else asked
-    if isinstance(asked, str):
+    given = default if given is None else given
+    if isinstance(given, str):
         return auto, True
-    return (asked if isinstance(asked, tuple) else (asked or 0.0,)), False
+    return (given if isinstance(given, tuple) else (given or 0.0,)), False
 
 
 def fit_ridges(n_rows: int, n_units: int, classifies: bool) -> tuple[float, ...]:

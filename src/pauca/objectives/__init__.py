@@ -4,6 +4,7 @@ from pauca.objectives.approximate_refits import FittedModel, Previews
 from pauca.objectives.joint_coordinate_gains import joint_line_gains
 from pauca.objectives.least_squares import GramRows, LeastSquares, RowStack
 from pauca.objectives.merged_rows import Rows, split
+from pauca.objectives.newton_one_output import has_cheap_hessian
 from pauca.objectives.restricted import Restricted, WarmStart, warm_start_near, weighted_gram
 from pauca.objectives.smooth import Bounds, SmoothObjective
 
@@ -18,6 +19,7 @@ __all__ = [
     "Rows",
     "SmoothObjective",
     "WarmStart",
+    "has_cheap_hessian",
     "joint_line_gains",
     "split",
     "warm_start_near",

@@ -118,7 +118,7 @@ class Previews:
         """
         _, outputs, size = self.coef.shape
         if outputs == 1:
-            variance = np.array([np.diagonal(inverse) for inverse in self.inverse])
+            variance = np.einsum("bii->bi", np.asarray(self.inverse))
             return 0.5 * self.coef[:, 0] ** 2 / np.maximum(variance, np.finfo(float).tiny)
         blocks = (inverse.reshape(outputs, size, outputs, size) for inverse in self.inverse)
         own = np.array([np.einsum("cidi->icd", block) for block in blocks])
@@ -149,9 +149,10 @@ class _Steps:
         self._shape = outputs, b, len(rows.weights)
         self._y = np.tile(rows.y, b) if model.loss.joint else np.broadcast_to(rows.y[0], self._shape[1:])
         self._coef, self._inverse = coef, inverse
-        self._penalty = np.broadcast_to(np.tile(model.penalty, outputs), (b, outputs * len(model.penalty)))
+        self._penalty = np.empty_like(coef)
+        self._penalty[:, : model.coef.size] = np.concatenate([model.penalty] * outputs)
         if new_penalty is not None:
-            self._penalty = np.hstack([self._penalty, np.repeat(new_penalty[:, None], outputs, axis=1)])
+            self._penalty[:, model.coef.size :] = new_penalty[:, None]
 
     @classmethod
     def added(cls, model: FittedModel, new: np.ndarray, penalty: np.ndarray) -> _Steps:
@@ -204,12 +205,13 @@ class _Steps:
     def _previews(self, values: np.ndarray, predicted: np.ndarray) -> Previews:
         """What has been reached, each coefficient of a column of its own beside those of the same output."""
         outputs, b, _ = self._shape
-        order = np.arange(len(self._coef[0]))
+        coef = self._coef
         if self._new is not None and outputs > 1:
+            order = np.arange(len(coef[0]))
             order = np.hstack([order[:-outputs].reshape(outputs, -1), order[-outputs:, None]]).ravel()
-            self._inverse = self._inverse[:, order[:, None], order]
-        coef = self._coef[:, order].reshape(b, outputs, -1)
-        return Previews(coef, self._scores.transpose(1, 0, 2), values, self._inverse, predicted)
+            coef, self._inverse = coef[:, order], self._inverse[:, order[:, None], order]
+        scores = self._scores.transpose(1, 0, 2)
+        return Previews(coef.reshape(b, outputs, -1), scores, values, self._inverse, predicted)
 
     def _move(self, step: np.ndarray, predicted: np.ndarray) -> None:
         """Along the steps, each as far as the slope does not rise too much; then the inverses are corrected."""

@@ -169,23 +169,23 @@ class _Batch:
         return losses @ self._weights + 0.5 * np.einsum("rq,rq,rq->r", penalty, coef, coef)
 
     def slopes(self, scores: np.ndarray) -> Slopes:
-        """First and second derivatives of the loss, shape (R, G) each."""
-        return self._loss.slopes(np.broadcast_to(self._y, scores.shape), scores)
+        """First and second derivatives of the weighted losses, shape (R, G) each."""
+        derivative, curvature = self._loss.slopes(np.broadcast_to(self._y, scores.shape), scores)
+        return Slopes(derivative * self._weights, curvature * self._weights)
 
     def gradients(self, slopes: Slopes, coef: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         """Shape (R, q)."""
-        return (slopes.derivative * self._weights) @ self._columns.T + penalty * coef
+        return slopes.derivative @ self._columns.T + penalty * coef
 
     def hessians(self, slopes: Slopes, scores: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         """Shape (R, q, q)."""
         columns, (rows, size) = self._columns, penalty.shape
-        curvature = slopes.curvature * self._weights
         hessian = np.zeros((rows * size, size))
         step = max(256, BLOCK_NUMBERS // (rows * size))
         for start in range(0, columns.shape[1], step):
             here = slice(start, start + step)
             part = columns[:, here]
-            hessian += (curvature[:, None, here] * part).reshape(rows * size, -1) @ part.T
+            hessian += (slopes.curvature[:, None, here] * part).reshape(rows * size, -1) @ part.T
         hessian = hessian.reshape(rows, size, size)
         for row, a in enumerate(scores):
             shared = self._loss.row_coupling(a, columns)
@@ -203,7 +203,7 @@ class _Batch:
         whole = np.empty((len(scores), self.size, self.size))
         whole[:, known[:, None], known] = nearby.hessian
         for other in np.delete(np.arange(self.size), known).tolist():
-            weighted = slopes.curvature * (self._weights * columns[other])
+            weighted = slopes.curvature * columns[other]
             image = self._loss.coupled_image(scores, columns[other])
             row = (weighted if image is None else weighted - image) @ columns.T
             row[:, other] *= 1 + DAMPING
@@ -231,7 +231,7 @@ class _Batch:
             if last.all():
                 return new, there, Slopes(there, there)
             slopes = self.slopes(there)
-            along = np.einsum("rn,rn,n->r", slopes.derivative, change, self._weights)
+            along = np.einsum("rn,rn->r", slopes.derivative, change)
             along += np.einsum("rq,rq,rq->r", penalty, new, step)
             far = ~(along <= rise) & ~last
             if not far.any():

@@ -19,6 +19,12 @@ CHEAP_HESSIAN = 1 << 19
 MOST_STEPS = 60
 
 
+def has_cheap_hessian(loss: Loss, size: int, n_rows: int) -> bool:
+    """Whether the Hessian of a model of one output is computed at every step, so that none is handed on."""
+    # The Hessian of rows that are coupled takes sums over risk sets of every column.
+    return size * size * n_rows <= CHEAP_HESSIAN and not loss.coupled
+
+
 class _Point(NamedTuple):
     """Where a step has led, and the derivatives there."""
 
@@ -42,8 +48,7 @@ class OneOutput:
         self, loss: Loss, y: np.ndarray, weights: np.ndarray, columns: np.ndarray, penalty: np.ndarray
     ) -> None:
         self._loss, self._y, self._weights, self._columns, self._penalty = loss, y, weights, columns, penalty
-        # The Hessian of rows that are coupled takes sums over risk sets of every column.
-        self.cheap = columns.size * len(columns) <= CHEAP_HESSIAN and not loss.coupled
+        self.cheap = has_cheap_hessian(loss, *columns.shape)
         """Whether Hessians are computed at every step."""
 
     def minimise(
@@ -72,7 +77,7 @@ class OneOutput:
                 step, predicted = _direction(hessian, at.gradient)
                 exact = not 0 <= predicted <= (CORRECTED_BELOW * before if accuracy.renewed else np.inf)
             if hessian is None or exact:
-                hessian = self._hessian(at)
+                hessian = self._hessian(at.scores, at.curvature)
                 step, predicted = _direction(hessian, at.gradient)
             if not 0 <= predicted < np.inf:
                 return None
@@ -95,6 +100,10 @@ class OneOutput:
         assert hessian is not None
         return self._ended(at.coef, hessian, predicted) if most == accuracy.most_steps else None
 
+    def hessian(self, scores: np.ndarray) -> np.ndarray:
+        """The Hessian at scores of shape (1, G), as one block."""
+        return self._hessian(scores[0], self._loss.curvature(self._y, scores[0]))[None]
+
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """The linear scores, shape (1, G)."""
         return coef @ self._columns
@@ -113,10 +122,10 @@ class OneOutput:
         gradient += self._penalty * coef
         return _Point(length, coef, scores, gradient, curvature)
 
-    def _hessian(self, at: _Point) -> np.ndarray:
-        hessian = weighted_gram(self._columns, self._weights * at.curvature)
+    def _hessian(self, scores: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        hessian = weighted_gram(self._columns, self._weights * curvature)
         hessian.flat[:: len(hessian) + 1] += self._penalty
-        shared = self._loss.row_coupling(at.scores, self._columns)
+        shared = self._loss.row_coupling(scores, self._columns)
         if shared is not None:
             hessian -= shared @ shared.T
         return hessian

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +33,11 @@ class WarmStart:
     """Rows that may be at their kinks, of a piecewise linear loss: one line for every output."""
     unchanged: np.ndarray | None = None
     """Another start: the coefficients that stay after a removal, as they were, shape (C, q)."""
+
+    @property
+    def valued(self) -> bool:
+        """Whether the value is known; a preview may have left the domain of the loss."""
+        return self.value is not None and math.isfinite(self.value)
 
     def of_output(self, output: int) -> WarmStart:
         """The start for one of several outputs without a joint loss."""
@@ -85,8 +91,8 @@ def warm_start_near(
             hessian, _part(minimum.hessian, old, removed, minimum.coef.shape), minimum.coef[:, removed]
         )
         coef[:, positions] += change.reshape(len(coef), -1)
-    start = WarmStart(coef) if len(removed) else WarmStart(coef, minimum.scores, minimum.value)
-    return replace(start, hessian=hessian, hessian_scores=minimum.scores, positions=positions, unchanged=unchanged)
+    scores, value = (None, None) if len(removed) else (minimum.scores, minimum.value)
+    return WarmStart(coef, scores, value, hessian, minimum.scores, positions, unchanged=unchanged)
 
 
 def shared_positions(before: np.ndarray, features: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray]:

@@ -178,7 +178,7 @@ class SmoothObjective:
             return found
         null_start = self._null_start(len(features))
         if self.smooth.joint or self.n_outputs == 1 or self.smooth.quadratic:
-            null_start = self._valued_null_start(len(features))
+            null_start = replace(null_start, value=float(np.sum(self._null_start_values)))
             return self._minimise(self.restricted(rows, columns, features), self.smooth, start, null_start, accuracy)
         minima = []
         for output, value in enumerate(self._null_start_values.tolist()):
@@ -193,28 +193,28 @@ class SmoothObjective:
         """The minimum by the steps that suit the number of outputs; None where they lead nowhere or there are none."""
         if self.user_bounds is not None or self.smooth.flat:
             return None
-        penalty = self.full_penalty(features)
         if self.n_outputs == 1 and not self.smooth.joint:
-            problem = OneOutput(self.smooth, rows.y[0], rows.weights, columns, penalty)
-            return self._one_output(problem, rows, columns, features, start, accuracy)
+            return self._one_output(rows, columns, features, start, accuracy)
         if self.smooth.joint and start.coef.size >= (JOINT_FROM if accuracy.renewed else PREVIEWED_FROM):
-            together = JointOutputs(self.smooth, rows, columns, penalty)
-            start = _better_start(together, start, self._valued_null_start(len(features)))
+            together = JointOutputs(self.smooth, rows, columns, self.full_penalty(features))
+            start = self._better_start(together, start)
             assert start.value is not None
             hessian = self._known_hessian(rows, columns, features, start)
             return together.minimise(start.coef, start.scores, start.value, accuracy, hessian)
         return None
 
+    def hessian(self, rows: Rows, columns: np.ndarray, features: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """The Hessian at some scores, blocks (C, q, q), or (1, C q, C q) where outputs share a loss."""
+        if self.n_outputs == 1 and not self.smooth.joint and not self.smooth.quadratic:
+            penalty = self.full_penalty(features)
+            return OneOutput(self.smooth, rows.y[0], rows.weights, columns, penalty).hessian(scores)
+        return self.restricted(rows, columns, features).hessian(scores, 0.0)
+
     def _one_output(
-        self,
-        problem: OneOutput,
-        rows: Rows,
-        columns: np.ndarray,
-        features: np.ndarray,
-        start: WarmStart,
-        accuracy: Accuracy,
+        self, rows: Rows, columns: np.ndarray, features: np.ndarray, start: WarmStart, accuracy: Accuracy
     ) -> Minimum | None:
-        start = _better_start(problem, start, self._valued_null_start(len(features)))
+        problem = OneOutput(self.smooth, rows.y[0], rows.weights, columns, self.full_penalty(features))
+        start = self._better_start(problem, start)
         assert start.value is not None
         hessian = None if problem.cheap else self._known_hessian(rows, columns, features, start)
         return problem.minimise(start.coef, start.scores, hessian, start.value, accuracy)
@@ -263,8 +263,12 @@ class SmoothObjective:
         coef[:, : self.free] = start - start.mean(axis=0) * self.smooth.joint
         return WarmStart(coef)
 
-    def _valued_null_start(self, n_features: int) -> WarmStart:
-        return replace(self._null_start(n_features), value=float(np.sum(self._null_start_values)))
+    def _better_start(self, problem: OneOutput | JointOutputs, start: WarmStart) -> WarmStart:
+        """A start with its value, or the null start where that has a lower one."""
+        if start.valued:
+            return start
+        null_start = self._null_start(start.coef.shape[1] - self.free)
+        return _better_start(problem, start, replace(null_start, value=float(np.sum(self._null_start_values))))
 
     @cached_property
     def _null_start_values(self) -> np.ndarray:
@@ -436,7 +440,7 @@ class SmoothObjective:
 
 def _better_start(problem: OneOutput | JointOutputs | Restricted, start: WarmStart, null_start: WarmStart) -> WarmStart:
     """A start with its value: coefficients of another model may be far off for this one, and others are better."""
-    if start.value is not None and np.isfinite(start.value):  # a preview may have left the domain of the loss
+    if start.valued:
         return start
     known = [(coef, problem.scores(coef)) for coef in (start.coef, start.unchanged) if coef is not None]
     values = [problem.value(*one) for one in known]

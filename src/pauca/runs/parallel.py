@@ -25,7 +25,7 @@ class ParallelRuns:
         self._lock = Lock()
         self._n_folds = 0
         self.ended = False
-        """Whether the callback or an interrupt asked to end."""
+        """Whether the callback or an interrupt has ended the runs."""
         self.interrupted = False
         """Whether that was an interrupt."""
 

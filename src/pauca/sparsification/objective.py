@@ -10,14 +10,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from pauca.constraints.limits import Limits
 from pauca.design import Design
 from pauca.losses import Loss
+from pauca.methods import Exchange
 from pauca.model import Model
-from pauca.objectives import Rows, SmoothObjective, WarmStart
+from pauca.objectives import LeastSquares, Rows, SmoothObjective, WarmStart
+from pauca.runs.run import Budget, Goal, SearchRun
 from pauca.solvers.factorisation import solve_or_nearest
 from pauca.solvers.newton import minimise
 from pauca.sparsification.draws import make_sampling
-from pauca.sparsification.sampling import RandomNumbers, Sampling, UnbiasedSampling, Variance
+from pauca.sparsification.sampling import RandomNumbers, Sampling, Truncation, UnbiasedSampling, Variance
+from pauca.subsets.least_squares import LeastSquaresSubset
+from pauca.subsets.smooth import SmoothSubset
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +86,19 @@ class SparsificationProblem:
         beta = self.objective.loss.smoothness or 1.0
         cost = np.where(self.moments > 0, beta * self.moments + self.objective.ridge, 0.0)
         return make_sampling(self.coef, cost, k, truncation)
+
+    def searched(self, k: int) -> Sampling:
+        """The ``k`` features of all with the least Q, as exchange finds them, with their dense coefficients."""
+        objective, subset = self.objective, None
+        if objective.loss.quadratic and len(self.coef) == 1:
+            squares = LeastSquares.of(
+                objective.design, objective.y[0], ridge=objective.ridge, center=objective.center, standardize=False
+            )
+            subset = LeastSquaresSubset.start(squares, Limits())
+        run = SearchRun(Exchange(), objective.design, subset or SmoothSubset.start(objective, Limits()))
+        models = run.advance(Goal(k), Budget()).best
+        features = np.array(sorted(models[max(models)].support), dtype=np.intp)
+        return Truncation(features, self.coef[:, features], np.ones(len(features)))
 
     def draw(self, sampling: Sampling, rng: RandomNumbers) -> Model:
         """One draw, with its best intercept."""

@@ -61,12 +61,12 @@ class Sparsified:
         The same for every repeat, in order; the least is that of the draw that was kept.
     expected_excess : float or None
         The mean of ``measured_excess`` over all draws, or an upper bound of it, as ``expectation`` says; None for
-        "truncate", which draws nothing, and where the loss is neither smooth nor Lipschitz.
+        "truncate" and "exchange", which draw nothing, and where the loss is neither smooth nor Lipschitz.
     expectation : {"exact", "upper bound", "none"}
         What ``expected_excess`` is; exact for squared loss.
     bound : float or None
         The bound of the papers on the expected excess, which holds whatever the correlations of the columns. None for
-        "truncate", which has none.
+        "truncate" and "exchange", which have none.
     inclusion : ndarray of shape (n_features,)
         The inclusion probability of every feature: that of being drawn.
     truncation : str

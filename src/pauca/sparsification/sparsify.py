@@ -26,8 +26,9 @@ from pauca.sparsification.result import Sparsified, set_fitted
 from pauca.sparsification.sampling import Draw, RandomNumbers, Sampling, UnbiasedSampling
 from pauca.warnings import PaucaWarning
 
-# Truncations for which k counts features, and not draws.
-EXACT = ("systematic", "truncate")
+# Truncations for which k counts features, and not draws; those that take the same features every time.
+EXACT = ("exchange", "systematic", "truncate")
+WITHOUT_CHANCE = ("exchange", "truncate")
 
 
 def sparsify(
@@ -64,16 +65,19 @@ def sparsify(
         Targets; classes for a classifier. None: the scores of the dense model itself, which the sparse
         model approximates in squared loss.
     k : int
-        Number of features for "truncate" and "systematic". Number of draws for "moments" and "magnitude", as in the
-        papers: they may draw a feature more than once, so the model has at most ``k`` features.
-    truncation : {"truncate", "systematic", "moments", "magnitude"}, default="truncate"
+        Number of features for "truncate", "exchange" and "systematic". Number of draws for "moments" and "magnitude",
+        as in the papers: they may draw a feature more than once, so the model has at most ``k`` features.
+    truncation : {"truncate", "exchange", "systematic", "moments", "magnitude"}, default="truncate"
         How features are chosen. "truncate" keeps the largest ``|w_j| sqrt(m_j)``, with m the second moments of the
-        columns about their means, plus the ridge: usually the best, without guarantee. The others draw at random, so
-        that the mean of u is w and the expected cost is known in advance: "moments" with probabilities proportional to
-        ``|w_j| sqrt(m_j)``, "magnitude" to ``|w_j|``, both with replacement; "systematic" draws ``k`` distinct features
-        with probabilities ``min(1, tau |w_j| sqrt(m_j))``, and costs least of the three.
+        columns about their means, plus the ridge: the fastest, without guarantee. "exchange" searches all features, as
+        ``SparseRegressor`` does, also those that the dense model does not use, for the ``k`` with the least Q after the
+        refit: the best, and slower. The others draw at random, so that the mean of u is w and the expected cost is
+        known in advance: "moments" with probabilities proportional to ``|w_j| sqrt(m_j)``, "magnitude" to ``|w_j|``,
+        both with replacement; "systematic" draws ``k`` distinct features with probabilities
+        ``min(1, tau |w_j| sqrt(m_j))``, and costs least of the three.
     refit : bool, default=True
-        Whether to fit the coefficients again on the chosen features, which never raises Q. False: u itself.
+        Whether to fit the coefficients again on the chosen features, which never raises Q. False: u itself, which
+        "exchange" does not have.
     intercept : float or array-like of shape (n_outputs,), default=None
         The intercept that goes with bare coefficients. As the sparse model gets the best intercept of its own, it
         counts only where ``y`` is None.
@@ -92,7 +96,7 @@ def sparsify(
         Strictly between 0 and 1. The best of ``ceil(log2(1 / (1 - confidence)))`` draws is kept: each has an excess of
         at most twice the expected one with probability 1/2 (see Notes), so the best fails with ``1 - confidence``.
     repeats : int, default=None
-        The number of draws to keep the best of, in place of ``confidence``. "truncate" draws nothing and takes one.
+        The number of draws to keep the best of, in place of ``confidence``. "truncate" and "exchange" draw nothing.
     random_state : int, Generator, RandomState or None, default=None
         Source of random numbers; the same seed gives the same model.
 
@@ -139,8 +143,9 @@ def sparsify(
     """
     check = ParameterChecks("sparsify")
     k = check.count("k", k)
-    check.one_of("truncation", truncation, TRUNCATIONS)
-    check.flag("refit", refit)
+    check.one_of("truncation", truncation, ("exchange", *TRUNCATIONS))
+    if not check.flag("refit", refit) and truncation == "exchange":
+        raise ValueError("truncation='exchange' fits the coefficients of the features it finds; leave out refit=False.")
     fit_intercept = None if fit_intercept is None else check.flag("fit_intercept", fit_intercept)
     ridge = check.number("ridge", ridge)
     n_draws = _number_of_draws(check, truncation, confidence, repeats)
@@ -150,12 +155,13 @@ def sparsify(
     X, weights, target, classes = read_data(estimator, dense, X, y, sample_weight, feature_names)
     with arithmetic_in_words():
         problem = _problem(estimator, dense, X, weights, target, ridge)
-        sampling = problem.sampling(k, truncation)
+        sampling = problem.searched(k) if truncation == "exchange" else problem.sampling(k, truncation)
     exhausted = len(sampling.features) < k
     if exhausted and truncation in EXACT:
+        others = "the others have coefficients of zero, or constant columns"
+        reason = "no other lowers the objective" if truncation == "exchange" else others
         warnings.warn(
-            f"k={k}, but only {len(sampling.features)} of {X.shape[1]} features can be taken: the others have "
-            "coefficients of zero, or constant columns.",
+            f"k={k}, but only {len(sampling.features)} of {X.shape[1]} features can be taken: {reason}.",
             PaucaWarning,
             stacklevel=2,
         )
@@ -215,10 +221,10 @@ def _number_of_draws(check: ParameterChecks, truncation: str, confidence: Any, r
     share = check.number("confidence", confidence, positive=True, below=1.0)
     if repeats is not None:
         repeats = check.count("repeats", repeats)
-        if truncation == "truncate" and repeats > 1:
-            raise ValueError("'repeats' is for random draws; truncation='truncate' gives the same every time.")
+        if truncation in WITHOUT_CHANCE and repeats > 1:
+            raise ValueError(f"'repeats' is for random draws; {truncation=} gives the same every time.")
         return repeats
-    return 1 if truncation == "truncate" else max(1, math.ceil(-math.log2(1.0 - share)))
+    return 1 if truncation in WITHOUT_CHANCE else max(1, math.ceil(-math.log2(1.0 - share)))
 
 
 def _random_numbers(check: ParameterChecks, random_state: Any) -> RandomNumbers:

@@ -154,19 +154,20 @@ class CoordinateSearch:
         else:
             most = np.minimum(likely, self._ridge_ceiling(slope, every))
         most = np.where(np.isfinite(slope), most / price, -np.inf)
-        order = np.argsort(-most, kind="stable")
-        order = order[most[order] > 0]
-        gains = np.zeros(len(slope))
-        best = 0.0
-        start, width = 0, max(FIRST_BLOCK, FIRST_NUMBERS // len(self._scores))
-        while start < len(order) and most[order[start]] >= best * (1 - TIED_WITHIN):
-            some = order[start : start + width]
+        gains, best = np.zeros(len(slope)), 0.0
+        width, widest = (max(FIRST_BLOCK, numbers // len(self._scores)) for numbers in (FIRST_NUMBERS, BLOCK_NUMBERS))
+        unseen = most > 0
+        while True:
+            # Of many features few may still win: only these are put in order.
+            order = np.flatnonzero(unseen & (most >= best * (1 - TIED_WITHIN)))
+            if not len(order):
+                return gains
+            some = order[_highest(most[order], width)]
             gains[some] = self.gains(some, slope[some], curvature[some])
-            start += width
-            seen = order[:start]
-            best = float(np.sort(gains[seen] / price[seen])[-count:][0]) if start >= count else 0.0
-            width = min(2 * width, max(FIRST_BLOCK, BLOCK_NUMBERS // len(self._scores)))
-        return gains
+            unseen[some] = False
+            seen = (gains / price)[(most > 0) & ~unseen]
+            best = float(np.sort(seen)[-count]) if len(seen) >= count else 0.0
+            width = min(2 * width, widest)
 
     def ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray) -> np.ndarray:
         """An upper bound of what is left to gain where slope and curvature are known.
@@ -237,40 +238,36 @@ class CoordinateSearch:
         """Gains along some columns by safeguarded Newton steps."""
         objective = self._objective
         penalty, rate = objective.penalty[features], self._rate(features)
-        bracket = _Bracket(len(features))
-        if objective.bounds is not None:
-            bracket.low, bracket.high = (bound[features].copy() for bound in objective.bounds)
-        limits = bracket.low.copy(), bracket.high.copy()
-        t = np.zeros(len(features))
+        bounds = None if objective.bounds is None else [bound[features] for bound in objective.bounds]
+        bracket = _Bracket(len(features), bounds)
         active, left_in = np.arange(len(features)), columns
-        shrunk, predicted = np.ones(len(features), dtype=bool), np.zeros(len(features))
+        t, here, open_penalty = np.zeros(len(features)), np.zeros(len(features)), penalty
+        shrunk, enough = np.ones(len(features), dtype=bool), np.zeros(len(features))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for iteration in range(MOST_STEPS):
                 check_time()
-                bracket.narrow(active, t[active], slope)
+                bracket.narrow(active, here, slope)
                 if iteration == 0:
-                    t = np.clip(slope / curvature, *limits)
-                    predicted = 0.5 * t * slope
+                    here = slope / curvature if bounds is None else np.clip(slope / curvature, *bounds)
+                    enough = within * 0.5 * here * slope
                 else:
                     # Where the last step was no good, as on an exponential, the next would not be either.
-                    proposed = np.where(shrunk, t[active] + slope / curvature, np.nan)
-                    t[active] = bracket.inside(active, proposed, iteration)
-                slope_before = slope
-                slope, curvature = left_in.slopes(t[active], penalty[active])
+                    here = bracket.inside(active, np.where(shrunk, here + slope / curvature, np.nan), iteration)
+                t[active], slope_before = here, slope
+                slope, curvature = left_in.slopes(here, open_penalty)
                 shrunk = np.abs(slope) <= TRUSTED_BELOW * np.abs(slope_before)
-                # By convexity no more is left than the slope over the rest of the bracket.
-                there = None if rate is None else rate[active]
-                left = np.fmin(
-                    self._ceiling(slope, curvature, there, penalty[active]),
-                    bracket.most_gain(active, t[active], slope),
-                )
                 # Where numbers have overflowed, the search goes on.
-                open_ = ~(np.isfinite(slope) & (left <= within * predicted[active]))
+                left = self._ceiling(slope, curvature, rate, open_penalty)
+                open_ = ~(np.isfinite(slope) & (left <= enough))
+                if open_.any():
+                    # By convexity no more is left than the slope over the rest of the bracket.
+                    open_ &= ~(bracket.most_gain(active, here, slope) <= enough)
                 if not open_.any():
                     break
                 if not open_.all():
-                    left_in = left_in.only(open_)
-                    active, slope, curvature, shrunk = active[open_], slope[open_], curvature[open_], shrunk[open_]
+                    left_in, active, rate = left_in.only(open_), active[open_], None if rate is None else rate[open_]
+                    here, slope, curvature, shrunk = here[open_], slope[open_], curvature[open_], shrunk[open_]
+                    open_penalty, enough = open_penalty[open_], enough[open_]
             gains = self._before - columns.values(t) - 0.5 * penalty * t * t
         # Where scores have overflowed nothing is known.
         return np.where((gains > 0) & np.isfinite(gains), gains, 0.0)
@@ -403,11 +400,18 @@ class WholeColumnSearch(CoordinateSearch):
         return self._line_gains(columns, features, slope, curvature, max(within, COUPLED_GAIN_TOLERANCE))
 
 
+def _highest(scores: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the ``count`` highest scores, highest first."""
+    some = np.argpartition(-scores, count - 1)[:count] if count < len(scores) else np.arange(len(scores))
+    return some[np.argsort(-scores[some], kind="stable")]
+
+
 class _Bracket:
     """Where minima lie: between the last points with a slope up and a slope down."""
 
-    def __init__(self, size: int) -> None:
-        self.low, self.high = np.full(size, -np.inf), np.full(size, np.inf)
+    def __init__(self, size: int, bounds: list[np.ndarray] | None) -> None:
+        self.low = np.full(size, -np.inf) if bounds is None else bounds[0].copy()
+        self.high = np.full(size, np.inf) if bounds is None else bounds[1].copy()
         self._slope_low, self._slope_high = np.full(size, np.nan), np.full(size, np.nan)
 
     def narrow(self, positions: np.ndarray, t: np.ndarray, slope: np.ndarray) -> None:
@@ -420,6 +424,9 @@ class _Bracket:
     def inside(self, positions: np.ndarray, proposed: np.ndarray, iteration: int) -> np.ndarray:
         """Proposed points, or by false position and bisection others where those leave the bracket or are none."""
         low, high = self.low[positions], self.high[positions]
+        inside = (proposed > low) & (proposed < high)
+        if inside.all():
+            return proposed
         rise, fall = self._slope_low[positions], self._slope_high[positions]
         middle = 0.5 * (low + high)
         straight = low + (high - low) * rise / (rise - fall)
@@ -429,7 +436,7 @@ class _Bracket:
         within = np.where((within > low) & (within < high), within, middle)
         outward = np.where(np.isfinite(low), low + 2 * np.abs(low) + 1e-3, high - 2 * np.abs(high) - 1e-3)
         fallback = np.where(np.isfinite(middle), within, outward)
-        return np.where((proposed > low) & (proposed < high), proposed, fallback)
+        return np.where(inside, proposed, fallback)
 
     def most_gain(self, positions: np.ndarray, t: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """The slope times the way to the end of the bracket it points to."""

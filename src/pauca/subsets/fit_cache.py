@@ -18,6 +18,7 @@ from pauca.objectives import (
     Rows,
     SmoothObjective,
     WarmStart,
+    has_cheap_hessian,
     joint_line_gains,
     warm_start_near,
 )
@@ -107,6 +108,7 @@ class FitCache:
         self._minima = RecentTable[Solution]({frozenset(): Solution((), objective.rows, frozenset(), null)})
         self._previews = RecentTable[dict[frozenset[int], Preview | Solution]]()
         self._inverses = RecentTable[np.ndarray]()
+        self._removal_costs = RecentTable[np.ndarray]()
         self._exact: set[frozenset[int]] = set()
         """Supports whose Hessian has been computed to rounding."""
         in_memory = KEPT_BYTES // (8 * null.coef.shape[0] * objective.design.n_rows)
@@ -183,14 +185,24 @@ class FitCache:
             new, penalty = self.pool.gather(some, rows)[objective.free :], objective.penalty[objective.units.of(some)]
             parts.append(model.with_each(new, penalty, accuracy))
         found = Previews.joined(parts)
-        return PreviewsTogether(solved, units, rows, found, self.pool.gather, objective.free, added=True)
+        return self._as_solutions(solved, units, rows, found, added=True)
 
     def _previews_without(self, fit: Fit, units: Sequence[int], accuracy: Accuracy) -> PreviewsTogether:
         check_time()
-        solved, free = self._solved(fit), self.objective.free
-        positions = free + np.searchsorted(fit.units, units)
+        solved = self._solved(fit)
+        positions = self.objective.free + np.searchsorted(fit.units, units)
         found = self._fitted_model(fit, solved.rows).without_each(positions, accuracy)
-        return PreviewsTogether(solved, units, solved.rows, found, self.pool.gather, free, added=False)
+        return self._as_solutions(solved, units, solved.rows, found, added=False)
+
+    def _as_solutions(
+        self, solved: Solution, units: Sequence[int], rows: Rows, found: Previews, *, added: bool
+    ) -> PreviewsTogether:
+        objective, size = self.objective, found.coef.shape[2]
+        # Where outputs share a loss and classes are nearly separable, an inverse may be far off.
+        hands_on = objective.n_outputs == 1 and not has_cheap_hessian(objective.smooth, size, len(rows.weights))
+        return PreviewsTogether(
+            solved, units, rows, found, self.pool.gather, objective.free, added=added, hands_on_hessian=hands_on
+        )
 
     def _fitted_model(self, fit: Fit, rows: Rows) -> FittedModel:
         """A fit on its rows, or on finer ones."""
@@ -234,9 +246,11 @@ class FitCache:
         risen = np.maximum(values - predicted - fit.value, 0.0)
         within = np.maximum(accuracy.within, IMPORTANCE_WITHIN * risen / np.maximum(values, np.finfo(float).tiny))
         found = values.tolist()
-        for place in np.flatnonzero(predicted > within * values).tolist():
-            enough = replace(accuracy, within=float(within[place]))
-            found[place] = self._value_without(fit, units[place], together.solution(place), enough)
+        for place in np.flatnonzero(~(predicted <= within * values)).tolist():
+            overflowed = not np.isfinite(values[place])
+            near = fit if overflowed else together.solution(place)
+            enough = accuracy if overflowed else replace(accuracy, within=float(within[place]))
+            found[place] = self._value_without(fit, units[place], near, enough)
         return found
 
     def _value_without(self, fit: Fit, unit: int, near: Fit | Solution, accuracy: Accuracy) -> float:
@@ -255,8 +269,9 @@ class FitCache:
         """
         key, solved = frozenset(fit.units), self._solved(fit)
         if key not in self._exact:
-            minimum = replace(solved.minimum, hessian=self._restricted(solved).hessian(solved.minimum.scores, 0.0))
-            self._minima[key] = replace(solved, minimum=minimum)
+            columns, features = self.pool.gather(solved.units, solved.rows), self.objective.units.of(solved.units)
+            exact = self.objective.hessian(solved.rows, columns, features, solved.minimum.scores)
+            self._minima[key] = replace(solved, minimum=replace(solved.minimum, hessian=exact))
             self._exact.add(key)
         hessian = self._minima[key].minimum.hessian
         assert hessian is not None
@@ -315,6 +330,12 @@ class FitCache:
 
     def removal_costs(self, fit: Fit) -> np.ndarray:
         """By how much the value would rise without each unit, to second order, in the order of the fit's units."""
+        key = frozenset(fit.units)
+        if key not in self._removal_costs:
+            self._removal_costs.keep(key, self._costs_of_removals(fit), LEAST_KEPT)
+        return self._removal_costs[key]
+
+    def _costs_of_removals(self, fit: Fit) -> np.ndarray:
         solved = self._solved(fit)
         if self.objective.smooth.flat:
             inverse = inverse_of(self._restricted(solved).hessian(solved.minimum.scores, np.inf))

@@ -75,6 +75,8 @@ class PreviewsTogether:
     """Columns of some units on some rows."""
     free: int
     added: bool
+    hands_on_hessian: bool
+    """Whether refits start with a Hessian that is known."""
 
     def reached(self, within: float) -> np.ndarray:
         """Whether each has come as near to its minimum as required, by the predicted decrease of the next step."""
@@ -92,13 +94,12 @@ class PreviewsTogether:
         """One of the previews, with the coefficients in the order of its columns."""
         found, before, changed = self.found, self.origin, self.units[place]
         units = [*before.units, changed] if self.added else list(before.units)
-        order = [at for at in np.argsort(units).tolist() if self.added or units[at] != changed]
+        order = [at for at in sorted(range(len(units)), key=units.__getitem__) if self.added or units[at] != changed]
         kept = np.concatenate([np.arange(self.free), self.free + np.array(order, dtype=np.intp)])
         outputs, size = found.coef[place].shape
         in_all = (np.arange(outputs)[:, None] * size + kept).ravel()
         inverse = found.inverse[place][in_all[:, None], in_all]
-        # Where outputs share a loss and classes are nearly separable, an inverse may be far off.
-        hessian = inverse_of(inverse)[None] if outputs == 1 else None
+        hessian = inverse_of(inverse)[None] if self.hands_on_hessian else None
         value, predicted = float(found.value[place]), float(found.predicted[place])
         coef, chosen = found.coef[place][:, kept], tuple(units[at] for at in order)
         scores = coef @ self.gather(chosen, self.rows) if found.scores is None else found.scores[place]

@@ -62,6 +62,8 @@ class SubsetCache:
         """By support, and then by how they were found: the last entry is whether the limits are those of the search."""
         self.swaps = RecentTable[dict[bool, Swap | None]]()
         """By support, and then by whether the limits are those of the search."""
+        self.cheapest = RecentTable[dict[bool, int | None]]()
+        """The removals that cost least, in the same way."""
         self.redundant: dict[int, frozenset[int]] = {}
         """Units that were passed over since they added nothing to a model met on the way, and the units of that model.
 
@@ -263,7 +265,7 @@ class RefittedSubset(ABC, Generic[CacheT]):
         rest = self.copy()
         rest.limits = limits
         while (size is not None and rest.size > size) or not limits.allows(rest.support):
-            found = rest._likely_cheapest()
+            found = rest._known_cheapest()
             if found is None:
                 break
             rest.drop(found)
@@ -417,6 +419,15 @@ class RefittedSubset(ABC, Generic[CacheT]):
     def _removal_cost(self, unit: int) -> float:
         """By how much the value rises if a chosen unit is removed and all others are refitted."""
         return max(-self._decrease_to(frozenset(self.support) - {unit}), 0.0)
+
+    def _known_cheapest(self) -> int | None:
+        """The same, found once for every support: detours from several sizes come back the same way."""
+        support, within_limits = frozenset(self.support), self.limits is self._cache.limits
+        known = self._cache.cheapest.get(support, {})
+        if within_limits not in known:
+            known[within_limits] = self._likely_cheapest()
+            self._cache.cheapest.remember(support, known)
+        return known[within_limits]
 
     def _likely_cheapest(self) -> int | None:
         """The removal that costs least after a refit, as far as that is found without refitting many."""

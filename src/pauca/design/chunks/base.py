@@ -101,8 +101,12 @@ class Chunks(ABC):
         It is called with the chunk (of the columns ``features``, if they are given), with the part of every array
         ``beside`` that belongs to its rows (the last axis; None stays None), and with ``args``.
         """
-        self.passes += 1
-        for rows, block in self._checked(features):
+        if features is not None and not len(features):  # rows without columns, which frames do not have, are not read
+            blocks = iter([(slice(0, self.n_rows), np.empty((self.n_rows, 0), dtype=self.dtype))])
+        else:
+            self.passes += 1
+            blocks = self._checked(features)
+        for rows, block in blocks:
             yield rows, kernel(block, *(part_of(one, rows) for one in beside), *args)
 
     def sum(
@@ -132,10 +136,17 @@ class Chunks(ABC):
             gathered[:, rows] = block.T
         return gathered
 
+    def _read_once(self, features: np.ndarray | None) -> Iterator[np.ndarray]:
+        """The same where columns are asked for more than once: a frame has every name once."""
+        if features is None or len(np.unique(features)) == len(features):
+            return self._read(features)
+        distinct, places = np.unique(features, return_inverse=True)
+        return (block[:, places] for block in self._read(distinct))
+
     def _checked(self, features: np.ndarray | None) -> Iterator[tuple[slice, np.ndarray]]:
         """Chunks with the rows they hold; an error where they are not what the table promised."""
         start, seen, width = 0, 0, self.n_features if features is None else len(features)
-        for number, block in enumerate(self._read(features)):
+        for number, block in enumerate(self._read_once(features)):
             check_chunk(block, number, width, self.dtype)
             seen = start + len(block)
             if seen > self.n_rows:

@@ -71,7 +71,7 @@ class ChunkedDesign(StandardisedColumns):
         return product
 
     def compute_all_products(self) -> None:
-        """Have the products of all columns at hand, in one pass: who starts from all columns asks for them."""
+        """Have the products of all columns at hand, in one pass, for methods that start from all columns."""
         needed = 8 * self.sums.n_parts * self.n_features**2
         if not self.sums.whole and needed > self._chunks.memory:
             raise ChunkError(
