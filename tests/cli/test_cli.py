@@ -17,7 +17,7 @@ from shell import ENVIRONMENT, error_of, fitted, houses, predictions, run
 from sklearn.datasets import dump_svmlight_file
 
 import pauca
-from pauca.cli import options
+from pauca.cli import console, options
 from pauca.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from pauca.methods import METHODS, STEPWISE
 from pauca.results.choice import DEFAULT_RULE, FOLD_RULES
@@ -258,3 +258,17 @@ def test_a_missing_file_is_told_before_anything_is_imported(tmp_path):
     )
     assert done.stdout == "1 []\n"
     assert done.stderr == "pauca: error: there is no file house.csv; did you mean 'houses.csv'?\n"
+
+
+class AtOnce:
+    """A timer that has run out when it starts."""
+
+    def __init__(self, seconds, function):
+        self.start, self.cancel = function, lambda: None
+
+
+def test_a_slow_start_is_not_silent(monkeypatch, capsys):
+    monkeypatch.setattr(console.threading, "Timer", AtOnce)
+    for quiet, said in ((False, "pauca: starting\n"), (True, "")):
+        with console.Console(quiet=quiet).starting():
+            assert capsys.readouterr().err == said

@@ -104,6 +104,16 @@ def test_slopes_are_derivative_and_curvature_in_any_shape_and_arguments_are_unch
 
 
 @pytest.mark.parametrize(("row", "y"), CASES)
+def test_curvatures_fall_no_faster_than_is_said_of_scores(row, y):
+    loss, a = row.loss, scores_for(row, y)
+    rate = loss.concordance_at(a)
+    if rate is not None:
+        there, moved = at(loss, y, a)[2], np.array([-0.3, 0.1, 1.0, 4.0]) * np.abs(a).min()
+        for change in moved[np.abs(moved) > 0]:
+            assert np.all(at(loss, y, a + change)[2] >= there * np.exp(-rate * abs(change)) * (1 - 1e-9))
+
+
+@pytest.mark.parametrize(("row", "y"), CASES)
 def test_stated_bounds_hold(row, y):
     loss, a = row.loss, scores_for(row, y)
     _, derivative, curvature = at(loss, y, a)

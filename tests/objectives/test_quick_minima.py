@@ -10,7 +10,7 @@ from pauca.objectives import FittedModel, Restricted, Rows, SmoothObjective, joi
 from pauca.objectives import newton_joint_outputs as joint_outputs_module
 from pauca.objectives import newton_one_output as one_output_module
 from pauca.objectives import restricted as restricted_module
-from pauca.objectives.newton_joint_outputs import JointOutputs
+from pauca.objectives.newton_joint_outputs import BentRows, JointOutputs, Line
 from pauca.objectives.newton_one_output import OneOutput
 from pauca.solvers.newton import EXACT, Accuracy, minimise
 from pauca.subsets.smooth import SmoothSubset
@@ -98,7 +98,7 @@ def test_the_clock_is_read_for_every_block_of_joint_outputs(monkeypatch):
     monkeypatch.setattr(joint_outputs_module, "INVERTED_WORK", 1)
     solver = JointOutputs(Multinomial(), rows, columns, penalty)
     curvature = np.full((4, N), 0.2)
-    inverse = solver._inverse_blocks(curvature, np.full((4, N), 0.1))
+    inverse = solver._inverse_blocks(BentRows(columns, weights, curvature, np.full((4, N), 0.1)))
     assert len(seen) == 2 * 4
     expected = np.linalg.inv((columns * (0.19 * weights)) @ columns.T + np.diag(penalty))
     np.testing.assert_allclose(inverse, np.broadcast_to(expected, inverse.shape), rtol=1e-6)
@@ -224,3 +224,74 @@ def test_gains_along_columns_of_joint_outputs_are_those_of_minimisation(ridge):
         lowest = scipy_minimise(value, np.zeros(3), tol=1e-12).fun
         np.testing.assert_allclose(gain, before - lowest, rtol=1e-6)
         assert before - gain <= lowest + 1e-12
+
+
+def nearly_separable(rng):
+    """Three classes of which a few rows lie on the wrong side, and coefficients that are certain of most rows."""
+    columns = np.concatenate([np.ones((1, 300)), rng.normal(size=(3, 300))])
+    classes = np.argmax(columns[1:], axis=0)
+    wrong = rng.choice(300, 4, replace=False)
+    classes[wrong] = (classes[wrong] + 1) % 3
+    rows = Rows(classes, np.full(300, 1 / 300))
+    return rows, columns, np.hstack([np.zeros((3, 1)), 60.0 * np.eye(3)])
+
+
+def test_slopes_along_a_step_are_those_of_all_rows():
+    rng = np.random.default_rng(1)
+    rows, columns, coef = nearly_separable(rng)
+    penalty = np.array([0.0, 1e-4, 1e-4, 1e-4])
+    problem = JointOutputs(Multinomial(), rows, columns, penalty)
+    general = Restricted(Multinomial(), rows, columns, penalty)
+    at = problem._point(1.0, coef, coef @ columns)
+    step = -0.9 * coef + rng.normal(size=coef.shape)
+    change = step @ columns
+    ridge = float(np.sum(penalty * coef * step)), float(np.sum(penalty * step * step))
+    line = Line(Multinomial(), rows, at, change, ridge, 1e-4)
+    low, high = 0.0, 2.2
+    for _ in range(15):
+        length = 0.5 * (low + high)
+        there = coef + length * step
+        expected = float(np.vdot(general.gradient(there, there @ columns), step))
+        np.testing.assert_allclose(line.slope(length), expected, atol=1e-3)
+        low, high = (length, high) if expected < 0 else (low, length)
+    assert low > 0
+    assert line.open_rows < 200
+
+
+def test_rows_without_curvature_are_left_out_of_products():
+    rng = np.random.default_rng(2)
+    rows, columns, coef = nearly_separable(rng)
+    penalty = np.array([0.0, 1e-4, 1e-4, 1e-4])
+    problem = JointOutputs(Multinomial(), rows, columns, penalty)
+    general = Restricted(Multinomial(), rows, columns, penalty)
+    at, step = problem._point(1.0, coef, coef @ columns), rng.normal(size=coef.shape)
+    step -= step.mean(axis=0)
+    bent, kept = problem._bent(at)
+    assert 0 < len(kept) < 200
+    hessian = general.hessian(at.scores, 0.0)[0]
+    np.testing.assert_allclose(problem._product(step, bent).ravel(), hessian @ step.ravel(), atol=1e-6)
+    inverse = problem._inverse_hessian(at, bent, kept)[0]
+    np.testing.assert_allclose(hessian @ inverse @ step.ravel(), step.ravel(), atol=1e-2)
+
+
+def test_previews_do_not_depend_on_what_is_previewed_beside_them():
+    """Some steps are too long and shortened, others are not."""
+    rng = np.random.default_rng(5)
+    rows, columns, coef = nearly_separable(rng)
+    penalty = np.array([0.0, 1e-6, 1e-6, 1e-6])
+    loss = Multinomial()
+    general = Restricted(loss, rows, columns, penalty)
+    fit = minimise(general, 0.01 * coef)
+    inverse = np.linalg.inv(general.hessian(fit.scores, 0.0)[0])
+    model = FittedModel(loss, rows, columns, penalty, fit.coef, fit.scores, fit.value, inverse)
+    accuracy = Accuracy(1e-3, 6, renewed=False)
+    together = model.without_each(np.array([1, 2, 3]), accuracy)
+    new = np.concatenate([rng.normal(size=(2, 300)), (rng.random((2, 300)) < 0.01).astype(float)])
+    added = model.with_each(new, np.full(4, 1e-6), accuracy)
+    for place in range(3):
+        alone = model.without_each(np.array([place + 1]), accuracy)
+        np.testing.assert_allclose(alone.value[0], together.value[place], rtol=1e-9)
+    for place in range(4):
+        alone = model.with_each(new[place : place + 1], np.full(1, 1e-6), accuracy)
+        np.testing.assert_allclose(alone.value[0], added.value[place], rtol=1e-9)
+        np.testing.assert_allclose(alone.inverse[0], added.inverse[place], rtol=1e-6, atol=1e-6)

@@ -127,7 +127,7 @@ def test_what_comes_after_a_fit_is_not_silent_either(monkeypatch, tmp_path):
     X = rng.normal(size=(60, 4))
     model = SparseRegressor(k=range(3), cv=3, verbose=1).fit(X, X[:, 0] + rng.normal(size=60))
     calls = {
-        "choosing anew without each fold, 3": lambda: model.evaluate(nested=True),
+        "choosing again without each fold, 3": lambda: model.evaluate(nested=True),
         "fitting without each fold, 3": lambda: model.at(2).evaluate(),
         "searching on halves of the rows, 6": lambda: model.stability(6),
         "fitting resampled rows, 7": lambda: model.inference("bootstrap", n_resamples=7),

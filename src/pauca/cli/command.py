@@ -7,7 +7,7 @@ import shlex
 import sys
 import traceback
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pauca.cli.console import INTERRUPTED, Aborted, CommandError, Console, DataError, UsageError, one_line, require_file
 from pauca.cli.options import parser
@@ -66,7 +66,13 @@ def _run(options: Namespace) -> int:
             f"{options.model} is no model file, but {options.table} is: the model comes first, pauca predict "
             f"{shlex.join([options.table, options.model])}"
         )
-    match options.command:
+    with Console(quiet=options.quiet or getattr(options, "json", False)).starting():
+        run = _command(options.command)
+    return run(options, console)
+
+
+def _command(name: str) -> Callable[[Namespace, Console], int]:
+    match name:
         case "fit":
             from pauca.cli.fit import fit as run
         case "predict":
@@ -79,7 +85,7 @@ def _run(options: Namespace) -> int:
             from pauca.cli.show import report as run
         case _:
             run = demo
-    return run(options, console)
+    return run
 
 
 def _swapped(model: str, table: str) -> bool:

@@ -21,6 +21,10 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
 
+SLOW_START = 2.0
+"""Seconds of importing after which a word is said: on a busy machine scikit-learn alone may take ten."""
+
+
 class CommandError(Exception):
     """An error that is shown in one line, and its exit code."""
 
@@ -86,6 +90,18 @@ class Console:
         self.notes.append(line)
         if not self.quiet:
             print(f"pauca: {line}", file=sys.stderr, flush=True)
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Say that the program is starting, if what is done here takes long."""
+        word = threading.Timer(SLOW_START, lambda: print("pauca: starting", file=sys.stderr, flush=True))
+        word.daemon = True
+        if not self.quiet:
+            word.start()
+        try:
+            yield
+        finally:
+            word.cancel()
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:

@@ -13,7 +13,6 @@ import numpy as np
 
 from pauca.cli.console import Console, DataError, UsageError, require_file
 from pauca.export.formula import Formula, formula_of
-from pauca.loading import load
 from pauca.report import check_page_name
 from pauca.results.instructions import in_shell
 from pauca.results.path import Path
@@ -96,6 +95,8 @@ def check_writable(path: str | None) -> None:
 
 def load_model(path: str, size: int | None = None) -> Any:
     """A model from its file, at another size if one is given."""
+    from pauca.loading import load  # every kind of model, which pauca fit has no need of
+
     require_file(path, "a model file")
     model = load(path)
     if isinstance(model, Path):

@@ -294,7 +294,7 @@ class EvaluationMixin:
         """A model for every fold that has not seen its rows."""
         choice = self.path_.choice
         if nested:
-            step = phase("choosing anew without each fold", len(folds))
+            step = phase("choosing again without each fold", len(folds))
             return [self._fitted_anew(data, fold, step) for fold in folds]
         if data.held_out and choice is not None and choice.is_of(self.k_):
             return data.held_out

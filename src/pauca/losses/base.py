@@ -127,6 +127,10 @@ class Loss(ABC):
         """
         return None
 
+    def concordance_at(self, a: np.ndarray) -> float | None:
+        """M such that from scores ``a`` the curvature falls no faster than by ``e^(-M |change|)``; None if unknown."""
+        return self.self_concordance
+
     def held_out_losses(
         self, y: np.ndarray, weights: np.ndarray, test: np.ndarray
     ) -> Callable[[np.ndarray], np.ndarray]:

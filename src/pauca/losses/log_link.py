@@ -153,6 +153,11 @@ class GammaInverseLink(Loss):
             mean = 1.0 / np.maximum(a, 0.0)
             return Slopes(y - mean, mean * mean)
 
+    def concordance_at(self, a: np.ndarray) -> float | None:
+        # (1 + x)^-2 is nowhere below e^-2x.
+        least = float(a.min(initial=np.inf))
+        return 2.0 / least if 0 < least < np.inf else None
+
     def conjugate(self, y: np.ndarray, t: np.ndarray) -> np.ndarray:
         inside = t < y
         return np.where(inside, np.log(y) - np.log(np.where(inside, y - t, 1.0)), np.inf)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from pauca.solvers.quasi_newton import correct_inverses
 # A step is shortened as long as the slope at its end is above this share of what it was, at most so many times.
 LARGEST_RISE = 0.25
 MOST_SHORTENINGS = 5
+
+# Multiples of a model's coefficients that are tried where a unit of many classes is removed.
+SHRUNK_BY = (0.5, 0.2, 0.1)
 
 # Columns keep at least this share of their curvature beside those of the model, so that Hessians can be inverted.
 LEAST_LEFT = 1e-10
@@ -147,7 +151,7 @@ class _Steps:
         self._loss, self._columns, self._weights, self._value = model.loss, model.columns, rows.weights, model.value
         self._new = new
         self._shape = outputs, b, len(rows.weights)
-        self._y = np.tile(rows.y, b) if model.loss.joint else np.broadcast_to(rows.y[0], self._shape[1:])
+        self._y = rows.y if model.loss.joint else rows.y[0]
         self._coef, self._inverse = coef, inverse
         self._penalty = np.empty_like(coef)
         self._penalty[:, : model.coef.size] = np.concatenate([model.penalty] * outputs)
@@ -180,24 +184,39 @@ class _Steps:
         coef[each, out], inverse[each, out], inverse[each, :, out] = 0.0, 0.0, 0.0
         steps = cls(model, coef, inverse)
         steps._scores = steps._scores_of(coef)
-        steps._gradient = steps._gradient_at(coef, steps._scores)
+        if model.loss.joint:
+            steps._shrink()
+        steps._gradient = steps._gradient_at(steps._coef, steps._scores)
         return steps
 
     _scores: np.ndarray
     _gradient: np.ndarray
 
+    def _shrink(self) -> None:
+        """Take the best of a few multiples of the coefficients: without a unit a model is less certain of its classes.
+
+        Where these were nearly separated, the quadratic leads to scores that are certain of the wrong ones.
+        """
+        coef, scores, least = self._coef, self._scores, self._values()
+        best = np.ones(len(coef))
+        for share in SHRUNK_BY:
+            self._coef, self._scores = share * coef, share * scores
+            values = self._values()
+            lower = values < least
+            best[lower], least = share, np.where(lower, values, least)
+        self._coef, self._scores = best[:, None] * coef, best[:, None] * scores
+
     def run(self, accuracy: Accuracy) -> Previews:
         """Steps until each is predicted to gain little, and what the next step is predicted to gain."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            stuck = np.zeros(len(self._coef), dtype=bool)
             for taken in range(accuracy.most_steps + 1):
                 step = -np.matmul(self._inverse, self._gradient[:, :, None])[:, :, 0]
                 predicted = -0.5 * np.einsum("bi,bi->b", self._gradient, step)
-                going = predicted > accuracy.within * self._value
-                if taken == accuracy.most_steps or not going.any():
+                going = np.flatnonzero((predicted > accuracy.within * self._value) & ~stuck)
+                if taken == accuracy.most_steps or not len(going):
                     break
-                if not going.all():
-                    step[~going] = 0.0
-                self._move(step, predicted)
+                stuck[going] = self._move(going, step[going], predicted[going])
             values = self._values()
         predicted = np.where(predicted > 0, np.minimum(predicted, 0.5 * values), 0.0)
         return self._previews(values, predicted)
@@ -213,56 +232,94 @@ class _Steps:
         scores = self._scores.transpose(1, 0, 2)
         return Previews(coef.reshape(b, outputs, -1), scores, values, self._inverse, predicted)
 
-    def _move(self, step: np.ndarray, predicted: np.ndarray) -> None:
-        """Along the steps, each as far as the slope does not rise too much; then the inverses are corrected."""
-        change = self._scores_of(step)
-        coef, scores = self._coef + step, self._scores + change
-        gradient = self._gradient_at(coef, scores)
-        length = None
-        for _ in range(MOST_SHORTENINGS):
-            slope = np.einsum("bi,bi->b", gradient, step)
-            far = ~(slope <= LARGEST_RISE * 2 * predicted)
-            if not far.any():
+    def _move(self, going: np.ndarray, step: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        """Some models along their steps, each as far as the slope does not rise too much.
+
+        Returns a mask of those for which no length will do: they stay where they are, and every further step would too.
+        """
+        every = len(going) == len(self._coef)
+        some: slice | np.ndarray = slice(None) if every else going
+        change, before, start = self._scores_of(step, some), self._coef[some], self._scores[:, some]
+        coef, scores = before + step, start + change
+        gradient = self._gradient_at(coef, scores, some)
+        stuck = self._shorten(_Moving(going, step, change, predicted, before, start), coef, scores, gradient)
+        gradient_before, inverse = self._gradient[some], self._inverse[some]
+        if stuck.any():
+            coef[stuck], scores[:, stuck], gradient[stuck] = before[stuck], start[:, stuck], gradient_before[stuck]
+        correct_inverses(inverse, coef - before, gradient - gradient_before)
+        if every:
+            self._coef, self._scores, self._gradient = coef, scores, gradient
+        else:
+            self._coef[going], self._gradient[going], self._inverse[going] = coef, gradient, inverse
+            self._scores = self._scores if self._scores.flags.writeable else self._scores.copy()
+            self._scores[:, going] = scores
+        return stuck
+
+    def _shorten(self, moving: _Moving, coef: np.ndarray, scores: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """Shorten the steps at whose ends the slope is too high, in place; returns a mask of those still too long."""
+        length, open_ = np.ones(len(coef)), np.arange(len(coef))
+        for trial in range(MOST_SHORTENINGS + 1):
+            slope, twice = np.einsum("bi,bi->b", gradient[open_], moving.step[open_]), 2 * moving.predicted[open_]
+            far = ~(slope <= LARGEST_RISE * twice)
+            open_, slope, twice = open_[far], slope[far], twice[far]
+            if trial == MOST_SHORTENINGS or not len(open_):
                 break
             # The secant's zero, between the start and here.
-            share = np.where(np.isfinite(slope), 2 * predicted / (slope + 2 * predicted), 0.1)
-            length = np.ones(len(step)) if length is None else length
-            length = np.where(far, length * np.clip(share, 0.1, 0.7), length)
-            coef, scores = self._coef + length[:, None] * step, self._scores + length[:, None] * change
-            gradient = self._gradient_at(coef, scores)
-        else:
-            # What is too far even now stays where it is, and ends there.
-            far = ~(np.einsum("bi,bi->b", gradient, step) <= LARGEST_RISE * 2 * predicted)
-            coef[far], scores[:, far], gradient[far] = self._coef[far], self._scores[:, far], self._gradient[far]
-        correct_inverses(self._inverse, coef - self._coef, gradient - self._gradient)
-        self._coef, self._scores, self._gradient = coef, scores, gradient
+            share = np.where(np.isfinite(slope), twice / (slope + twice), 0.1)
+            length[open_] *= np.clip(share, 0.1, 0.7)
+            reach = length[open_, None]
+            coef[open_] = moving.before[open_] + reach * moving.step[open_]
+            scores[:, open_] = moving.start[:, open_] + reach * moving.change[:, open_]
+            gradient[open_] = self._gradient_at(coef[open_], scores[:, open_], moving.places[open_])
+        still = np.zeros(len(coef), dtype=bool)
+        still[open_] = True
+        return still
 
-    def _scores_of(self, coef: np.ndarray) -> np.ndarray:
-        """Scores of shape (C, b, G)."""
-        outputs, b, _ = self._shape
-        shared = outputs * len(self._columns)
-        scores = coef[:, :shared].reshape(b, outputs, -1).transpose(1, 0, 2) @ self._columns
+    def _scores_of(self, coef: np.ndarray, some: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Scores of some of the models, shape (C, b, G)."""
+        outputs, shared = self._shape[0], self._shape[0] * len(self._columns)
+        scores = coef[:, :shared].reshape(len(coef), outputs, -1).transpose(1, 0, 2) @ self._columns
         if self._new is not None:
-            scores += coef[:, shared:].T[:, :, None] * self._new
+            scores += coef[:, shared:].T[:, :, None] * self._new[some]
         return scores
 
-    def _gradient_at(self, coef: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        outputs, b, _ = self._shape
-        shared = outputs * len(self._columns)
-        force = self._loss.derivative(self._y, self._lines(scores)).reshape(self._shape) * self._weights
-        gradient = self._penalty * coef
+    def _gradient_at(self, coef: np.ndarray, scores: np.ndarray, some: np.ndarray | slice = slice(None)) -> np.ndarray:
+        b, shared = len(coef), self._shape[0] * len(self._columns)
+        force = self._loss.derivative(self._targets(b), self._lines(scores)).reshape(scores.shape) * self._weights
+        gradient = self._penalty[some] * coef
         gradient[:, :shared] += (force @ self._columns.T).transpose(1, 0, 2).reshape(b, -1)
         if self._new is not None:
-            gradient[:, shared:] += np.einsum("cbn,bn->bc", force, self._new)
+            gradient[:, shared:] += np.einsum("cbn,bn->bc", force, self._new[some])
         return gradient
 
     def _values(self) -> np.ndarray:
-        losses = self._loss.value(self._y, self._lines(self._scores)).reshape(self._shape[1:])
+        losses = self._loss.value(self._targets(len(self._coef)), self._lines(self._scores)).reshape(self._shape[1:])
         return losses @ self._weights + 0.5 * np.einsum("bi,bi,bi->b", self._penalty, self._coef, self._coef)
+
+    def _targets(self, count: int) -> np.ndarray:
+        """Targets of all rows of so many models, as the loss takes them."""
+        if self._loss.joint:
+            return np.tile(self._y, count)
+        return np.broadcast_to(self._y, (count, len(self._y)))
 
     def _lines(self, scores: np.ndarray) -> np.ndarray:
         """Scores as the loss takes them: all models in one line for each output, or a line for each model."""
         return scores.reshape(self._shape[0], -1) if self._loss.joint else scores[0]
+
+
+class _Moving(NamedTuple):
+    """Models on their way along a step."""
+
+    places: np.ndarray
+    """Which of all models these are, shape (b,)."""
+    step: np.ndarray
+    change: np.ndarray
+    """What the steps change of the scores."""
+    predicted: np.ndarray
+    before: np.ndarray
+    """Their coefficients at the start."""
+    start: np.ndarray
+    """Their scores at the start."""
 
 
 def _own(model: FittedModel) -> np.ndarray:

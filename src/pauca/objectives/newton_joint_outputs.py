@@ -9,7 +9,7 @@ import numpy as np
 from pauca.clock import check_time
 from pauca.losses import Loss
 from pauca.objectives.merged_rows import Rows
-from pauca.objectives.restricted import Restricted
+from pauca.objectives.restricted import Restricted, weighted_gram
 from pauca.solvers.factorisation import positive_inverse
 from pauca.solvers.line_search import search_by_slope
 from pauca.solvers.newton import MOST_TRIALS, SMOOTH_RISE, SMOOTH_SLOPE, Accuracy, Minimum
@@ -22,7 +22,7 @@ ROUGH_ABOVE = 1e-4
 
 # What steps are preconditioned by is kept as long as no more products than this are needed; blocks of the Hessian cost
 # about as much.
-MOST_PRODUCTS_KEPT = 12
+MOST_PRODUCTS_KEPT = 6
 
 # The whole Hessian takes the place of its blocks where they needed more products than this share of the coefficients,
 # which is about what it costs; of more coefficients than so many it is never computed. Classes that are nearly
@@ -30,9 +30,19 @@ MOST_PRODUCTS_KEPT = 12
 HESSIAN_COST_SHARE = 0.125
 LARGEST_HESSIAN = 800
 
-# Where so many products or steps do not suffice, the solver with Hessians takes over.
+# Where so many products or steps do not suffice, the solver with Hessians takes over. Of classes that are all but
+# separable a minimum may be a hundred steps away, and other solvers take as many.
 MOST_PRODUCTS = 200
-MOST_STEPS = 60
+MOST_STEPS = 200
+
+# Rows without curvature change no product: all of them together add less than this share of the ridge. They are left
+# out where no more than this share of all rows is left.
+LEFT_OUT_BELOW = 1e-3
+LEFT_OUT_ABOVE = 0.8
+
+# Rows whose slopes differ by less than this share of the first, all of them together, between the two lengths that
+# enclose a minimum along a step are not looked at again.
+SETTLED_BELOW = 1e-6
 
 # Blocks are inverted together as long as that takes about so many operations; the clock is read between.
 INVERTED_WORK = 1 << 24
@@ -48,8 +58,19 @@ class _Point(NamedTuple):
     coef: np.ndarray
     scores: np.ndarray
     gradient: np.ndarray
+    derivative: np.ndarray
+    """Of every row's loss in its scores, shape (C, G)."""
     curvature: np.ndarray
     """The diagonal of the Hessian of every row's loss, shape (C, G)."""
+
+
+class BentRows(NamedTuple):
+    """The rows whose curvature matters at a point: products with the Hessian are those of these rows."""
+
+    columns: np.ndarray
+    weights: np.ndarray
+    curvature: np.ndarray
+    coupling: np.ndarray
 
 
 class JointOutputs:
@@ -69,6 +90,7 @@ class JointOutputs:
         self._inverse: np.ndarray | None = None
         """What steps are preconditioned by: the inverse Hessian, (1, C q, C q), or that of its blocks, (C, q, q)."""
         self._products = 0
+        self._shared: np.ndarray | None = None
 
     def minimise(
         self,
@@ -130,18 +152,17 @@ class JointOutputs:
         derivative, curvature = self._loss.slopes(self._y, scores)
         gradient = (derivative * self._weights) @ self._columns.T
         gradient += self._penalty * coef
-        return _Point(length, coef, scores, gradient, curvature)
+        return _Point(length, coef, scores, gradient, derivative, curvature)
 
     def _direction(self, at: _Point, about: float) -> tuple[np.ndarray, float] | None:
         """About the Newton step, by conjugate gradients (Hestenes and Stiefel 1952), and its predicted decrease."""
-        coupling = self._loss.coupling(at.curvature)
-        assert coupling is not None
+        bent, rows = self._bent(at)
         if self._inverse is None:
-            self._inverse = self._inverse_blocks(at.curvature, coupling)
+            self._inverse = self._inverse_blocks(bent)
         elif self._products > MOST_PRODUCTS_KEPT:
             worth = len(self._inverse) == 1 or self._products > HESSIAN_COST_SHARE * at.coef.size
             whole = worth and at.coef.size <= LARGEST_HESSIAN
-            self._inverse = self._inverse_hessian(at) if whole else self._inverse_blocks(at.curvature, coupling)
+            self._inverse = self._inverse_hessian(at, bent, rows) if whole else self._inverse_blocks(bent)
         step, left = np.zeros_like(at.coef), -at.gradient
         towards = self._preconditioned(left)
         length = first = float(np.vdot(left, towards))
@@ -151,12 +172,12 @@ class JointOutputs:
         along = towards
         for self._products in range(1, MOST_PRODUCTS):
             check_time()
-            product = self._product(along, at.curvature, coupling)
-            bent = float(np.vdot(along, product))
-            if not bent > 0:
+            product = self._product(along, bent)
+            curved = float(np.vdot(along, product))
+            if not curved > 0:
                 break
-            step += (length / bent) * along
-            left = left - (length / bent) * product
+            step += (length / curved) * along
+            left = left - (length / curved) * product
             towards = self._preconditioned(left)
             length, before = float(np.vdot(left, towards)), length
             if not length > share * share * first:
@@ -169,25 +190,37 @@ class JointOutputs:
         predicted = -0.5 * float(np.vdot(at.gradient, step))
         return (step, predicted) if 0 <= predicted < np.inf else None
 
-    def _product(self, step: np.ndarray, curvature: np.ndarray, coupling: np.ndarray) -> np.ndarray:
+    def _bent(self, at: _Point) -> tuple[BentRows, np.ndarray | slice]:
+        """The rows whose curvature matters, and which these are."""
+        coupling = self._loss.coupling(at.curvature)
+        assert coupling is not None
+        ridge = self._penalty[self._penalty > 0].min(initial=np.inf)
+        total = (at.curvature.sum(axis=0) - np.einsum("cn,cn->n", coupling, coupling)) * self._weights
+        rows = np.flatnonzero(total > LEFT_OUT_BELOW * ridge / len(total)) if ridge < np.inf else np.arange(len(total))
+        if not 0 < len(rows) <= LEFT_OUT_ABOVE * len(total):
+            return BentRows(self._columns, self._weights, at.curvature, coupling), slice(None)
+        columns, weights = self._columns.take(rows, axis=1), self._weights[rows]
+        return BentRows(columns, weights, at.curvature.take(rows, axis=1), coupling.take(rows, axis=1)), rows
+
+    def _product(self, step: np.ndarray, bent: BentRows) -> np.ndarray:
         """The Hessian times a step of the coefficients."""
-        change = step @ self._columns
-        across = np.einsum("cn,cn->n", coupling, change)
-        change *= curvature
-        change -= coupling * across
-        change *= self._weights
-        product = change @ self._columns.T
+        change = step @ bent.columns
+        across = np.einsum("cn,cn->n", bent.coupling, change)
+        change *= bent.curvature
+        change -= bent.coupling * across
+        change *= bent.weights
+        product = change @ bent.columns.T
         product += self._penalty * step
         return np.asarray(product)
 
-    def _inverse_blocks(self, curvature: np.ndarray, coupling: np.ndarray) -> np.ndarray:
+    def _inverse_blocks(self, bent: BentRows) -> np.ndarray:
         """Inverses of the Hessian's blocks of every output, shape (C, q, q)."""
-        own = (curvature - coupling * coupling) * self._weights
-        size = len(self._columns)
+        own = (bent.curvature - bent.coupling * bent.coupling) * bent.weights
+        size = len(bent.columns)
         blocks = np.empty((len(own), size, size))
         for row, block in zip(own, blocks, strict=True):
             check_time()
-            np.matmul(self._columns * row, self._columns.T, out=block)
+            np.matmul(bent.columns * row, bent.columns.T, out=block)
         diagonal = np.einsum("cii->ci", blocks)
         diagonal += self._penalty
         # Outputs whose rows are all certain have no curvature; any positive one will do for a start.
@@ -199,10 +232,15 @@ class JointOutputs:
             blocks[some] = np.linalg.inv(blocks[some])
         return blocks
 
-    def _inverse_hessian(self, at: _Point) -> np.ndarray:
+    def _inverse_hessian(self, at: _Point, bent: BentRows, rows: np.ndarray | slice) -> np.ndarray:
         """The inverse of the whole Hessian, shape (1, C q, C q)."""
-        restricted = Restricted(self._loss, self._rows, self._columns, self._penalty)
-        hessian = restricted.hessian(at.scores, 0.0)
+        there = Rows(self._y[rows], bent.weights)
+        restricted = Restricted(self._loss, there, bent.columns, self._penalty)
+        # What all outputs share, along which there is no curvature, is that of all rows.
+        if self._shared is None:
+            self._shared = weighted_gram(self._columns, self._weights) / len(at.coef)
+        restricted.shared = self._shared
+        hessian = restricted.hessian(at.scores[:, rows], 0.0)
         diagonal = np.einsum("cii->ci", hessian)
         diagonal += DAMPING * diagonal
         return np.linalg.inv(hessian)
@@ -215,13 +253,22 @@ class JointOutputs:
     def _search(self, at: _Point, step: np.ndarray, predicted: float) -> _Point:
         """All the way along the step if the slope there is small enough, else to where it is."""
         change = step @ self._columns
+        end = self._reached(at, step, change, 1.0)
+        slope = float(np.vdot(end.gradient, step))
+        if -2.0 * SMOOTH_SLOPE * predicted <= slope <= 2.0 * SMOOTH_RISE * predicted:
+            return end
+        ridge = float(np.sum(self._penalty * at.coef * step)), float(np.sum(self._penalty * step * step))
+        line = Line(self._loss, self._rows, at, change, ridge, SETTLED_BELOW * predicted)
+        line.take(end.derivative, slope)
 
-        def end_of(length: float) -> tuple[float, _Point]:
-            there = self._point(length, at.coef + length * step, at.scores + length * change)
-            return float(np.vdot(there.gradient, step)), there
+        def end_of(length: float) -> tuple[float, float]:
+            return (slope if length == 1.0 else line.slope(length)), length
 
-        found = search_by_slope(end_of, predicted, fall=SMOOTH_SLOPE, rise=SMOOTH_RISE, most_trials=MOST_TRIALS)
-        return at._replace(length=0.0) if found is None else found
+        length = search_by_slope(end_of, predicted, fall=SMOOTH_SLOPE, rise=SMOOTH_RISE, most_trials=MOST_TRIALS)
+        return at._replace(length=0.0) if length is None else self._reached(at, step, change, length)
+
+    def _reached(self, at: _Point, step: np.ndarray, change: np.ndarray, length: float) -> _Point:
+        return self._point(length, at.coef + length * step, at.scores + length * change)
 
     def _ended(self, coef: np.ndarray, predicted: float | None = None) -> Minimum:
         """The minimum at some coefficients, its scores computed afresh: those of the steps have drifted."""
@@ -229,3 +276,58 @@ class JointOutputs:
         value = self.value(coef, scores)
         left = 0.0 if predicted is None else min(predicted, 0.5 * value)
         return Minimum(coef, scores, value, None, predicted is None, left)
+
+
+class Line:
+    """Slopes along a step.
+
+    As the loss is convex, the slope of every row rises along it: rows whose slopes are the same at two lengths have it
+    everywhere between them, and are looked at no more.
+    """
+
+    def __init__(
+        self, loss: Loss, rows: Rows, at: _Point, change: np.ndarray, ridge: tuple[float, float], negligible: float
+    ) -> None:
+        self._loss, self._y, self._weights, self._scores, self._change = loss, rows.y, rows.weights, at.scores, change
+        self._constant, self._rising = ridge
+        """What the slope is beside that of the open rows, at the start of the step, and how fast it rises."""
+        self._settled_below = negligible / len(rows.weights)
+        self._low: np.ndarray = self._slopes(at.derivative)
+        self._high: np.ndarray | None = None
+
+    def slope(self, length: float) -> float:
+        """The slope at some length."""
+        derivative = self._loss.derivative(self._y, self._scores + length * self._change)
+        slopes = self._slopes(derivative)
+        total = self._constant + length * self._rising + float(np.sum(slopes))
+        self._narrow(slopes, total)
+        return total
+
+    def take(self, derivative: np.ndarray, total: float) -> None:
+        """Take in the derivatives of all rows at a length where the slope is ``total``."""
+        self._narrow(self._slopes(derivative), total)
+
+    @property
+    def open_rows(self) -> int:
+        """How many rows are still looked at."""
+        return len(self._weights)
+
+    def _slopes(self, derivative: np.ndarray) -> np.ndarray:
+        return np.einsum("cn,cn->n", derivative, self._change) * self._weights
+
+    def _narrow(self, slopes: np.ndarray, total: float) -> None:
+        """The slopes of the open rows on the side where the slope is ``total``; rows that have settled are closed."""
+        if total < 0:
+            self._low = slopes
+        else:  # also where it has overflowed
+            self._high = slopes
+        if self._high is None:
+            return
+        open_ = ~(self._high - self._low <= self._settled_below)
+        if np.count_nonzero(open_) > LEFT_OUT_ABOVE * len(open_):
+            return
+        self._constant += float(np.sum(self._low[~open_]))
+        self._y, self._weights, self._low, self._high = (
+            part[open_] for part in (self._y, self._weights, self._low, self._high)
+        )
+        self._scores, self._change = self._scores[:, open_], self._change[:, open_]

@@ -91,7 +91,7 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
         if path.choice.held_out:
             text = figures_text(path.choice.held_out)
             text = text[0].upper() + text[1:]
-            yield f"{text} on the held-out rows, which is optimistic: they chose the model{how.honest}."
+            yield f"{text} on the held-out rows, optimistic since these rows also chose the model{how.honest}."
         if path.choice.smaller:
             get = how.smaller if path.choice.surface is None else how.smaller_best
             yield f"{path.choice.smaller} {get.format(size=path.choice.one_error_size)}"

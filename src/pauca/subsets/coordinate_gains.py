@@ -172,16 +172,16 @@ class CoordinateSearch:
     def ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray) -> np.ndarray:
         """An upper bound of what is left to gain where slope and curvature are known.
 
-        With ``|L'''| <= M L''`` the curvature falls no faster than by ``e^(-M |z t|)``. With ``R = M max |z|`` and
+        The curvature falls no faster than by ``e^(-M |z t|)``, see ``Loss.concordance_at``. With ``R = M max |z|`` and
         ``x = |slope| R / curvature`` the gain is at most ``curvature / R^2 (x + (1 - x) log(1 - x))`` for x < 1. The
         ridge alone keeps it to ``slope^2 / (2 ridge)``.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return self._ceiling(slope, curvature, self._rate(features), self._objective.penalty[features])
+            rate = self._rate(features, self._loss.concordance_at(self._of_rows))
+            return self._ceiling(slope, curvature, rate, self._objective.penalty[features])
 
-    def _rate(self, features: np.ndarray) -> np.ndarray | None:
+    def _rate(self, features: np.ndarray, concordance: float | None) -> np.ndarray | None:
         """How fast curvatures along some columns may change; None where there is no bound."""
-        concordance = self._loss.self_concordance
         return None if concordance is None else concordance * self._objective.design.extent()[features]
 
     def _ceiling(
@@ -237,7 +237,7 @@ class CoordinateSearch:
     ) -> np.ndarray:
         """Gains along some columns by safeguarded Newton steps."""
         objective = self._objective
-        penalty, rate = objective.penalty[features], self._rate(features)
+        penalty, rate = objective.penalty[features], self._rate(features, self._loss.self_concordance)
         bounds = None if objective.bounds is None else [bound[features] for bound in objective.bounds]
         bracket = _Bracket(len(features), bounds)
         active, left_in = np.arange(len(features)), columns

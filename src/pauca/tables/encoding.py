@@ -7,7 +7,7 @@ categories count as the baseline; or both get a column of their own, ``age is mi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -186,15 +186,25 @@ class TableEncoding:
     def without_copies(self, table: RawTable, weights: np.ndarray, spared: Collection[str] = ()) -> TableEncoding:
         """The encoding without levels and marks that are those of an earlier column in every row that has weight.
 
-        Such are "no internet service" in six columns at once. Columns that are ``spared`` keep theirs, and are not a
-        reason to leave out others.
+        Such are "no internet service" in six columns at once. Where all levels of a column are among those of a finer
+        one, as with country and city, both stay whole: either may be the one to choose. Columns that are ``spared``
+        keep theirs, and are not a reason to leave out others.
         """
-        rows, first, columns = weights > 0, dict[bytes, str](), []
+        rows, lines = weights > 0, []
         for encoding, column in zip(self.columns, table.columns, strict=True):
             marks = [term for term in encoding.terms if term.kind != NUMBER and encoding.name not in spared]
-            lines = encoding.encoded(column, marks)[:, rows] == 1.0
-            held = {term: first.setdefault(line.tobytes(), term.name) for term, line in zip(marks, lines, strict=True)}
-            columns.append(encoding.without({term: name for term, name in held.items() if name != term.name}))
+            found = encoding.encoded(column, marks)[:, rows] == 1.0
+            lines.append({line.tobytes(): term for term, line in zip(marks, found, strict=True)})
+        columns, earlier = [], dict[bytes, list[int]]()
+        for place, (encoding, own) in enumerate(zip(self.columns, lines, strict=True)):
+            copied = {}
+            for line, term in own.items():
+                others = [one for one in earlier.get(line, []) if not _one_is_finer(lines[one].keys(), own.keys())]
+                if others:
+                    copied[term] = lines[others[0]][line].name
+                else:
+                    earlier.setdefault(line, []).append(place)
+            columns.append(encoding.without(copied))
         return TableEncoding(tuple(columns), self.has_names)
 
     @cached_property
@@ -324,3 +334,8 @@ def median(values: np.ndarray, weights: np.ndarray) -> float:
     # Half of the weight on each side: between the two values, as for rows that count alike.
     other = place + 1 if share[place] <= 0.5 + 1e-12 and place + 1 < len(values) else place
     return float(0.5 * (values[place] + values[other]))
+
+
+def _one_is_finer(first: Set[bytes], second: Set[bytes]) -> bool:
+    """Whether all levels of one column are among those of another, which has more."""
+    return first < second or second < first
