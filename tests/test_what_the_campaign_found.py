@@ -219,3 +219,12 @@ def test_an_importance_is_found_where_the_first_step_overflows():
     model = pauca.SparseRegressor(k=2, **given).fit(X, [0.0, 2.0, 7.0])
     without = pauca.SparseRegressor(k=1, never=[0], **given).fit(X, [0.0, 2.0, 7.0])
     assert model.path_[2].importance[0] == pytest.approx(without.objective_ - model.objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [(pd.DataFrame(np.ones((3, 2)), columns=["a", "a"]), "several columns of one name"), (np.ones((0, 2)), "no rows")],
+)
+def test_encoders_refuse_what_estimators_refuse(table, words):
+    with pytest.raises(ValueError, match=words):
+        pauca.TableEncoder().fit(table)

@@ -116,3 +116,15 @@ def test_orders_and_bad_input():
             SparseOrdinalClassifier(k=1, order=order).fit(X, words_)
     with pytest.raises(ValueError, match=r"with fractions\. To predict numbers use SparseRegressor"):
         SparseOrdinalClassifier(k=1).fit(X, X[:, 0])
+
+
+def test_thresholds_are_finite_next_to_a_class_of_nearly_all_weight(tmp_path):
+    """One minus the share below was zero, and a file with an infinite threshold cannot be read."""
+    X, y = np.arange(8.0)[:, None] % 3, np.array([0, 0, 1, 1, 1, 1, 2, 2])
+    weights = np.choose(y, [1e-120, 1.0, 1e-60])
+    model = SparseOrdinalClassifier(k=1).fit(X, y, sample_weight=weights)
+    shares = np.bincount(y, weights=weights)
+    expected = np.log([shares[0] / shares[1], shares[1] / shares[2]])
+    np.testing.assert_allclose(model.at(0).thresholds_, expected, rtol=1e-6)
+    model.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(load(tmp_path / "model.json").thresholds_, model.thresholds_)

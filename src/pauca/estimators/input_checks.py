@@ -47,7 +47,7 @@ def check_not_masked(values: Any, name: str) -> None:
         )
 
 
-def _check_names_differ(X: Any) -> None:
+def check_names_differ(X: Any) -> None:
     """Raise an error for a frame in which several columns have one name."""
     names = [str(name) for name in getattr(X, "columns", ())] if _dtypes(X) else []
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
@@ -117,7 +117,7 @@ def _same_divisions(X: Any, y: Any) -> bool:
 def check_table(estimator: Any, X: Any, *, raw: bool = False, **how: Any) -> Any:
     """X alone, as ``check_data`` gives it; ``how`` is for scikit-learn's ``validate_data``."""
     check_is_table(X)
-    _check_names_differ(X)
+    check_names_differ(X)
     table = raw_table_of(estimator, X) if raw and _may_be_raw(estimator, X) else None
     if table is not None:
         set_table_attributes(estimator, X)
@@ -163,7 +163,7 @@ def _may_be_raw(estimator: Any, X: Any) -> bool:
 def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any], *, raw: bool) -> tuple[Any, Any]:
     """X as numbers, or column by column where it is ``raw`` and encoded later; ``how`` is for ``validate_data``."""
     check_is_table(X)
-    _check_names_differ(X)
+    check_names_differ(X)
     table = raw_table_of(estimator, X) if raw and _may_be_raw(estimator, X) else None
     if table is None:
         with _named_columns(X):
@@ -215,7 +215,7 @@ def check_rows(estimator: Any, X: Any, used: np.ndarray) -> Any:
         with _named_columns(chosen):
             rows = _as_numbers(check_array(chosen, estimator=estimator, **UNCHANGED_INPUT))
     else:
-        _check_names_differ(X)
+        check_names_differ(X)
         with _named_columns(X), _fewer_columns(X, used):
             X = _as_numbers(_all_columns(estimator, X))
         check_finite(type(estimator).__name__, X, names)

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from pauca.estimators.input_checks import check_names_differ
 from pauca.estimators.raw_tables import check_table_parameters, encoded_rows, numbering, read_raw, set_table_attributes
 from pauca.tables import RawTable, TableEncoding
 from pauca.warnings import PaucaWarning
@@ -147,6 +148,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_table_parameters(type(self).__name__, self.get_params(deep=False))
         if issparse(X):
             raise TypeError("A sparse matrix has nothing to encode, and sparse input is not supported.")
+        check_names_differ(X)
+        if hasattr(X, "__len__") and not len(X):
+            raise ValueError("X has no rows to learn levels and medians from.")
         table = read_raw(self, X)
         set_table_attributes(self, X)
         return table

@@ -100,8 +100,9 @@ class BoundCumulativeLogit(CumulativeLogit):
         self._least_curvature = 1e-12 * float(self._share.min())
         self._between_share = self._share[1:-1] * weights.sum()
         self._set_sides(code[self._order])
-        below = np.cumsum(self._share)[:-1]
-        self._start = np.log(below) - np.log1p(-below)
+        # Each side is summed by itself: next to the others' a class may have less weight than rounding.
+        below, above = np.cumsum(self._share)[:-1], np.cumsum(self._share[::-1])[-2::-1]
+        self._start = np.log(below) - np.log(above)
         self._trusted_below = TRUSTED_SHARE * float(self._share.min())
         self._last_below = LAST_STEP_BELOW * min(1.0, float(self._share.min()) / RARE_BELOW)
         self._last: _Fitted | None = None
