@@ -26,7 +26,7 @@ from pauca import SparseRegressor
 
 K, RIDGE = 10, 1e-3
 
-# Seconds on the clock for each rival and problem, and the relative gap at which all of them may stop.
+# Processor seconds for each rival and problem, as for ours, and the relative gap at which all of them may stop.
 SECONDS, GAP = 15.0, 1e-4
 
 
@@ -65,7 +65,8 @@ def _timed(solve: Callable[[Problem, float], bool], problem: Problem, price: flo
             small = Problem(problem.X[:50, :5], problem.y[:50])
             solve(small, price)
         start = process_time()
-        finished = solve(problem, price)
+        with patch("time.time", process_time):  # whether a rival finishes must not depend on who else is at work
+            finished = solve(problem, price)
     return finished, process_time() - start
 
 

@@ -13,6 +13,7 @@ from pauca.clock import OutOfTime
 from pauca.estimators.certify import fitted
 from pauca.methods import Exact, Exchange
 from pauca.relaxations import bounds_without_gram, forest, optimality_bounds, tree_without_gram
+from pauca.warnings import PaucaWarning
 from problems import ar_problem, integers, objective
 
 
@@ -180,10 +181,15 @@ def test_a_part_that_is_not_reached_is_not_proved(monkeypatch):
         assert under_way.proof(k).objective == pytest.approx(best.path_[k].objective, rel=1e-8)
 
 
-@pytest.mark.parametrize("narrowed", [0, 8])
+@pytest.mark.parametrize(("narrowed", "grouped"), [(0, 0), (8, 0), (0, 10), (8, 10)])
 @pytest.mark.parametrize("always", [(), (3,)])
-def test_trees_over_many_columns_against_enumeration(narrowed, always, monkeypatch):
-    """As if twelve columns were too many for a Gram matrix; nodes with few columns left have one, or none does."""
+def test_trees_over_many_columns_against_enumeration(narrowed, grouped, always, monkeypatch):
+    """As if twelve columns were too many for a Gram matrix; nodes with few columns left have one, or none does.
+
+    Columns are branched on one by one, or in groups of two to five.
+    """
+    monkeypatch.setattr(tree_without_gram, "MOST_GROUPED", grouped)
+    monkeypatch.setattr(bounds_without_gram, "MOST_KNOWN", 9)
     monkeypatch.setattr(optimality_bounds, "MOST_DENSE", 5)
     monkeypatch.setattr(optimality_bounds, "MOST_LEFT", 0)
     monkeypatch.setattr(tree_without_gram, "MOST_NARROWED", narrowed)
@@ -236,6 +242,26 @@ def test_where_there_is_no_bound_it_says_why(make, words, tmp_path):
     assert pauca.load(tmp_path / "model.json").certificate_ == certificate
     with pytest.raises(ValueError, match=r"Nothing to draw"):
         certificate.plot()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"bounds": (0, None)}, "no bounds on coefficients"),
+        ({"loss": "huber"}, "need a ridge"),
+        ({"loss": "absolute_error"}, "smooth losses"),
+        ({"feature_groups": np.arange(12) // 2}, "neither feature_groups"),
+    ],
+)
+def test_exact_warns_where_nothing_can_be_proved(settings, words):
+    X, y = integers()
+    with pytest.warns(PaucaWarning, match=f"Exact has proved nothing.*{words}"):
+        SparseRegressor(k=2, method=Exact(), **settings).fit(X, y)
+
+
+def test_a_certificate_says_where_there_is_one_subset_only():
+    X, y = integers()
+    assert "  the only subset" in str(SparseRegressor(k=12).fit(X, y).certificate_)
 
 
 def test_invalid_requests():

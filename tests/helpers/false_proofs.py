@@ -189,10 +189,12 @@ def prove_wide(
     objective = LeastSquares.of(design, target, ridge=float(penalty.min()), center=False, standardize=False)
     subset = LeastSquaresSubset.start(objective, Limits())
     few = {"FIRST_COLUMNS": 2, "ADDED_COLUMNS": 1, "MOST_COLUMNS": int(rng.integers(m, 2 * m))}
+    few["MOST_KNOWN"] = few["MOST_COLUMNS"]
+    groups = {"ALIKE_ABOVE": float(rng.choice([0.0, 0.7])), "MOST_GROUPED": int(rng.integers(0, 4 * m))}
     with ExitStack() as patches:
         for module, changes in (
             (optimality_bounds, {"MOST_DENSE": 0, "MOST_LEFT": 0}),
-            (tree_without_gram, {"MOST_NARROWED": int(rng.integers(0, m))}),
+            (tree_without_gram, {"MOST_NARROWED": int(rng.integers(0, m)), **groups}),
             (bounds_without_gram, few),
         ):
             patches.enter_context(patch.multiple(module, **changes))

@@ -153,6 +153,22 @@ def test_collections_depth_first_and_sizes_that_are_given_back(seed, most_nodes,
         assert tree.value == pytest.approx(min(every.values()), rel=1e-9)
 
 
+@pytest.mark.usefixtures("deep")
+def test_a_size_that_is_given_back_has_a_better_diagonal(monkeypatch):
+    """Depth first, roots are spared it; a tree that is too large for that goes on as any other."""
+    monkeypatch.setattr(forest_module, "NODES_DEEP", 3)
+    monkeypatch.setattr(depth_first, "NODES_AT_ONCE", 2)
+    rng = np.random.default_rng(1)
+    rows = columns(rng, 40, 14, "ar")
+    problem = quadratic(rows, rows @ rng.standard_normal(14) + 3 * rng.standard_normal(40))
+    forest = Forest(problem, base_diagonal(problem.hessian, np.zeros(14)), incumbents(problem, rng, [5, 6]), n_rows=40)
+    forest.plant()
+    before = {k: tree.diagonal.copy() for k, tree in forest.trees.items()}
+    while forest.open:
+        forest.advance()
+    assert any(tree.nodes and np.any(tree.diagonal > before[k]) for k, tree in forest.trees.items())
+
+
 @pytest.mark.usefixtures("way")
 def test_each_size_has_a_tree_of_its_own():
     """Alone or beside others, a size has the same nodes and the same proof."""

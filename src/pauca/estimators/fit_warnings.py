@@ -12,6 +12,7 @@ from pauca.design import ChunkedDesign, Design
 from pauca.estimators.fit import FittedPath
 from pauca.estimators.raw_tables import row_numbers
 from pauca.estimators.settings import SearchSettings
+from pauca.methods.exact import STOPPED_BEFORE, Exact
 from pauca.results.instructions import NAMELESS
 from pauca.results.path import Path
 from pauca.runs.run import Stop
@@ -65,6 +66,9 @@ def fit_warnings(
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
         yield path.choice.message
     yield from unusual_end(path, int(units.any(fitted.usable).sum()))
+    reason = None if path.certificate is None else path.certificate.reason
+    if isinstance(settings.method, Exact) and reason not in {None, STOPPED_BEFORE}:
+        yield f"Exact has proved nothing, and the models are those of Exchange: {reason}."
     if not model.converged:
         yield NOT_CONVERGED
     if model.diverged:

@@ -26,6 +26,9 @@ ADDED_COLUMNS = 200
 # No round goes beyond this many columns: their systems would cost more than the bound is worth.
 MOST_COLUMNS = 1500
 
+# Products of so many columns are kept (128 MB); with more, those of earlier nodes are forgotten.
+MOST_KNOWN = 4000
+
 ROUNDS = 20
 
 # A bound is as good as solved when it can gain no more than this share of the gap.
@@ -67,7 +70,11 @@ class Products:
 
     def problem(self, columns: np.ndarray) -> Quadratic:
         """The objective as a function of the coefficients of some columns."""
-        self._add(columns[self._place[columns] < 0])
+        new = columns[self._place[columns] < 0]
+        if len(self._known) + len(new) > MOST_KNOWN:
+            self._known, new = np.zeros(0, dtype=np.intp), columns
+            self._place[:] = -1
+        self._add(new)
         places = self._place[columns]
         hessian = self._gram.take(places, axis=0).take(places, axis=1)
         each = np.arange(len(columns))
@@ -80,7 +87,8 @@ class Products:
         before, count = len(self._known), len(self._known) + len(new)
         if count > len(self._gram):
             # Room for as many again: nodes of a tree come with few new columns each.
-            gram = np.empty((2 * count, 2 * count))
+            room = max(count, min(2 * count, MOST_KNOWN))
+            gram = np.empty((room, room))
             gram[:before, :before] = self._gram[:before, :before]
             self._gram = gram
         self._known = np.concatenate([self._known, new])

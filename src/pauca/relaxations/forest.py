@@ -192,11 +192,24 @@ class Forest:
         if search.done:
             self._settle(tree, Enumerated(found, search.nodes))
         elif search.nodes > NODES_DEEP or len(found) > MOST_COLLECTED:
-            self._too_deep.add(tree.size)
+            self._give_back(tree)
         else:
             return True
         self._deep = None
         return True
+
+    def _give_back(self, tree: Tree) -> None:
+        """Leave a tree to the search by bounds, with what its root has been spared: a better diagonal, and swaps."""
+        self._too_deep.add(tree.size)
+        if not self.improves or len(tree.heap) != 1:
+            return
+        _, codes, _ = tree.pop()
+        nodes = self._bound(_Batch([tree], codes[None]), ROOT_STEPS)
+        if nodes.owners:
+            self._improve(nodes)
+            self._polish(nodes)
+        self._open(nodes)
+        tree.settle()
 
     def _values(self, supports: Sequence[tuple[int, ...]], size: int) -> list[float]:
         """The least values on some supports."""
@@ -214,9 +227,10 @@ class Forest:
             self._offer(tree, value, support)
         best = [set(s) for v, s in zip(values, enumerated.supports, strict=True) if v <= tree.tied_below]
         if best:
-            inside, used = sorted(set.intersection(*best)), sorted(set.union(*best))
-            tree.always_in = tuple(np.setdiff1d(self.columns[inside], self._limits.always).tolist())
-            tree.never_in = tuple(np.setdiff1d(np.arange(self._n_columns), self.columns[used]).tolist())
+            columns = self.columns.tolist()  # sets are small: faster than arrays
+            inside, used = ({columns[j] for j in some} for some in (set.intersection(*best), set.union(*best)))
+            tree.always_in = tuple(sorted(inside.difference(self._limits.always)))
+            tree.never_in = tuple(sorted(set(range(self._n_columns)).difference(used)))
         tree.heap.clear()
 
     def _start(self, trees: Sequence[Tree]) -> np.ndarray:

@@ -191,7 +191,8 @@ class Certificate:
         if proof.lower_bound <= 0:
             words = "nothing"
         elif proof.proved:
-            words = f"best of all {self._n_subsets(size)} subsets"
+            subsets = self._n_subsets(size)
+            words = "the only subset" if subsets == "1" else f"best of all {subsets} subsets"
         more = f" and {len(always) - NAMES_SHOWN} more" if len(always) > NAMES_SHOWN else ""
         return f"{words}, always with {', '.join(always[:NAMES_SHOWN])}{more}" if always else words
 
