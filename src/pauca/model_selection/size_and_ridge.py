@@ -97,8 +97,8 @@ class Comparison:
     def _error_of_shares(self, left: np.ndarray) -> np.ndarray:
         """Standard errors of the losses, less the shares ``left`` of the constant's loss of the same rows.
 
-        Rows that are far from the mean raise the loss of the constant as they raise what is explained of it: the error of a
-        ratio is that of what is left once the denominator's own spread is taken out (the delta method).
+        Rows that are far from the mean raise the loss of the constant as they raise what is explained of it: the
+        error of a ratio is that of what is left once the denominator's own spread is taken out (the delta method).
         """
         finite = np.where(np.isfinite(left), left, 0.0)
         residual = HeldOutLosses(self.losses.sums - finite[..., None] * self.constant.sums, self.losses.weight)
