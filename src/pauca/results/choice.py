@@ -195,6 +195,8 @@ class Choice:
     def message_for(self, how: Instructions) -> str:
         """The choice in the words of a kind of reader."""
         if self.fold_scores is None or self.standard_error is None:
+            if self.chosen == 0:
+                return f"No feature lowers the {self.criterion_name}: the model is a constant."
             return f"{self.chosen} has the lowest {self.criterion_name} of the sizes tried."
         if not self.scored:
             return f"No size was scored on held-out rows before {self.ended}: the largest model found was kept."
