@@ -28,7 +28,7 @@ from pauca.losses import Loss, resolve
 from pauca.model import Model
 from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.results.path import Path
-from pauca.results.summary import summarize
+from pauca.results.summary import KNOWN_PARTS, summarize
 from pauca.runs.progress import showing
 from pauca.runs.run import Move, Stop
 from pauca.wording import column_names
@@ -130,7 +130,9 @@ class PathMixin:
             lost if it were left out and the others refitted. The most important come first.
         """
         check_is_fitted(self)
-        return summarize(self.path_, self.k_, instructions or self._instructions(), self._explained_of())
+        text = summarize(self.path_, self.k_, instructions or self._instructions(), self._explained_of())
+        known_part = getattr(self, "known_part_", None)
+        return text if known_part is None else f"{text}\n{KNOWN_PARTS[known_part]}"
 
     def _instructions(self) -> Instructions:
         """How other models are had in Python."""

@@ -163,6 +163,7 @@ def selected_model(data: ModelData) -> Markup:
             f"A coefficient is the change in {what} when the {data.part} increases by one unit and the others stay "
             "fixed."
         )
+    notes += data.about_predictions
     if model.diverged:
         notes.append(
             "Some coefficients diverge, as they do when the classes are separable, so their magnitudes mean little; "

@@ -26,6 +26,14 @@ FIGURES = {
     "mae": "mean absolute error {:.4g}",
 }
 
+# What predictions are where the fit had an offset or an exposure.
+KNOWN_PARTS = {
+    "exposure": "Predictions are rates per unit of exposure, unless the exposure of a row is given: the expected count "
+    "or amount is the rate times the exposure.",
+    "offset": "The model was fitted with an offset, a known part of the score of every row: predictions take it as 0 "
+    "unless it is given.",
+}
+
 # Coefficients of so many outputs are shown side by side, those of more one table below the other.
 OUTPUTS_PER_TABLE = 6
 
@@ -86,8 +94,11 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
     """What must be known to read the table."""
     model = path[size]
     if path.choice is not None and path.choice.is_of(size):
-        none_helps = path.noun is not None and size == 0 and path.choice.by_folds
-        yield f"No {path.noun} helps on held-out data." if none_helps else path.choice.message_for(how)
+        if path.noun is not None and size == 0:
+            helps = "helps on held-out data" if path.choice.by_folds else f"lowers the {path.choice.criterion_name}"
+            yield f"No {path.noun} {helps}."
+        else:
+            yield path.choice.message_for(how)
         if path.choice.held_out:
             text = figures_text(path.choice.held_out)
             text = text[0].upper() + text[1:]
