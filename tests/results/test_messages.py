@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import pauca
 from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
 from pauca.results.choice import Choice
 from pauca.results.instructions import ON_PAGE, in_shell, parameters_as_options
@@ -425,6 +426,29 @@ def test_columns_that_add_nothing_are_named(table):
     assert "lost without 'age', 'dose', if only one of them were left out." in model.summary()
     assert "Next to nothing would be lost without 'dose'." in model.at(2).summary()
     assert "Next to nothing" not in SparseRegressor(k=2).fit(X, y).summary()
+
+
+@pytest.mark.parametrize("groups", [None, ["who", "what", "what", "who", "when"]])
+def test_what_is_forced_in_does_not_look_chosen(table, tmp_path, groups):
+    X, y = table
+    X = X.iloc[:, :5]
+    forced = X.columns[0] if groups is None else "when"
+    model = SparseRegressor(k=2, always=[forced], feature_groups=groups)
+    model.fit(X, 1e3 * X[X.columns[1]] + 1e-3 * np.random.default_rng(0).normal(size=len(y)))
+    found = model.stability(4)
+    model.save(tmp_path / "model.json")
+    for one in (model, pauca.load(tmp_path / "model.json")):
+        assert one.summary().count("(forced in)") == 1
+        assert f"\n{forced} (forced in)  " in one.summary()
+        assert f"lost without {forced!r}" not in one.summary()
+    assert found.frequency[forced] == 1
+    shown = {line.split()[0]: line for line in str(found).split("\n") if line}
+    assert " ".join(shown[forced].split()) == f"{forced} forced in yes"
+    assert str(found).count("forced in") == 1
+    model.report(tmp_path / "page.html", n_resamples=0)
+    page = (tmp_path / "page.html").read_text()
+    assert f"{forced} was forced in, not selected." in page
+    assert page.count(">forced in<") == 2
 
 
 def test_summaries_say_what_it_is_that_they_explain(fading):
