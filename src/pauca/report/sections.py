@@ -191,7 +191,7 @@ def all_sizes(data: ModelData, records: Sequence[dict[str, Any]]) -> Markup:
     heads += [*(["Cost"] if has_costs else []), "Added", "Removed"]
     body = []
     for record in records:
-        size = f"{record['size']} (chosen)" if record["size"] == data.size else str(record["size"])
+        size = f"{record['size']} ({data.chosen})" if record["size"] == data.size else str(record["size"])
         numbers = [*([] if choice is None else [record["score"]]), record["explained"]]
         numbers += [record["cost"]] if has_costs else []
         body.append([size, *numbers, _name_list(record["entered"]), _name_list(record["left"])])

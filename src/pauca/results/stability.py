@@ -85,9 +85,7 @@ class Stability:
         return plot_stability(self, ax, most)
 
 
-def count_choices(
-    supports: list[list[str]], chosen: list[str], size: int, noun: str, forced: list[str]
-) -> Stability:
+def count_choices(supports: list[list[str]], chosen: list[str], size: int, noun: str, forced: list[str]) -> Stability:
     """The stability that the names chosen on every resample amount to."""
     counts: dict[str, int] = {}
     for support in supports:

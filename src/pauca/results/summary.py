@@ -49,11 +49,11 @@ def summarize(path: Path, size: int, how: Instructions = IN_PYTHON, explained_of
         rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE))
         head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
         table += [head, "-" * len(head), *lines, ""]
-    above = [_head(path, size, explained_of), *_fewer(path, size, how), ""]
+    above = [_head(path, size, explained_of, how), *_fewer(path, size, how), ""]
     return "\n".join([*above, *table, *_notes(path, size, how), *_end(path, size)])
 
 
-def _head(path: Path, size: int, explained_of: str) -> str:
+def _head(path: Path, size: int, explained_of: str, how: Instructions) -> str:
     """The line above the table: how many, at what price, how good."""
     of = path.n_features if path.group_labels is None else len(path.group_labels)
     words = [f"{size} {path.counted}{'' if size == 1 else 's'} of {of}"]
@@ -65,7 +65,8 @@ def _head(path: Path, size: int, explained_of: str) -> str:
     words.append(f"objective {path[size].objective:.6g}")
     if _has_share(path):
         whole = f" of the {explained_of}" if explained_of else ""
-        words.append(f"{100 * path.explained(size):.2f} %{whole} explained{_held_out(path, size)}")
+        of_fit = f" on the rows of the fit{how.other_rows}" if explained_of and size else ""
+        words.append(f"{100 * path.explained(size):.2f} %{whole} explained{_held_out(path, size) or of_fit}")
     return ", ".join(words)
 
 
