@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -136,7 +137,7 @@ class PathMixin:
 
     def _instructions(self) -> Instructions:
         """How other models are had in Python."""
-        return IN_PYTHON
+        return replace(IN_PYTHON, other_rows="")  # not every estimator has evaluate()
 
     def _explained_of(self) -> str:
         """What the shares in a summary are shares of, such as the variance; nothing where that is not known."""

@@ -91,6 +91,11 @@ class ModelData:
         return self.path.counted
 
     @property
+    def chosen(self) -> str:
+        """What was done to have this size."""
+        return "chosen" if self.path.choice is not None and self.path.choice.is_of(self.size) else "given"
+
+    @property
     def part(self) -> str:
         """What has a coefficient: a term of a raw table, or a feature."""
         return "term" if self.path.encoding is not None else "feature"
