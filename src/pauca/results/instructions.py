@@ -43,6 +43,16 @@ class Instructions:
     """Where the coefficients are that a table leaves out."""
     names: str
     """How columns get names."""
+    search_at: str
+    """How to search a size at another ridge."""
+    more_time: str
+    """How a proof goes on that time has ended."""
+    options: bool = False
+    """Whether parameters are options."""
+
+    def in_words(self, text: str) -> str:
+        """A sentence about parameters for this kind of reader."""
+        return parameters_as_options(text) if self.options else text
 
 
 IN_PYTHON = Instructions(
@@ -56,6 +66,8 @@ IN_PYTHON = Instructions(
     honest=" (see evaluate)",
     coefficients="path_.coefficients({size}) has all of them",
     names=NAMELESS,
+    search_at=": a fit with k={size} and ridge={ridge:.3g} searches at that ridge",
+    more_time="; time_limit= allows more",
 )
 
 # Files and pickles hold the models at one pair of ridges.
@@ -77,6 +89,8 @@ ON_PAGE = Instructions(
     honest="",
     coefficients="",
     names="",
+    search_at="",
+    more_time="",
 )
 
 
@@ -98,6 +112,9 @@ def in_shell(model: str | None = None, page: str | None = None) -> Instructions:
         honest=f" ({page or 'pauca fit --report PAGE.html --nested'} has figures that are not)",
         coefficients=f"pauca explain {file} --size {{size}} has all of them",
         names="",
+        search_at=": pauca fit --k {size} --ridge {ridge:.3g} searches at that ridge",
+        more_time="; --certify with more seconds allows more",
+        options=True,
     )
 
 
