@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pauca.report.calculator import calculator_data
 from pauca.report.formatting import (
     MINUS,
     NONE,
@@ -132,9 +133,9 @@ def score_text(choice: Choice | None, size: int) -> str | None:
 def _comparison(data: ModelData, size: int) -> str:
     """What a size gains and loses compared with the chosen one."""
     if size == data.size:
-        return "This is the chosen size."
+        return f"This is the {data.chosen} size."
     path = data.path
-    text = f"{count(abs(size - data.size), data.noun)} {'fewer' if size < data.size else 'more'} than chosen: "
+    text = f"{count(abs(size - data.size), data.noun)} {'fewer' if size < data.size else 'more'} than {data.chosen}: "
     text = text[0].upper() + text[1:] + _score_difference(path, size, data.size)
     if path.prices is not None:
         cost, chosen_cost = path.cost(size), path.cost(data.size)
@@ -194,15 +195,16 @@ def size_explorer(data: ModelData, records: Sequence[dict[str, Any]], charts: Ma
         tag("button", MINUS, type="button", id="fewer", aria_label="One size smaller"),
         slider,
         tag("button", "+", type="button", id="more", aria_label="One size larger"),
-        tag("button", "Back to the chosen size", type="button", id="back"),
+        tag("button", f"Back to the {data.chosen} size", type="button", id="back"),
         class_="control",
     )
     help_text = "Move the slider, use the arrow keys or click on a chart to see the model of every size."
+    needing = "The slider needs" if calculator_data(data) is None else "The slider and the calculator need"
     drawn = joined(_chart(data, name, chart) for name, chart in charts.items())
     return tag(
         "section",
         tag("h2", f"How many {data.noun}s?"),
-        tag("noscript", tag("p", "The slider and the calculator need JavaScript; the tables and charts do not.")),
+        tag("noscript", tag("p", f"{needing} JavaScript; the tables and charts do not.")),
         tag("p", help_text, id="size-help", class_="screen"),
         control,
         tag("div", _current_size(data), tag("div", drawn, class_="charts"), class_="beside"),
