@@ -94,7 +94,7 @@ def test_where_columns_outnumber_rows_a_ridge_is_named_that_may_do():
     X, y = ar_problem(20, 30, 3, seed=0)[:2]
     assert "ridge=0.3 on standardised columns" in SparseRegressor(k=2).fit(X, y).certify().reason
     twice = np.column_stack([X[:, :5], X[:, 0] + X[:, 1]])
-    assert "ridge=1e-3 on standardised columns" in SparseRegressor(k=2).fit(twice, y).certify().reason
+    assert "ridge=0.001" in SparseRegressor(k=2).fit(twice, y).certify().reason
 
 
 def two_and_three_levels(levels: int) -> pd.DataFrame:
