@@ -78,7 +78,7 @@ def test_what_corrective_steps_prove_is_proven_of_their_models(n_classes, d):
 
 def test_the_radius_for_ten_classes_is_no_smaller_than_they_need():
     X, y = load_digits(return_X_y=True)
-    X, y = X[:300, 1::2], y[:300]
+    X, y = X[:200, 1::2], y[:200]
     X = X[:, X.std(axis=0) > 0]
     model = L1Classifier(standardize=True, cv=3).fit(X, y)
     penalised = SGDClassifier(loss="log_loss", penalty="l1", alpha=1e-3, random_state=0)
