@@ -76,6 +76,24 @@ def test_every_fold_is_the_path_on_its_own_rows(name, form):
     assert (choice.mean[0], choice.standard_error[0]) == (0.0, 0.0)
 
 
+def test_errors_of_the_share_explained_are_those_of_a_ratio():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 6))
+    y = target("squared_error", X, rng)
+    splits = list(KFold(3, shuffle=True, random_state=1).split(X))
+    choice = SparseRegressor(k=range(5), cv=splits, ridge=0).fit(X, y).path_.choice
+    losses = np.zeros((5, 90))
+    for train, test in splits:
+        for m in SparseRegressor(k=4).fit(X[train], y[train]).path_:
+            losses[m.size, test] = (y[test] - m.intercept - X[test][:, m.support] @ m.coef) ** 2
+    total = losses.sum(axis=1, keepdims=True)
+    shares = 1 - (total - losses) / (total[0] - losses[0])  # one row left out at a time
+    jackknife = np.sqrt(89 / 90 * ((shares - shares.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
+    np.testing.assert_allclose(choice.standard_error, jackknife, rtol=0.1, atol=1e-12)
+    exact = SparseRegressor(cv=splits).fit(X, X[:, 0]).path_.choice
+    assert exact.standard_error[exact.sizes == 1] < 1e-6  # however the constant's loss varies from row to row
+
+
 def test_rows_held_out_are_never_seen():
     X, y = table()
     train, test = np.arange(80), np.arange(80, 120)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pauca import SparseClassifier, SparseRegressor
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.methods import Exact
 from problems import ar_problem, in_chunks
 
@@ -109,5 +109,6 @@ def test_what_cannot_be_done_is_refused():
     X, y = classes()
     with pytest.raises(ValueError, match=r"starts from all 80 columns.*Use a method that grows"):
         SparseClassifier(k=3, method="backward").fit(in_chunks(X, rows=50), y)
-    model = SparseClassifier(k=2, method=Exact(), ridge=0.1).fit(in_chunks(X, 400), y)
+    with pytest.warns(PaucaWarning, match="Exact has proved nothing"):
+        model = SparseClassifier(k=2, method=Exact(), ridge=0.1).fit(in_chunks(X, 400), y)
     assert "No lower bound was computed" in model.certificate_.message(2)

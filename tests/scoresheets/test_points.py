@@ -3,7 +3,6 @@
 import itertools
 import math
 import sqlite3
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -51,7 +50,8 @@ def test_a_sheet_costs_little_and_says_how_much(cancer):
     assert points["deviance"] < 1.3 * real["deviance"]
     assert points["auc"] > real["auc"] - 0.01
     risk = sheet.predict_risk(X)
-    assert sheet.deviance == pytest.approx(-2 * np.mean(np.log(np.where(y == 1, risk, 1 - risk))), rel=1e-9)
+    assert sheet.deviance == pytest.approx(deviance(risk, y == 1), rel=1e-9)
+    assert "Made from 569 rows, 357 of them 1." in str(sheet)
     np.testing.assert_allclose(sheet.predict_risk(X.to_numpy()), risk)
     losses = [one.deviance for one in (sheet, *sheet.pool)]
     assert losses == sorted(losses)
@@ -59,9 +59,24 @@ def test_a_sheet_costs_little_and_says_how_much(cancer):
     assert len({tuple(one.points) for one in sheet.pool}) == len(sheet.pool)
     for text in (str(sheet), sheet.to_html("My <sheet>")):
         assert all(f"{row.points:+d}" in text for row in sheet.rows)
-        assert "Both are optimistic, since all rows chose the features" in text
+        assert "These figures are optimistic, since all rows chose the features" in text
     np.testing.assert_array_equal(sheet.totals, np.round(sheet.totals))
     assert "My &lt;sheet&gt;" in sheet.to_html("My <sheet>")
+
+
+def test_what_cuts_cost_is_told_apart_from_what_rounding_costs(cancer):
+    """The model is compared as it was fitted: with its features as they are."""
+    model, _, _ = cancer
+    whole, cut = model.to_points(), model.to_points(cuts="auto")
+    assert set(whole.held_out) == {"points", "model"}
+    for figure in ("deviance", "auc"):
+        assert cut.held_out["model"][figure] == pytest.approx(whole.held_out["model"][figure], rel=1e-6)
+    changes = {name: cut.held_out[name]["auc"] for name in ("model", "cut", "points")}
+    assert changes["cut"] < changes["model"] - 0.005
+    for text in (str(cut), cut.to_html()):
+        assert f"the AUC by {changes['cut'] - changes['model']:+.4f}, rounding to points by" in text
+        assert f"the AUC by {changes['points'] - changes['cut']:+.4f}." in text
+    assert "Cutting" not in str(whole)
 
 
 @pytest.mark.parametrize("cuts", [None, "auto", {"worst texture": [20, 30]}])
@@ -201,6 +216,10 @@ def test_a_feature_that_is_cut_has_a_line_for_every_band_with_its_points():
         assert sheet.total(row)[0] == told[0]
 
 
+def deviance(risk, y):
+    return -2 * np.mean(np.log(np.where(y, risk, 1 - risk)))
+
+
 def patients(n=400):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
@@ -263,13 +282,13 @@ def test_missing_values_have_lines_of_their_own_and_the_same_points_in_sql_and_p
     sheet = SparseClassifier(k=4, missing=missing, ridge=0.01).fit(X, y).to_points(cuts=cuts, cv=None)
     rows = X.iloc[:40]
     total = sheet.total(rows)
-    line = next(line for line in sheet.lines if line.name == "nodes" and line.condition == "missing")
-    lost = rows[["nodes"]].assign(age=np.nan, bmi=np.nan, site="Somewhere").iloc[:1]
-    told = {one.name: one.points for one in sheet.lines if one.condition == "missing"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a level that the fit has not seen
-        assert sheet.total(lost.assign(nodes=np.nan))[0] == pytest.approx(sum(told.values()))
-    assert line.points == told["nodes"]
+    for one in (sheet, sheet.pool[0]):
+        assert one.deviance == pytest.approx(deviance(one.predict_risk(X), y), rel=1e-9)
+    lost = rows.iloc[:1].assign(nodes=np.nan)
+    told = {one.name: one.points for one in sheet.lines if "missing" in one.condition}
+    assert set(told) == {"nodes", "site"}  # and not the age, which no row of the fit lacks
+    assert isinstance(told["nodes"], int)
+    assert sheet.total(lost)[0] - sheet.total(lost.assign(nodes=0.0))[0] == pytest.approx(told["nodes"])
     assert ("is missing" if missing == "category" else "other or missing") in sheet.summary()
     module = {}
     exec(sheet.to_python(), module)

@@ -103,6 +103,13 @@ def test_test_rows_are_measured_as_by_hand():
     assert curve.variance[0] == pytest.approx(variance, rel=1e-6)
     low, high = curve.intervals()[0]
     assert 0 <= low < curve.observed[0] < high <= 1
+    said = str(found).split("risk of an event by time 1, in groups of rows from low to high risk:\n")
+    names, first, *_ = said[1].split("\n")
+    assert names.split() == ["predicted", "observed", "95", "%", "interval", "rows"]
+    shown = f"{100 * curve.predicted[0]:.1f} % {100 * curve.observed[0]:.1f} % {100 * low:.0f} % to {100 * high:.0f} %"
+    assert " ".join(first.split()) == f"{shown} 60"
+    early = model.evaluate(X[300:], y[300:], horizon=0.01)
+    assert "by time 0.01: not compared, since too few events were seen by then\n" in str(early)
     frame = pd.DataFrame({"died": y["event"], "years": y["time"]})
     same = model.evaluate(X[300:], frame[300:], event="died", time="years")
     assert same.concordance.value == found.concordance.value

@@ -22,7 +22,7 @@ from pauca.wording import column_names, quoted, quoted_columns
 SEPARABLE = (
     "The data are separable, at least in part, so some coefficients diverge. Predictions can be used, but the sizes of "
     "coefficients, and probabilities near 0 or 1, mean little. For coefficients that can be read set a ridge, such as "
-    "ridge=1e-3 on standardised columns."
+    "ridge=0.001."
 )
 NOT_CONVERGED = (
     "The solver did not converge: the coefficients may be inaccurate. Standardise the columns, leave out nearly "

@@ -12,7 +12,8 @@ from pauca.estimators.fitted_base import shows_progress
 from pauca.model_selection.folds import make_folds
 from pauca.model_selection.scoring import read_columns
 from pauca.runs.progress import phase
-from pauca.scoresheets import ScoreSheet, check_cuts, make_sheet
+from pauca.scoresheets import ScoreSheet, check_cuts, make_sheet, of_raw_table
+from pauca.tables import TableEncoding
 from pauca.wording import column_names
 
 
@@ -47,13 +48,14 @@ class PointsMixin:
             and for small whole numbers). "auto": features with more than two values are cut at up to three readable
             thresholds, and points are given above each. A dict of thresholds by name cuts these features only.
         cv : int, splitter, iterable or None, default=5
-            Folds on which the sheet is compared with the model without rounding; None for no comparison.
+            Folds on which the sheet is compared with the model itself, and with one of the bands of features that are
+            cut; None for no comparison.
 
         Returns
         -------
         ScoreSheet
-            With ``summary()``, ``predict_risk(X)``, ``to_html()``, ``to_sql()``, ``to_python()``, what rounding costs
-            (``held_out``) and other sheets that are nearly as good (``pool``).
+            With ``summary()``, ``predict_risk(X)``, ``to_html()``, ``to_sql()``, ``to_python()``, what cutting and
+            rounding cost (``held_out``) and other sheets that are nearly as good (``pool``).
 
         Examples
         --------
@@ -76,8 +78,9 @@ class PointsMixin:
         names = column_names(self.path_.column_names, self.support_)
         check_cuts(cuts, names)
         found = [] if cv is None else make_folds(cv, data.y, None, data.weights, classifies=True)
+        columns = read_columns(problem.X, self.support_, np.arange(len(data.weights)))
         sheet = make_sheet(
-            read_columns(problem.X, self.support_, np.arange(len(data.weights))),
+            columns,
             problem.target.y[0],
             data.weights,
             list(zip(names, self.support_.tolist(), strict=True)),
@@ -89,4 +92,17 @@ class PointsMixin:
             ridge=self.ridge_,
         )
         encoder = getattr(self, "encoder_", None)
-        return sheet if encoder is None else replace(sheet, encoding=encoder.encoding_)
+        return sheet if encoder is None else self._for_raw_columns(sheet, encoder.encoding_, columns)
+
+    def _for_raw_columns(self, sheet: ScoreSheet, encoding: TableEncoding, columns: np.ndarray) -> ScoreSheet:
+        """The sheet, and the others of its pool, for the columns of a raw table."""
+        data = self._data("to_points")
+        counted = data.weights > 0
+        masks = {place: column.missing for place, column in enumerate(data.table.raw.columns)}
+        missing = {place: rows for place, rows in masks.items() if np.any(rows & counted)}
+        by_column = dict(zip(self.support_.tolist(), columns.T, strict=True))
+        found = [
+            of_raw_table(one, encoding, missing, by_column, data.problem.target.y[0], data.weights)
+            for one in (sheet, *sheet.pool)
+        ]
+        return replace(found[0], pool=tuple(found[1:]))

@@ -85,12 +85,24 @@ class Comparison:
             return np.zeros(self.losses.observed.shape), np.zeros(self.losses.observed.shape)
         lowest = -np.finfo(float).max / 2
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = (null - self.losses.observed) / null
-            error = self.losses.error(self.constant.sums) / null
+            left = self.losses.observed / null
+            mean = 1.0 - left
+            error = self._error_of_shares(left) / null
         # Nothing is explained by a model that is the constant itself, whatever rounding says.
         mean = np.where(np.isfinite(mean), np.where(error > 0, mean, np.where(mean > 1e-12, mean, 0.0)), lowest)
         mean[..., self.sizes == 0] = 0.0
+        error[..., self.sizes == 0] = 0.0
         return mean, error
+
+    def _error_of_shares(self, left: np.ndarray) -> np.ndarray:
+        """Standard errors of the losses, less the shares ``left`` of the constant's loss of the same rows.
+
+        Rows that are far from the mean raise the loss of the constant as they raise what is explained of it: the
+        error of a ratio is that of what is left once the denominator's own spread is taken out (the delta method).
+        """
+        finite = np.where(np.isfinite(left), left, 0.0)
+        residual = HeldOutLosses(self.losses.sums - finite[..., None] * self.constant.sums, self.losses.weight)
+        return residual.error(np.zeros(len(self.losses.weight)))
 
     def fold_scores(self, scoring: str, search: int, ridge: int) -> np.ndarray:
         """Scores of every fold at one pair of ridges, shape (folds, sizes)."""

@@ -53,13 +53,12 @@ HEREDITY = "no lower bound was computed: proofs are for models without heredity"
 NOT_SMOOTH = "no lower bound is known for this problem: proofs are for smooth losses"
 ONLY_SQUARED = "lists of good models are for squared error: they were not computed for this loss"
 LOSS_WITHOUT_RIDGE = (
-    "no lower bound exists: losses other than squared error need a ridge for one. Set a small ridge, such as "
-    "ridge=1e-2 on standardised columns"
+    "no lower bound exists: losses other than squared error need a ridge for one. Set a small ridge, such as ridge=0.01"
 )
 LOSS_TOO_LARGE = "no lower bound was computed: for losses other than squared error the table is too large"
 NO_RIDGE = (
     "no lower bound exists: without a ridge there must be more rows than columns, and the columns must be linearly "
-    "independent. Set a small ridge, such as ridge=1e-3 on standardised columns, or leave out columns"
+    "independent. Set a small ridge, such as ridge=0.001, or leave out columns"
 )
 
 

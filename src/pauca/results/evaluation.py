@@ -142,7 +142,18 @@ class Evaluation:
         if all(record["lower"] is None for record in records):
             cells = [row[:2] for row in cells]
         message = f"{self.message} {self.hint}".rstrip()
-        return "\n".join([*aligned(cells, left=1), "", *self._class_lines(), *self._about_times(), message])
+        about = [*self._class_lines(), *self._about_classes(), *self._about_times()]
+        return "\n".join([*aligned(cells, left=1), "", *about, message])
+
+    def _about_classes(self) -> list[str]:
+        """Which of two classes the figures at the threshold are about."""
+        if self.confusion is None or self.classes is None:
+            return []
+        other, event = self.classes
+        return [
+            f"sensitivity and predictive value: of class {event!r}; specificity and negative predictive value: of "
+            f"class {other!r}"
+        ]
 
     def _about_times(self) -> list[str]:
         """How to read the figures of times to an event."""
@@ -155,7 +166,23 @@ class Evaluation:
             found.append(
                 "calibration slope: 1 is ideal; below 1, high risks are predicted too high and low ones too low"
             )
-        return found
+        return [*found, *self._about_horizon()]
+
+    def _about_horizon(self) -> list[str]:
+        """Predicted and observed risks of an event by the horizon, in groups from low to high risk."""
+        curve = self.calibration
+        if self.horizon is None or not np.isfinite(self.horizon):
+            return []
+        if curve is None:
+            return [f"risks of an event by time {self.horizon:g}: not compared, since too few events were seen by then"]
+        cells = [["predicted", "observed", "95 % interval", "rows"]]
+        for predicted, observed, rows, interval in zip(
+            curve.predicted, curve.observed, curve.n_rows, curve.intervals(), strict=True
+        ):
+            ends = " to ".join(f"{100 * end:.0f} %" for end in interval)
+            cells.append([f"{100 * predicted:.1f} %", f"{100 * observed:.1f} %", ends, str(rows)])
+        head = f"risk of an event by time {self.horizon:g}, in groups of rows from low to high risk:"
+        return ["", head, *aligned(cells, left=0), ""]
 
     def class_table(self) -> list[list[str]]:
         """For every class of more than two: rows, those found, predictions that are right, and the usual mistake."""

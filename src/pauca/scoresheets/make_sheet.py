@@ -1,4 +1,4 @@
-"""From a table of the chosen features to a sheet: rows, points, and what rounding costs on held-out rows."""
+"""From a table of the chosen features to a sheet: rows, points, and what cutting and rounding cost on held-out rows."""
 
 from __future__ import annotations
 
@@ -65,8 +65,13 @@ def make_sheet(
     search = search_points(weights)
     best = search.run()
     lines = [row for _, row in rows]
-    sheets = [_sheet(lines, one, columns, outcome) for one in _near(search, best, y, weights)]
-    held_out = _held_out(columns, y, weights, ridge, search_points, folds) if folds else {}
+    counted = weights > 0
+    n_rows = (int(np.count_nonzero(counted)), int(np.count_nonzero(counted & (y > 0))))
+    sheets = [replace(_sheet(lines, one, columns, outcome), n_rows=n_rows) for one in _near(search, best, y, weights)]
+    models = {"model": table}
+    if any(row.threshold is not None for row in lines):
+        models["cut"] = columns
+    held_out = _held_out(columns, y, weights, ridge, search_points, folds, models) if folds else {}
     return replace(sheets[0], held_out=held_out, pool=tuple(sheets[1:]))
 
 
@@ -118,9 +123,10 @@ def _held_out(
     ridge: float,
     search_points: Callable[[np.ndarray], PointSearch],
     folds: Sequence[tuple[Any, Any]],
+    models: Mapping[str, np.ndarray],
 ) -> dict[str, dict[str, float]]:
-    """Mean deviance and AUC over folds, of sheets and of models without rounding."""
-    found: dict[str, list[tuple[float, float]]] = {"points": [], "model": []}
+    """Mean deviance and AUC over folds, of sheets ("points") and of models without rounding, by their columns."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in ("points", *models)}
     for number, (train, test) in enumerate(folds, 1):
         v = np.zeros(len(y))
         v[train] = weights[train]
@@ -131,12 +137,13 @@ def _held_out(
             )
         v /= v.sum()
         sheet = search_points(v).run()
-        constant, *coef = real_model(columns, y, v, ridge)
-        totals = columns[test] @ np.array(sheet.points, dtype=np.float64)
-        for name, scores in (
-            ("points", sheet.constant + sheet.scale * totals),
-            ("model", constant + columns[test] @ np.array(coef)),
-        ):
+        scores_of = {
+            "points": sheet.constant + sheet.scale * (columns[test] @ np.array(sheet.points, dtype=np.float64))
+        }
+        for name, own in models.items():
+            constant, *coef = real_model(own, y, v, ridge)
+            scores_of[name] = constant + own[test] @ np.array(coef)
+        for name, scores in scores_of.items():
             found[name].append((_deviance(y[test], scores, weights[test]), auc(y[test], scores, weights[test])))
     return {
         name: {"deviance": _mean(deviance for deviance, _ in values), "auc": _mean(area for _, area in values)}

@@ -40,8 +40,7 @@ class SheetLine:
 
     name: str
     condition: str
-    points: float
-    """Whole, but for a missing number that counts as so many units."""
+    points: int
     bands: int
     """How many lines the feature has, at its first one; 0 at the others."""
 
@@ -66,8 +65,11 @@ class ScoreSheet:
     without_points : tuple of SheetRow
         Features of the model that got no points.
     held_out : dict
-        Deviance and area under the curve (AUC) on held-out rows, of the sheet ("points") and of the model it was made
-        from ("model"); empty if this was not requested.
+        Deviance and area under the curve (AUC) on held-out rows, of the sheet ("points"), of the model it was made
+        from ("model") and, where features are cut, of a model of their bands without rounding ("cut"); empty if this
+        was not requested.
+    n_rows : tuple of two int
+        The rows that it was made from, and how many of them are of the class.
     pool : tuple of ScoreSheet
         Other sheets over the same features that are nearly as good, best first.
     """
@@ -80,9 +82,12 @@ class ScoreSheet:
     deviance: float
     without_points: tuple[SheetRow, ...] = ()
     held_out: dict[str, dict[str, float]] = field(default_factory=dict)
+    n_rows: tuple[int, int] = (0, 0)
     pool: tuple[ScoreSheet, ...] = ()
     encoding: TableEncoding | None = None
     """How the columns come from those of a raw table, where the model was fitted to one."""
+    missing: frozenset[str] = frozenset()
+    """Raw columns that were missing in some rows of the fit: these have lines for a missing value."""
 
     @property
     def points(self) -> np.ndarray:
@@ -157,13 +162,14 @@ class ScoreSheet:
         if not numbers:
             return self._levels(rows)
         lines = self._bands(numbers) if numbers[0].threshold is not None else [self._line(numbers[0])]
-        fill = self._term(numbers[0]).fill
-        if fill is None:
+        raw, fill = self._term(numbers[0]).raw, self._term(numbers[0]).fill
+        if fill is None or raw not in self.missing:
             return lines
-        # A missing number counts as what is filled in, and may have points of its own.
+        # A missing number counts as what is filled in, and may have points of its own. The sum is whole but for its
+        # last bits.
         at = np.array([fill])
         marked = sum(row.points for row in rows if row not in numbers)
-        missing = marked + sum(row.points * float(row.values(at)[0]) for row in numbers)
+        missing = marked + round(sum(row.points * float(row.values(at)[0]) for row in numbers))
         return [replace(lines[0], bands=len(lines) + 1), *lines[1:], SheetLine(lines[0].name, "missing", missing, 0)]
 
     def _line(self, row: SheetRow) -> SheetLine:
@@ -173,7 +179,8 @@ class ScoreSheet:
         """The levels of a category that have points, and all others."""
         lines = [replace(self._line(row), bands=0) for row in rows]
         terms = [self._term(row) for row in rows]
-        other = "any other" if terms[0].fill is None or MISSING in {term.kind for term in terms} else "other or missing"
+        own_line = MISSING in {term.kind for term in terms}
+        other = "any other" if own_line or terms[0].raw not in self.missing else "other or missing"
         return [replace(lines[0], bands=len(lines) + 1), *lines[1:], SheetLine(lines[0].name, other, 0, 0)]
 
     def _bands(self, rows: Sequence[SheetRow]) -> list[SheetLine]:
@@ -316,21 +323,40 @@ class ScoreSheet:
         return found
 
     def _costs(self) -> list[str]:
-        if not self.held_out:
-            return []
-        ours, theirs = self.held_out["points"], self.held_out["model"]
-        cost = " This is what points cost." if ours["deviance"] > theirs["deviance"] else ""
-        return [
-            "",
-            f"On held-out rows: deviance {ours['deviance']:.4f}, AUC {ours['auc']:.4f}; of the model without points "
-            f"{theirs['deviance']:.4f} and {theirs['auc']:.4f}.{cost} Both are "
-            "optimistic, since all rows chose the features; the evaluation of the model chooses them again for every "
-            "fold.",
-        ]
+        found = []
+        if self.n_rows[0]:
+            found.append(f"Made from {self.n_rows[0]} rows, {self.n_rows[1]} of them {printable(self.outcome)}.")
+        if self.held_out:
+            found.append(self._comparison())
+        return ["", *found] if found else []
+
+    def _comparison(self) -> str:
+        """What cutting and rounding cost on held-out rows."""
+        ours, theirs, cut = self.held_out["points"], self.held_out["model"], self.held_out.get("cut")
+        text = f"On held-out rows: deviance {_both(ours)}; of the model itself {_both(theirs)}."
+        if cut is not None:
+            text += (
+                f" Cutting features changes the deviance by {_change(theirs, cut)}, rounding to points by "
+                f"{_change(cut, ours)}."
+            )
+        elif ours["deviance"] > theirs["deviance"]:
+            text += " This is what points cost."
+        return (
+            f"{text} These figures are optimistic, since all rows chose the features; the evaluation of the model "
+            "chooses them again for every fold."
+        )
 
 
-def _points(points: float) -> str:
-    return (f"{points:+.0f}" if float(points).is_integer() else f"{points:+.1f}") if points else "0"
+def _both(figures: dict[str, float]) -> str:
+    return f"{figures['deviance']:.4f}, AUC {figures['auc']:.4f}"
+
+
+def _change(before: dict[str, float], after: dict[str, float]) -> str:
+    return f"{after['deviance'] - before['deviance']:+.4f} and the AUC by {after['auc'] - before['auc']:+.4f}"
+
+
+def _points(points: int) -> str:
+    return f"{points:+d}" if points else "0"
 
 
 def _spanning(line: SheetLine, name: str) -> str:

@@ -452,7 +452,7 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
         steepest = quoted_columns(self.path_.column_names, model.support[[int(np.argmax(scale))]])
         return (
             f"The likelihood is monotone: the column {steepest} orders the events without error, alone or with others, "
-            "and its coefficient diverges. Set a ridge, such as ridge=1e-3 on standardised columns, or leave it out."
+            "and its coefficient diverges. Set a ridge, such as ridge=0.001, or leave it out."
         )
 
     def __sklearn_tags__(self) -> Any:
