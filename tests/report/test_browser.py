@@ -133,3 +133,25 @@ def test_it_prints(browser, report):
     assert content.startswith(b"%PDF-")
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 8
     assert browser.errors == []
+
+
+def test_no_table_and_no_label_of_a_chart_is_cut_off(browser, tmp_path):
+    rng, n = np.random.default_rng(0), 150
+    X = pd.DataFrame({"studyName": rng.choice(["PAL0708", "PAL0809", "PAL0910"], n)})
+    for name in ("Culmen Length (mm)", "Flipper Length (mm)", "BODY MASS WITHOUT FEATHERS", "Delta 15 N (o/oo)"):
+        X[name] = rng.normal(200, 14, n)
+    score = X["Culmen Length (mm)"] + 20 * (X["studyName"] == "PAL0809") + rng.normal(size=n)
+    species = np.array(["Adelie (Pygoscelis adeliae)", "Chinstrap (Pygoscelis antarctica)", "Gentoo (P. papua)"])
+    model = SparseClassifier(range(5), ridge=0.01).fit(X, species[np.digitize(score, np.quantile(score, [0.3, 0.6]))])
+    model.at(3).report(tmp_path / "page.html", n_resamples=0)
+    tables = """[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth + 1)
+        .map(one => one.getAttribute('aria-label')).join()"""
+    labels = """[...document.querySelectorAll('svg')].flatMap(svg => [...svg.querySelectorAll('text')].filter(text => {
+        const all = svg.getBoundingClientRect(), own = text.getBoundingClientRect();
+        return own.width && (own.right > all.right + 1 || own.left < all.left - 1);
+    })).map(text => text.textContent).join()"""
+    for width in (400, 700, 900, 1100, 1200, 1400):
+        browser.size(width)
+        browser.open(tmp_path / "page.html")
+        assert (width, browser.run(tables), browser.run(labels)) == (width, "", "")
+    assert "studyName=PAL0809" in browser.run("document.querySelector('#chart-coefficients .wide').textContent")

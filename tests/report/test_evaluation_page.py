@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import pauca
-from pauca import SparseClassifier, SparseCox, SparseRegressor
+from pauca import SparseClassifier, SparseCox, SparseRegressor, __version__
 from pauca.report.size_explorer import score_text
 from pauca.results.choice import Choice
 
@@ -293,6 +294,18 @@ def test_a_page_of_times_speaks_of_hazard_ratios(tmp_path):
     lower, upper = np.exp(model.inference("bootstrap").to_frame().loc["grade", ["lower", "upper"]])
     assert f"{lower:.2f} to {upper:.2f}" in said
     assert "features are listed" not in (tmp_path / "page.html").read_text(encoding="utf-8")
+    # No calculator is promised where there is none, and the page is dated.
+    assert "The slider needs JavaScript" in said
+    assert f"Written on {date.today().isoformat()} with pauca {__version__}." in said
+    # Curves are those of the test rows where there are such: 40 rows of all 200.
+    assert "The rows of the training data in groups" in said
+    model.report(tmp_path / "page.html", X=X[:40], y=y[:40], n_resamples=0)
+    said = words(tmp_path / "page.html")
+    assert "The test rows in groups" in said
+    assert "on new rows both" not in said
+    assert f"fitted to 200 rows with {y['event'].sum()} events" in said
+    grade = X["grade"][:40]
+    assert f"high risk {np.count_nonzero(grade == 3)} {y['event'][:40][grade == 3].sum()} " in said
 
 
 def test_a_class_that_is_never_predicted_is_said_in_words(tmp_path):

@@ -266,7 +266,11 @@ class EvaluationMixin:
                 evaluation = replace(evaluation, fold_choices=self.evaluate().fold_choices)
             inference = self._intervals(data, n_resamples)
         phase("writing the page")
-        write_report(self, path, title, Findings(evaluation, inference))
+        write_report(self, path, title, Findings(evaluation, inference, self._test_survival(given)))
+
+    def _test_survival(self, given: Mapping[str, Any]) -> Any:
+        """Survival curves of the test rows of a report; None where there are none, or no times to an event."""
+        return None
 
     def _intervals(self, data: TrainingData, n_resamples: int) -> Inference | None:
         """Intervals for a report: by bootstrap unless there are too many rows."""

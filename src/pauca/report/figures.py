@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pauca.report.drawing import Drawing, Margins, ticks
+from pauca.report.drawing import Drawing, Margins, text_width, ticks
 from pauca.report.formatting import Markup, count, joined, number, percent, points
 from pauca.report.model_data import ModelData
 from pauca.report.size_explorer import shown_sizes
@@ -46,11 +46,10 @@ class Screen:
     css_class: str
     width: float
     height: float
-    names: float
     longest_name: int
 
 
-SCREENS = (Screen("wide", 560, 340, 138, 16), Screen("narrow", 343, 310, 106, 12))
+SCREENS = (Screen("wide", 560, 340, 22), Screen("narrow", 343, 310, 12))
 
 
 def figures(data: ModelData) -> dict[str, Markup]:
@@ -155,11 +154,12 @@ def _coefficients(data: ModelData, screen: Screen) -> Drawing:
     shown = set(shown_sizes(data))
     keep = [index for index, size in enumerate(curves.sizes) if size in shown]
     bottom = -1.1 if np.nanmin(curves.relative, initial=0) < 0 else -0.06
-    drawing = _panel(data, screen, (bottom, 1.1), screen.names)
-    _axes(data, drawing, "coefficient / its largest" if curves.signed else "norm over outputs / its largest")
-    drawing.line([(drawing.x_range[0], 0.0), (drawing.x_range[1], 0.0)], INK, width=1)
     names = column_names(data.path.column_names, curves.columns[:MOST_LINES])
     short_forms = short_names(names[:NAMED_LINES], screen.longest_name)
+    margin = 10 + max(map(text_width, short_forms.values()), default=0.0)
+    drawing = _panel(data, screen, (bottom, 1.1), margin)
+    _axes(data, drawing, "coefficient / its largest" if curves.signed else "norm over outputs / its largest")
+    drawing.line([(drawing.x_range[0], 0.0), (drawing.x_range[1], 0.0)], INK, width=1)
     ends = []
     for row in reversed(range(len(names))):
         values = curves.relative[row, keep]
@@ -176,7 +176,7 @@ def _coefficients(data: ModelData, screen: Screen) -> Drawing:
     gap = LINE_HEIGHT / (drawing.y(bottom) - drawing.y(1.1)) * (1.1 - bottom)
     heights = spread_out([end for end, *_ in ends], gap, bottom, 1.1)
     for (_, name, colour), height in zip(ends, heights, strict=True):
-        drawing.text(screen.width - screen.names + 6, drawing.y(height), name, "start", colour)
+        drawing.text(screen.width - margin + 6, drawing.y(height), name, "start", colour)
     return drawing
 
 

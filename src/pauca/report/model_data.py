@@ -41,6 +41,8 @@ class Findings:
 
     evaluation: Evaluation | None = None
     inference: Inference | None = None
+    test_survival: SurvivalCurves | None = None
+    """Of groups of test rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,7 @@ class ModelData:
     stability: Stability | None
     alternatives: Alternatives | None
     survival: SurvivalCurves | None = None
+    """Of groups of the rows of the fit."""
     predicts_scores: bool = False
     """Whether a linear score is the prediction itself."""
     formula: Formula | None = None

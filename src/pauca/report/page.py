@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from datetime import date
 from importlib.resources import files
 from typing import Any
 
@@ -18,6 +19,7 @@ from pauca.report.model_data import Findings, FittedEstimator, ModelData, layout
 from pauca.report.performance import performance
 from pauca.report.sections import all_sizes, alternatives, header, selected_model, settings, stability, survival
 from pauca.report.size_explorer import number_names, size_explorer, size_records
+from pauca.version import __version__
 
 # Endings of files that a page would be taken for.
 OTHER_FORMATS = {".pdf", ".png", ".jpg", ".svg", ".doc", ".docx", ".md", ".txt", ".csv", ".json", ".xlsx", ".tex"}
@@ -39,11 +41,13 @@ def write_report(
     """Write the report of a fitted estimator; an existing file is replaced once the new one is complete."""
     check_page_name(path)
     # A lone surrogate in a name, which UTF-8 cannot encode, becomes a question mark.
-    write_atomically(path, page(model_data_of(model, findings), title).encode("utf-8", "replace"))
+    text = page(model_data_of(model, findings), title, written=date.today())
+    write_atomically(path, text.encode("utf-8", "replace"))
 
 
-def page(data: ModelData, title: str | None = None) -> str:
-    """The page as text."""
+def page(data: ModelData, title: str | None = None, *, written: date | None = None) -> str:
+    """The page as text; ``written`` is the day that it names."""
+    when = "" if written is None else f" on {written.isoformat()}"
     records = size_records(data)
     title = data.headline if title is None else str(title)
     shape = layout(data.path)
@@ -73,7 +77,11 @@ def page(data: ModelData, title: str | None = None) -> str:
             alternatives(data),
             settings(data),
         ),
-        tag("footer", tag("p", "Written by pauca. This page is self-contained and loads nothing from the network.")),
+        tag(
+            "footer",
+            tag("p", f"Written{when} with pauca {__version__}."),
+            tag("p", "This page is self-contained and loads nothing from the network."),
+        ),
         data_block("data", script_data),
         *(Markup(f"<script>{script}</script>") for script in scripts),
     ]

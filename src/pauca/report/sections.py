@@ -214,17 +214,20 @@ def _name_list(names: list[str]) -> Markup:
 
 
 def survival(data: ModelData) -> Markup:
-    """Survival of the training data by groups of predicted risk, for models of times to an event."""
-    if data.survival is None:
+    """Survival by groups of predicted risk, of test rows or else those of the fit, for models of times to an event."""
+    curves = data.findings.test_survival or data.survival
+    if curves is None:
         return Markup("")
+    tested = curves is data.findings.test_survival
+    rows = "test rows" if tested else "rows of the training data"
     notes = [
-        "The rows of the training data in groups by their predicted risk, of equal size as far as rows of equal risk, "
-        "which stay together, allow. Steps show the share of a group that was free of the event (Kaplan and Meier's "
-        "estimate), dashed lines what the model predicts.",
-        "Groups that lie far apart, and dashes that follow their steps, are signs of a good model; on new rows both "
-        "are somewhat worse.",
+        f"The {rows} in groups by their predicted risk, of equal size as far as rows of equal risk, which stay "
+        "together, allow. Steps show the share of a group that was free of the event (Kaplan and Meier's estimate), "
+        "dashed lines what the model predicts.",
+        "Groups that lie far apart, and dashes that follow their steps, are signs of a good model"
+        f"{'' if tested else '; on new rows both are somewhat worse'}.",
     ]
-    return _section("Survival by risk", notes, survival_content(data.survival), "survival")
+    return _section("Survival by risk", notes, survival_content(curves), "survival")
 
 
 def stability(data: ModelData) -> Markup:

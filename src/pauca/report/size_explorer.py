@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pauca.report.calculator import calculator_data
 from pauca.report.formatting import (
     MINUS,
     NONE,
@@ -198,11 +199,12 @@ def size_explorer(data: ModelData, records: Sequence[dict[str, Any]], charts: Ma
         class_="control",
     )
     help_text = "Move the slider, use the arrow keys or click on a chart to see the model of every size."
+    needing = "The slider needs" if calculator_data(data) is None else "The slider and the calculator need"
     drawn = joined(_chart(data, name, chart) for name, chart in charts.items())
     return tag(
         "section",
         tag("h2", f"How many {data.noun}s?"),
-        tag("noscript", tag("p", "The slider and the calculator need JavaScript; the tables and charts do not.")),
+        tag("noscript", tag("p", f"{needing} JavaScript; the tables and charts do not.")),
         tag("p", help_text, id="size-help", class_="screen"),
         control,
         tag("div", _current_size(data), tag("div", drawn, class_="charts"), class_="beside"),

@@ -19,7 +19,7 @@ from pauca.results.evaluation import TEST, Evaluation
 from pauca.runs.problem import LinearProblem
 from pauca.statistics.concordance import Concordance, concordance
 from pauca.statistics.event_calibration import EventCalibration
-from pauca.survival.curves import Baseline
+from pauca.survival.curves import Baseline, RiskGroups, risk_groups
 from pauca.survival.partial_likelihood import PartialLikelihood
 from pauca.survival.risk_sets import RiskSets
 from pauca.survival.target import survival_target, with_entry
@@ -27,6 +27,9 @@ from pauca.survival.target import survival_target, with_entry
 # Groups of a calibration have at least so many events on average, and there are at most so many.
 EVENTS_OF_A_GROUP = 10
 MOST_GROUPS = 5
+
+# Groups by risk in a report, as ``risk_groups`` has them by default.
+N_GROUPS = 3
 
 # Newton steps for the calibration slope; a handful suffices where it is finite.
 MOST_STEPS = 50
@@ -111,11 +114,7 @@ class SurvivalEvaluationMixin(EvaluationMixin):
             return self._evaluate_fit({"horizon": at}, nested=nested)
         if nested:
             raise ValueError("nested=True is for the rows of the fit; leave it out where test rows are given.")
-        target = with_entry(survival_target(y, event, time), entry)
-        scores = np.asarray(self.predict(X))
-        if len(scores) != len(target):
-            raise ValueError(f"X and y must have the same number of rows: {len(scores)} and {len(target)}.")
-        target["stratum"] = self._stratum_codes(strata, len(target))
+        target, scores = self._test_rows(X, y, event, time, entry, strata)
         risk = event_probabilities(self._baseline(), target["stratum"], scores, at)
         rows = Predicted(target, np.ones(len(target)), scores, risk, np.arange(len(target)))
         return evaluate_survival(rows, TEST, at, self.ties)
@@ -153,6 +152,23 @@ class SurvivalEvaluationMixin(EvaluationMixin):
         if X is not None or y is not None:
             given |= {"X": X, "y": y, "event": event, "time": time, "entry": entry, "strata": strata}
         self._write_report(path, title, given, nested=nested, n_resamples=n_resamples)
+
+    def _test_rows(
+        self, X: Any, y: Any, event: str | None, time: str | None, entry: Any, strata: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Test rows, checked, and their scores."""
+        target = with_entry(survival_target(y, event, time), entry)
+        scores = np.asarray(self.predict(X))
+        if len(scores) != len(target):
+            raise ValueError(f"X and y must have the same number of rows: {len(scores)} and {len(target)}.")
+        target["stratum"] = self._stratum_codes(strata, len(target))
+        return target, scores
+
+    def _test_survival(self, given: Mapping[str, Any]) -> RiskGroups | None:
+        if "X" not in given:
+            return None
+        target, scores = self._test_rows(**{name: value for name, value in given.items() if name != "horizon"})
+        return risk_groups(target, np.ones(len(target)), scores, self._baseline(), N_GROUPS)
 
     def _horizon(self, horizon: float | None) -> float:
         if horizon is not None:
