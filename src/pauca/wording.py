@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 NAMES_SHOWN = 5
 
+FORCED_IN = "forced in"
+"""The mark of what ``always`` has put into a model: it was not chosen."""
+
 
 def column_names(names: Sequence[str] | np.ndarray | None, columns: Iterable[int]) -> list[str]:
     """Names of some columns; ``x3`` stands for column 3 of a table without names."""

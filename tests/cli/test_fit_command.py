@@ -12,6 +12,7 @@ from shell import error_of, fitted, houses, predictions, run
 
 import pauca
 from pauca.cli.console import FitProgress
+from pauca.results.instructions import in_shell
 from pauca.runs import run as driver
 
 # Fit
@@ -20,7 +21,7 @@ from pauca.runs import run as driver
 def test_fit_prints_the_summary(table, capsys):
     code, out, err = run(capsys, "fit", "houses.csv", "--target", "price", "--k", "3", "--out", "model.json")
     assert code == 0
-    assert out == pauca.load("model.json").summary() + "\n"
+    assert out == pauca.load("model.json").summary(in_shell("model.json")) + "\n"
     assert "regression, since 'price' holds numbers" in err
     assert "city ('Paris')" in err
     assert "wrote model.json" in err

@@ -14,6 +14,7 @@ from shell import error_of, fitted, houses, run
 
 import pauca
 from pauca.cli import main
+from pauca.results.instructions import in_shell
 
 
 def test_predict_needs_only_the_used_columns(model, capsys):
@@ -135,7 +136,7 @@ def test_path(model, capsys):
 
 def test_explain(model, capsys):
     out = run(capsys, "explain", model)[1]
-    assert out.startswith(pauca.load(model).summary())
+    assert out.startswith(pauca.load(model).summary(in_shell(model)))
     assert "- city Lyon instead of Paris: the prediction falls by" in out
     assert "- one unit more of area: the prediction rises by" in out
     assert "city" not in run(capsys, "explain", model, "--size", "1")[1]

@@ -101,6 +101,11 @@ def test_rates(table, capsys, given, column):
     database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", table.select(*COLUMNS, "years", "known").rows())
     found = [row[0] for row in database.execute(capsys.readouterr().out)]
     np.testing.assert_allclose(found, counts, rtol=1e-9)
+    assert main(["explain", "model.json"]) == 0
+    said = capsys.readouterr().out
+    assert ("rates per unit of exposure" in said) == (given == "exposure")
+    assert (f"prediction is {math.exp(expected.intercept_):.6g} per unit of exposure" in said) == (given == "exposure")
+    assert ("fitted with an offset" in said) == (given == "offset")
 
 
 def test_points(table, capsys):

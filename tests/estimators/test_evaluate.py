@@ -1,11 +1,13 @@
 """Figures of textbooks, standard errors and evaluations, judged by statsmodels and scikit-learn."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.metrics import accuracy_score, confusion_matrix, r2_score, roc_auc_score
+from sklearn.metrics import accuracy_score, confusion_matrix, d2_tweedie_score, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, train_test_split
 
 import pauca
@@ -273,6 +275,84 @@ def test_exposure_is_part_of_the_prediction(counts):
     rates = np.random.default_rng(4).poisson(exposure * np.exp(0.3 * X[:, 1]))
     found = SparseRegressor(k=1, loss="poisson").fit(X, rates, exposure=exposure).evaluate()
     assert found.errors.r2 > 0.8
+
+
+@pytest.fixture(scope="module")
+def rates(counts):
+    """Columns, counts and exposures of rows to fit, and of test rows."""
+    X = counts[0]
+    exposure = np.random.default_rng(3).uniform(1, 100, len(X)).round()
+    y = np.random.default_rng(4).poisson(exposure * np.exp(0.3 * X[:, 1]))
+    return (X[:200], y[:200], exposure[:200]), (X[200:], y[200:], exposure[200:])
+
+
+@pytest.mark.parametrize("given", ["exposure", "offset"])
+def test_test_rows_of_rates_have_an_exposure(rates, tmp_path, given):
+    rows = [(X, y, {given: part if given == "exposure" else np.log(part)}) for X, y, part in rates]
+    (X, y, known), (X_test, y_test, known_test) = rows
+    model = SparseRegressor(k=1, loss="poisson").fit(X, y, **known)
+    model.save(tmp_path / "model.json")
+    for fitted in (model, pauca.load(tmp_path / "model.json"), model.at(0), pickle.loads(pickle.dumps(model))):
+        with pytest.raises(ValueError, match=f"pass {given}="):
+            fitted.evaluate(X_test, y_test)
+        with pytest.raises(ValueError, match=f"pass {given}="):
+            fitted.report(tmp_path / "page.html", X=X_test, y=y_test)
+        with pytest.raises(ValueError, match="give X and y too"):
+            fitted.evaluate(**known_test)
+        with pytest.raises(ValueError, match="give X and y too"):
+            fitted.report(tmp_path / "page.html", **known_test)
+        found = fitted.evaluate(X_test, y_test, **known_test)
+        assert found.errors.r2 == pytest.approx(fitted.score(X_test, y_test, **known_test), abs=1e-12)
+    assert model.known_part_ == given
+    assert model.fit(X, y).known_part_ is None
+    assert model.evaluate(X_test, y_test).n_rows == len(y_test)
+
+
+def test_the_deviance_of_rates_is_compared_with_that_of_one_rate(rates):
+    (X, y, exposure), (X_test, y_test, exposure_test) = rates
+    model = SparseRegressor(k=1, loss="poisson").fit(X, y, exposure=exposure)
+    found = model.evaluate(X_test, y_test, exposure=exposure_test)
+    of_rates = d2_tweedie_score(y_test / exposure_test, model.predict(X_test), sample_weight=exposure_test, power=1)
+    assert found.errors.d2 == pytest.approx(of_rates, rel=1e-9)
+    assert model.at(0).evaluate(X, y, exposure=exposure).errors.d2 == pytest.approx(0.0, abs=1e-9)
+    assert 0.3 < model.evaluate().errors.d2 < 1.0
+
+
+@pytest.mark.parametrize(("loss", "power"), [("poisson", 1), ("gamma", 2), (Tweedie(1.7), 1.7)])
+def test_the_deviance_explained_is_that_of_scikit_learn(counts, loss, power):
+    X, whole, amounts = counts
+    y = whole if power == 1 else amounts
+    found = SparseRegressor(k=2, loss=loss).fit(X[:200], y[:200])
+    expected = d2_tweedie_score(y[200:], found.predict(X[200:]), power=power)
+    assert found.evaluate(X[200:], y[200:]).to_frame().loc["d2", "value"] == pytest.approx(expected, rel=1e-9)
+    if loss == "gamma":  # a gamma has no deviance at zero
+        assert "d2" not in found.evaluate(X[200:], whole[200:]).to_frame().index
+
+
+def test_only_deviances_have_a_share_of_the_deviance(diabetes, counts, tmp_path):
+    assert "d2" not in SparseRegressor(k=2).fit(*diabetes).evaluate().to_frame().index
+    X, y, _ = counts
+    model = SparseRegressor(k=2, loss="negative_binomial").fit(X, y)
+    assert 0 < model.evaluate(X, y).errors.d2 < 1
+    model.save(tmp_path / "model.json")  # without the dispersion
+    assert pauca.load(tmp_path / "model.json").evaluate(X, y).errors.d2 is None
+    pairs = SparseRegressor(k=2, loss="poisson").fit(X, np.column_stack([y, y]))
+    alone = SparseRegressor(k=2, loss="poisson").fit(X, y)
+    both = pairs.evaluate(X, np.column_stack([y, y])).errors.d2
+    assert both == pytest.approx(alone.evaluate(X, y).errors.d2, rel=1e-6)
+
+
+def test_classes_take_an_offset_and_no_exposure(tumours):
+    X, y = tumours
+    known = np.where(y == "malignant", 0.5, -0.5)
+    model = SparseClassifier(k=1).fit(X, y, offset=known)
+    assert model.evaluate(X, y, offset=known).accuracy.value == model.score(X, y, offset=known)
+    with pytest.raises(ValueError, match="pass offset="):
+        model.evaluate(X, y)
+    with pytest.raises(ValueError, match="logarithm of the mean"):
+        model.evaluate(X, y, exposure=np.ones(len(y)))
+    with pytest.raises(ValueError, match="same number of rows"):
+        model.evaluate(X, y[1:], offset=known)
 
 
 def test_rows_without_weight_are_not_measured(tumours):

@@ -230,6 +230,7 @@ def test_a_frame_with_the_columns_in_use_is_enough():
     used = model.get_feature_names_out()
     np.testing.assert_allclose(model.predict(frame[used]), model.predict(frame))
     assert model.summary().splitlines()[0].startswith(f"{model.k_} features of 6, objective")
+    assert model.summary().splitlines()[0].endswith(" explained on the rows of the fit")
 
 
 def test_x_is_left_alone():

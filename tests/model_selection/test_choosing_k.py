@@ -249,6 +249,15 @@ def test_jobs_do_not_change_the_answer(estimator):
     np.testing.assert_allclose(one.fold_scores, two.fold_scores, rtol=1e-12, atol=1e-12)
 
 
+def test_a_criterion_that_chooses_nothing_says_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((100, 4)), rng.gamma(2.0, size=100)
+    with pytest.warns(PaucaWarning, match="No feature lowers the BIC: the model is a constant."):
+        model = SparseRegressor(loss="gamma", criterion="bic").fit(X, y)
+    assert model.k_ == 0
+    assert "No feature lowers the BIC" in model.summary()
+
+
 @pytest.mark.parametrize(("criterion", "price"), [("aic", 2.0), ("bic", np.log(120))])
 def test_criteria_of_least_squares_by_hand(criterion, price):
     X, y = table()
@@ -276,7 +285,7 @@ def test_the_extended_criterion_asks_more_of_many_columns():
     X, y = rng.standard_normal((60, 400)), rng.standard_normal(60)
     with pytest.warns(PaucaWarning, match="largest size that was compared, 5, was chosen"):
         loose = SparseRegressor(criterion="aic", k=range(6), method="forward").fit(X, y)
-    with pytest.warns(PaucaWarning, match="0 has the lowest extended BIC"):
+    with pytest.warns(PaucaWarning, match="No feature lowers the extended BIC"):
         strict = SparseRegressor(criterion="ebic", k=range(6), method="forward").fit(X, y)
     assert strict.k_ == 0 < loose.k_
 

@@ -74,6 +74,18 @@ def test_numbers_have_differences_and_errors(tmp_path):
     assert f"{model.evaluate().errors.rmse:.2f}" in said
 
 
+def test_a_page_of_rates_says_per_what(tmp_path):
+    rng = np.random.default_rng(0)
+    X, exposure = rng.standard_normal((200, 4)), rng.uniform(1, 20, 200)
+    y = rng.poisson(exposure * np.exp(0.5 * X[:, 1]))
+    model = SparseRegressor(k=1, loss="poisson").fit(X[:100], y[:100], exposure=exposure[:100])
+    model.report(tmp_path / "page.html", X=X[100:], y=y[100:], exposure=exposure[100:], n_resamples=0)
+    said, found = words(tmp_path / "page.html"), model.evaluate(X[100:], y[100:], exposure=exposure[100:])
+    assert said.count("Predictions are rates per unit of exposure") == 2  # at the model, and at the calculator
+    assert f"D²: share of the deviance explained {found.errors.d2:.3f}" in said
+    assert f"D² (test rows) {found.errors.d2:.3f}" in said
+
+
 def test_a_file_of_a_model_has_a_page_without_measurements(tumours, tmp_path):
     model = SparseClassifier(k=3, ridge=0.01).fit(*tumours)
     model.save(tmp_path / "model.json")

@@ -5,7 +5,6 @@ import html.parser
 import itertools
 import json
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +21,7 @@ from pauca.report.model_data import model_data_of
 from pauca.report.page import page
 from pauca.results.alternatives import Alternatives
 from pauca.results.plots import COLOURS, INK
+from pauca.results.stability import Stability
 
 STRANGE = [
     "<script>alert(1)</script>",
@@ -158,6 +158,9 @@ def test_sizes_are_compared_by_the_available_score(diabetes, options, words):
     criterion = 0.0 if choice is None else choice.mean[2] - choice.mean[model.k_]
     explained = 100 * (path.explained(model.k_) - path.explained(2))
     assert words.format(criterion=criterion, explained=explained) in found.data["sizes"][2]["compared"]
+    done = "given" if "k" in options else "chosen"
+    assert f"fewer than {done}:" in found.data["sizes"][2]["compared"]
+    assert found.data["sizes"][model.k_]["compared"] == f"This is the {done} size."
     if "criterion" in options or "k" in options:
         assert "was not measured" in found.text
 
@@ -294,7 +297,7 @@ def test_a_page_of_many_sizes_and_long_names_stays_small():
 def test_stability_and_alternatives_are_shown_if_there_are_any(chosen):
     assert "Stability" not in read(chosen).text
     model = chosen.at(5)
-    model.stability_ = SimpleNamespace(frequency={"bmi": 1.0, "s6": 0.25, "<i>": 0.1}, n_resamples=40, size=5)
+    model.stability_ = Stability({"bmi": 1.0, "s6": 0.25, "<i>": 0.1}, ["bmi"], size=5, n_resamples=40)
     lost = {"feature": "s3", "replacement": "<i>s1", "explained_lost": 0.0041}
     model.alternatives = lambda: Alternatives([lost], "feature", ridge=0.5)
     found = read(model)

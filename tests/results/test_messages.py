@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import pauca
 from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
 from pauca.results.choice import Choice
 from pauca.results.instructions import ON_PAGE, in_shell, parameters_as_options
+from pauca.results.surface import Surface
 
 NAMES = ["age", "bmi", "dose", "sex", "sugar", "weight"]
 PRICES = {"age": 0, "bmi": 1, "dose": 2.5, "sex": 0, "sugar": 7, "weight": 1}
@@ -318,7 +320,13 @@ def test_other_sizes_tell_their_own_scores_and_ridges(fading):
             assert f"{model.k_} with ridge {surface.ridge:.3g} was chosen" in other
         assert model.at(size, ridge="best").path_.to_frame()["score"][size] == pytest.approx(score)
         assert text.splitlines()[0].endswith(f", {100 * model.path_.choice.mean[size]:.2f} % on held-out rows")
-    assert SparseRegressor(k=3).fit(*fading).summary().splitlines()[0].endswith("% of the variance explained")
+    assert (
+        SparseRegressor(k=3)
+        .fit(*fading)
+        .summary()
+        .splitlines()[0]
+        .endswith("% of the variance explained on the rows of the fit (for others see evaluate)")
+    )
     given = SparseRegressor(k=range(11), ridge=0.1).fit(*fading)
     assert "Its ridge is" not in given.at(1).summary()
 
@@ -427,6 +435,39 @@ def test_columns_that_add_nothing_are_named(table):
     assert "Next to nothing" not in SparseRegressor(k=2).fit(X, y).summary()
 
 
+@pytest.mark.parametrize(("better", "end"), [(1e-6, " explained on held-out rows."), (1e-3, "; ridge 0 has 40.10 %.")])
+def test_scores_that_print_alike_are_not_compared(better, end):
+    mean, error = np.array([[[0.0, 0.4 + better], [0.0, 0.4]]]), np.array([[[0.1, 0.0], [0.1, 0.1]]])
+    sizes, ridges = np.arange(2), np.array([0.0, 0.1])
+    surface = Surface(ridges[:1], ridges, sizes, mean, error, 0.1, 0.0, error)
+    choice = Choice(0.25, "explained", sizes, mean[0, 1], error[0, 1], np.tile(mean[0, 1], (5, 1)), 1, surface)
+    assert choice.message.startswith("1 is the best size by 5-fold cross-validation; of its ridges, 0.1 is the largest")
+    assert choice.message.endswith(end)
+
+
+@pytest.mark.parametrize("groups", [None, ["who", "what", "what", "who", "when"]])
+def test_what_is_forced_in_does_not_look_chosen(table, tmp_path, groups):
+    X, y = table
+    X = X.iloc[:, :5]
+    forced = X.columns[0] if groups is None else "when"
+    model = SparseRegressor(k=2, always=[forced], feature_groups=groups)
+    model.fit(X, 1e3 * X[X.columns[1]] + 1e-3 * np.random.default_rng(0).normal(size=len(y)))
+    found = model.stability(4)
+    model.save(tmp_path / "model.json")
+    for one in (model, pauca.load(tmp_path / "model.json")):
+        assert one.summary().count("(forced in)") == 1
+        assert f"\n{forced} (forced in)  " in one.summary()
+        assert f"lost without {forced!r}" not in one.summary()
+    assert found.frequency[forced] == 1
+    shown = {line.split()[0]: line for line in str(found).split("\n") if line}
+    assert " ".join(shown[forced].split()) == f"{forced} forced in yes"
+    assert str(found).count("forced in") == 1
+    model.report(tmp_path / "page.html", n_resamples=0)
+    page = (tmp_path / "page.html").read_text()
+    assert f"{forced} was forced in, not selected." in page
+    assert page.count(">forced in<") == 2
+
+
 def test_summaries_say_what_it_is_that_they_explain(fading):
     X, y = fading
     words = {
@@ -437,7 +478,7 @@ def test_summaries_say_what_it_is_that_they_explain(fading):
     }
     for word, model in words.items():
         head = model.fit(X, y > np.median(y) if word == "deviance" else y).summary().splitlines()[0]
-        assert head.endswith(f" % of the {word} explained")
+        assert f" % of the {word} explained on the rows of the fit (for others see evaluate)" in head
 
 
 def test_models_without_their_data_do_not_point_to_what_needs_them(fading):

@@ -49,7 +49,8 @@ def explain(options: Namespace, console: Console) -> int:
     else:
         print(model.summary(in_shell(options.model)))
         encoder = getattr(model, "encoder_", None)
-        effects = list(_effects(formula_of(model), {} if encoder is None else encoder.baselines_))
+        per = " per unit of exposure" if getattr(model, "known_part_", None) == "exposure" else ""
+        effects = list(_effects(formula_of(model), {} if encoder is None else encoder.baselines_, per))
         if effects:
             print("\nEffects:\n" + "\n".join(f"- {printable(effect)}" for effect in effects))
     return 0
@@ -145,12 +146,12 @@ def _cell(value: Any, most: int = NAMES_SHOWN) -> str:
     return printable(str(value))
 
 
-def _effects(formula: Formula, baselines: dict[str, Any]) -> Iterator[str]:
-    """The effect of the intercept and of each coefficient, for models with a single output."""
+def _effects(formula: Formula, baselines: dict[str, Any], per: str) -> Iterator[str]:
+    """The effect of the intercept and of each coefficient, for models with a single output; ``per`` what it is."""
     if len(formula.coef) > 1:
         return
     if formula.link not in {"log_hazard", "cumulative"}:
-        yield _intercept_effect(formula)
+        yield f"{_intercept_effect(formula)}{per}"
     for term, coefficient in zip(formula.terms, formula.coef[0].tolist(), strict=True):
         if term.kind == NUMBER:
             change = f"one unit more of {term.raw}"

@@ -56,6 +56,8 @@ class SparseModel(ProvingMixin, FittedModel):
     ridge_: float
     search_ridge_: float
     _resume: ResumePoint | None
+    known_part_: str | None = None
+    """What the fit was given of the score of every row: "offset", "exposure" or nothing."""
 
     @property
     def loss_(self) -> Loss:
@@ -254,10 +256,14 @@ class SparseModel(ProvingMixin, FittedModel):
             warnings.warn(text, PaucaWarning, stacklevel=3)
 
     def _set_encoder(self, encoding: TableEncoding | None) -> None:
-        for earlier in ("encoder_", "first_index_", "n_rows_dropped_"):  # of an earlier fit
+        for earlier in ("encoder_", "first_index_", "n_rows_dropped_", "known_part_"):  # of an earlier fit
             self.__dict__.pop(earlier, None)
         if encoding is not None:
             self.encoder_ = TableEncoder._of(encoding, self.categorical_features, self.missing)
+
+    def _note_known_part(self, offset: Any, exposure: Any) -> None:
+        if exposure is not None or offset is not None:
+            self.known_part_ = "offset" if exposure is None else "exposure"
 
     def _keep(self, path: Path, fitted: FittedPath, data: TrainingData) -> None:
         """Set the fitted attributes."""

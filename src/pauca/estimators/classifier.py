@@ -141,13 +141,13 @@ class ClassificationMixin(ClassifierMixin):
 
     def _shifted_scores(self, X: Any, offset: Any) -> np.ndarray:
         scores: np.ndarray = self._scores(X)
-        known = self._known_scores(offset, len(scores))
+        known = self._known_scores(offset, None, len(scores))
         return scores if known is None else scores + known[:, None]
 
-    def _known_scores(self, offset: Any, n_rows: int) -> np.ndarray | None:
+    def _known_scores(self, offset: Any, exposure: Any, n_rows: int) -> np.ndarray | None:
         if offset is not None and len(self.classes_) > 2:
             raise ValueError(f"An offset is for two classes; y holds {len(self.classes_)}.")
-        return check_offset(offset, None, n_rows, log_link=False)
+        return check_offset(offset, exposure, n_rows, log_link=False)
 
     @lazy_on_dask
     def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
@@ -479,8 +479,9 @@ class SparseClassifier(ClassificationMixin, PointsMixin, EvaluationMixin, Sparse
         settings = self._settings()
         with settings.shown(), fitting(self):
             X, y, weights, target = self._validate(X, y, sample_weight, raw=True)
-            known = self._known_scores(offset, len(y))
+            known = self._known_scores(offset, None, len(y))
             if known is not None:
                 target = offset_target(target, known, settings.scoring)
             self._search(settings, X, y, weights, target, groups, feature_names)
+            self._note_known_part(offset, None)
         return self

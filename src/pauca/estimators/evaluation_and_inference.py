@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from pauca.checks import ParameterChecks
 from pauca.estimators.fitted_base import shows_progress
+from pauca.estimators.offset_and_dispersion import needs_known_part
 from pauca.estimators.refits_on_rows import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
 from pauca.estimators.training_data import TrainingData
 from pauca.losses import resolve
-from pauca.losses.offset import parts_of
+from pauca.losses.offset import parts_of, without_offset
 from pauca.model_selection.folds import Fold, make_folds, makes_splits
 from pauca.model_selection.held_out import HeldOutModel, held_out_scores
 from pauca.results.data_summary import encoding_notes
@@ -34,6 +35,7 @@ from pauca.results.evaluation import (
 from pauca.results.inference import INTERCEPT, Inference
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
+from pauca.statistics.regression_metrics import deviance_explained
 from pauca.statistics.standard_errors import quantile
 from pauca.warnings import PaucaWarning
 
@@ -62,9 +64,20 @@ class EvaluationMixin:
     _search: Any
     _predicted: Any
     _probabilities: Any
+    _known_scores: Any
+    known_part_: str | None
 
     @shows_progress
-    def evaluate(self, X: Any = None, y: Any = None, *, threshold: float = 0.5, nested: bool = False) -> Evaluation:
+    def evaluate(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+        threshold: float = 0.5,
+        nested: bool = False,
+    ) -> Evaluation:
         """How good the predictions are: on test rows, or on rows that cross-validation holds out.
 
         Parameters
@@ -72,6 +85,9 @@ class EvaluationMixin:
         X, y : array-like or frame, and array-like, default=None
             Test rows that had no part in the fit. None: the rows of the fit are predicted by models that were fitted
             without them. The data of the fit are read once more, as by ``alternatives``.
+        offset, exposure : array-like of shape (n_samples,), default=None
+            Those of the test rows, as in ``predict``. A model that was fitted with one of them needs one here; rows of
+            the fit have theirs.
         threshold : float, default=0.5
             From which probability on the second of two classes is predicted. Set it before you look at the figures.
         nested : bool, default=False
@@ -82,8 +98,8 @@ class EvaluationMixin:
         -------
         Evaluation
             AUC, accuracy, sensitivity, specificity, predictive values, Brier score and calibration for two classes,
-            accuracy and a table of confusions for more, R^2, RMSE and MAE for numbers; ``message`` says where the rows
-            come from.
+            accuracy and a table of confusions for more, R^2, RMSE and MAE for numbers, and D^2, the share of the
+            deviance explained, where the loss is one; ``message`` says where the rows come from.
 
         Examples
         --------
@@ -105,8 +121,22 @@ class EvaluationMixin:
         if X is not None:
             if nested:
                 raise ValueError("nested=True is for the rows of the fit; leave it out where test rows are given.")
-            return self._evaluation(np.asarray(y), self._scores(X), TEST, threshold)
+            return self._evaluate_test_rows(X, np.asarray(y), offset, exposure, threshold)
+        if offset is not None or exposure is not None:
+            raise ValueError(
+                "offset and exposure are those of test rows: give X and y too. Rows of the fit have theirs."
+            )
         return self._evaluate_fit({"threshold": threshold}, nested=nested)
+
+    def _evaluate_test_rows(self, X: Any, y: np.ndarray, offset: Any, exposure: Any, threshold: float) -> Evaluation:
+        if self.known_part_ is not None and offset is None and exposure is None:
+            raise ValueError(needs_known_part(self.known_part_))
+        scores = self._scores(X)
+        if len(scores) != len(y):
+            raise ValueError(f"X and y must have the same number of rows: {len(scores)} and {len(y)}.")
+        known = self._known_scores(offset, exposure, len(scores))
+        part = np.zeros(len(scores)) if known is None else known
+        return self._evaluation(y, scores + part[:, None], TEST, threshold, offset=part)
 
     def _evaluate_fit(self, options: Mapping[str, Any], *, nested: bool) -> Evaluation:
         """The evaluation of models that were fitted without each fold, on its rows."""
@@ -204,6 +234,8 @@ class EvaluationMixin:
         *,
         X: Any = None,
         y: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
         threshold: float = 0.5,
         nested: bool = False,
         n_resamples: int = 200,
@@ -224,6 +256,8 @@ class EvaluationMixin:
         X, y : array-like or frame, and array-like, default=None
             Test rows on which the predictions are measured. None: they are measured as by ``evaluate()``, if the model
             still has the data of its fit; the page says so if that is optimistic.
+        offset, exposure : array-like of shape (n_samples,), default=None
+            Those of the test rows, as in ``evaluate``.
         threshold : float, default=0.5
             From which probability on the second of two classes is predicted.
         nested : bool, default=False
@@ -245,6 +279,7 @@ class EvaluationMixin:
         given: dict[str, Any] = {"threshold": threshold}
         if X is not None or y is not None:
             given |= {"X": X, "y": y}
+        given |= {name: part for name, part in (("offset", offset), ("exposure", exposure)) if part is not None}
         self._write_report(path, title, given, nested=nested, n_resamples=n_resamples)
 
     def _write_report(
@@ -257,7 +292,7 @@ class EvaluationMixin:
         check_page_name(path)
         evaluation = inference = None
         data = getattr(self, "_training_data", None)
-        if "X" in given:
+        if given.keys() & {"X", "offset", "exposure"}:
             evaluation = self.evaluate(**given)
         elif data is not None and data.in_memory:
             evaluation = self.evaluate(**given, nested=nested)
@@ -344,14 +379,15 @@ class EvaluationMixin:
         truth = y if is_classifier(self) else target.T.reshape(y.shape)
         known = np.isfinite(scores).all(axis=1) & (weights > 0)
         scores = scores + np.broadcast_to(np.atleast_2d(offset).T, scores.shape)
-        return self._evaluation(truth[known], scores[known], rows, threshold, len(models))
+        parts = np.broadcast_to(np.atleast_2d(offset)[0], len(scores))
+        return self._evaluation(truth[known], scores[known], rows, threshold, len(models), offset=parts[known])
 
     def _evaluation(
-        self, y: np.ndarray, scores: np.ndarray, rows: str, threshold: float, n_folds: int = 0
+        self, y: np.ndarray, scores: np.ndarray, rows: str, threshold: float, n_folds: int = 0, *, offset: np.ndarray
     ) -> Evaluation:
-        """The evaluation of rows by their linear scores, shape (n, C)."""
+        """The evaluation of rows by their linear scores, shape (n, C), in which their ``offset`` is included."""
         if not is_classifier(self):
-            return evaluate_numbers(y, self._predicted(scores), rows, n_folds)
+            return evaluate_numbers(y, self._predicted(scores), rows, n_folds, self._d2(y, scores, offset))
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y holds the class {unknown[0]!r}, which the fit has not seen.")
@@ -369,3 +405,11 @@ class EvaluationMixin:
             probabilities=probabilities,
             n_folds=n_folds,
         )
+
+    def _d2(self, y: np.ndarray, scores: np.ndarray, offset: np.ndarray) -> float | None:
+        """The share of the deviance explained; None where the loss is none, or lacks a parameter that files drop."""
+        data = getattr(self, "_training_data", None)
+        loss = resolve(self.loss, classes=False) if data is None else without_offset(data.problem.measure)
+        if loss.explains != "deviance" or loss.has_estimated:
+            return None
+        return deviance_explained(loss, y, scores, offset)

@@ -214,6 +214,7 @@ def fit_path(
         certificate=certificate_of(search, models, names, (found.ridge, found.search_ridge)) if proves else None,
         statistics=path_statistics(models, problem, data.weights, found.run, found.ridge),
         encoding=None if data.table is None else data.table.encoding,
+        forced=frozenset(problem.limits.always),
     )
     again = None if found.key is None else ResumePoint(found.key, settings.tol, path.moves, max(models))
     folds = [] if held_out is None else held_out.folds

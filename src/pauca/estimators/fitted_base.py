@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -28,7 +29,7 @@ from pauca.losses import Loss, resolve
 from pauca.model import Model
 from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.results.path import Path
-from pauca.results.summary import summarize
+from pauca.results.summary import KNOWN_PARTS, summarize
 from pauca.runs.progress import showing
 from pauca.runs.run import Move, Stop
 from pauca.wording import column_names
@@ -130,11 +131,13 @@ class PathMixin:
             lost if it were left out and the others refitted. The most important come first.
         """
         check_is_fitted(self)
-        return summarize(self.path_, self.k_, instructions or self._instructions(), self._explained_of())
+        text = summarize(self.path_, self.k_, instructions or self._instructions(), self._explained_of())
+        known_part = getattr(self, "known_part_", None)
+        return text if known_part is None else f"{text}\n{KNOWN_PARTS[known_part]}"
 
     def _instructions(self) -> Instructions:
         """How other models are had in Python."""
-        return IN_PYTHON
+        return replace(IN_PYTHON, other_rows="")  # not every estimator has evaluate()
 
     def _explained_of(self) -> str:
         """What the shares in a summary are shares of, such as the variance; nothing where that is not known."""

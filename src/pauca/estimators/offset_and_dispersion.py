@@ -65,3 +65,17 @@ def offset_target(target: Target, known: np.ndarray, scoring: Any) -> Target:
         )
     loss, pairs = with_offset(target.loss, target.y, known)
     return Target(pairs, loss, target.n_outputs)
+
+
+def needs_known_part(kind: str) -> str:
+    """What to pass where rows are compared with their predictions, and the fit had an offset or an exposure."""
+    if kind == "exposure":
+        return (
+            "This model was fitted with an exposure and predicts rates per unit of it, which cannot be compared with "
+            "the counts or amounts of rows whose exposure is not known: pass exposure=, one number for every row, as "
+            "to predict()."
+        )
+    return (
+        "This model was fitted with an offset, a known part of the score of every row: pass offset=, one number for "
+        "every row, as to predict()."
+    )

@@ -369,6 +369,7 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
             if known is not None:
                 target = offset_target(target, known, settings.scoring)
             self._search(settings, X, y, weights, target, groups, feature_names)
+            self._note_known_part(offset, exposure)
         return self
 
     @lazy_on_dask

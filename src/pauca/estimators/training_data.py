@@ -108,4 +108,5 @@ def measure_stability(
 
     ParallelRuns(Budget(), effective_n_jobs(n_jobs)).run([job(number) for number in range(len(resamples))])
     chosen = [path.unit_name(int(unit)) for unit in path[size].units]
-    return count_choices(supports, chosen, size, path.counted)
+    forced = [path.unit_name(unit) for unit in sorted(path.forced)]
+    return count_choices(supports, chosen, size, path.counted, forced)

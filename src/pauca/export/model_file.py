@@ -29,7 +29,7 @@ VERSION = 5
 MOST_BYTES = 1 << 28
 
 # Fields on the table of a fit, of which a table of numbers with names has none.
-TABLE_FIELDS = ("table", "names_for_display", "first_index", "data")
+TABLE_FIELDS = ("table", "names_for_display", "first_index", "data", "known_part")
 
 # Parameters that only matter while fitting and are code: they are not saved and come back as None.
 NOT_SAVED = ("callback",)
@@ -208,7 +208,7 @@ def read_document(document: Any) -> Any:
             *FIELDS,
         ],
         optional=[
-            *("custom", "certificate", "statistics", "checksum"),
+            *("custom", "certificate", "statistics", "forced", "checksum"),
             *(() if holds_path else ("numbers", *TABLE_FIELDS)),
         ],
     )
@@ -270,6 +270,8 @@ def _write_table(estimator: Any) -> dict[str, Any]:
     data_summary = estimator._data_summary() if hasattr(estimator, "_data_summary") else None
     if data_summary is not None:
         document["data"] = write_data_summary(data_summary)
+    if getattr(estimator, "known_part_", None) is not None:
+        document["known_part"] = estimator.known_part_
     return document
 
 
@@ -292,6 +294,8 @@ def _read_table(estimator: Any, fields: dict[str, JsonReader]) -> None:
         estimator.feature_names_in_ = path.column_names
     if "first_index" in fields:
         estimator.first_index_ = fields["first_index"].integer(0, 1)
+    if "known_part" in fields:
+        estimator.known_part_ = fields["known_part"].lookup({"offset": "offset", "exposure": "exposure"})
     if "data" in fields:
         estimator.path_ = replace(estimator.path_, data_summary=read_data_summary(fields["data"], path.n_features))
 

@@ -57,6 +57,8 @@ def write_path(path: Path) -> dict[str, Any]:
         document["statistics"] = {
             str(size): _write_figures(figures) for size, figures in sorted(path.statistics.items())
         }
+    if path.forced:
+        document["forced"] = sorted(path.forced)
     if path.certificate is not None:
         document["certificate"] = _write_certificate(path.certificate)
     return document
@@ -109,6 +111,7 @@ def read_path(fields: dict[str, JsonReader]) -> Path:
         noun,
         certificate,
         _read_statistics(fields["statistics"], models) if "statistics" in fields else {},
+        forced=frozenset(fields["forced"].increasing_integers(n_units - 1) if "forced" in fields else ()),
     )
 
 

@@ -139,6 +139,7 @@ def calculator(data: ModelData) -> Markup:
         "Type the values of a row; the prediction follows. Nothing leaves this page.",
         *([f"At first the fields hold {' and '.join(at_first)} in the rows of the fit."] if at_first else []),
         *([] if known or not typed else ["Numbers start at 0, since medians and ranges are not known of this model."]),
+        *data.about_predictions,
         "A model is not a diagnosis or a decision: it knows these columns and nothing else.",
     ]
     text = tag("div", tag("h2", "Calculator"), *(tag("p", note, class_="note") for note in notes))

@@ -9,6 +9,7 @@ from pauca.report.formatting import MINUS, NONE, Markup, percent, short_number, 
 from pauca.report.model_data import ModelData
 from pauca.results.data_summary import ColumnValues
 from pauca.tables.encoding import MISSING, NUMBER
+from pauca.wording import FORCED_IN
 
 FREQUENCY_NOTE = (
     "Selected says how often the feature was chosen when the search was repeated on part of the rows. A feature that "
@@ -147,16 +148,15 @@ def _interval(data: ModelData, formula: Formula, place: int, step: float) -> str
 
 def _frequencies(data: ModelData) -> dict[str, str] | None:
     """How often each feature was chosen on part of the rows: by ``stability`` if it was called, else by folds."""
-    owner, names = data.path.owner, data.path.names(data.size)
-    units = names
-    if owner is not None and data.path.group_labels is not None:
-        units = [str(data.path.group_labels[unit]) for unit in owner[data.path[data.size].support]]
+    path, support = data.path, data.path[data.size].support
+    unit_of = dict(zip(path.names(data.size), support if path.owner is None else path.owner[support], strict=True))
+    units = {name: path.unit_name(int(unit)) for name, unit in unit_of.items()}
+    forced = {name: FORCED_IN for name, unit in unit_of.items() if int(unit) in path.forced}
     if data.stability is not None:
-        return {
-            name: percent(data.stability.frequency.get(unit, 0.0), 0) for name, unit in zip(names, units, strict=True)
-        }
+        shares = data.stability.frequency
+        return {name: percent(shares.get(unit, 0.0), 0) for name, unit in units.items()} | forced
     folds = None if data.evaluation is None else data.evaluation.fold_choices
     if not folds:
         return None
-    counts = {name: sum(unit in fold for fold in folds) for name, unit in zip(names, units, strict=True)}
-    return {name: f"{found} of {len(folds)} folds" for name, found in counts.items()}
+    counts = {name: sum(unit in fold for fold in folds) for name, unit in units.items()}
+    return {name: f"{found} of {len(folds)} folds" for name, found in counts.items()} | forced

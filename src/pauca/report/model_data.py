@@ -20,7 +20,7 @@ from pauca.results.evaluation import Evaluation
 from pauca.results.inference import Inference
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.results.summary import largest_of
+from pauca.results.summary import KNOWN_PARTS, largest_of
 
 LONGEST_SETTING = 300
 # Tables have a column for each of so many outputs or classes; the page says so where there are more.
@@ -67,6 +67,8 @@ class ModelData:
     """What is known of the data of the fit."""
     measurable: bool = False
     """Whether predictions can be measured where there are rows."""
+    known_part: str | None = None
+    """What was given of the scores in the fit: an offset, an exposure, or nothing."""
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -87,6 +89,11 @@ class ModelData:
     def noun(self) -> str:
         """What a size counts."""
         return self.path.counted
+
+    @property
+    def chosen(self) -> str:
+        """What was done to have this size."""
+        return "chosen" if self.path.choice is not None and self.path.choice.is_of(self.size) else "given"
 
     @property
     def part(self) -> str:
@@ -117,6 +124,11 @@ class ModelData:
             return f"Time until the event with {what}"
         return f"A model with {what}"
 
+    @property
+    def about_predictions(self) -> list[str]:
+        """What predictions leave out, where the fit knew more of the rows."""
+        return [] if self.known_part is None else [KNOWN_PARTS[self.known_part]]
+
     def unit_names(self, size: int) -> list[str]:
         """Names of the selected features, or groups, in the model of one size."""
         path = self.path
@@ -141,6 +153,7 @@ def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> M
         findings=findings or Findings(),
         data_summary=getattr(model, "_data_summary", lambda: None)(),
         measurable=hasattr(model, "evaluate"),
+        known_part=getattr(model, "known_part_", None),
     )
 
 

@@ -30,6 +30,7 @@ NAMES = {
     "accuracy": "Accuracy",
     "brier": "Brier score",
     "concordance": "Concordance",
+    "d2": "D²: share of the deviance explained",
     "r2": "R²: share of the variance explained",
     "rmse": "Root mean squared error",
     "mae": "Mean absolute error",
@@ -86,6 +87,8 @@ def headline_figures(found: Evaluation) -> list[tuple[str, str]]:
     if found.accuracy is not None:
         return [(f"accuracy ({how})", percent(found.accuracy.value))]
     assert found.errors is not None
+    if found.errors.d2 is not None:
+        return [(f"D² ({how})", number(found.errors.d2, 3))]
     return [(f"R² ({how})", number(found.errors.r2, 3))]
 
 
@@ -167,7 +170,8 @@ def _figures(found: Evaluation) -> Markup:
     if found.brier is not None:
         rows.append(["Brier score", f"{found.brier:.3f}", ""])
     if found.errors is not None:
-        rows.append(["R²: share of the variance explained", number(found.errors.r2, 3), ""])
+        rows += [] if found.errors.d2 is None else [[NAMES["d2"], number(found.errors.d2, 3), ""]]
+        rows.append([NAMES["r2"], number(found.errors.r2, 3), ""])
         rows.append(["Root mean squared error", number(found.errors.rmse, 4), ""])
         rows.append(["Mean absolute error", number(found.errors.mae, 4), ""])
     heads = ["Figure", "Value", *(["95 % interval"] if found.errors is None else [])]

@@ -29,6 +29,7 @@ from pauca.results.instructions import ON_PAGE
 from pauca.results.summary import MOST_IN_GROUP
 from pauca.runs.run import Stop
 from pauca.version import __version__
+from pauca.wording import FORCED_IN
 
 # Features in the table of stability, and names in a cell of the table of sizes.
 MOST_STABLE = 30
@@ -153,6 +154,10 @@ def selected_model(data: ModelData) -> Markup:
         notes.append(
             f"Of large {path.counted}s the largest coefficients are shown; the next table has all {data.part}s."
         )
+    forced = [path.unit_name(unit) for unit in model.units if int(unit) in path.forced]
+    if forced:
+        were = "was" if len(forced) == 1 else "were"
+        notes.append(f"{enumerate_names(forced)} {were} {FORCED_IN}, not selected.")
     if data.path.counts_categories(data.size):
         notes.append(COUNTED_ONCE)
     notes += encoding_notes(data.path.raw_columns(data.size))
@@ -163,6 +168,7 @@ def selected_model(data: ModelData) -> Markup:
             f"A coefficient is the change in {what} when the {data.part} increases by one unit and the others stay "
             "fixed."
         )
+    notes += data.about_predictions
     if model.diverged:
         notes.append(
             "Some coefficients diverge, as they do when the classes are separable, so their magnitudes mean little; "
@@ -186,7 +192,7 @@ def all_sizes(data: ModelData, records: Sequence[dict[str, Any]]) -> Markup:
     heads += [*(["Cost"] if has_costs else []), "Added", "Removed"]
     body = []
     for record in records:
-        size = f"{record['size']} (chosen)" if record["size"] == data.size else str(record["size"])
+        size = f"{record['size']} ({data.chosen})" if record["size"] == data.size else str(record["size"])
         numbers = [*([] if choice is None else [record["score"]]), record["explained"]]
         numbers += [record["cost"]] if has_costs else []
         body.append([size, *numbers, _name_list(record["entered"]), _name_list(record["left"])])
@@ -237,7 +243,10 @@ def stability(data: ModelData) -> Markup:
         return Markup("")
     order = sorted(found.frequency.items(), key=lambda item: (-item[1], item[0]))[:MOST_STABLE]
     in_model = {*data.path.names(data.size), *data.unit_names(data.size)}
-    body = [[name, _bar(share), "yes" if name in in_model else "no"] for name, share in order]
+    body = [
+        [name, FORCED_IN if name in found.forced else _bar(share), "yes" if name in in_model else "no"]
+        for name, share in order
+    ]
     note = (
         f"The search for {count(found.size, data.noun)} was repeated on {found.n_resamples} random subsamples of the "
         f"rows. A {data.noun} that is selected nearly every time is a stable choice; one that is selected only "

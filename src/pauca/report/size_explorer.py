@@ -133,9 +133,9 @@ def score_text(choice: Choice | None, size: int) -> str | None:
 def _comparison(data: ModelData, size: int) -> str:
     """What a size gains and loses compared with the chosen one."""
     if size == data.size:
-        return "This is the chosen size."
+        return f"This is the {data.chosen} size."
     path = data.path
-    text = f"{count(abs(size - data.size), data.noun)} {'fewer' if size < data.size else 'more'} than chosen: "
+    text = f"{count(abs(size - data.size), data.noun)} {'fewer' if size < data.size else 'more'} than {data.chosen}: "
     text = text[0].upper() + text[1:] + _score_difference(path, size, data.size)
     if path.prices is not None:
         cost, chosen_cost = path.cost(size), path.cost(data.size)
@@ -195,7 +195,7 @@ def size_explorer(data: ModelData, records: Sequence[dict[str, Any]], charts: Ma
         tag("button", MINUS, type="button", id="fewer", aria_label="One size smaller"),
         slider,
         tag("button", "+", type="button", id="more", aria_label="One size larger"),
-        tag("button", "Back to the chosen size", type="button", id="back"),
+        tag("button", f"Back to the {data.chosen} size", type="button", id="back"),
         class_="control",
     )
     help_text = "Move the slider, use the arrow keys or click on a chart to see the model of every size."

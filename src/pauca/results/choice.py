@@ -195,6 +195,8 @@ class Choice:
     def message_for(self, how: Instructions) -> str:
         """The choice in the words of a kind of reader."""
         if self.fold_scores is None or self.standard_error is None:
+            if self.chosen == 0:
+                return f"No feature lowers the {self.criterion_name}: the model is a constant."
             return f"{self.chosen} has the lowest {self.criterion_name} of the sizes tried."
         if not self.scored:
             return f"No size was scored on held-out rows before {self.ended}: the largest model found was kept."
@@ -210,10 +212,11 @@ class Choice:
         if self.surface is not None and self._best_score <= self.mean[self.sizes == self.chosen].max():
             return f"{found} is the choice of {folds}: {self.scored_text(self.chosen)}."
         if self.surface is not None and self.chosen == self.best:
+            alike = self._plain(self._score_of(self.chosen)) == self._best_plain
+            best = "" if alike else f"; ridge {self.surface.reference[1]:.3g} has {self._best_plain}"
             return (
                 f"{self.chosen} is the best size by {folds}; of its ridges, {self.surface.ridge:.3g} is the largest "
-                f"within {errors_text(self.rule)} of the best: {self.scored_text(self.chosen)}; "
-                f"ridge {self.surface.reference[1]:.3g} has {self._best_number}."
+                f"within {errors_text(self.rule)} of the best: {self.scored_text(self.chosen)}{best}."
             )
         return (
             f"{found} is the smallest size whose difference to the best is within {errors_text(self.rule)} by {folds}: "

@@ -221,6 +221,7 @@ class Evaluation:
         if self.brier is not None:
             found.append(("brier", self.brier, None))
         if self.errors is not None:
+            found += [] if self.errors.d2 is None else [("d2", self.errors.d2, None)]
             found += [(name, getattr(self.errors, name), None) for name in ("r2", "rmse", "mae")]
         return found
 
@@ -230,9 +231,11 @@ def _record(name: str, value: float, interval: Interval | None) -> dict[str, Any
     return {"figure": name, "value": value, "lower": lower, "upper": upper}
 
 
-def evaluate_numbers(y: np.ndarray, predicted: np.ndarray, rows: str, n_folds: int = 0) -> Evaluation:
+def evaluate_numbers(
+    y: np.ndarray, predicted: np.ndarray, rows: str, n_folds: int = 0, d2: float | None = None
+) -> Evaluation:
     """The evaluation of predicted numbers, shapes (n,) or (n, C)."""
-    return Evaluation(rows, len(y), n_folds, errors=regression_errors(y, predicted))
+    return Evaluation(rows, len(y), n_folds, errors=regression_errors(y, predicted, d2))
 
 
 def evaluate_classes(

@@ -39,6 +39,8 @@ class Instructions:
     """How to get the best size where too little is known of it to choose it."""
     honest: str
     """Where there are figures that are not optimistic."""
+    other_rows: str
+    """Where there are figures of other rows than those of the fit."""
     coefficients: str
     """Where the coefficients are that a table leaves out."""
     names: str
@@ -54,6 +56,7 @@ IN_PYTHON = Instructions(
     smaller_best='at({size}, ridge="best") gives it, and selection_rule="1se" chooses such sizes.',
     best=" selection_rule='best' takes it.",
     honest=" (see evaluate)",
+    other_rows=" (for others see evaluate)",
     coefficients="path_.coefficients({size}) has all of them",
     names=NAMELESS,
 )
@@ -75,6 +78,7 @@ ON_PAGE = Instructions(
     smaller_best="",
     best="",
     honest="",
+    other_rows="",
     coefficients="",
     names="",
 )
@@ -96,6 +100,7 @@ def in_shell(model: str | None = None, page: str | None = None) -> Instructions:
         smaller_best=f"{fit} gives it, and --selection-rule 1se chooses such sizes.",
         best=" --selection-rule best takes it.",
         honest=f" ({page or 'pauca fit --report PAGE.html --nested'} has figures that are not)",
+        other_rows=f" (for others see {page or 'pauca fit --report PAGE.html'})",
         coefficients=f"pauca explain {file} --size {{size}} has all of them",
         names="",
     )

@@ -71,6 +71,8 @@ class Path:
         How the columns come from those of a raw table, with the baseline of every category.
     data_summary : DataSummary or None
         What a file keeps of the data of the fit: rows, missing values, medians and ranges of columns.
+    forced : frozenset of int
+        Features, or groups, that ``always`` forced into every model: they were not chosen.
     """
 
     models: dict[int, Model]
@@ -91,6 +93,7 @@ class Path:
     statistics: Statistics = field(default_factory=dict)
     encoding: TableEncoding | None = None
     data_summary: DataSummary | None = None
+    forced: frozenset[int] = frozenset()
 
     @property
     def sizes(self) -> list[int]:

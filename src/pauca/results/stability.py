@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.wording import aligned
+from pauca.wording import FORCED_IN, aligned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +32,8 @@ class Stability:
     n_resamples : int
     noun : str
         "feature" or "group".
+    forced : list of str
+        What ``always`` forces into every model: its frequency of one says nothing.
     """
 
     frequency: dict[str, float]
@@ -39,6 +41,7 @@ class Stability:
     size: int
     n_resamples: int
     noun: str = "feature"
+    forced: list[str] = field(default_factory=list)
 
     def table(self) -> list[dict[str, Any]]:
         """Records with the keys name, frequency and chosen."""
@@ -51,7 +54,7 @@ class Stability:
         """The most frequent as a table, those of the model all of them, as text."""
         records = self.table()
         shown = [one for place, one in enumerate(records) if one["chosen"] or place < MOST_SHOWN]
-        body = [[one["name"], f"{100 * one['frequency']:.0f} %", "yes" if one["chosen"] else ""] for one in shown]
+        body = [[one["name"], self._share(one["name"]), "yes" if one["chosen"] else ""] for one in shown]
         lines = aligned([[self.noun, "chosen on", "in the model"], *body], left=1)
         left = len(records) - len(shown)
         more = [f"and {left} more {self.noun}s, chosen less often"] if left else []
@@ -60,6 +63,9 @@ class Stability:
             "Near 100 %: the choice does not depend on a few rows."
         )
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], *more, "", note])
+
+    def _share(self, name: str) -> str:
+        return FORCED_IN if name in self.forced else f"{100 * self.frequency.get(name, 0.0):.0f} %"
 
     def __repr__(self) -> str:
         return self.summary()
@@ -79,7 +85,7 @@ class Stability:
         return plot_stability(self, ax, most)
 
 
-def count_choices(supports: list[list[str]], chosen: list[str], size: int, noun: str) -> Stability:
+def count_choices(supports: list[list[str]], chosen: list[str], size: int, noun: str, forced: list[str]) -> Stability:
     """The stability that the names chosen on every resample amount to."""
     counts: dict[str, int] = {}
     for support in supports:
@@ -87,7 +93,7 @@ def count_choices(supports: list[list[str]], chosen: list[str], size: int, noun:
             counts[name] = counts.get(name, 0) + 1
     order = sorted(counts, key=lambda name: (-counts[name], name not in chosen, name))
     shares = {name: counts[name] / len(supports) for name in order}
-    return Stability(shares, chosen, size, len(supports), noun)
+    return Stability(shares, chosen, size, len(supports), noun, forced)
 
 
 def halves(n_resamples: int, weights: np.ndarray, strata: np.ndarray, random_state: Any) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 from pauca.results.choice import EXPLAINED
 from pauca.results.data_summary import COUNTED_ONCE, encoding_notes
 from pauca.results.instructions import IN_PYTHON, Instructions
-from pauca.wording import aligned, column_names, printable, quoted
+from pauca.wording import FORCED_IN, aligned, column_names, printable, quoted
 
 if TYPE_CHECKING:
     from pauca.results.path import Path
@@ -24,6 +24,14 @@ FIGURES = {
     "r2": "R² {:.3f}",
     "rmse": "root mean squared error {:.4g}",
     "mae": "mean absolute error {:.4g}",
+}
+
+# What predictions are where the fit had an offset or an exposure.
+KNOWN_PARTS = {
+    "exposure": "Predictions are rates per unit of exposure, unless the exposure of a row is given: the expected count "
+    "or amount is the rate times the exposure.",
+    "offset": "The model was fitted with an offset, a known part of the score of every row: predictions take it as 0 "
+    "unless it is given.",
 }
 
 # Coefficients of so many outputs are shown side by side, those of more one table below the other.
@@ -49,11 +57,11 @@ def summarize(path: Path, size: int, how: Instructions = IN_PYTHON, explained_of
         rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE))
         head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
         table += [head, "-" * len(head), *lines, ""]
-    above = [_head(path, size, explained_of), *_fewer(path, size, how), ""]
+    above = [_head(path, size, explained_of, how), *_fewer(path, size, how), ""]
     return "\n".join([*above, *table, *_notes(path, size, how), *_end(path, size)])
 
 
-def _head(path: Path, size: int, explained_of: str) -> str:
+def _head(path: Path, size: int, explained_of: str, how: Instructions) -> str:
     """The line above the table: how many, at what price, how good."""
     of = path.n_features if path.group_labels is None else len(path.group_labels)
     words = [f"{size} {path.counted}{'' if size == 1 else 's'} of {of}"]
@@ -65,7 +73,8 @@ def _head(path: Path, size: int, explained_of: str) -> str:
     words.append(f"objective {path[size].objective:.6g}")
     if _has_share(path):
         whole = f" of the {explained_of}" if explained_of else ""
-        words.append(f"{100 * path.explained(size):.2f} %{whole} explained{_held_out(path, size)}")
+        of_fit = f" on the rows of the fit{how.other_rows}" if explained_of and size else ""
+        words.append(f"{100 * path.explained(size):.2f} %{whole} explained{_held_out(path, size) or of_fit}")
     return ", ".join(words)
 
 
@@ -86,8 +95,11 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
     """What must be known to read the table."""
     model = path[size]
     if path.choice is not None and path.choice.is_of(size):
-        none_helps = path.noun is not None and size == 0 and path.choice.by_folds
-        yield f"No {path.noun} helps on held-out data." if none_helps else path.choice.message_for(how)
+        if path.noun is not None and size == 0:
+            helps = "helps on held-out data" if path.choice.by_folds else f"lowers the {path.choice.criterion_name}"
+            yield f"No {path.noun} {helps}."
+        else:
+            yield path.choice.message_for(how)
         if path.choice.held_out:
             text = figures_text(path.choice.held_out)
             text = text[0].upper() + text[1:]
@@ -151,12 +163,14 @@ def _rows(path: Path, size: int, outputs: slice) -> list[list[str]]:
         importance = _importance(path, float(model.importance[position]))
         unit = int(model.units[position])
         price = [] if path.prices is None else [f"{path.prices[unit]:.6g}"]
-        label = [str(path.group_labels[unit])] if path.group_labels is not None else []
+        forced = f" ({FORCED_IN})" if unit in path.forced else ""
+        label = [f"{path.group_labels[unit]}{forced}"] if path.group_labels is not None else []
         columns = path.columns_of(size, unit)
         shown_columns = largest_of(columns, np.atleast_2d(model.coef)[:, [places[column] for column in columns]])
         for column in shown_columns:
             numbers = [f"{value:.6g}" for value in coef[:, places[column]]]
-            rows.append([*label, names[column], *numbers, importance, *price])
+            name = names[column] + ("" if grouped else forced)
+            rows.append([*label, name, *numbers, importance, *price])
             label, importance, price = blank, "", [""] * len(priced)
         if len(shown_columns) < len(columns):
             more = f"and {len(columns) - len(shown_columns)} more"
@@ -183,7 +197,8 @@ def _reading(path: Path, size: int, how: Instructions) -> Iterator[str]:
         yield how.names
     if _has_share(path) and size > 1:
         whole = path[0].objective - (path.floor or 0.0)
-        idle = [int(unit) for unit, lost in zip(model.units, model.importance, strict=True) if lost < NO_SHARE * whole]
+        weak = [int(unit) for unit, lost in zip(model.units, model.importance, strict=True) if lost < NO_SHARE * whole]
+        idle = [unit for unit in weak if unit not in path.forced]
         if idle:
             one = "" if len(idle) == 1 else ", if only one of them were left out"
             yield f"Next to nothing would be lost without {quoted([path.unit_name(unit) for unit in idle])}{one}."
