@@ -408,5 +408,30 @@ def test_nested_folds_of_a_size_set_by_hand_choose_its_ridge_again():
     size = chosen.k_
     found = chosen.evaluate(nested=True)
     assert {len(names) for names in found.fold_choices} == {size}
+    assert "for every fold the features and the ridge were chosen again" in found.message
+    assert "The size was set by hand" in found.message
+    assert "the features, the size and the ridge were chosen again" in model.evaluate(nested=True).message
     alone = SparseRegressor(k=[size], cv=3).fit(X, y).evaluate(nested=True)
     assert found.errors.rmse == pytest.approx(alone.errors.rmse)
+
+
+@pytest.mark.parametrize(
+    ("loss", "ratio"),
+    [
+        ("poisson", "rate ratio"),
+        ("negative_binomial", "rate ratio"),
+        ("gamma", "ratio of means"),
+        ("tweedie", "ratio of means"),
+        ("squared_error", ""),
+    ],
+)
+def test_ratios_are_named_by_the_loss(counts, loss, ratio):
+    X, whole, amounts = counts
+    y = whole if ratio == "rate ratio" else amounts
+    assert SparseRegressor(k=1, loss=loss).fit(X, y).inference("bootstrap", n_resamples=3).ratio == ratio
+
+
+def test_a_page_of_test_rows_has_no_nested_folds(diabetes, tmp_path):
+    X, y = diabetes
+    with pytest.raises(ValueError, match="nested=True is for the rows of the fit"):
+        SparseRegressor(k=1).fit(X, y).report(tmp_path / "page.html", X=X, y=y, nested=True)

@@ -174,6 +174,23 @@ def test_what_cannot_be_measured_is_said():
     assert constant.calibration_slope is None
 
 
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize(
+    "given", [{"event": "died"}, {"time": "years"}, {"entry": np.zeros(200)}, {"strata": "a"}, {"y": "test"}]
+)
+def test_pages_refuse_what_is_of_test_rows_without_them(given, kept, tmp_path):
+    X, y = survival()
+    model = SparseCox(k=1).fit(X, y)
+    if not kept:
+        model.save(tmp_path / "cox.json")
+        model = load(tmp_path / "cox.json")
+    with pytest.raises(ValueError, match=r"give X and y too|takes X and y together"):
+        model.report(tmp_path / "page.html", n_resamples=0, **given)
+    assert not (tmp_path / "page.html").exists()
+    with pytest.raises(ValueError, match="nested=True is for the rows of the fit"):
+        model.report(tmp_path / "page.html", X=X, y=y, nested=True, n_resamples=0)
+
+
 def test_pages_have_the_figures_and_so_has_the_shell(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     X, y = survival()

@@ -27,6 +27,7 @@ from pauca.results.evaluation import (
     CHOOSING,
     FOLDS,
     NESTED,
+    NESTED_SIZE,
     TEST,
     Evaluation,
     evaluate_classes,
@@ -38,9 +39,6 @@ from pauca.runs.progress import phase
 from pauca.statistics.regression_metrics import deviance_explained
 from pauca.statistics.standard_errors import quantile
 from pauca.warnings import PaucaWarning
-
-# What the exponential of a coefficient is, by the link of the loss.
-RATIOS = {"log_hazard": "hazard ratio", "log_loss": "odds ratio", "exp": "rate ratio", "cumulative": "odds ratio"}
 
 # Numbers in the columns of a model, above which a bootstrap would take minutes; with as many rows the likelihood does.
 BOOTSTRAP_NUMBERS = 2_000_000
@@ -144,6 +142,8 @@ class EvaluationMixin:
         folds = data.folds or self._make_folds(data)
         chosen = self.path_.choice is not None
         rows = (NESTED if nested else CHOOSING) if chosen else FOLDS
+        if rows == NESTED and not self.path_.choice.is_of(self.k_):
+            rows = NESTED_SIZE
         models = self._held_out_models(data, folds, nested=nested and chosen)
         names = [[self.path_.unit_name(unit) for unit in model.units] for model in models]
         return replace(self._measured(data, models, rows, options), fold_choices=names)
@@ -209,7 +209,7 @@ class EvaluationMixin:
         about: dict[str, Any] = {
             "shrunken": data.problem.ridge > 0,
             "notes": tuple(encoding_notes(self.path_.raw_columns(self.k_))),
-            "ratio": RATIOS.get(parts_of(data.problem.measure, data.problem.target.y)[0].link or "", ""),
+            "ratio": parts_of(data.problem.measure, data.problem.target.y)[0].ratio,
         }
         if method == "bootstrap":
             count = check.count("n_resamples", n_resamples)
@@ -276,10 +276,7 @@ class EvaluationMixin:
         ...     os.listdir(folder)
         ['report.html']
         """
-        given: dict[str, Any] = {"threshold": threshold}
-        if X is not None or y is not None:
-            given |= {"X": X, "y": y}
-        given |= {name: part for name, part in (("offset", offset), ("exposure", exposure)) if part is not None}
+        given = {"X": X, "y": y, "offset": offset, "exposure": exposure, "threshold": threshold}
         self._write_report(path, title, given, nested=nested, n_resamples=n_resamples)
 
     def _write_report(
@@ -292,9 +289,9 @@ class EvaluationMixin:
         check_page_name(path)
         evaluation = inference = None
         data = getattr(self, "_training_data", None)
-        if given.keys() & {"X", "offset", "exposure"}:
-            evaluation = self.evaluate(**given)
-        elif data is not None and data.in_memory:
+        # What is not given is left out; with anything of test rows ``evaluate`` measures, or says why it cannot.
+        given = {name: value for name, value in given.items() if value is not None}
+        if given.keys() - {"threshold", "horizon"} or (data is not None and data.in_memory):
             evaluation = self.evaluate(**given, nested=nested)
         if data is not None and data.in_memory:
             if evaluation is not None and not evaluation.fold_choices:

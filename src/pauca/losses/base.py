@@ -87,6 +87,8 @@ class Loss(ABC):
     factor that is estimated. None for all others, which have no standard errors in closed form."""
     explains: ClassVar[str] = "loss"
     """What it is that a model explains a share of, in a word."""
+    ratio: ClassVar[str] = ""
+    """What the exponential of a coefficient is, such as "odds ratio"; empty where it means nothing."""
     link: ClassVar[str | None] = "identity"
     """The inverse link that ``prediction`` or ``probabilities`` applies to scores, for exports to other languages:
     "identity", "exp", "inverse", "log_hazard", "log_loss" or "softmax". It must be set in the same class as that

@@ -49,6 +49,7 @@ class LogLoss(Loss):
     may_diverge = True
     undecided = float(np.log(2.0))
     link = "log_loss"
+    ratio = "odds ratio"
 
     def check_target(self, y: np.ndarray) -> None:
         check_binary_target(y)

@@ -28,6 +28,7 @@ class LogLink(Loss):
 
     explains = "deviance"
     link = "exp"
+    ratio = "ratio of means"
 
     def prediction(self, a: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
@@ -55,6 +56,7 @@ def _check_positive(y: np.ndarray, name: str) -> None:
 class Poisson(LogLink):
     """Counts with mean ``e^a``: ``e^a - y a`` plus the constant ``y log y - y``, which makes a perfect fit zero."""
 
+    ratio = "rate ratio"
     free_dispersion = False
     self_concordance = 1.0
     may_diverge = True
@@ -265,6 +267,7 @@ class NegativeBinomial(LogLink):
         None: estimated by maximum likelihood, together with the model of the chosen size.
     """
 
+    ratio = "rate ratio"
     free_dispersion = False
     self_concordance = 1.0
     may_diverge = True

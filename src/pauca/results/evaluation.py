@@ -26,7 +26,7 @@ from pauca.wording import aligned
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-TEST, NESTED, FOLDS, CHOOSING = "test", "nested", "folds", "choosing"
+TEST, NESTED, NESTED_SIZE, FOLDS, CHOOSING = "test", "nested", "nested_size", "folds", "choosing"
 
 # A calibration curve has as many bins as there are so many rows for: the share of fewer says little.
 ROWS_OF_A_BIN = 20
@@ -39,8 +39,9 @@ class Evaluation:
 
     Attributes
     ----------
-    rows : {"test", "nested", "folds", "choosing"}
+    rows : {"test", "nested", "nested_size", "folds", "choosing"}
         Where the rows come from: given for the purpose; held out of fits that chose everything anew; held out of fits
+        that chose all but the size anew, which was set by hand, as by ``at``; held out of fits
         with a size and ridges that were set beforehand; held out of fits with the size and ridges that were chosen with
         the help of these very rows, which is optimistic.
     n_rows : int
@@ -111,6 +112,9 @@ class Evaluation:
             TEST: f"Measured on {self.n_rows} test rows. They must not be rows of the fit.",
             NESTED: f"Measured by nested {folds} on {self.n_rows} rows: for every fold the features, the size and the "
             "ridge were chosen again without the rows that were then predicted.",
+            NESTED_SIZE: f"Measured by nested {folds} on {self.n_rows} rows: for every fold the features and the ridge "
+            "were chosen again without the rows that were then predicted. The size was set by hand: if these rows had "
+            "a part in that, the figures are optimistic.",
             FOLDS: f"Measured by {folds} on {self.n_rows} rows: for every fold the features were chosen again without "
             "the rows that were then predicted; size and ridge were given, not chosen.",
             CHOOSING: f"Optimistic: measured by {folds} on {self.n_rows} rows that also had a part in choosing the "

@@ -152,13 +152,11 @@ class SurvivalEvaluationMixin(EvaluationMixin):
         n_resamples : int, default=200
             Resamples for the intervals of hazard ratios; 0 for no intervals.
         """
-        given: dict[str, Any] = {"horizon": horizon}
-        if X is not None or y is not None:
-            given |= {"X": X, "y": y, "event": event, "time": time, "entry": entry, "strata": strata}
+        given = {"X": X, "y": y, "event": event, "time": time, "entry": entry, "strata": strata, "horizon": horizon}
         self._write_report(path, title, given, nested=nested, n_resamples=n_resamples)
 
     def _test_rows(
-        self, X: Any, y: Any, event: str | None, time: str | None, entry: Any, strata: Any
+        self, X: Any, y: Any, event: str | None = None, time: str | None = None, entry: Any = None, strata: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Test rows, checked, and their scores."""
         target = with_entry(survival_target(y, event, time), entry)

@@ -45,6 +45,7 @@ class PartialLikelihood(Loss):
         return BoundPartialLikelihood(RiskSets(y[0], weights), self.ties)
 
     link = "log_hazard"
+    ratio = "hazard ratio"
 
     def prediction(self, a: np.ndarray) -> np.ndarray:
         return a
