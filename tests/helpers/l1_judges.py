@@ -58,3 +58,31 @@ def best_in_ball_by_lp(loss, X, y, bound, *, weights=None, center=True, scale=No
     )
     assert found.success
     return found.fun
+
+
+def best_in_ball_by_gradients(loss, X, y, outputs, bound, steps=500):
+    """The same for smooth losses of many coefficients and curvature at most one, by accelerated projected gradients."""
+    n, d = X.shape
+    Z = np.column_stack([X - X.mean(axis=0), np.ones(n)])
+    length = n / np.linalg.norm(Z, 2) ** 2
+    w = ahead = np.zeros((outputs, d + 1))
+    momentum = 1.0
+    for _ in range(steps):
+        slopes = loss.derivative(y, ahead @ Z.T) @ Z / n
+        there = ahead - length * slopes
+        there[:, :d] = _into_ball(there[:, :d], bound)
+        if np.sum((ahead - there) * (there - w)) > 0:  # O'Donoghue and Candes 2015
+            momentum = 1.0
+        following = 0.5 + np.sqrt(0.25 + momentum**2)
+        ahead = there + (momentum - 1) / following * (there - w)
+        w, momentum = there, following
+    return float(np.sum(loss.value(y, w @ Z.T))) / n
+
+
+def _into_ball(w, bound):
+    """The nearest point whose absolute entries sum to at most ``bound``."""
+    if np.abs(w).sum() <= bound:
+        return w
+    falling = np.sort(np.abs(w), axis=None)[::-1]
+    levels = (np.cumsum(falling) - bound) / np.arange(1, falling.size + 1)
+    return np.sign(w) * np.maximum(np.abs(w) - levels[np.flatnonzero(falling > levels)[-1]], 0.0)

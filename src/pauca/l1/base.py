@@ -326,8 +326,10 @@ class L1Model(FittedModel):
         required = self._settings().required(objective.null_value)
         if certificate.stop in STOPPED_EARLY and self.radius == AUTO:
             yield f"Not all radii that might be better were searched. {certificate.stop.message}"
-        elif certificate.gap > required and certificate.stop not in {Stop.SIZE, Stop.CERTIFIED}:
+        elif self.gap_ > required and certificate.stop not in {Stop.SIZE, Stop.CERTIFIED}:
+            # More steps or time do not help where the steps came to an end by themselves.
+            remedy = "tol" if certificate.stop is Stop.STALLED else "max_iter, time_limit or tol"
             yield (
-                f"The gap is {certificate.gap:.3g}, above the required {required:.3g}. {certificate.stop.message} "
-                "The model is in the ball, and gap_ is proven; raise max_iter, time_limit or tol."
+                f"The gap is {self.gap_:.3g}, above the required {required:.3g}. {certificate.stop.message} "
+                f"The model is in the ball, and gap_ is proven; raise {remedy}."
             )

@@ -116,8 +116,8 @@ class Search:
         with ended_early(lambda _: None):
             iterate, scores = objective.minimise_intercepts(loss, iterate)
             gradient = objective.gradient(loss, scores, iterate)
-            iterate, scores = self._solver(loss).solve(iterate.coords, iterate, scores, gradient, found.radius, 0.0)
-            value = objective.value(loss, scores, iterate)
+            iterate = self._solver(loss).solve(iterate.coords, iterate, scores, gradient, found.radius, 0.0)
+            value = objective.value(loss, objective.scores(iterate), iterate)
             if value <= found.value:
                 return replace(found, best=iterate, value=value, lower=min(found.lower, value))
         return found
@@ -151,7 +151,7 @@ class Search:
             # One step is always made: searches that are resumed again and again make progress.
             if count > 1 and budget.time_limit is not None and elapsed >= budget.time_limit:
                 return Stop.TIME
-        return Stop.SIZE if k is not None and len(support) >= k else Stop.NO_GAIN
+        return Stop.SIZE if k is not None and len(support) >= k else Stop.STALLED
 
     def _steps(self, radius: float, required: float) -> Iterator[DualityGap]:
         """Iterates with their duality gaps; for losses that are not smooth, by envelopes.

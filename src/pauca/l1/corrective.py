@@ -79,10 +79,11 @@ def corrective_steps(
         least, narrowest = min(least, now.value), min(narrowest, now.gap)
         coords = _candidates(objective, iterate, gradient, radius, k)
         accuracy = 0.0 if loss.quadratic else INNER_SHARE * max(required, now.gap)
-        found, scores = solver.solve(coords, iterate, scores, gradient, radius, accuracy)
+        found = solver.solve(coords, iterate, scores, gradient, radius, accuracy)
         if np.array_equal(found.coords, iterate.coords) and np.array_equal(found.coef, iterate.coef):
             return
-        iterate = found
+        # What is proven rests on the model alone, not on what its solver makes of it.
+        iterate, scores = found, objective.scores(found)
 
 
 def _candidates(
@@ -122,8 +123,8 @@ class GramSolver:
         gradient: np.ndarray,
         radius: float,
         accuracy: float,
-    ) -> tuple[Iterate, np.ndarray]:
-        """The minimum over ``coords``, which include those of ``iterate``, exact to rounding, and its scores."""
+    ) -> Iterate:
+        """The minimum over ``coords``, which include those of ``iterate``, exact to rounding."""
         output, feature = np.divmod(coords, self._objective.design.n_features)
         hessian = self._gram_of(feature)
         if self._objective.n_outputs > 1:
@@ -133,8 +134,7 @@ class GramSolver:
         start[np.searchsorted(coords, iterate.coords)] = iterate.coef
         coef = minimise_in_ball(hessian, gradient[coords], radius, start, accuracy)
         inside = coef != 0
-        found = Iterate(coords[inside], coef[inside], iterate.intercepts)
-        return found, self._objective.scores(found)
+        return Iterate(coords[inside], coef[inside], iterate.intercepts)
 
     def _gram_of(self, features: np.ndarray) -> np.ndarray:
         """Products of some columns with each other."""
@@ -170,8 +170,8 @@ class NewtonSolver:
         gradient: np.ndarray,
         radius: float,
         accuracy: float,
-    ) -> tuple[Iterate, np.ndarray]:
-        """The minimum over ``coords``, which include those of ``iterate``, to within ``accuracy``, and its scores."""
+    ) -> Iterate:
+        """The minimum over ``coords``, which include those of ``iterate``, to within ``accuracy``."""
         objective, loss = self._objective, self._loss
         output, feature = np.divmod(coords, objective.design.n_features)
         columns = self._columns_of(feature)
@@ -206,7 +206,7 @@ class NewtonSolver:
                 break
             now, gap = there, next_gap
         inside = now.coef != 0
-        return Iterate(coords[inside], now.coef[inside], now.intercepts), now.scores
+        return Iterate(coords[inside], now.coef[inside], now.intercepts)
 
     def _evaluate(
         self, coef: np.ndarray, intercepts: np.ndarray, columns: np.ndarray, output: np.ndarray, penalty: np.ndarray
@@ -221,7 +221,7 @@ class NewtonSolver:
         return _Restricted(coef, intercepts, scores, gradient)
 
     def _columns_of(self, features: np.ndarray) -> np.ndarray:
-        """Columns of the coordinates; those that were gathered last time are kept."""
+        """The column of every one of ``features``, in their order; those that were gathered last time are kept."""
         needed = np.unique(features)
         columns = np.empty((len(needed), self._columns.shape[1]))
         _, old, kept = np.intersect1d(self._features, needed, return_indices=True)
@@ -230,7 +230,8 @@ class NewtonSolver:
         if len(new):
             columns[np.searchsorted(needed, new)] = self._objective.columns(new)
         self._features, self._columns = needed, columns
-        return columns if len(needed) == len(features) else columns[np.searchsorted(needed, features)]
+        # Those of several outputs, one after the other, need not ascend even where no two are the same.
+        return columns if np.array_equal(needed, features) else columns[np.searchsorted(needed, features)]
 
 
 InnerSolver = GramSolver | NewtonSolver

@@ -40,6 +40,7 @@ class Stop(StrEnum):
     LIMITS = "limits"
     STEPS = "steps"
     REPEATED = "repeated"
+    STALLED = "stalled"
     TIME = "time"
     CALLBACK = "callback"
     INTERRUPTED = "interrupted"
@@ -60,6 +61,7 @@ _MESSAGES = {
     Stop.LIMITS: "Nothing further fits in the limits given: budget, max_per_group, heredity, never.",
     Stop.STEPS: "The largest number of steps was reached.",
     Stop.REPEATED: "Removals led back to a model that the search had left; it would go in circles.",
+    Stop.STALLED: "The search did not converge: its steps came to an end before the gap was small enough.",
     Stop.TIME: "The time limit was reached.",
     Stop.CALLBACK: "The callback asked to stop.",
     Stop.INTERRUPTED: "The run was interrupted from the keyboard.",
