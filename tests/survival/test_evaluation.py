@@ -5,12 +5,19 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import GroupKFold, LeaveOneOut, RepeatedKFold
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import SurvfuncRight
 
 from pauca import SparseCox, load
 from pauca.cli import main
+from pauca.clock import OutOfTime, limited_until
+from pauca.statistics.classification_metrics import Share
 from pauca.statistics.concordance import concordance
+from pauca.statistics.event_calibration import EventCalibration
+from pauca.survival import concordance_index
+from pauca.survival.evaluation import _share_with_event
+from pauca.survival.risk_sets import SURVIVAL
 
 Y = [("event", bool), ("time", float)]
 
@@ -181,3 +188,106 @@ def test_pages_have_the_figures_and_so_has_the_shell(tmp_path, monkeypatch, caps
     assert main(command.split()) == 0
     assert "Concordance" in capsys.readouterr().out
     assert "nested 5-fold cross-validation" in (tmp_path / "shell.html").read_text()
+
+
+def test_a_stratum_that_no_fold_has_seen_has_no_risk(tmp_path):
+    X, y = survival(n=400)
+    site = np.arange(400) % 5
+    model = SparseCox(k=1, cv=GroupKFold(5)).fit(X, y, strata=site, groups=site)
+    found = model.evaluate()
+    assert found.calibration is None
+    assert found.concordance is not None
+    assert "400 rows are left out, since no event of their stratum was seen" in str(found)
+    rare = np.where(np.arange(400) < 8, 9, 0)  # two strata, of which one is within a single fold
+    late = SparseCox(k=1, cv=GroupKFold(5)).fit(X, y, strata=rare, groups=rare + np.arange(400) // 8).evaluate()
+    assert late.calibration.n_rows.sum() == 392
+    assert late.calibration.predicted.min() > 0
+    assert "8 rows are left out" in str(late)
+    model.report(tmp_path / "page.html", n_resamples=0)
+    assert "400 rows are left out" in (tmp_path / "page.html").read_text()
+
+
+def test_repeated_folds_count_every_row_once():
+    X, y = survival(n=300)
+    once, often = (
+        SparseCox(k=[2], cv=RepeatedKFold(n_splits=5, n_repeats=repeats, random_state=0)).fit(X, y).evaluate(horizon=1)
+        for repeats in (1, 6)
+    )
+    assert once.calibration.n_rows.sum() == often.calibration.n_rows.sum() == 300
+    assert once.calibration.n_events.sum() == often.calibration.n_events.sum()
+    assert often.n_rows == 300
+    np.testing.assert_allclose(often.calibration.variance, once.calibration.variance, rtol=0.5)
+
+
+@pytest.mark.parametrize(
+    ("times", "events", "expected"),
+    [
+        ([0.01] * 100, 0, (np.nan, np.nan)),  # nobody was seen so long
+        ([2.0] * 50 + [0.01] * 50, 0, Share(0, 50).interval()),
+        ([0.5] + [0.01] * 99, 1, Share(1, 1).interval()),
+        ([0.1 + 0.001 * row for row in range(100)], 100, Share(100, 100).interval()),
+        ([0.1] * 50 + [0.3] + [0.2] * 49, 51, Share(2, 2).interval()),
+    ],
+)
+def test_all_or_none_with_an_event_say_as_much_as_the_rows_that_were_seen(times, events, expected):
+    y = np.zeros(len(times), dtype=SURVIVAL)
+    y["time"], y["event"], y["entry"] = times, np.arange(len(times)) < events, -np.inf
+    share, variance, rows = _share_with_event(y, np.full(len(times), 0.3), 1.0)
+    assert share == (events > 0)
+    ones = np.ones(1)
+    curve = EventCalibration(ones, share * ones, ones, ones, variance * ones, rows * ones)
+    np.testing.assert_allclose(curve.intervals()[0], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_unequal_weights_make_the_share_less_certain():
+    rng, found = np.random.default_rng(0), []
+    weights = rng.choice([0.1, 3.0], 120)
+    for _ in range(300):
+        y = np.zeros(120, dtype=SURVIVAL)
+        time, end = rng.exponential(1.0, 120), rng.exponential(2.0, 120)
+        y["event"], y["time"], y["entry"] = time <= end, np.minimum(time, end), -np.inf
+        found.append(_share_with_event(y, weights, 1.0)[:2])
+    share, variance = np.array(found).T
+    assert np.mean(variance) == pytest.approx(np.var(np.log(1 - share)), rel=0.2)
+
+
+@pytest.mark.filterwarnings("ignore:The largest size")
+def test_rows_that_cannot_be_compared_have_no_concordance(tmp_path):
+    X, y = survival(n=30)
+    alone = SparseCox(k=[1, 2], cv=LeaveOneOut()).fit(X, y)
+    found = alone.evaluate()
+    assert found.concordance is None
+    assert found.n_rows == 30
+    assert "concordance: not measured, since no event was seen while" in str(found)
+    alone.report(tmp_path / "alone.html", n_resamples=0)
+    assert "Concordance: not measured" in (tmp_path / "alone.html").read_text()
+    nobody = y.copy()
+    nobody["event"] = False
+    assert alone.evaluate(X, nobody).concordance is None
+    alone.report(tmp_path / "nobody.html", X=X, y=nobody, n_resamples=0)
+    assert "Concordance: not measured" in (tmp_path / "nobody.html").read_text()
+
+
+def test_concordance_is_counted_within_a_time_limit():
+    rng = np.random.default_rng(0)
+    time = rng.exponential(size=50)
+    with limited_until(0.0), pytest.raises(OutOfTime):
+        concordance(time < 1, time, -time, np.ones(50), entry=0.5 * time)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"score": [0.1, np.nan, 0.3]}, "score must be finite numbers, but row 1 is not"),
+        ({"time": [1.0, 2.0, np.inf]}, "time must be finite"),
+        ({"sample_weight": [1.0, -1.0, 1.0]}, "sample_weight must not be negative"),
+        ({"score": [0.1, 0.2]}, "event 3, time 3, score 2"),
+        ({"sample_weight": [1.0]}, "same number of rows"),
+        ({"event": [2, 0, 1]}, "event must be True or False"),
+        ({"score": [[0.1], [0.2], [0.3]]}, "score must have one dimension"),
+    ],
+)
+def test_columns_that_cannot_be_compared_are_refused(change, words):
+    given = {"event": [True, False, True], "time": [1.0, 2.0, 3.0], "score": [0.9, 0.5, 0.1]}
+    with pytest.raises(ValueError, match=words):
+        concordance_index(**{**given, **change})

@@ -84,9 +84,10 @@ def _of_size(model: Any, size: int) -> Any:
 
 def _print_summary(options: Namespace, model: Any, sheet: Any) -> None:
     """The model in words, what is proved of all sizes if requested, and its sheet of points."""
-    print(model.summary(in_shell(options.out, options.report if options.nested else None)))
-    if options.certify is not None and model.path_.certificate is not None:
-        print(model.path_.certificate.overview)
+    how, certificate = in_shell(options.out, options.report if options.nested else None), model.path_.certificate
+    print(model.summary(how))
+    if options.certify is not None and certificate is not None and certificate.has_bounds:
+        print(certificate.overview_for(how))
     if sheet is not None:
         print(f"\n{sheet.summary()}")
 

@@ -105,7 +105,8 @@ def prove(
     except NoBoundError as error:
         history.no_proof = str(error)
         return
-    _watch(proofs.grow(relative_gap, most_nodes, compiled=compiled), deadline)
+    if _watch(proofs.grow(relative_gap, most_nodes, compiled=compiled), deadline):
+        history.proofs_stopped_after = time_limit
     _keep(proofs, subset, history)
     if not history.proofs:
         history.no_proof = CHOSEN_COPIES if proofs.copies else NO_TIME
@@ -121,17 +122,18 @@ def _keep(proofs: Proofs, subset: Subset, history: History) -> None:
         history.proofs[size] = proof
 
 
-def _watch(growing: Iterator[None], deadline: float) -> None:
-    """Let trees grow until they are done, the time is up, or Ctrl-C."""
+def _watch(growing: Iterator[None], deadline: float) -> bool:
+    """Let trees grow until they are done, the time is up, or Ctrl-C; returns whether it was the time."""
     try:
         with blas_threads.single(), limited_until(deadline):
             for _ in growing:
                 if time.monotonic() >= deadline:
-                    break
+                    return True
     except OutOfTime:
-        pass  # in the middle of a bound: those that were found are kept
+        return True  # in the middle of a bound: those that were found are kept
     except KeyboardInterrupt:
         interrupted_once()
+    return False
 
 
 def fitted(subset: Subset, support: tuple[int, ...]) -> Snapshot:
@@ -184,8 +186,18 @@ def certificate_of(
     same = ridges[0] == ridges[1]
     if same:
         proofs = {size: _for_model(proof, models[size]) for size, proof in proofs.items()}
-    other = None if same else ridges[1]
-    return Certificate(proofs, n_columns, len(limits.always), limited, names, history.no_proof, other, history.n_copies)
+    return Certificate(
+        proofs,
+        n_columns,
+        len(limits.always),
+        limited,
+        names,
+        history.no_proof,
+        search_ridge=None if same else ridges[1],
+        n_copies=history.n_copies,
+        ridge=ridges[0],
+        stopped_after=history.proofs_stopped_after,
+    )
 
 
 def certify(
@@ -218,14 +230,14 @@ def find_pools(data: Any, path: Path, sizes: Sequence[int], wanted: Wanted, seco
     deadline = np.inf if seconds is None else time.monotonic() + seconds
     models = fitted_again(subset, [tuple(path[size].units.tolist()) for size in sizes])
     proofs = Proofs(subset, {len(model.support): model for model in models}, wanted)
-    _watch(proofs.grow(0.0), deadline)
+    stopped_after = seconds if _watch(proofs.grow(0.0), deadline) else None
     search_ridge = None if data.search_ridge == data.problem.ridge else data.search_ridge
     pools = {}
     for size in sizes:
         found, complete = proofs.collected(size)
         names = [tuple(path.unit_name(j) for j in support) for _, support in found]
         values = [value for value, _ in found]
-        pools[size] = Pool(size, names, values, complete, wanted.within, wanted.n_best, search_ridge)
+        pools[size] = Pool(size, names, values, complete, wanted.within, wanted.n_best, search_ridge, stopped_after)
     return pools
 
 
@@ -273,7 +285,7 @@ class ProvingMixin:
     _set_size: Any
 
     @shows_progress
-    def certify(self, *, time_limit: float | None = 10.0) -> Certificate:
+    def certify(self, time_limit: float | None = 10.0) -> Certificate:
         """Lower bounds of the objective of every size on the path: how far each model can be from the best one.
 
         The tree of each size is searched until its model is proved to be best, or until the time is up. Where a better

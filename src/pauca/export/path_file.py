@@ -132,6 +132,8 @@ def _write_certificate(certificate: Certificate) -> dict[str, Any]:
         "reason": certificate.reason,
         "search_ridge": certificate.search_ridge,
         **({"n_copies": certificate.n_copies} if certificate.n_copies else {}),
+        "ridge": certificate.ridge,
+        "stopped_after": certificate.stopped_after,
         "proofs": [
             {
                 "size": size,
@@ -150,7 +152,7 @@ def _read_certificate(
     reader: JsonReader, models: dict[int, Model], names: np.ndarray | None, n_features: int
 ) -> Certificate:
     names_of_fields = ["n_candidates", "n_forced", "limited", "reason", "search_ridge", "proofs"]
-    fields = reader.fields(names_of_fields, optional=["n_copies"])
+    fields = reader.fields(names_of_fields, optional=["n_copies", "ridge", "stopped_after"])
     search_ridge = fields["search_ridge"].optional(JsonReader.finite)
     proofs: dict[int, SizeProof] = {}
     for item in fields["proofs"].items():
@@ -176,6 +178,7 @@ def _read_certificate(
         fields["reason"].optional(JsonReader.string),
         search_ridge,
         fields["n_copies"].integer(0, n_features) if "n_copies" in fields else 0,
+        *(fields[key].optional(JsonReader.finite) if key in fields else None for key in ("ridge", "stopped_after")),
     )
 
 

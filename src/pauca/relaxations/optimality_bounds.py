@@ -46,8 +46,8 @@ MOST_GATHERED = 1 << 23
 
 NOT_SUPPORTED = (
     "no lower bound is known for this problem: proofs are for one output or two classes, columns that are chosen one "
-    "by one (neither feature_groups nor columns of text; max_per_group is fine), and no bounds on coefficients; not "
-    "for times to an event or ordered classes"
+    "by one (neither feature_groups nor columns of text with three or more levels; max_per_group is fine), and no "
+    "bounds on coefficients; not for times to an event or ordered classes"
 )
 HEREDITY = "no lower bound was computed: proofs are for models without heredity"
 NOT_SMOOTH = "no lower bound is known for this problem: proofs are for smooth losses"
@@ -59,6 +59,10 @@ LOSS_TOO_LARGE = "no lower bound was computed: for losses other than squared err
 NO_RIDGE = (
     "no lower bound exists: without a ridge there must be more rows than columns, and the columns must be linearly "
     "independent. Set a small ridge, such as ridge=0.001, or leave out columns"
+)
+WIDE_WITHOUT_RIDGE = (
+    "no lower bound exists: without a ridge there must be more rows than columns. Set a ridge, such as ridge=0.3 on "
+    "standardised columns (with much smaller ones there is a bound, but hardly a proof), or leave out columns"
 )
 
 
@@ -107,7 +111,12 @@ class Proofs:
         if len(self._columns) <= MOST_DENSE:
             self._add_part(self._columns, self._waiting)
         elif not subset.objective.ridge:
-            raise NoBoundError(NO_RIDGE)
+            raise NoBoundError(self._without_ridge)
+
+    @property
+    def _without_ridge(self) -> str:
+        """Why there is no bound without a ridge, and which ridge has a chance of a proof."""
+        return WIDE_WITHOUT_RIDGE if len(self._columns) >= self._n_rows else NO_RIDGE
 
     @property
     def sizes(self) -> list[int]:
@@ -234,10 +243,8 @@ class Proofs:
         if not kept.all():
             columns, hessian = columns[kept], hessian[np.ix_(kept, kept)]
         quadratic, diagonal = self._quadratic(columns, hessian)
-        if diagonal is None:
-            raise NoBoundError(NO_RIDGE)
-        if rounding_slack(quadratic, diagonal, self._n_rows) > MOST_SLACK * objective.null_value:
-            raise NoBoundError(NO_RIDGE)
+        if diagonal is None or (rounding_slack(quadratic, diagonal, self._n_rows) > MOST_SLACK * objective.null_value):
+            raise NoBoundError(self._without_ridge)
         known = set(columns.tolist())
         incumbents = [
             Incumbent(size, model.value, tuple(np.searchsorted(columns, sorted(model.support)).tolist()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from pauca.report.drawing import Drawing, Margins
 from pauca.report.formatting import NONE, SPACE, Markup, joined, number, percent, short_number, table, tag
 from pauca.report.model_data import ModelData
@@ -43,6 +45,7 @@ def performance(data: ModelData) -> Markup:
     if found is None:
         return _not_measured(data) if data.measurable and data.size else Markup("")
     notes = [" ".join([found.message, *([PYTHON_HINT] if found.optimistic else [])]), *_how_to_read(found)]
+    notes += [f"{reason[0].upper()}{reason[1:]}." for reason in found.not_measured]
     text = tag(
         "div",
         tag("h2", "How good are the predictions?"),
@@ -86,7 +89,8 @@ def headline_figures(found: Evaluation) -> list[tuple[str, str]]:
         return [(f"AUC ({how})", f"{found.ranking.auc:.3f}"), (f"accuracy ({how})", percent(found.accuracy.value))]
     if found.accuracy is not None:
         return [(f"accuracy ({how})", percent(found.accuracy.value))]
-    assert found.errors is not None
+    if found.errors is None:
+        return []
     if found.errors.d2 is not None:
         return [(f"D² ({how})", number(found.errors.d2, 3))]
     return [(f"R² ({how})", number(found.errors.r2, 3))]
@@ -244,7 +248,7 @@ def _calibration(found: Evaluation, curve: Calibration) -> Markup:
 
 
 def _percents(interval: Interval) -> str:
-    return " to ".join(percent(end, 0) for end in interval)
+    return " to ".join(percent(end, 0) for end in interval) if isfinite(interval[0]) else "unknown"
 
 
 def _drawing(curve: Calibration, event: str) -> Markup:
@@ -256,7 +260,8 @@ def _drawing(curve: Calibration, event: str) -> Markup:
     )
     drawing.line([(0.0, 0.0), (1.0, 1.0)], INK, width=1, dash="4 4")
     for predicted, interval in zip(curve.predicted.tolist(), curve.intervals(), strict=True):
-        drawing.line([(predicted, interval[0]), (predicted, interval[1])], BLUE, width=1.5)
+        if isfinite(interval[0]):
+            drawing.line([(predicted, interval[0]), (predicted, interval[1])], BLUE, width=1.5)
     seen = list(zip(curve.predicted.tolist(), curve.observed.tolist(), strict=True))
     drawing.line(seen, BLUE)
     drawing.dots(seen, BLUE, [f"{percent(p)} predicted, {percent(o)} observed" for p, o in seen], radius=4)

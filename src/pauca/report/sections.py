@@ -120,7 +120,7 @@ def _missing_values(data: ModelData, data_summary: DataSummary) -> str:
 def _reason(data: ModelData) -> list[str]:
     """Why the model has this size, what is known of its accuracy on new rows, and whether it is proved to be best."""
     certificate = data.path.certificate
-    proof = "" if certificate is None else certificate.message(data.size)
+    proof = "" if certificate is None else certificate.message_for(data.size, ON_PAGE)
     return [*_reason_of_size(data), *([unbroken(proof)] if proof else [])]
 
 

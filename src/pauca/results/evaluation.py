@@ -72,6 +72,8 @@ class Evaluation:
         Of times to an event: the time that the calibration is about.
     n_events : int or None
         Of times to an event: rows whose event was seen.
+    not_measured : list of str
+        What could not be measured, or not on all rows, and why.
     fold_choices : list of list of str
         The features, or groups, that were chosen without the rows of each fold.
     """
@@ -93,6 +95,7 @@ class Evaluation:
     calibration_slope: float | None = None
     horizon: float | None = None
     n_events: int | None = None
+    not_measured: list[str] = field(default_factory=list)
     fold_choices: list[list[str]] = field(default_factory=list)
 
     @property
@@ -142,7 +145,7 @@ class Evaluation:
         if all(record["lower"] is None for record in records):
             cells = [row[:2] for row in cells]
         message = f"{self.message} {self.hint}".rstrip()
-        about = [*self._class_lines(), *self._about_classes(), *self._about_times()]
+        about = [*self._class_lines(), *self._about_classes(), *self._about_times(), *self.not_measured]
         return "\n".join([*aligned(cells, left=1), "", *about, message])
 
     def _about_classes(self) -> list[str]:
@@ -171,15 +174,13 @@ class Evaluation:
     def _about_horizon(self) -> list[str]:
         """Predicted and observed risks of an event by the horizon, in groups from low to high risk."""
         curve = self.calibration
-        if self.horizon is None or not np.isfinite(self.horizon):
+        if self.horizon is None or curve is None:
             return []
-        if curve is None:
-            return [f"risks of an event by time {self.horizon:g}: not compared, since too few events were seen by then"]
         cells = [["predicted", "observed", "95 % interval", "rows"]]
         for predicted, observed, rows, interval in zip(
             curve.predicted, curve.observed, curve.n_rows, curve.intervals(), strict=True
         ):
-            ends = " to ".join(f"{100 * end:.0f} %" for end in interval)
+            ends = " to ".join(f"{100 * end:.0f} %" for end in interval) if np.isfinite(interval[0]) else "unknown"
             cells.append([f"{100 * predicted:.1f} %", f"{100 * observed:.1f} %", ends, str(rows)])
         head = f"risk of an event by time {self.horizon:g}, in groups of rows from low to high risk:"
         return ["", head, *aligned(cells, left=0), ""]

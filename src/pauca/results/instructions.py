@@ -45,6 +45,16 @@ class Instructions:
     """Where the coefficients are that a table leaves out."""
     names: str
     """How columns get names."""
+    search_at: str
+    """How to search a size at another ridge."""
+    more_time: str
+    """How a proof goes on that time has ended."""
+    options: bool = False
+    """Whether parameters are options."""
+
+    def in_words(self, text: str) -> str:
+        """A sentence about parameters for this kind of reader."""
+        return parameters_as_options(text) if self.options else text
 
 
 IN_PYTHON = Instructions(
@@ -59,6 +69,8 @@ IN_PYTHON = Instructions(
     other_rows=" (for others see evaluate)",
     coefficients="path_.coefficients({size}) has all of them",
     names=NAMELESS,
+    search_at=": a fit with k={size} and ridge={ridge:.3g} searches at that ridge",
+    more_time="; time_limit= allows more",
 )
 
 # Files and pickles hold the models at one pair of ridges.
@@ -81,6 +93,8 @@ ON_PAGE = Instructions(
     other_rows="",
     coefficients="",
     names="",
+    search_at="",
+    more_time="",
 )
 
 
@@ -103,6 +117,9 @@ def in_shell(model: str | None = None, page: str | None = None) -> Instructions:
         other_rows=f" (for others see {page or 'pauca fit --report PAGE.html'})",
         coefficients=f"pauca explain {file} --size {{size}} has all of them",
         names="",
+        search_at=": pauca fit --k {size} --ridge {ridge:.3g} searches at that ridge",
+        more_time="; --certify with more seconds allows more",
+        options=True,
     )
 
 

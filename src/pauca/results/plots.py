@@ -403,7 +403,7 @@ def plot_certificate(certificate: Certificate, ax: Axes | None) -> Axes:
         from matplotlib.ticker import MaxNLocator
     except ImportError as error:
         raise ImportError("plot needs matplotlib: pip install matplotlib, or pauca with its extra [plots]") from error
-    if not any(bound > -np.inf for bound in certificate.lower_bound.values()):
+    if not certificate.has_bounds:
         raise ValueError(f"Nothing to draw: {certificate.reason}.")
     if ax is None:
         _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from pauca.results.instructions import IN_PYTHON
 from pauca.wording import aligned, printable
 
 # So many models are listed in a summary.
@@ -31,6 +32,8 @@ class Pool:
         How many models were requested.
     search_ridge : float or None
         Where ridges were chosen: objectives are those of the search, which had this ridge.
+    stopped_after : float or None
+        The time limit in seconds, where it ended the search.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class Pool:
     within: float | None = None
     n_best: int | None = None
     search_ridge: float | None = None
+    stopped_after: float | None = None
 
     def __len__(self) -> int:
         return len(self.supports)
@@ -82,7 +86,12 @@ class Pool:
         if self.search_ridge is not None:
             found += f" at ridge {self.search_ridge:.3g}, the ridge of the search"
         others = "others" if self.n_best is None or len(self) < self.n_best else "better ones"
-        return f"{found}; there are no {others}." if self.complete else f"{found} found; there may be {others}."
+        if self.complete:
+            return f"{found}; there are no {others}."
+        stopped = (
+            "" if self.stopped_after is None else f" Stopped after {self.stopped_after:.3g} s{IN_PYTHON.more_time}."
+        )
+        return f"{found} found; there may be {others}.{stopped}"
 
     def summary(self) -> str:
         """The models as text: what all of them have, and for each what else it has."""

@@ -110,7 +110,7 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
     elif path.choice is not None and path.choice.by_folds and path.choice.scored:
         yield path.choice.comparison(size, how)
     if path.certificate is not None and path.certificate.message(size):
-        yield path.certificate.message(size)
+        yield path.certificate.message_for(size, how)
     yield from map(printable, encoding_notes(path.raw_columns(size)))
     if path.counts_categories(size):
         yield COUNTED_ONCE

@@ -155,6 +155,8 @@ class History:
         """What is proved of the best model of a size, where a lower bound was computed."""
         self.no_proof: str | None = None
         """Why there is no lower bound, where one was requested."""
+        self.proofs_stopped_after: float | None = None
+        """The time limit in seconds, where it ended the proofs."""
         self.n_copies = 0
         """How many columns the proofs leave out because they copy others."""
         self.size = start.size

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from pauca.statistics.classification_metrics import Calibration, Interval, Share
+from pauca.statistics.classification_metrics import Calibration, Interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,20 +22,27 @@ class EventCalibration(Calibration):
         How many rows a group has, and how many events were seen in it by that time.
     variance : ndarray of shape (groups,)
         Greenwood's sum: the variance of the logarithm of the share without an event.
+    n_effective : ndarray of shape (groups,)
+        How many rows, seen to the end, would say as much; it makes the interval where all or none have an event.
     """
 
     variance: np.ndarray
+    n_effective: np.ndarray
 
     def intervals(self, confidence: float = 0.95) -> list[Interval]:
-        """The interval of each observed share; it is symmetric for ``log(-log(1 - share))``, as R's survival has it."""
+        """The interval of each observed share; it is symmetric for ``log(-log(1 - share))``, as R's survival has it.
+
+        Where all or none have an event it is Wilson's, of the effective rows; not a number if there are none of these.
+        """
         return [
-            _interval(1.0 - float(observed), float(variance), int(rows), confidence)
-            for observed, variance, rows in zip(self.observed, self.variance, self.n_rows, strict=True)
+            _interval(1.0 - float(observed), float(variance), float(rows), float(ndtri(0.5 + confidence / 2)))
+            for observed, variance, rows in zip(self.observed, self.variance, self.n_effective, strict=True)
         ]
 
 
-def _interval(free: float, variance: float, n_rows: int, confidence: float) -> Interval:
+def _interval(free: float, variance: float, n_effective: float, z: float) -> Interval:
     if not 0.0 < free < 1.0:
-        return Share(0 if free else n_rows, n_rows).interval(confidence)
-    half = float(ndtri(0.5 + confidence / 2)) * np.sqrt(variance) / abs(np.log(free))
+        reach = z * z / (n_effective + z * z) if n_effective > 0 else float("nan")
+        return (0.0 * reach, reach) if free else (1.0 - reach, 1.0 + 0.0 * reach)
+    half = z * np.sqrt(variance) / abs(np.log(free))
     return float(1.0 - free ** np.exp(-half)), float(1.0 - free ** np.exp(half))

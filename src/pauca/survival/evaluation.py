@@ -17,7 +17,7 @@ from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import read_columns
 from pauca.results.evaluation import TEST, Evaluation
 from pauca.runs.problem import LinearProblem
-from pauca.statistics.concordance import Concordance, concordance
+from pauca.statistics.concordance import Concordance, NothingToCompare, concordance
 from pauca.statistics.event_calibration import EventCalibration
 from pauca.survival.curves import Baseline, RiskGroups, risk_groups
 from pauca.survival.partial_likelihood import PartialLikelihood
@@ -35,6 +35,10 @@ N_GROUPS = 3
 MOST_STEPS = 50
 LARGEST_SLOPE = 1e3
 
+NO_CONCORDANCE = (
+    "concordance: not measured, since no event was seen while another row was at risk that the same model predicts"
+)
+
 
 class Predicted(NamedTuple):
     """Rows with their predictions; only rows of the same stratum are compared."""
@@ -43,7 +47,7 @@ class Predicted(NamedTuple):
     weights: np.ndarray
     scores: np.ndarray
     event_probability: np.ndarray
-    """That the event happens by the time of the calibration."""
+    """That the event happens by the time of the calibration; not a number where the model cannot tell."""
     row: np.ndarray
     """The observation that each belongs to, where one is predicted several times."""
 
@@ -184,20 +188,20 @@ class SurvivalEvaluationMixin(EvaluationMixin):
     def _held_out_figures(
         self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]
     ) -> dict[str, float]:
-        found = held_out_predictions(problem, y, weights, models, float("nan"))
-        try:
-            return {"concordance": _concordance(found).value}
-        except ValueError:  # no fold has two rows to compare
-            return {}
+        found = _concordance(held_out_predictions(problem, y, weights, models, float("nan")))
+        return {} if found is None else {"concordance": found.value}
 
     def _outcomes(self, y: np.ndarray) -> list[np.ndarray]:
         return [y["event"]]
 
 
 def event_probabilities(baseline: Baseline, stratum: np.ndarray, scores: np.ndarray, horizon: float) -> np.ndarray:
-    """The probability of every row that its event happens by the horizon."""
-    found = np.empty(len(scores))
-    for code in np.unique(stratum):
+    """The probability of every row that its event happens by the horizon.
+
+    Not a number in strata without an event, whose hazard is unknown.
+    """
+    found = np.full(len(scores), np.nan)
+    for code in np.intersect1d(stratum, baseline.stratum):
         rows = stratum == code
         found[rows] = -np.expm1(-np.exp(scores[rows]) * baseline.at(np.array([horizon]), int(code))[0])
     return found
@@ -228,23 +232,59 @@ def held_out_predictions(
 
 def evaluate_survival(found: Predicted, rows: str, horizon: float, ties: str, n_folds: int = 0) -> Evaluation:
     """The evaluation of rows by their scores and their risks at the horizon."""
+    first = np.unique(found.row, return_index=True)[1]
+    y, risk = found.y[first], _risk_of_rows(found)
+    known, order = np.isfinite(risk), _concordance(found)
+    curve = event_calibration(y[known], found.weights[first][known], risk[known], horizon)
+    reasons = [] if order is not None else [NO_CONCORDANCE]
+    if np.isfinite(horizon):
+        reasons += _why_not_compared(int(np.count_nonzero(~known)), curve, horizon)
     return Evaluation(
         rows,
-        len(np.unique(found.row)),
+        len(first),
         n_folds,
-        concordance=_concordance(found),
+        concordance=order,
         calibration_slope=calibration_slope(found, ties),
         horizon=horizon,
-        n_events=int(np.count_nonzero(found.y["event"][np.unique(found.row, return_index=True)[1]])),
-        calibration=event_calibration(found, horizon),
+        n_events=int(np.count_nonzero(y["event"])),
+        calibration=curve,
+        not_measured=reasons,
     )
 
 
-def _concordance(found: Predicted) -> Concordance:
+def _risk_of_rows(found: Predicted) -> np.ndarray:
+    """One risk for every row, the mean where several models predict it; not a number where none can."""
+    place = np.unique(found.row, return_inverse=True)[1].ravel()
+    known = np.isfinite(found.event_probability)
+    sums = np.bincount(place, weights=np.where(known, found.event_probability, 0.0))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums / np.bincount(place, weights=known))
+
+
+def _why_not_compared(n_unknown: int, curve: EventCalibration | None, horizon: float) -> list[str]:
+    """Why predicted and observed risks are compared for some of the rows only, or for none."""
+    reasons = []
+    if n_unknown:
+        reasons.append(
+            f"risks of an event by time {horizon:g}: {n_unknown} rows are left out, since no event of their stratum "
+            "was seen in the rows of the fit that predicts them"
+        )
+    if curve is None:
+        among = " among the others" if n_unknown else ""
+        reasons.append(
+            f"risks of an event by time {horizon:g}: not compared, since too few events were seen by then{among}"
+        )
+    return reasons
+
+
+def _concordance(found: Predicted) -> Concordance | None:
     y = found.y
-    return concordance(
-        y["event"], y["time"], found.scores, found.weights, entry=y["entry"], stratum=y["stratum"], row=found.row
-    )
+    try:
+        return concordance(
+            y["event"], y["time"], found.scores, found.weights, entry=y["entry"], stratum=y["stratum"], row=found.row
+        )
+    except NothingToCompare:
+        return None
 
 
 def calibration_slope(found: Predicted, ties: str) -> float | None:
@@ -276,37 +316,47 @@ def calibration_slope(found: Predicted, ties: str) -> float | None:
     return None
 
 
-def event_calibration(found: Predicted, horizon: float) -> EventCalibration | None:
+def event_calibration(y: np.ndarray, weights: np.ndarray, risk: np.ndarray, horizon: float) -> EventCalibration | None:
     """Predicted risks at the horizon against what was seen, in groups of rows from low to high risk."""
-    seen = found.y["event"] & (found.y["time"] <= horizon)
+    seen = y["event"] & (y["time"] <= horizon)
     count = min(MOST_GROUPS, int(np.count_nonzero(seen)) // EVENTS_OF_A_GROUP)
-    if count < 2 or not np.all(np.isfinite(found.event_probability)):
+    if count < 2:
         return None
-    cuts = np.unique(np.quantile(found.event_probability, np.arange(1, count) / count))
-    group = np.searchsorted(cuts, found.event_probability, side="left")
+    cuts = np.unique(np.quantile(risk, np.arange(1, count) / count))
+    group = np.searchsorted(cuts, risk, side="left")
     parts = [np.flatnonzero(group == one) for one in np.unique(group)]
-    observed, variance = zip(
-        *(_share_with_event(found.y[rows], found.weights[rows], horizon) for rows in parts), strict=True
-    )
+    shares = [_share_with_event(y[rows], weights[rows], horizon) for rows in parts]
+    observed, variance, effective = np.array(shares).T
     return EventCalibration(
-        np.array([np.average(found.event_probability[rows], weights=found.weights[rows]) for rows in parts]),
-        np.array(observed),
+        np.array([np.average(risk[rows], weights=weights[rows]) for rows in parts]),
+        observed,
         np.array([len(rows) for rows in parts]),
         np.array([int(np.count_nonzero(seen[rows])) for rows in parts]),
-        np.array(variance),
+        variance,
+        effective,
     )
 
 
-def _share_with_event(y: np.ndarray, weights: np.ndarray, horizon: float) -> tuple[float, float]:
-    """Kaplan and Meier's estimate of the share with an event by the horizon, and Greenwood's sum."""
+def _share_with_event(y: np.ndarray, weights: np.ndarray, horizon: float) -> tuple[float, float, float]:
+    """Kaplan and Meier's estimate of the share with an event by the horizon, Greenwood's sum, and the effective rows.
+
+    The sum has squares of weights, so that unequal weights make it larger. The effective rows are those at risk over
+    the share that is free until then (Dorey and Korn 1987): at the horizon, or where the last ones have their event.
+    """
+    squares = weights**2
     if not np.any(y["event"] & (y["time"] <= horizon)):
-        return 0.0, 0.0
+        there = (y["entry"] < horizon) & (y["time"] >= horizon)
+        total = weights[there].sum()
+        return 0.0, 0.0, float(total**2 / squares[there].sum()) if total else 0.0
     pooled = y.copy()
     pooled["stratum"] = 0
-    scaled = weights * (len(weights) / weights.sum())  # one on average, as if rows were counted
-    sets = RiskSets(pooled, scaled)
+    sets = RiskSets(pooled, weights)
     here = sets.times <= horizon
-    events, at_risk = sets.with_event(scaled)[here], sets.at_risk(scaled)[here]
-    free = float(np.prod(np.clip(1.0 - events / at_risk, 0.0, 1.0)))
+    events, at_risk = sets.with_event(weights)[here], sets.at_risk(weights)[here]
+    left = 1.0 - events / at_risk
+    left[left < 1e-12] = 0.0  # all who are at risk have their event, but for rounding
+    free, rows = np.cumprod(left), at_risk**2 / sets.at_risk(squares)[here]
     with np.errstate(divide="ignore"):
-        return 1.0 - free, float(np.sum(events / (at_risk * np.maximum(at_risk - events, 0.0))))
+        variance = float(np.sum((1.0 - left) / left / rows))
+    last = int(np.argmax(free == 0.0)) if not free[-1] else len(free) - 1
+    return float(1.0 - free[-1]), variance, float(rows[last] / np.concatenate([[1.0], free])[last])
