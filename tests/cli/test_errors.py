@@ -87,7 +87,7 @@ def test_wrong_tables(name, content, message, table, capsys):
         (["fit", "houses.csv", "--target", "price", "--delimiter", ";"], "only one column", 1),
         (["predict", "none.json", "houses.csv"], "there is no file none.json", 1),
         (["path", "."], "is a folder", 1),
-        (["explain", "houses.csv"], "not valid JSON", 1),
+        (["explain", "houses.csv"], "is a table, and pauca explain takes a model file", 1),
         ([], "required", 2),
         (["nonsense"], "invalid choice", 2),
     ],

@@ -180,6 +180,32 @@ def test_missing_values(table, capsys):
     assert predictions(out) == expected.tolist()
 
 
+def test_rows_without_a_target_are_dropped_where_other_values_are_filled_in(table, capsys):
+    price, area = houses()["price"].to_list(), houses()["area"].to_list()
+    frame = houses().with_columns(price=pl.Series([None, None, *price[2:]]), area=pl.Series([*area[:-1], None]))
+    frame.write_csv("gaps.csv")
+    command = ["fit", "gaps.csv", "--target", "price", "--k", "1", "--missing", "median", "--report", "page.html"]
+    code, _, err = run(capsys, *command)
+    assert code == 0
+    assert "dropped 2 rows of 120 without a target" in err
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "2 other rows were left out" in page
+    assert "area in 1 row" in page
+
+
+def test_files_of_another_kind_are_called_what_they_are(model, capsys):
+    Path("page.html").write_text("<!DOCTYPE html>\n<html></html>")
+    assert "model.json is a model file, and pauca fit takes a table" in error_of(
+        capsys, "fit", "model.json", "--target", "x"
+    )
+    for command in ("explain", "report", "path"):
+        assert f"houses.csv is a table, and pauca {command} takes a model" in error_of(capsys, command, "houses.csv")
+        assert f"page.html is an HTML page, and pauca {command}" in error_of(capsys, command, "page.html")
+    line = error_of(capsys, "fit", "price", "--target", "houses.csv", code=2)
+    assert "the table comes first: pauca fit houses.csv --target price" in line
+    assert "did you mean explain?" in error_of(capsys, "show", "model.json", code=2)
+
+
 def test_missing_values_when_predicting(model, capsys):
     houses()[:3].with_columns(area=pl.Series([1.0, None, 2.0])).write_csv("gaps.csv")
     assert "'area' (1)" in error_of(capsys, "predict", model, "gaps.csv")

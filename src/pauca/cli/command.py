@@ -14,6 +14,9 @@ from pauca.cli.options import parser
 
 TRAINING_ROWS_OF_DEMO = 342
 
+# A file that is no model is called a table if it has one of these names.
+TABLE_ENDINGS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".svm", ".svmlight", ".libsvm")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
@@ -58,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(options: Namespace) -> int:
     console = Console(quiet=options.quiet)
     # Before anything slow is imported: a wrong name is the most common mistake.
+    if options.command == "fit" and not os.path.exists(options.table) and os.path.isfile(options.target or ""):
+        raise UsageError(f"the table comes first: pauca fit {shlex.join([options.target, '--target', options.table])}")
     for name, what in (("model", "a model file"), ("table", "a table")):
         if hasattr(options, name):
             require_file(getattr(options, name), what)
@@ -66,6 +71,7 @@ def _run(options: Namespace) -> int:
             f"{options.model} is no model file, but {options.table} is: the model comes first, pauca predict "
             f"{shlex.join([options.table, options.model])}"
         )
+    _check_kinds(options)
     with Console(quiet=options.quiet or getattr(options, "json", False)).starting():
         run = _command(options.command)
     return run(options, console)
@@ -91,6 +97,23 @@ def _command(name: str) -> Callable[[Namespace, Console], int]:
 def _swapped(model: str, table: str) -> bool:
     """Whether a table was given for the model, and the model for the table."""
     return not _begins_like_a_model(model) and table != "-" and _begins_like_a_model(table)
+
+
+def _check_kinds(options: Namespace) -> None:
+    """Raise an error for a file of another kind than the command takes, where its beginning or its name tells."""
+    for name, wanted in (("model", "a model file, as pauca fit --out writes it"), ("table", "a table")):
+        path = getattr(options, name, "-")
+        if not os.path.isfile(path):
+            continue
+        with open(path, "rb") as file:
+            start = file.read(200).lstrip().lower()
+        found = "an HTML page" if start.startswith((b"<!doctype html", b"<html")) else ""
+        if name == "table" and _begins_like_a_model(path):
+            found = "a model file"
+        if name == "model" and start[:1] != b"{" and path.lower().removesuffix(".gz").endswith(TABLE_ENDINGS):
+            found = "a table"
+        if found:
+            raise DataError(f"{path} is {found}, and pauca {options.command} takes {wanted}")
 
 
 def _begins_like_a_model(path: str) -> bool:

@@ -278,6 +278,12 @@ def _complete_rows(
         if n_dropped:
             console.note(f"dropped {count(n_dropped, 'row')} of {frame.height:,} with missing values")
         return frame.filter(complete), given.filter(complete)
+    if options.missing is not None:  # nothing can stand for a target
+        known = given[options.target].is_not_null()
+        n_dropped = int((~known).sum())
+        if 0 < n_dropped < frame.height:
+            console.note(f"dropped {count(n_dropped, 'row')} of {frame.height:,} without a target")
+            frame, given = frame.filter(known), given.filter(known)
     for column in given.columns:
         if given[column].dtype.is_float() and given[column].is_infinite().any():
             raise DataError(f"the column {column!r} has infinite values; leave out those rows")

@@ -57,6 +57,7 @@ class OneLineParser(argparse.ArgumentParser):
         """Print what is wrong, and exit."""
         unknown = message.removeprefix("unrecognized arguments: ").split()[0] if "unrecognized" in message else ""
         near = closest_name(unknown.partition("=")[0], self.known_options()) if unknown.startswith("-") else None
+        near = "explain" if "invalid choice: 'show'" in message else near  # a saved model is what one wants to see
         hint = f"; did you mean {near}?" if near else f"; {self.prog} --help lists the options"
         self.exit(2, f"pauca: error: {message}{hint}\n")
 

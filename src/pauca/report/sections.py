@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,12 @@ def _rows_used(data: ModelData) -> list[str]:
 def _missing_values(data: ModelData, data_summary: DataSummary) -> str:
     if data_summary.n_dropped:
         other = "1 other row was" if data_summary.n_dropped == 1 else f"{data_summary.n_dropped} other rows were"
-        return f"{other} left out, since values were missing there."
+        left_out = f"{other} left out, since values were missing there."
+        return (
+            left_out
+            if not data_summary.missing
+            else f"{left_out} {_missing_values(data, replace(data_summary, n_dropped=0))}"
+        )
     if not data_summary.missing:
         return "No values were missing in them."
     listed = enumerate_names([f"{name} in {count(many, 'row')}" for name, many in data_summary.missing.items()])
