@@ -1,6 +1,7 @@
 """Proofs as users meet them: after every fit on a narrow table, by ``certify``, and by the method ``Exact``."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -463,3 +464,11 @@ def test_time_ends_the_bounds_of_classes_in_their_midst(monkeypatch, steps):
     assert not all(cut.proved[size] for size in range(1, 5))
     for size in range(1, 5):
         assert cut.lower_bound[size] <= model.path_[size].objective * (1 + 1e-8)
+
+
+def test_a_path_that_went_down_need_not_have_the_forced_features_alone():
+    X, y = ar_problem(40, 5, 3, rho=0.3, snr=2.0, seed=0)
+    model = SparseRegressor(k=None, method="backward", always=[0]).fit(X, y)
+    without = {size: one for size, one in model.path_.models.items() if size != 1}
+    model.path_ = replace(model.path_, models=without)
+    assert set(model.certify().sizes) == set(without) - {0}

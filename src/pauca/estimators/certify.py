@@ -209,6 +209,8 @@ def certify(
     supports = [tuple(model.units.tolist()) for model in path if model.size]
     if supports:
         history.best.update({len(one.support): one for one in fitted_again(search.subset, supports)})
+        # The start of a search has the forced features, which a path that went down need not have reached.
+        history.best = {size: one for size, one in history.best.items() if size in path.models}
         prove(search.subset, history, time_limit=time_limit)
     else:
         history.no_proof = NOTHING_TO_PROVE
