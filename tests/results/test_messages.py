@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_diabetes
 
 import pauca
 from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
 from pauca.results.choice import Choice
 from pauca.results.instructions import ON_PAGE, in_shell, parameters_as_options
 from pauca.results.surface import Surface
+from pauca.wording import quoted
 
 NAMES = ["age", "bmi", "dose", "sex", "sugar", "weight"]
 PRICES = {"age": 0, "bmi": 1, "dose": 2.5, "sex": 0, "sugar": 7, "weight": 1}
@@ -272,7 +274,7 @@ def test_errors_beside_differences_are_those_of_differences(fading):
     assert f"more (± {100 * error:.2g}, the standard error of this difference)" in simple.message
 
 
-def test_what_fewer_features_give_is_at_the_top(fading):
+def test_what_fewer_features_give_is_at_the_top(fading, tmp_path):
     """The smallest size with 95 % of the gain if half the size has it, then 90 %, then 80 %."""
     model = SparseRegressor(k=range(11), ridge=[0, 0.1, 1]).fit(*fading)
     choice, chosen = model.path_.choice, model.path_.choice.chosen
@@ -283,23 +285,35 @@ def test_what_fewer_features_give_is_at_the_top(fading):
     reached = mean / mean[choice.chosen]
     share = next(share for share in (0.95, 0.9, 0.8) if (reached[: choice.chosen // 2 + 1] >= share).any())
     assert size == np.flatnonzero(reached >= share)[0]
+    assert choice.mean[size] / mean[choice.chosen] < share  # the path's own model does not gain as much
+    other = model.at(size, ridge="best")
+    few = f"{size} features ({quoted(other.path_.names(size))}) give "
     line = model.summary().splitlines()[1]
     assert line == (
-        f"{size} features give {100 * reached[size]:.0f} % of the share that {choice.chosen} explain on held-out rows "
-        f'({100 * mean[size]:.1f} of {100 * mean[choice.chosen]:.1f} %); see at({size}, ridge="best").'
+        f"{few}{100 * reached[size]:.0f} % of the share that {choice.chosen} explain on held-out rows "
+        f"({100 * mean[size]:.1f} of {100 * mean[choice.chosen]:.1f} %, with the ridge that is best for {size}); "
+        f'see at({size}, ridge="best").'
     )
-    named = model.at(size, ridge="best").path_.choice
-    assert named.mean[size] == mean[size]  # what the line says is what its call gives
-    assert mean[size] > choice.mean[size]
-    assert f"the ridge that is best for {size})." in choice.fewer("feature", ON_PAGE)
-    assert f"; pauca fit with --size {size} added gives it." in choice.fewer("feature", in_shell())
+    assert other.path_.choice.mean[size] == mean[size]  # what the line says is what its call gives
+    model.save(tmp_path / "model.json")
+    assert pauca.load(tmp_path / "model.json").summary().splitlines()[1].startswith(few)
+    assert f"the ridge that is best for {size})." in choice.fewer("feature", [], ON_PAGE)
+    assert f"; pauca fit with --size {size} added gives it." in choice.fewer("feature", [], in_shell())
     assert "explain on held-out rows" not in model.at(size).summary().splitlines()[1]
     few = Choice(
         "best", "accuracy", np.arange(5), np.array([0.5, 0.89, 0.88, 0.89, 0.9]), np.ones(5), np.ones((5, 5)), 4
     )
-    assert few.fewer("feature") == "1 feature has accuracy 0.89 on held-out rows, 4 have 0.9; see at(1)."
+    assert few.fewer("feature", ["a"]) == "1 feature ('a') has accuracy 0.89 on held-out rows, 4 have 0.9; see at(1)."
     none = Choice("best", "explained", np.arange(5), np.linspace(0, 0.4, 5), np.ones(5), np.ones((5, 5)), 4)
-    assert none.fewer("feature") == ""
+    assert none.fewer("feature", []) == ""
+
+
+def test_of_ridges_that_score_the_same_the_path_has_one():
+    """Two searches that find the same two features are one model: at(2) is it, and nothing sends readers elsewhere."""
+    model = SparseRegressor().fit(*load_diabetes(return_X_y=True, as_frame=True))
+    assert model.path_.choice.surface.mean[:, :, 2].ravel().tolist().count(model.path_.choice.mean[2]) > 1
+    assert model.at(2, ridge="best").path_ is model.path_
+    assert "at(2)." in model.summary().splitlines()[1]
 
 
 def test_other_sizes_tell_their_own_scores_and_ridges(fading):

@@ -35,7 +35,7 @@ from pauca.results.path import Path
 from pauca.runs.chunked_search import Gathering
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
-from pauca.runs.run import Goal, Move, SearchRun, Stop, ended_early
+from pauca.runs.run import Budget, Goal, Move, SearchRun, Stop, ended_early
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +193,7 @@ def fit_path(
                 follow_search(found.run, search)
         if data.target.loss.has_estimated:
             problem, found = _estimate_loss(inputs, problem, found)
+        found = replace(found, choice=_with_fewer_units(inputs, problem, found))
     with limited_until(inputs.deadline + GRACE):
         history, models = found.run.history, found.run.models(found.answer)
     check_finite_models(models)
@@ -382,6 +383,22 @@ def _compared_sizes(inputs: FitInputs) -> tuple[SizeRange, ParallelRuns, Design]
     assert sizes is not None
     size_range = size_range_for(sizes, inputs.n_units, int(np.count_nonzero(inputs.weights)))
     return size_range, ParallelRuns(settings.run_budget, effective_n_jobs(settings.n_jobs)), inputs.design
+
+
+def _with_fewer_units(inputs: FitInputs, problem: LinearProblem, found: SearchResult) -> Choice | None:
+    """The choice with the features of the smaller model that it points to, where the path does not have it."""
+    choice = found.choice
+    if choice is None or choice.fewer_size is None or choice.fewer_is_on_path or choice.surface is None:
+        return choice
+    size, run = choice.fewer_size, found.searches[choice.surface.best_of(choice.fewer_size)[0]]
+    method = problem.method.search if isinstance(problem.method, Exact) else problem.method
+    history = run.history
+    if run.method != method:  # the folds had a quicker one
+        run = SearchRun(method, run.design, run.subset.restarted())
+        history = run.advance(inputs.settings.goal(size), Budget(time_limit=inputs.seconds_left))
+    assert history is not None
+    units = history.best[size].support if size in history.best else ()
+    return replace(choice, fewer_units=tuple(sorted(int(unit) for unit in units)))
 
 
 def _estimate_loss(

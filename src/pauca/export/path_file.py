@@ -90,7 +90,7 @@ def read_path(fields: dict[str, JsonReader]) -> Path:
         models[model.size] = model
     if 0 not in models:
         fields["models"].fail("the model of size 0 is missing")
-    choice = fields["choice"].optional(lambda reader: _read_choice(reader, models))
+    choice = fields["choice"].optional(lambda reader: _read_choice(reader, models, n_units))
     certificate = (
         _read_certificate(fields["certificate"], models, names, n_features) if "certificate" in fields else None
     )
@@ -287,6 +287,7 @@ def _write_choice(choice: Choice) -> dict[str, Any]:
         "one_error_size": choice.one_error_size,
         "instead_of": choice.instead_of,
         **({"held_out": _write_figures(choice.held_out)} if choice.held_out else {}),
+        **({"fewer_units": list(choice.fewer_units)} if choice.fewer_units else {}),
     }
 
 
@@ -306,10 +307,10 @@ def _write_surface(surface: Surface) -> dict[str, Any]:
     }
 
 
-def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
+def _read_choice(reader: JsonReader, models: dict[int, Model], n_units: int) -> Choice:
     names = ["rule", "scoring", "sizes", "mean", "standard_error", "fold_scores", "chosen"]
     names += ["best", "ended", "falling", "n_folds", "difference_error", "surface", "one_error_size", "instead_of"]
-    fields = reader.fields(names, optional=["held_out"])
+    fields = reader.fields(names, optional=["held_out", "fewer_units"])
     sizes = fields["sizes"].increasing_integers(max(models))
     if not sizes or not set(sizes) <= set(models):
         fields["sizes"].fail("there must be at least one size, and a model of each")
@@ -337,6 +338,7 @@ def _read_choice(reader: JsonReader, models: dict[int, Model]) -> Choice:
         {name: item.number() for name, item in fields["held_out"].entries().items()} if "held_out" in fields else {},
         fields["one_error_size"].optional(lambda size: size.integer(0, max(models))),
         fields["instead_of"].string(),
+        tuple(fields["fewer_units"].increasing_integers(n_units - 1)) if "fewer_units" in fields else (),
     )
 
 

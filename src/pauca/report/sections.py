@@ -27,7 +27,7 @@ from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
 from pauca.results.data_summary import COUNTED_ONCE, DataSummary, encoding_notes
 from pauca.results.instructions import ON_PAGE
-from pauca.results.summary import MOST_IN_GROUP
+from pauca.results.summary import MOST_IN_GROUP, fewer_text
 from pauca.runs.run import Stop
 from pauca.version import __version__
 from pauca.wording import FORCED_IN
@@ -50,7 +50,7 @@ def header(data: ModelData, title: str) -> Markup:
         tag("h1", name_tag(title)),
         *headline,
         tag("p", _features_used(data), class_="lead"),
-        *(tag("p", text) for text in _fewer(data)),
+        *(tag("p", unbroken(text)) for text in fewer_text(data.path, data.size, ON_PAGE)),
         *(tag("p", text) for text in _rows_used(data)),
         tag("dl", cards, class_="cards"),
         *(tag("p", text) for text in _reason(data)),
@@ -74,14 +74,6 @@ def _features_used(data: ModelData) -> str:
         return "The model predicts a constant."
     shown = enumerate_names(names, 12 if sum(map(len, names)) <= 150 else 5)
     return f"The model uses {shown}{', in order of importance' if len(names) > 1 else ''}."
-
-
-def _fewer(data: ModelData) -> list[str]:
-    """What fewer features give on held-out rows, where that is nearly as much."""
-    choice = data.path.choice
-    if choice is None or not choice.is_of(data.size) or choice.fewer_size is None:
-        return []
-    return [unbroken(choice.fewer(data.noun, ON_PAGE))]
 
 
 def _rows_used(data: ModelData) -> list[str]:

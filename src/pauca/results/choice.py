@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.results.surface import Surface
 from pauca.statistics.criteria import CRITERIA
+from pauca.wording import printable, quoted
 
 EXPLAINED = "explained"
 """The default score: the share of the constant model's loss that is gone on held-out rows."""
@@ -85,6 +86,8 @@ class Choice:
         choose, unless a constant is as good.
     instead_of : str
         What was chosen, in words, where the scores are about other ridges: those of ``at(size, ridge="best")``.
+    fewer_units : tuple of int
+        The features, or groups, of the model that ``fewer`` speaks of, where that model is not on the path.
     """
 
     rule: Rule
@@ -103,6 +106,7 @@ class Choice:
     held_out: Mapping[str, float] = field(default_factory=dict)
     one_error_size: int | None = None
     instead_of: str = ""
+    fewer_units: tuple[int, ...] = ()
 
     @property
     def by_folds(self) -> bool:
@@ -292,6 +296,12 @@ class Choice:
             return ""
         return f"A smaller model, of size {size}, is within one standard error of the best{self._one_error_gap(size)}."
 
+    @property
+    def smaller_is_on_path(self) -> bool:
+        """Whether the path's ridges are those that score best for that size."""
+        surface, size = self.surface, self.one_error_size
+        return surface is None or (size is not None and surface.best_of(size) == (surface.search_ridge, surface.ridge))
+
     def _one_error_gap(self, size: int) -> str:
         """The difference that is within one standard error, where the scores show it as it was judged."""
         if self.surface is not None:
@@ -316,38 +326,53 @@ class Choice:
         Gains are those on held-out rows, of each size at the ridges that are best for it. If no such size reaches 95 %,
         90 % counts, then 80 %; None if none reaches that.
         """
+        return self._fewer()[0]
+
+    @property
+    def fewer_is_on_path(self) -> bool:
+        """Whether the path's own model of that size gains this much, so that no other ridge is needed for it."""
+        return self._fewer()[1]
+
+    def _fewer(self) -> tuple[int | None, bool]:
         chosen, nothing = self.position(self.chosen), self.position(0)
         if not (self.by_folds and self.scored) or chosen is None or self.instead_of:
-            return None
+            return None, False
         if nothing is None and self.scoring != EXPLAINED:
-            return None
-        gains = self._best_mean - (0.0 if nothing is None else self.mean[nothing])
-        gains[chosen] += self.mean[chosen] - self._best_mean[chosen]
+            return None, False
+        empty = 0.0 if nothing is None else float(self.mean[nothing])
+        own, best, gain = self.mean - empty, self._best_mean - empty, float(self.mean[chosen]) - empty
         half = (self.sizes > 0) & (2 * self.sizes <= self.chosen)
-        found = [self.sizes[half & (gains >= share * gains[chosen])] for share in WORTHWHILE]
-        return next((int(sizes.min()) for sizes in found if len(sizes)), None) if gains[chosen] > 0 else None
+        for share in WORTHWHILE if gain > 0 else ():
+            places = np.flatnonzero(half & (best >= share * gain))
+            if len(places):
+                return int(self.sizes[places[0]]), bool(own[places[0]] >= share * gain)
+        return None, False
 
     @property
     def _best_mean(self) -> np.ndarray:
         """The score of every size at the ridges that are best for it."""
         return self.mean.copy() if self.surface is None else self.surface.mean.max(axis=(0, 1))
 
-    def fewer(self, noun: str, how: Instructions = IN_PYTHON) -> str:
-        """A sentence on what fewer features give on held-out rows, and where to see it; empty if there is none."""
-        size = self.fewer_size
+    def fewer(self, noun: str, names: Sequence[str], how: Instructions = IN_PYTHON) -> str:
+        """A sentence on what fewer features give on held-out rows, and where to see it; empty if there is none.
+
+        ``names`` are those of the features that it is about.
+        """
+        size, on_path = self._fewer()
         if size is None:
             return ""
-        score, chosen = float(self._best_mean[self.sizes == size].max()), self._score_of(self.chosen)
-        on_path = self.surface is None or self.surface.best_of(size) == (self.surface.search_ridge, self.surface.ridge)
+        scores = self.mean if on_path else self._best_mean
+        score, chosen = float(scores[self.sizes == size].max()), self._score_of(self.chosen)
         see = (how.size if on_path else how.size_best).format(size=size)
         end = f"; {see}." if see else "."
-        own = "" if on_path or see else f", with the ridge that is best for {size}"
+        own = "" if on_path else f", with the ridge that is best for {size}"
+        few = f"{size} {noun}{'' if size == 1 else 's'}{f' ({printable(quoted(names))})' if names else ''}"
         if self.scoring == EXPLAINED:
-            few = f"{size} {noun} gives" if size == 1 else f"{size} {noun}s give"
             share = f"{100 * score / chosen:.0f} % of the share that {self.chosen} explain on held-out rows"
-            return f"{few} {share} ({100 * score:.1f} of {100 * chosen:.1f} %{own}){end}"
-        has = f"{size} {noun} has" if size == 1 else f"{size} {noun}s have"
-        return f"{has} {self.scoring} {score:.4g} on held-out rows{own}, {self.chosen} have {chosen:.4g}{end}"
+            verb = "gives" if size == 1 else "give"
+            return f"{few} {verb} {share} ({100 * score:.1f} of {100 * chosen:.1f} %{own}){end}"
+        verb = "has" if size == 1 else "have"
+        return f"{few} {verb} {self.scoring} {score:.4g} on held-out rows{own}, {self.chosen} have {chosen:.4g}{end}"
 
     def comparison(self, size: int, how: Instructions = IN_PYTHON) -> str:
         """What cross-validation says of a size that it did not choose, and which ridges the model has."""

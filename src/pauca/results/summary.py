@@ -57,7 +57,7 @@ def summarize(path: Path, size: int, how: Instructions = IN_PYTHON, explained_of
         rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE))
         head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
         table += [head, "-" * len(head), *lines, ""]
-    above = [_head(path, size, explained_of, how), *_fewer(path, size, how), ""]
+    above = [_head(path, size, explained_of, how), *fewer_text(path, size, how), ""]
     return "\n".join([*above, *table, *_notes(path, size, how), *_end(path, size)])
 
 
@@ -85,10 +85,13 @@ def _held_out(path: Path, size: int) -> str:
     return "" if choice is None or place is None or not size else f", {100 * choice.mean[place]:.2f} % on held-out rows"
 
 
-def _fewer(path: Path, size: int, how: Instructions) -> Iterator[str]:
-    """What fewer features would give, below the line about as many as there are."""
-    if path.choice is not None and path.choice.is_of(size) and path.choice.fewer_size is not None:
-        yield path.choice.fewer(path.counted, how)
+def fewer_text(path: Path, size: int, how: Instructions) -> Iterator[str]:
+    """What fewer features would give, where ``size`` was chosen and half of it gives nearly as much."""
+    choice = path.choice
+    if choice is None or not choice.is_of(size) or choice.fewer_size is None:
+        return
+    units = path[choice.fewer_size].units.tolist() if choice.fewer_is_on_path else choice.fewer_units
+    yield choice.fewer(path.counted, [path.unit_name(unit) for unit in units], how)
 
 
 def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
@@ -105,7 +108,7 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
             text = text[0].upper() + text[1:]
             yield f"{text} on the held-out rows, optimistic since these rows also chose the model{how.honest}."
         if path.choice.smaller:
-            get = how.smaller if path.choice.surface is None else how.smaller_best
+            get = how.smaller if path.choice.smaller_is_on_path else how.smaller_best
             yield f"{path.choice.smaller} {get.format(size=path.choice.one_error_size)}"
     elif path.choice is not None and path.choice.by_folds and path.choice.scored:
         yield path.choice.comparison(size, how)

@@ -10,6 +10,9 @@ import numpy as np
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+# Scores are sums over rows: those of the same models differ by rounding only.
+SAME_SCORE = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Surface:
@@ -57,11 +60,15 @@ class Surface:
         return self._at(np.unravel_index(int(np.argmax(itself)), itself.shape))
 
     def best_of(self, size: int) -> tuple[float, float]:
-        """Search ridge and ridge that score best for one size."""
+        """Search ridge and ridge that score best for one size; of equal ones those of the chosen model."""
         position = np.flatnonzero(self.sizes == size)
         if not len(position):
             raise KeyError(f"size {size!r} was not scored; the sizes compared are {self.sizes.tolist()}")
         of_size = self.mean[:, :, position[0]]
+        chosen = of_size[np.ix_(self.search_ridges == self.search_ridge, self.ridges == self.ridge)]
+        # Ridges that lead to the same features score the same to rounding: a model that the path has needs no other.
+        if chosen.size and of_size.max() - chosen.max() <= SAME_SCORE * max(1.0, abs(of_size.max())):
+            return self.search_ridge, self.ridge
         found = self._at((*np.unravel_index(int(np.argmax(of_size)), of_size.shape), int(position[0])))
         return found[:2]
 
