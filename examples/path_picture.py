@@ -1,11 +1,13 @@
 """Draw docs/_static/path.png, the picture at the head of the README.
 
-Left: accuracy against the number of features, each point labelled with the features that enter (+) and leave (-).
-Right: the cross-validated score of every size, and the size that is chosen. Run it from the root of the repository::
+Left: the share explained against the number of features, each point labelled with the features that enter (+) and
+leave (-). Right: the cross-validated score of every size, and the size that is chosen. Both are of one fit, which the
+README shows in text. Run it from the root of the repository::
 
     python examples/path_picture.py
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -17,14 +19,15 @@ PICTURE = Path("docs/_static/path.png")
 
 
 def main() -> None:
-    """Fit twice, with k given and with k chosen, and draw the two paths side by side."""
+    """Fit once, and draw what every size explains on the rows of the fit and on held-out rows."""
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415 - after the choice of the backend
 
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
-    SparseRegressor(k=10).fit(X, y).path_.plot(ax=left)
-    SparseRegressor().fit(X, y).path_.plot(ax=right)
+    path = SparseRegressor().fit(X, y).path_
+    replace(path, choice=None).plot(ax=left)
+    path.plot(ax=right)
     left.set_title("Which features enter at each size", loc="left")
     right.set_title("Which size: 5-fold cross-validation", loc="left")
     right.set_ylabel("explained on held-out rows (%)")

@@ -25,3 +25,7 @@ table.flush()
 X = pauca.scan(folder / "table.npy")
 model = pauca.SparseRegressor(k=5).fit(X, y)
 print(model.summary())
+
+# %%
+# What each size explains: two columns made the target, and the others add nothing.
+model.path_.plot()

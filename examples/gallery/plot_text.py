@@ -7,6 +7,7 @@ Counts of words are a sparse matrix, and the chosen columns are words.
 
 # %%
 # Reviews are made on the spot: a few words tell good from bad, most do not.
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -34,6 +35,14 @@ model = SparseClassifier(k=8, ridge=0.01)
 model.fit(X, np.where(liked, "good", "bad"), feature_names=words.get_feature_names_out())
 for size in (2, 4, 8):
     print(size, model.path_.names(size))
+
+# %%
+# What each word says: to the right for "good", to the left for "bad".
+coefficients = sorted(model.path_.coefficients(8).items(), key=lambda item: item[1])
+figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
+axes.barh([word for word, _ in coefficients], [value for _, value in coefficients])
+axes.axvline(0, color="grey", linewidth=0.8)
+axes.set(xlabel="coefficient of a mention of the word")
 
 # %%
 # How well eight words tell the two apart, on texts that were held out of the search.

@@ -264,12 +264,33 @@ def test_sheets_of_points_take_raw_rows():
 def test_row_numbers_and_missing_targets_are_told():
     frame, y = people(gaps=False)
     frame["id"] = np.random.default_rng(0).permutation(len(frame)) + 1000
-    with pytest.warns(PaucaWarning, match="'id' numbers the rows, and is in the model"):
+    with pytest.warns(PaucaWarning, match="'id' looks like an identifier, and is in the model"):
         SparseRegressor(k=1, always=["id"]).fit(frame, y)
     SparseRegressor(k=1, never=["id"]).fit(frame, y)
     y[:7] = np.nan
     with pytest.raises(ValueError, match="Input y contains NaN: 7 of 160 rows have no target"):
         SparseRegressor().fit(frame, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "warned"),
+    [
+        ("individual", np.repeat(np.arange(1, 41), 4), True),  # blocks of rows, as in tables of choices
+        ("PatientID", 5000 + 17 * np.random.default_rng(0).permutation(160) // 2, True),
+        ("Unnamed: 0", np.arange(160) // 3, True),
+        ("year", np.repeat(np.arange(1935, 1975), 4), False),
+        ("price_index", np.random.default_rng(0).integers(50, 150, 160), False),
+        ("age", np.sort(np.random.default_rng(0).integers(20, 80, 160)), False),
+        ("idp", np.arange(160) % 2, False),
+    ],
+)
+def test_identifiers_in_the_model_are_told(name, values, warned):
+    frame = pd.DataFrame({name: values, "z": np.random.default_rng(1).normal(size=160)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SparseRegressor(k=1, always=[name]).fit(frame, frame[name] + frame["z"])
+    told = f"The column {name!r} looks like an identifier, and is in the model; never=[{name!r}] leaves it out."
+    assert [str(one.message) for one in caught] == ([told] if warned else [])
 
 
 def test_warnings_are_about_the_chosen_model():
@@ -324,7 +345,7 @@ def test_row_labels_in_another_order_are_told():
 
 def test_identifiers_are_told_by_the_encoder_too():
     X, _ = people(gaps=False)
-    with pytest.warns(PaucaWarning, match="The column 'row' numbers the rows, and is encoded as numbers"):
+    with pytest.warns(PaucaWarning, match="The column 'row' looks like an identifier, and is encoded as numbers"):
         TableEncoder().fit(X.assign(row=np.arange(len(X)) + 7))
 
 
@@ -342,7 +363,7 @@ def test_identifiers_in_the_model_are_told_though_numbers_are_left_out(raw):
     if raw:
         frame["city"] = rng.choice(["Paris", "Lyon"], 80)
     y = frame["row"] + rng.normal(size=80)
-    with pytest.warns(PaucaWarning, match="The column 'row' numbers the rows, and is in the model"):
+    with pytest.warns(PaucaWarning, match="The column 'row' looks like an identifier, and is in the model"):
         SparseRegressor(k=1).fit(frame, y)
     SparseRegressor(k=1).fit(frame.assign(row=frame["row"] * 5), y)  # far apart: a measurement
 

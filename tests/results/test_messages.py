@@ -370,6 +370,9 @@ def test_warnings_name_options_in_a_shell():
     text = "Set a ridge, such as ridge=1e-3, or selection_rule='best'. Left out: 'k=3', 'method=\"x\"', tank=3."
     words = "Set a ridge, such as --ridge 1e-3, or --selection-rule best. Left out: 'k=3', 'method=\"x\"', tank=3."
     assert parameters_as_options(text) == words
+    text = "The column's name, 'old k=3 (ridge=1)', stays; never=['old k=3', \"b's\"] leaves them out."
+    words = "The column's name, 'old k=3 (ridge=1)', stays; --never 'old k=3,b'\"'\"'s' leaves them out."
+    assert parameters_as_options(text) == words
 
 
 def test_proofs_of_another_objective_have_names_that_say_so(fading):

@@ -10,7 +10,7 @@ import numpy as np
 from pauca.constraints.units import Units
 from pauca.design import ChunkedDesign, Design
 from pauca.estimators.fit import FittedPath
-from pauca.estimators.raw_tables import row_numbers
+from pauca.estimators.raw_tables import identifiers
 from pauca.estimators.settings import SearchSettings
 from pauca.methods.exact import STOPPED_BEFORE, Exact
 from pauca.results.instructions import NAMELESS
@@ -49,7 +49,7 @@ def fit_warnings(
         yield from fitted.table.warnings(model.support)
     elif path.column_names is not None and isinstance(fitted.problem.X, np.ndarray):
         columns = fitted.problem.X[:, model.support].T
-        yield from row_numbers(column_names(path.column_names, model.support), columns)
+        yield from identifiers(column_names(path.column_names, model.support), columns)
     if constant:
         yield f"Constant columns were left out: {quoted(constant)}."
     combined: list[int] = []

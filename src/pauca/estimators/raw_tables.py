@@ -15,7 +15,7 @@ from pauca.constraints.parsing import Columns, ConstraintParser, Spread
 from pauca.model_selection.folds import Fold
 from pauca.tables import RawTable, TableEncoding, needs_encoding, read_table
 from pauca.tables.encoding import NUMBER
-from pauca.tables.raw_columns import UnreadableColumn, is_frame, numbers_rows
+from pauca.tables.raw_columns import UnreadableColumn, is_frame, is_identifier
 from pauca.tables.raw_table import MISSING, declared_categories, names_of
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted
@@ -102,7 +102,7 @@ class FitTable:
         used = np.unique(self.encoding.owner[chosen]).tolist()
         numbers = [raw for raw in used if self.raw.columns[raw].numbers is not None]
         names = [self.encoding.raw_names[raw] for raw in numbers]
-        yield from row_numbers(names, [self.raw.columns[raw].numbers for raw in numbers])
+        yield from identifiers(names, [self.raw.columns[raw].numbers for raw in numbers])
 
     def _copies(self, chosen: np.ndarray) -> Iterator[str]:
         """Levels that were left out since they are those of another column, and chosen ones that are."""
@@ -135,18 +135,19 @@ def _named_columns(constraints: Mapping[str, Any], columns: Sequence[str]) -> li
     return named if all(isinstance(name, str) and name in columns for name in named) else None
 
 
-def row_numbers(names: Sequence[str], columns: Iterable[np.ndarray]) -> Iterator[str]:
-    """A warning of chosen columns that number the rows, if there are any."""
-    found = [name for name, values in zip(names, columns, strict=True) if numbers_rows(values)]
+def identifiers(names: Sequence[str], columns: Iterable[np.ndarray]) -> Iterator[str]:
+    """A warning of chosen columns that look like identifiers, if there are any."""
+    found = [name for name, values in zip(names, columns, strict=True) if is_identifier(name, values)]
     if found:
-        yield f"{numbering(found)} in the model: leave out what is an identifier."
+        them = "it" if len(found) == 1 else "them"
+        yield f"{looks_like_identifier(found)} in the model; never={found} leaves {them} out."
 
 
-def numbering(names: Sequence[str]) -> str:
-    """The start of a warning of columns with another integer in every row, as identifiers are."""
-    one = len(names) == 1
-    column, verb, be = ("column", "numbers", "is") if one else ("columns", "number", "are")
-    return f"The {column} {quoted(names)} {verb} the rows, and {be}"
+def looks_like_identifier(names: Sequence[str]) -> str:
+    """The start of a warning of columns that number the rows, or are named as if they did."""
+    if len(names) == 1:
+        return f"The column {quoted(names)} looks like an identifier, and is"
+    return f"The columns {quoted(names)} look like identifiers, and are"
 
 
 def display_names(feature_names: Any, n_columns: int, own: np.ndarray | None) -> np.ndarray | None:

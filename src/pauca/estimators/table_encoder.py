@@ -11,7 +11,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pauca.estimators.input_checks import check_names_differ
-from pauca.estimators.raw_tables import check_table_parameters, encoded_rows, numbering, read_raw, set_table_attributes
+from pauca.estimators.raw_tables import (
+    check_table_parameters,
+    encoded_rows,
+    looks_like_identifier,
+    read_raw,
+    set_table_attributes,
+)
 from pauca.tables import RawTable, TableEncoding
 from pauca.warnings import PaucaWarning
 
@@ -95,9 +101,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         table = self._read(X)
         self._set(TableEncoding.learn(table, self.missing))
-        numbered = [column.name for column in table.columns if column.numbers_rows] if table.has_names else []
+        numbered = [column.name for column in table.columns if column.is_identifier] if table.has_names else []
         if numbered:
-            text = f"{numbering(numbered)} encoded as numbers: leave out what is an identifier."
+            text = f"{looks_like_identifier(numbered)} encoded as numbers: leave out what is one."
             warnings.warn(text, PaucaWarning, stacklevel=2)
         return self
 

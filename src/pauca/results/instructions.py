@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from dataclasses import dataclass, replace
 
-# Parameters that are options of the same name in a shell, with a value in quotes or a number. Names of columns and
-# levels stand in quotes themselves.
+# A name or a level in quotes; an apostrophe within a word opens none.
+QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+
+# Parameters that are options of the same name in a shell, with a value in quotes, a number or a list of names. What
+# stands in quotes itself, as names of columns and levels do, is passed over.
 PARAMETER = re.compile(
-    r"""(?<!['"\w])(k|ridge|selection_rule|method|missing|criterion|cv|time_limit)=(?:(['"])([\w-]+)\2|(\d[\d.e+-]*\b))"""
+    rf"""{QUOTED}|\b(k|ridge|selection_rule|method|missing|criterion|cv|time_limit|never)="""
+    rf"""(?:(['"])([\w-]+)\2|(\d[\d.e+-]*\b)|(\[{QUOTED}(?:,\s{QUOTED})*\]))"""
 )
 
 
@@ -131,4 +136,13 @@ def _literal(name: str) -> str:
 def parameters_as_options(text: str) -> str:
     """A sentence of a warning with options of the command line in place of parameters: ``--ridge 1e-3``."""
     text = text.replace(f" {NAMELESS}", "")  # tables of a shell have names, but for LIBSVM files
-    return PARAMETER.sub(lambda found: f"--{found[1].replace('_', '-')} {found[3] or found[4]}", text)
+    return PARAMETER.sub(_option, text)
+
+
+def _option(found: re.Match[str]) -> str:
+    """A parameter as an option; what is in quotes as it is."""
+    parameter, _, word, number, names = found.groups()
+    if parameter is None:
+        return found[0]
+    value = word or number or shlex.quote(",".join(ast.literal_eval(names)))
+    return f"--{parameter.replace('_', '-')} {value}"

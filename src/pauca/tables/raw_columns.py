@@ -34,8 +34,15 @@ LEVELS_CHECKED_FOR_DATES = 20
 
 
 # In tables of at least so many rows, a column with another integer in every row is taken for row numbers, unless less
-# than half of the integers in its range are there.
+# than half of the integers in its range are there. Numbers of blocks of rows, and columns that are named so, must have
+# as many different values.
 LEAST_ROWS_TO_NUMBER = 20
+
+# Names of identifiers: id, customer_id, PatientID, index, and what pandas and R write for the names of rows.
+IDENTIFIER = re.compile(r"(?:.*[_. -])?(?:id|ID|Id|idx)|.*[a-z](?:ID|Id)|[Ii]ndex|INDEX|rownames|Unnamed: \d+")
+
+# Integers in this range that rise with the rows are years.
+YEARS = (1500, 2200)
 
 
 class UnreadableColumn(Exception):
@@ -83,9 +90,9 @@ class RawColumn:
         return np.isnan(self._values) if self.codes is None else self.codes < 0
 
     @property
-    def numbers_rows(self) -> bool:
-        """Whether the column numbers the rows, as identifiers do."""
-        return self.numbers is not None and numbers_rows(self.numbers)
+    def is_identifier(self) -> bool:
+        """Whether the column holds numbers that look like those of rows or of blocks of rows."""
+        return self.numbers is not None and is_identifier(self.name, self.numbers)
 
     @property
     def _values(self) -> np.ndarray:
@@ -94,12 +101,21 @@ class RawColumn:
         return values
 
 
-def numbers_rows(values: np.ndarray) -> bool:
-    """Whether values are integers, another in every row, of a range that they fill at least by half."""
+def is_identifier(name: str, values: np.ndarray) -> bool:
+    """Whether numbers look like an identifier: they number the rows or blocks of them, or are integers named so."""
     n_rows = len(values)
     if n_rows < LEAST_ROWS_TO_NUMBER or not np.all(np.isfinite(values)) or np.any(values != np.round(values)):
         return False
-    return bool(np.ptp(values) < 2 * n_rows and len(np.unique(values)) == n_rows)
+    different, counts = np.unique(values, return_counts=True)
+    if len(different) == n_rows and np.ptp(values) < 2 * n_rows:
+        return True
+    if len(different) < LEAST_ROWS_TO_NUMBER:
+        return False
+    if IDENTIFIER.fullmatch(name):
+        return True
+    steps = np.diff(values)
+    rises = bool(np.all((steps == 0) | (steps == 1)) and np.ptp(counts) == 0)  # 1, 1, 1, 2, 2, 2, ...
+    return rises and not (values[0] >= YEARS[0] and values[-1] <= YEARS[1])
 
 
 def kind_of(dtype: Any) -> str:
