@@ -133,6 +133,10 @@ class Loss(ABC):
         """M such that from scores ``a`` the curvature falls no faster than by ``e^(-M |change|)``; None if unknown."""
         return self.self_concordance
 
+    def likely_concordance_at(self, a: np.ndarray) -> float | None:
+        """About the same, for estimates: where rows are coupled, that of single rows will do."""
+        return self.concordance_at(a)
+
     def held_out_losses(
         self, y: np.ndarray, weights: np.ndarray, test: np.ndarray
     ) -> Callable[[np.ndarray], np.ndarray]:

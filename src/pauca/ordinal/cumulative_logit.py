@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from pauca.losses import Loss, Slopes
 from pauca.losses.classification import LEAST_PROBABILITY
+from pauca.ordinal.tridiagonal import Tridiagonal, solve_one
 from pauca.tolerances import LINE_SEARCH_SLACK, SUFFICIENT_DECREASE
 
 # Newton's method ends with a step predicted to gain less than this: it leaves about the square of that. Where a class
@@ -26,8 +28,6 @@ LARGEST_EXPONENT = 700.0
 
 # Scores and thresholds no further than this from the middle may be exponentiated apart and multiplied.
 NARROW = 300.0
-
-LEAST_PIVOT = 1e-14
 
 # A step leaves at least this share of the distance between two thresholds.
 LEAST_LEFT = 0.1
@@ -99,6 +99,7 @@ class BoundCumulativeLogit(CumulativeLogit):
         self._share = np.bincount(code[weighted], weights=weights[weighted]) / weights[weighted].sum()
         self._least_curvature = 1e-12 * float(self._share.min())
         self._between_share = self._share[1:-1] * weights.sum()
+        self._between_shares: list[float] = self._between_share.tolist()
         self._set_sides(code[self._order])
         # Each side is summed by itself: next to the others' a class may have less weight than rounding.
         below, above = np.cumsum(self._share)[:-1], np.cumsum(self._share[::-1])[-2::-1]
@@ -111,12 +112,14 @@ class BoundCumulativeLogit(CumulativeLogit):
     def _set_sides(self, code: np.ndarray) -> None:
         v, m = self.weights[self._order], len(self.present) - 1
         self._line_weights, self._line_code = v, code
-        self._weighted: slice | np.ndarray = slice(None) if v.all() else np.flatnonzero(v)
+        self._weighted: slice | np.ndarray = slice(None) if v.all() else np.flatnonzero(self.weights)
+        self._middle_weights = self.weights[self._weighted] / self.weights[self._weighted].sum()
         first, self._n_below = int(np.sum(code == 0)), int(np.sum(code < m))
         self._above = slice(first, None)
         """The lines above a threshold; the first ``_n_below`` are below one."""
         self._side = np.concatenate([code[: self._n_below], code[self._above] - 1 + m])
         self._side_starts = np.searchsorted(self._side, np.arange(2 * m))
+        self._side_row = np.concatenate([self._order[: self._n_below], self._order[self._above]])
         self._side_weights = self._sides(v)
         self._sign = np.where(self._side < m, 1.0, -1.0)
 
@@ -141,8 +144,10 @@ class BoundCumulativeLogit(CumulativeLogit):
 
     def slopes(self, y: np.ndarray, a: np.ndarray) -> Slopes:
         at = self._curved(a)
-        derivative = self._to_lines(self._sign * at.beyond)
-        return Slopes(self._in_order(derivative, a), self._in_order(self._to_lines(at.bent), a))
+        sides = np.stack([at.beyond, at.bent])
+        sides[0] *= self._sign
+        derivative, curvature = self._to_lines(sides).take(self._place, axis=-1).reshape(2, *a.shape)
+        return Slopes(derivative, curvature)
 
     def row_coupling(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """How the slopes along columns change with the thresholds, in units of their own curvature."""
@@ -164,6 +169,10 @@ class BoundCumulativeLogit(CumulativeLogit):
     def _weighted_bent(self, a: np.ndarray) -> np.ndarray:
         return (self._curved(a).bent * self._side_weights).reshape(*a.shape[:-1], -1)
 
+    def likely_concordance_at(self, a: np.ndarray) -> float:
+        """That of ``log(1 + e^x)``: thresholds that move along would make it larger, and hardly ever do."""
+        return 1.0
+
     def thresholds(self, a: np.ndarray) -> np.ndarray:
         """The best thresholds for scores of shape (..., n): shape (..., m)."""
         at = self._fitted(a)
@@ -182,17 +191,18 @@ class BoundCumulativeLogit(CumulativeLogit):
             at = self._fitted(a)
             beyond, bent = self._slopes_at(at.scores, at.thresholds)
             hessian = self._newton(beyond, bent, at.thresholds)[1]
-            self._base = _Curved(a, at.scores.lines, at.thresholds, beyond, bent, hessian)
+            pull = self._sign * self._side_weights * bent[0]
+            self._base = _Curved(a, at.scores.sides, at.thresholds, beyond, bent, hessian, pull)
         return self._base
 
     def _scores(self, a: np.ndarray) -> _Scores:
-        lines = a.reshape(-1, a.shape[-1]).take(self._order, axis=1)
-        v = self._line_weights[self._weighted]
-        middle = (lines[:, self._weighted] @ v / v.sum())[:, None]
-        lines -= middle
-        sides = self._sides(lines) * self._sign
-        narrow = max(float(lines.max()), -float(lines.min())) <= NARROW
-        return _Scores(lines, middle, sides, np.exp(sides) if narrow else None)
+        lines = a.reshape(-1, a.shape[-1])
+        middle = (lines[:, self._weighted] @ self._middle_weights)[:, None]
+        sides = lines.take(self._side_row, axis=1)
+        sides -= middle
+        sides *= self._sign
+        narrow = max(float(sides.max()), -float(sides.min())) <= NARROW
+        return _Scores(middle, sides, np.exp(sides) if narrow else None)
 
     def _sides(self, lines: np.ndarray) -> np.ndarray:
         """Values of lines, shape (..., n), at the sides, shape (..., N)."""
@@ -216,6 +226,10 @@ class BoundCumulativeLogit(CumulativeLogit):
 
     def _best_thresholds(self, scores: _Scores) -> np.ndarray:
         found = self._likely_thresholds(scores)
+        if len(found) == 1 and scores.exponentials is not None:
+            quick = self._best_of_one(scores.exponentials[0], found[0].tolist())
+            if quick is not None:
+                return np.array([quick])
         open_ = np.arange(len(found))
         for _ in range(MOST_STEPS):
             start = found[open_]
@@ -232,15 +246,65 @@ class BoundCumulativeLogit(CumulativeLogit):
                 open_, scores = open_[going_on], scores.only(going_on)
         return found
 
+    def _best_of_one(self, exponentials: np.ndarray, thresholds: list[float]) -> list[float] | None:
+        """The best thresholds of one line near given ones, by numbers instead of short arrays: refits ask for one.
+
+        None where a step must be shortened.
+        """
+        for _ in range(MOST_STEPS):
+            if not -NARROW <= thresholds[0] <= thresholds[-1] <= NARROW:
+                return None
+            beyond, bent = self._slopes_of_one(exponentials, thresholds)
+            gradient, diagonal, off = self._newton_of_one(beyond, bent, thresholds)
+            step = solve_one(diagonal, off, gradient)
+            predicted = 0.5 * sum(g * by for g, by in zip(gradient, step, strict=True))
+            if not predicted <= self._trusted_below:
+                return None
+            thresholds = [t - by for t, by in zip(thresholds, step, strict=True)]
+            if predicted <= self._last_below:
+                return thresholds
+        return None
+
+    def _slopes_of_one(self, exponentials: np.ndarray, thresholds: list[float]) -> tuple[np.ndarray, np.ndarray]:
+        """``_slopes_at`` for one line, shape (N,) each."""
+        factors = [math.exp(-t) for t in thresholds] + [math.exp(t) for t in thresholds]
+        odds = np.array(factors).take(self._side)
+        odds *= exponentials
+        return _beyond_and_bent(odds)
+
+    def _newton_of_one(
+        self, beyond: np.ndarray, bent: np.ndarray, thresholds: list[float]
+    ) -> tuple[list[float], list[float], list[float]]:
+        """``_newton`` for one line: gradient, and diagonal and off-diagonal of the Hessian."""
+        m = len(thresholds)
+        first = np.add.reduceat(beyond * self._side_weights, self._side_starts).tolist()
+        second = np.add.reduceat(bent * self._side_weights, self._side_starts).tolist()
+        gradient = [first[m + j] - first[j] for j in range(m)]
+        diagonal = [second[j] + second[m + j] + self._least_curvature for j in range(m)]
+        off = []
+        for j, share in enumerate(self._between_shares):
+            gap = thresholds[j + 1] - thresholds[j]
+            left = -math.expm1(-gap)
+            slope = share * math.exp(-gap) / left
+            bend = slope / left
+            gradient[j] += slope
+            gradient[j + 1] -= slope
+            diagonal[j] += bend
+            diagonal[j + 1] += bend
+            off.append(-bend)
+        return gradient, diagonal, off
+
     def _likely_thresholds(self, scores: _Scores) -> np.ndarray:
         """Where those of other scores go to first order: scores change little from call to call."""
         base = self._base
         if base is None:
-            return np.repeat(self._start[None], len(scores.lines), axis=0)
-        changes = self._sides(scores.lines - base.lines[0])
-        changes *= base.bent[0] * self._side_weights
+            return np.repeat(self._start[None], len(scores.sides), axis=0)
+        changes = scores.sides - base.sides[0]
+        changes *= base.pull
         below, above = self._sums(changes)
         found = base.thresholds[0] + base.hessian.only(0).solve(below + above)
+        if len(self._start) == 1:
+            return found
         ascending = np.all(found[:, 1:] > found[:, :-1], axis=1)
         return found if ascending.all() else np.where(ascending[:, None], found, base.thresholds[0])
 
@@ -279,13 +343,7 @@ class BoundCumulativeLogit(CumulativeLogit):
 
     def _slopes_at(self, scores: _Scores, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of a class beyond the threshold of every side, and their derivatives, shape (B, N) each."""
-        odds = self._odds(scores, thresholds)
-        within = odds + 1.0
-        np.reciprocal(within, out=within)
-        # With all digits where it is small: a heavy row may have a tiny probability.
-        odds *= within
-        within *= odds
-        return odds, within
+        return _beyond_and_bent(self._odds(scores, thresholds))
 
     def _odds(self, scores: _Scores, thresholds: np.ndarray) -> np.ndarray:
         if scores.exponentials is None:
@@ -313,7 +371,7 @@ class BoundCumulativeLogit(CumulativeLogit):
     def losses(self, a: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Losses of all rows at given thresholds, shape (..., n)."""
         scores = self._scores(a)
-        return self._in_order(self._losses(scores, thresholds.reshape(len(scores.lines), -1) - scores.middle), a)
+        return self._in_order(self._losses(scores, thresholds.reshape(len(scores.sides), -1) - scores.middle), a)
 
     def held_out_losses(
         self, y: np.ndarray, weights: np.ndarray, test: np.ndarray
@@ -327,22 +385,30 @@ class BoundCumulativeLogit(CumulativeLogit):
         return losses
 
 
+def _beyond_and_bent(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of given odds, in whose place they are written, and their derivatives."""
+    within = odds + 1.0
+    np.reciprocal(within, out=within)
+    # With all digits where it is small: a heavy row may have a tiny probability.
+    odds *= within
+    within *= odds
+    return odds, within
+
+
 @dataclass(frozen=True, eq=False)
 class _Scores:
     """Scores of rows: one exponential for every side of a row, whatever the thresholds."""
 
-    lines: np.ndarray
-    """In the order of classes, around their middle."""
     middle: np.ndarray
     sides: np.ndarray
-    """Scores below thresholds, and minus those above."""
+    """Scores around their middle: those below thresholds, and minus those above."""
     exponentials: np.ndarray | None
     """Of ``sides``; None where scores are so far apart that products of exponentials could overflow."""
 
     def only(self, some: np.ndarray) -> _Scores:
         """Some of the lines."""
         exponentials = None if self.exponentials is None else self.exponentials[some]
-        return _Scores(self.lines[some], self.middle[some], self.sides[some], exponentials)
+        return _Scores(self.middle[some], self.sides[some], exponentials)
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,56 +425,14 @@ class _Curved:
     """Best thresholds of scores, the probabilities beyond them with their derivatives, and the Hessian there."""
 
     of: np.ndarray
-    lines: np.ndarray
+    sides: np.ndarray
     thresholds: np.ndarray
     beyond: np.ndarray
     bent: np.ndarray
     hessian: Tridiagonal
     """In the thresholds."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tridiagonal:
-    """Symmetric positive definite tridiagonal matrices as ``L D L'``: pivots D (..., m), and L below its diagonal."""
-
-    pivots: np.ndarray
-    below: np.ndarray
-
-    @classmethod
-    def of(cls, diagonal: np.ndarray, off: np.ndarray) -> Tridiagonal:
-        """Matrices with these entries; ``diagonal`` is taken over."""
-        below = np.empty_like(off)
-        for j in range(off.shape[-1]):
-            below[..., j] = off[..., j] / diagonal[..., j]
-            # What rounding leaves of a pivot that is next to nothing may be negative.
-            left = diagonal[..., j + 1] - below[..., j] * off[..., j]
-            diagonal[..., j + 1] = np.maximum(left, LEAST_PIVOT * diagonal[..., j + 1])
-        return cls(diagonal, below)
-
-    def only(self, place: int) -> Tridiagonal:
-        """One of the matrices."""
-        return Tridiagonal(self.pivots[place], self.below[place])
-
-    def reshaped(self, shape: tuple[int, ...]) -> Tridiagonal:
-        """With other leading axes."""
-        return Tridiagonal(self.pivots.reshape(*shape, -1), self.below.reshape(*shape, self.below.shape[-1]))
-
-    def half_solve(self, right: np.ndarray) -> np.ndarray:
-        """``D^-1/2 L^-1 right``, shape (..., m): its squares add up to ``right' (L D L')^-1 right``."""
-        return self._forward(right) / np.sqrt(self.pivots)
-
-    def solve(self, right: np.ndarray) -> np.ndarray:
-        """The solutions, shape (..., m)."""
-        found = self._forward(right) / self.pivots
-        for j in reversed(range(self.below.shape[-1])):
-            found[..., j] -= self.below[..., j] * found[..., j + 1]
-        return found
-
-    def _forward(self, right: np.ndarray) -> np.ndarray:
-        found = right.copy()
-        for j in range(self.below.shape[-1]):
-            found[..., j + 1] -= self.below[..., j] * found[..., j]
-        return found
+    pull: np.ndarray
+    """How a change of the first line's sides moves the slopes in the thresholds, shape (N,)."""
 
 
 def class_probabilities(a: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from pauca.tolerances import TIED_WITHIN
 BLOCK_NUMBERS = 1 << 17
 
 # The first block has about so many numbers, and at least so many candidates.
-FIRST_NUMBERS = 1 << 11
+FIRST_NUMBERS = 1 << 13
 FIRST_BLOCK = 4
 
 MOST_STEPS = 40
@@ -176,8 +176,17 @@ class CoordinateSearch:
         ``x = |slope| R / curvature`` the gain is at most ``curvature / R^2 (x + (1 - x) log(1 - x))`` for x < 1. The
         ridge alone keeps it to ``slope^2 / (2 ridge)``.
         """
+        return self._ceiling_by(self._loss.concordance_at(self._of_rows), slope, curvature, features)
+
+    def likely_ceiling(self, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """The same for estimates."""
+        return self._ceiling_by(self._loss.likely_concordance_at(self._of_rows), slope, curvature, features)
+
+    def _ceiling_by(
+        self, concordance: float | None, slope: np.ndarray, curvature: np.ndarray, features: np.ndarray
+    ) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            rate = self._rate(features, self._loss.concordance_at(self._of_rows))
+            rate = self._rate(features, concordance)
             return self._ceiling(slope, curvature, rate, self._objective.penalty[features])
 
     def _rate(self, features: np.ndarray, concordance: float | None) -> np.ndarray | None:

@@ -272,5 +272,6 @@ class LocalQuadratic:
         for curvature in mean:
             hessian = curvature * block
             hessian.flat[:: len(hessian) + 1] += penalty + _damping(np.diag(hessian))
-            halves.append(np.linalg.solve(np.linalg.cholesky(hessian), curvature * rows))
+            # To invert the small factor and multiply takes a third of the time of a solution for all columns.
+            halves.append((curvature * np.linalg.inv(np.linalg.cholesky(hessian))) @ rows)
         return np.stack(halves)

@@ -97,7 +97,7 @@ class SmoothCache(SubsetCache):
         quadratic, search = self.quadratic(null), self.coordinate_search(null)
         slope, curvature = feasible_slope(quadratic.slope, objective.bounds)[0], quadratic.own[0][0, :, 0, 0]
         features = np.flatnonzero(self.blocks.usable & (slope != 0))
-        ceiling = search.ceiling(slope[features], curvature[features], features)
+        ceiling = search.likely_ceiling(slope[features], curvature[features], features)
         features = features[~(ceiling <= SLACK * 0.5 * slope[features] ** 2 / curvature[features])]
         gains = search.rough_gains(features, slope[features], curvature[features])
         ratio[features] = np.clip(gains * curvature[features] / (0.5 * slope[features] ** 2), *CALIBRATION_RANGE)
