@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class Limits:
     heredity: Heredity | None = None
     """Which units need others."""
 
-    @property
+    @cached_property
     def trivial(self) -> bool:
         """Whether anything may be chosen with anything."""
         return not (self.always or self.never or self.heredity) and self.price is None and self.kind is None

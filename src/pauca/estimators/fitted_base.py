@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -68,14 +67,11 @@ def shows_progress(method: Callable[Given, Returned]) -> Callable[Given, Returne
 
 def check_finite_models(models: Mapping[int, Model]) -> None:
     """Raise an error if some number of a model is not finite."""
-    for model in models.values():
-        numbers = [model.coef, model.intercept, model.objective, *([] if model.free is None else [model.free])]
-        if not all(_is_finite(values) for values in numbers):
-            raise ValueError(OUT_OF_RANGE)
-
-
-def _is_finite(numbers: np.ndarray | float) -> bool:
-    return math.isfinite(numbers) if isinstance(numbers, float) else bool(np.isfinite(numbers).all())
+    numbers: list[Any] = [part for model in models.values() for part in (model.coef, model.intercept, model.free)]
+    objectives = [model.objective for model in models.values()]
+    flat = np.concatenate([objectives, *(np.ravel(part) for part in numbers if part is not None)])
+    if not np.isfinite(flat).all():
+        raise ValueError(OUT_OF_RANGE)
 
 
 class PathMixin:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from pauca.design import Chunks, Design
 from pauca.design.chunks import as_chunks, is_dask
 from pauca.design.chunks.chunk_sums import not_finite
+from pauca.estimators.plain_arrays import are_plain, set_attributes
 from pauca.estimators.raw_tables import check_plain, encoded_rows, raw_table_of, set_table_attributes
 from pauca.warnings import PaucaWarning
 from pauca.wording import column_names, quoted, quoted_columns
@@ -162,6 +163,9 @@ def _may_be_raw(estimator: Any, X: Any) -> bool:
 
 def _check_numbers_or_raw(estimator: Any, X: Any, y: Any, how: dict[str, Any], *, raw: bool) -> tuple[Any, Any]:
     """X as numbers, or column by column where it is ``raw`` and encoded later; ``how`` is for ``validate_data``."""
+    if raw and are_plain(X, y) and not _may_be_raw(estimator, X):
+        set_attributes(estimator, X)
+        return X, y
     check_is_table(X)
     check_names_differ(X)
     table = raw_table_of(estimator, X) if raw and _may_be_raw(estimator, X) else None
@@ -294,21 +298,6 @@ def _row_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
     if numbers_.shape != (n_rows,):
         raise ValueError(f"{name} must hold one number for every row: its shape is {numbers_.shape}, not ({n_rows},).")
     return numbers_
-
-
-def check_class_weight(class_weight: Any) -> None:
-    """A dict of finite weights that are not negative, "balanced", or None."""
-    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
-        return
-    if not isinstance(class_weight, Mapping):
-        raise ValueError(
-            f"'class_weight' must be a dict of weights by class, 'balanced' or None; got {class_weight!r}."
-        )
-    for label, weight in class_weight.items():
-        if not isinstance(weight, numbers.Real) or not 0 <= float(weight) < np.inf:
-            raise ValueError(
-                f"'class_weight' must hold finite weights that are not negative; that of {label!r} is {weight!r}."
-            )
 
 
 def check_moments(owner: str, design: Design, X: Any, names: np.ndarray | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -167,6 +168,21 @@ def check_folds(cv: Any) -> None:
         raise TypeError(f"cv must be an integer, a splitter such as KFold, or an iterable of splits; got {cv!r}.")
     if isinstance(cv, numbers.Integral) and cv < 2:
         raise ValueError(f"cv must be at least 2 folds; got {cv!r}.")
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """A dict of finite weights that are not negative, "balanced", or None."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"'class_weight' must be a dict of weights by class, 'balanced' or None; got {class_weight!r}."
+        )
+    for label, weight in class_weight.items():
+        if not isinstance(weight, numbers.Real) or not 0 <= float(weight) < math.inf:
+            raise ValueError(
+                f"'class_weight' must hold finite weights that are not negative; that of {label!r} is {weight!r}."
+            )
 
 
 def check_criterion(check: ParameterChecks, criterion: Any, **of_folds: Any) -> None:

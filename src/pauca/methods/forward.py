@@ -153,6 +153,8 @@ class Forward(GrowingMethod):
 
     def _count(self, size: int, goal: Goal) -> int:
         """How many features it takes to the next size of the path."""
+        if not self.batch:
+            return 1
         following = next(other for other in sizes_growing_by(self.batch) if other > size)
         return following - size if goal.k is None else min(following, goal.k) - size
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from pauca.clock import check_time
-from pauca.design import ChunkedDesign, Design
+from pauca.design import ChunkedDesign, DenseDesign, Design
 from pauca.design.base import WIDE_NUMBERS, row_blocks
 from pauca.model import Model, Snapshot
 
@@ -21,7 +21,8 @@ KNOWN_ROWS_PER_PASS = 256
 # Designs this narrow get the whole Gram matrix in one pass.
 WHOLE_UP_TO = 4 * ROWS_PER_PASS
 
-# On data that fit in the cache, arithmetic takes most of the time, and many rows computed in vain are not cheap.
+# On data that fit in the cache, arithmetic takes most of the time, and many rows computed in vain are not cheap; a row
+# of dense data takes as long among others as by itself.
 SMALL_BYTES = 1 << 20
 SMALL_ROWS_PER_PASS = 8
 
@@ -43,9 +44,11 @@ class GramRows:
         self._design = design
         self._rows: dict[int, np.ndarray] = {}
         row_bytes = 8 * design.n_features
-        per_pass = ROWS_PER_PASS if design.nbytes > SMALL_BYTES else SMALL_ROWS_PER_PASS
-        self._per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, per_pass))
-        self._known_per_pass = int(np.clip(PASS_BYTES // row_bytes, 1, KNOWN_ROWS_PER_PASS))
+        small = design.nbytes <= SMALL_BYTES
+        in_cache = 1 if isinstance(design, DenseDesign) else SMALL_ROWS_PER_PASS
+        at_most = max(1, PASS_BYTES // row_bytes)
+        self._per_pass = min(in_cache if small else ROWS_PER_PASS, at_most)
+        self._known_per_pass = min(KNOWN_ROWS_PER_PASS, at_most)
         self._most_kept = max(4 * self._per_pass, max(2 * PASS_BYTES, design.nbytes // 8) // row_bytes)
         self.passes = 0
         self.computed = 0
@@ -275,10 +278,10 @@ class LeastSquares:
         used, positions = _columns_of(snapshots)
         if not len(used):
             return list(snapshots)
-        _, value = self._slopes_from_residuals(used, _stacked(snapshots, used, positions))
+        values = self._slopes_from_residuals(used, _stacked(snapshots, used, positions))[1].tolist()
         return [
-            replace(one, value=float(found)) if one.support else one
-            for one, found in zip(snapshots, value, strict=True)
+            Snapshot(one.support, one.coef, value, one.variance) if one.support else one
+            for one, value in zip(snapshots, values, strict=True)
         ]
 
     def _needs_residuals(self, snapshot: Snapshot) -> bool:
@@ -344,9 +347,10 @@ class LeastSquares:
 
 def _columns_of(snapshots: Sequence[Snapshot]) -> tuple[np.ndarray, list[np.ndarray]]:
     """All columns that models use, ascending, and the positions of each model's own among them."""
-    supports = [np.array(one.support, dtype=np.intp) for one in snapshots]
-    used = np.unique(np.concatenate(supports))
-    return used, [np.searchsorted(used, support) for support in supports]
+    used = sorted(set().union(*(one.support for one in snapshots)))
+    place = {column: position for position, column in enumerate(used)}
+    positions = [np.array([place[column] for column in one.support], dtype=np.intp) for one in snapshots]
+    return np.array(used, dtype=np.intp), positions
 
 
 def _stacked(snapshots: Sequence[Snapshot], used: np.ndarray, positions: Sequence[np.ndarray]) -> np.ndarray:

@@ -27,6 +27,7 @@ class InverseFactor:
 
     def __init__(self, root: np.ndarray | None = None) -> None:
         self._root = np.zeros((0, 0)) if root is None else root
+        self._diagonal: np.ndarray | None = None
 
     @classmethod
     def of(cls, matrix: np.ndarray) -> InverseFactor:
@@ -58,8 +59,10 @@ class InverseFactor:
         return found
 
     def inverse_diagonal(self) -> np.ndarray:
-        """The diagonal of ``H^-1``."""
-        return np.einsum("ij,ij->j", self._root, self._root)
+        """The diagonal of ``H^-1``; not to be written to."""
+        if self._diagonal is None:
+            self._diagonal = (self._root * self._root).sum(axis=0)
+        return self._diagonal
 
     def inverse_column(self, position: int) -> np.ndarray:
         """One column of ``H^-1``."""

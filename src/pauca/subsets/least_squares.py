@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any
@@ -98,7 +98,7 @@ class LeastSquaresSubset:
         self._rows = RowStack.empty(objective.design.n_features)
         self._candidates = Candidates(objective)
         self._unrefined = 0
-        self._answers: dict[str, Any] = {}
+        self._answers: dict[Any, Any] = {}
         self._shared = False
         """Whether another subset may hold the same arrays."""
         self._expected: int | None = None
@@ -119,11 +119,7 @@ class LeastSquaresSubset:
         self._expected = size
 
     def best_addition(self, rule: str, slack: float | None = None) -> int | None:
-        if not self.limits.trivial:
-            return self._find_addition(rule)
-        if rule not in self._answers:
-            self._answers[rule] = self._find_addition(rule)
-        found: int | None = self._answers[rule]
+        found: int | None = self._answer("addition", rule, self._find_addition)
         return found
 
     def best_additions(self, rule: str, count: int, slack: float | None = None) -> list[int]:
@@ -163,6 +159,10 @@ class LeastSquaresSubset:
     def cheapest_removal(
         self, removal: str, at_most: float = np.inf, slack: float | None = SLACK
     ) -> tuple[int, float] | None:
+        found: tuple[int, float] | None = self._answer("removal", removal, self._find_removal)
+        return found
+
+    def _find_removal(self, removal: str) -> tuple[int, float] | None:
         costs = self.removal_costs(removal)
         position = _cheapest_position(costs, self.support, self.limits)
         return None if position is None else (self.support[position], float(costs[position]))
@@ -305,6 +305,14 @@ class LeastSquaresSubset:
         barred = candidates.residual <= candidates.thresholds()
         barred[self.support] = False
         return np.flatnonzero(barred & self.objective.design.usable)
+
+    def _answer(self, question: str, by: str, find: Callable[[str], Any]) -> Any:
+        """What ``find`` says of the current model, asked once; limits may change, and are asked each time."""
+        if not self.limits.trivial:
+            return find(by)
+        if (question, by) not in self._answers:
+            self._answers[question, by] = find(by)
+        return self._answers[question, by]
 
     def _model(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in CHANGING}
