@@ -8,7 +8,7 @@ import pauca
 from pauca.clock import OutOfTime, limited_until
 from pauca.design import make_design
 from pauca.l1 import radii
-from pauca.losses import LogLoss
+from pauca.losses import LogLoss, NegativeBinomial
 from pauca.losses.base import Loss
 from pauca.objectives import GramRows
 from pauca.objectives.restricted import Restricted
@@ -228,3 +228,33 @@ def test_an_importance_is_found_where_the_first_step_overflows():
 def test_encoders_refuse_what_estimators_refuse(table, words):
     with pytest.raises(ValueError, match=words):
         pauca.TableEncoder().fit(table)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "tweedie", NegativeBinomial(0.5)])
+def test_counts_that_are_all_positive_are_fitted_to_the_end(loss):
+    """Only zeros may lead to infinite scores: without them no small ridge is needed to hold coefficients."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4, 1)) + 1e-4 * rng.standard_normal((4, 3))
+    model = pauca.SparseRegressor(k=3, loss=loss, ridge=0.0, method="forward").fit(X, [2.0, 2, 4, 5])
+    assert model.objective_ < 1e-9 * model.path_[0].objective
+
+
+@pytest.mark.parametrize("loss", ["poisson", "absolute_error"])
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_heredity_with_prices_where_a_table_is_read_in_chunks(loss):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 5))
+    y = rng.poisson(np.exp(X[:, 4])).astype(float)
+    given = {"loss": loss, "costs": [3, 3, 2, 1, 3], "budget": 5.0, "heredity": {4: (0, 1)}, "k": 2}
+    for method in ("exchange", "forward", "foba"):
+        chunks = pauca.scan(lambda: (X[first : first + 3] for first in range(0, 12, 3)))
+        in_chunks, in_memory = (pauca.SparseRegressor(method=method, **given).fit(one, y) for one in (chunks, X))
+        assert in_chunks.support_.tolist() == in_memory.support_.tolist()
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_a_table_of_one_row_in_chunks():
+    row = np.arange(8.0)[None]
+    model = pauca.SparseRegressor(k=1, method="forward", loss="tweedie").fit(pauca.scan(lambda: iter([row])), [2.0])
+    assert model.k_ == 0
+    assert model.predict(row) == pytest.approx([2.0])

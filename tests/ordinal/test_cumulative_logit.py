@@ -105,6 +105,27 @@ def test_thresholds_do_not_depend_on_the_scores_before():
         np.testing.assert_allclose(loss.thresholds(a[0]), fresh, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("light", [1.0, 1e-12])
+@pytest.mark.parametrize("scale", [1e2, 1e4, 1e15])
+def test_the_value_does_not_depend_on_scores_that_separate_classes_before(scale, light):
+    """Thresholds between separated classes have next to no curvature: to first order they go anywhere."""
+    codes, v = np.array([1.0, 2, 0, 0, 1, 1]), np.array([1.0, 1, light, light, 1, 1])
+    loss = CumulativeLogit().tuned(codes[None], v / v.sum())
+    loss.slopes(codes, scale * np.array([0.0, 1, -1, -1.1, 0.3, 0.2]))
+    for a in (np.zeros(6), np.array([0.3, -0.2, 0.1, 0.4, 0.0, -0.5]), np.array([0.0, 200, -200, 90, -90, 0])):
+        fresh = CumulativeLogit().tuned(codes[None], v / v.sum())
+        np.testing.assert_allclose(loss.value(codes, a) @ v, fresh.value(codes, a) @ v, rtol=1e-9, atol=1e-12)
+
+
+def test_the_best_thresholds_lie_between_those_of_the_lowest_and_the_highest_scores():
+    codes, v, a, _ = rows(classes=5)
+    loss = CumulativeLogit().tuned(codes[None], v)
+    alike, known = loss.thresholds(np.zeros(len(v))), a[:, v > 0]
+    for scores, own in zip(a, known, strict=True):
+        assert np.all(loss.thresholds(scores) >= alike + own.min())
+        assert np.all(loss.thresholds(scores) <= alike + own.max())
+
+
 @pytest.mark.parametrize("spread", [1.0, 290.0, 310.0, 2000.0])
 def test_losses_of_far_scores_are_those_of_the_definition(spread):
     codes, v, a, _ = rows()

@@ -110,6 +110,10 @@ class Loss(ABC):
         """Derivative and curvature together, for losses where they share work."""
         return Slopes(self.derivative(y, a), self.curvature(y, a))
 
+    def diverges_for(self, y: np.ndarray) -> bool:
+        """Whether the infimum may lie at infinite scores for these targets; all of them have weight."""
+        return self.may_diverge
+
     def coupling(self, curvature: np.ndarray) -> np.ndarray | None:
         """For joint losses: u of shape (C, n) with the Hessian ``diag(curvature) - u u'`` of each row."""
         return None

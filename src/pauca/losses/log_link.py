@@ -37,6 +37,10 @@ class LogLink(Loss):
     def constant(self, y: np.ndarray, weights: np.ndarray) -> float:
         return float(np.log(weights @ y))
 
+    def diverges_for(self, y: np.ndarray) -> bool:
+        # Only zeros ask for a mean of zero.
+        return self.may_diverge and not np.all(y > 0)
+
 
 def _check_not_negative(y: np.ndarray, name: str, what: str) -> None:
     if np.any(y < 0):

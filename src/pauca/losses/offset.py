@@ -66,6 +66,9 @@ class WithOffset(Loss):
     has_estimated = property(lambda self: self.loss.has_estimated)
     has_lines = property(lambda self: self.loss.has_lines)
 
+    def diverges_for(self, y: np.ndarray) -> bool:
+        return self.loss.diverges_for(y["target"])
+
     def value(self, y: np.ndarray, a: np.ndarray) -> np.ndarray:
         return self.loss.value(y["target"], a + y["offset"])
 

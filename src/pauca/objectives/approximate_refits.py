@@ -218,8 +218,22 @@ class _Steps:
                     break
                 stuck[going] = self._move(going, step[going], predicted[going])
             values = self._values()
+            if accuracy.renewed:
+                predicted = np.fmax(predicted, self._gain_of_one())
         predicted = np.where(predicted > 0, np.minimum(predicted, 0.5 * values), 0.0)
         return self._previews(values, predicted)
+
+    def _gain_of_one(self) -> np.ndarray:
+        """What a step of the one best coefficient would gain, shape (b,), by the curvature there.
+
+        An inverse Hessian that is far off predicts too little; this does not depend on it.
+        """
+        b, shared = len(self._coef), self._shape[0] * len(self._columns)
+        curved = self._loss.curvature(self._targets(b), self._lines(self._scores)).reshape(self._shape) * self._weights
+        own = (curved @ (self._columns * self._columns).T).transpose(1, 0, 2).reshape(b, -1) + self._penalty[:, :shared]
+        moves = np.einsum("bii->bi", self._inverse)[:, :shared] > 0
+        gains = 0.5 * self._gradient[:, :shared] ** 2 / own
+        return np.max(np.where(moves & (own > 0), gains, 0.0), axis=1, initial=0.0)
 
     def _previews(self, values: np.ndarray, predicted: np.ndarray) -> Previews:
         """What has been reached, each coefficient of a column of its own beside those of the same output."""

@@ -132,6 +132,11 @@ class SmoothObjective:
         return self.loss if self.exact else self.smooth
 
     @cached_property
+    def may_diverge(self) -> bool:
+        """Whether the infimum may lie at infinite scores."""
+        return self.smooth.diverges_for(self.rows.y)
+
+    @cached_property
     def bounds(self) -> Bounds | None:
         """Lower and upper bounds in standardised coordinates, shape (d,) each."""
         if self.user_bounds is None:
@@ -305,7 +310,7 @@ class SmoothObjective:
         if not self.ridge:
             typical = self.smooth.typical_curvature(self.rows.y, self.null.scores, self.rows.weights)
             share = DEFAULT_RIDGE_FLAT if self.smooth.flat else DEFAULT_RIDGE
-            share = DEFAULT_RIDGE_DIVERGING if self.smooth.may_diverge else share
+            share = DEFAULT_RIDGE_DIVERGING if self.may_diverge else share
             return np.full(design.n_features, share * (typical or 1.0))
         return ridge_penalty(design, self.ridge, standardize=self.standardize)
 
@@ -321,7 +326,7 @@ class SmoothObjective:
         Losses that vanish at infinite scores only are kept above zero by the small ridge. Without another one classes
         are perfectly separated as soon as no row can be on the wrong side, and larger scores lead on to zero.
         """
-        share = (NEARLY_CERTAIN if self.smooth.may_diverge else ROUNDING_SHARE) * self.null_value
+        share = (NEARLY_CERTAIN if self.may_diverge else ROUNDING_SHARE) * self.null_value
         if self.ridge or self.user_bounds is not None:
             return share
         weights = self.design.weights

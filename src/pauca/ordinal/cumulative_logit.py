@@ -43,6 +43,10 @@ def _softplus(x: np.ndarray) -> np.ndarray:
     return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0.0)
 
 
+def _is_wide(thresholds: np.ndarray) -> bool:
+    return max(float(thresholds.max()), -float(thresholds.min())) > NARROW
+
+
 class CumulativeLogit(Loss):
     """Minus the log-likelihood of ordered classes with ``P(class <= c) = 1 / (1 + e^(a - threshold_c))``.
 
@@ -104,6 +108,7 @@ class BoundCumulativeLogit(CumulativeLogit):
         # Each side is summed by itself: next to the others' a class may have less weight than rounding.
         below, above = np.cumsum(self._share)[:-1], np.cumsum(self._share[::-1])[-2::-1]
         self._start = np.log(below) - np.log(above)
+        self._starts = self._start.tolist()
         self._trusted_below = TRUSTED_SHARE * float(self._share.min())
         self._last_below = LAST_STEP_BELOW * min(1.0, float(self._share.min()) / RARE_BELOW)
         self._last: _Fitted | None = None
@@ -201,8 +206,8 @@ class BoundCumulativeLogit(CumulativeLogit):
         sides = lines.take(self._side_row, axis=1)
         sides -= middle
         sides *= self._sign
-        narrow = max(float(sides.max()), -float(sides.min())) <= NARROW
-        return _Scores(middle, sides, np.exp(sides) if narrow else None)
+        extent = max(float(sides.max()), -float(sides.min()))
+        return _Scores(middle, sides, np.exp(sides) if extent <= NARROW else None, extent)
 
     def _sides(self, lines: np.ndarray) -> np.ndarray:
         """Values of lines, shape (..., n), at the sides, shape (..., N)."""
@@ -225,9 +230,9 @@ class BoundCumulativeLogit(CumulativeLogit):
         return lines.take(self._place, axis=1).reshape(a.shape)
 
     def _best_thresholds(self, scores: _Scores) -> np.ndarray:
-        found = self._likely_thresholds(scores)
+        found = self._within_reach(scores, self._likely_thresholds(scores))
         if len(found) == 1 and scores.exponentials is not None:
-            quick = self._best_of_one(scores.exponentials[0], found[0].tolist())
+            quick = self._best_of_one(scores.exponentials[0], found[0].tolist(), scores.extent)
             if quick is not None:
                 return np.array([quick])
         open_ = np.arange(len(found))
@@ -236,8 +241,11 @@ class BoundCumulativeLogit(CumulativeLogit):
             gradient, hessian = self._newton(*self._slopes_at(scores, start), start)
             step = -hessian.solve(gradient)
             predicted = -0.5 * np.einsum("bm,bm->b", gradient, step)
+            # Where there is next to no curvature, a step is of any length.
+            step = self._within_reach(scores, start + step) - start
             if predicted.max() > self._trusted_below:
-                step = self._shortened(scores, start, step, predicted)
+                expected = np.clip(-0.5 * np.einsum("bm,bm->b", gradient, step), 0.0, predicted)
+                step = self._shortened(scores, start, step, expected, predicted > self._trusted_below)
             found[open_] = start + step
             going_on = predicted > self._last_below
             if not going_on.any():
@@ -246,10 +254,18 @@ class BoundCumulativeLogit(CumulativeLogit):
                 open_, scores = open_[going_on], scores.only(going_on)
         return found
 
-    def _best_of_one(self, exponentials: np.ndarray, thresholds: list[float]) -> list[float] | None:
+    def _within_reach(self, scores: _Scores, thresholds: np.ndarray) -> np.ndarray:
+        """Thresholds no further out than the best ones can be; they keep their order.
+
+        Every second derivative in two thresholds, or in a threshold and a score, is at most zero: the best thresholds
+        rise with every score. So they lie between those of scores that are all the lowest, and all the highest.
+        """
+        return np.clip(thresholds, self._start - scores.extent, self._start + scores.extent)
+
+    def _best_of_one(self, exponentials: np.ndarray, thresholds: list[float], extent: float) -> list[float] | None:
         """The best thresholds of one line near given ones, by numbers instead of short arrays: refits ask for one.
 
-        None where a step must be shortened.
+        None where a step must be shortened, or leads beyond where the best ones can be.
         """
         for _ in range(MOST_STEPS):
             if not -NARROW <= thresholds[0] <= thresholds[-1] <= NARROW:
@@ -261,6 +277,8 @@ class BoundCumulativeLogit(CumulativeLogit):
             if not predicted <= self._trusted_below:
                 return None
             thresholds = [t - by for t, by in zip(thresholds, step, strict=True)]
+            if not all(abs(t - alike) <= extent for t, alike in zip(thresholds, self._starts, strict=True)):
+                return None
             if predicted <= self._last_below:
                 return thresholds
         return None
@@ -308,16 +326,18 @@ class BoundCumulativeLogit(CumulativeLogit):
         ascending = np.all(found[:, 1:] > found[:, :-1], axis=1)
         return found if ascending.all() else np.where(ascending[:, None], found, base.thresholds[0])
 
-    def _shortened(self, scores: _Scores, start: np.ndarray, step: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-        """Newton's steps, each halved until the thresholds keep their order and the value falls."""
+    def _shortened(
+        self, scores: _Scores, start: np.ndarray, step: np.ndarray, expected: np.ndarray, doubted: np.ndarray
+    ) -> np.ndarray:
+        """Newton's steps: ``doubted`` ones are halved until the thresholds keep their order and the value falls."""
         value = self._losses(scores, start) @ self._line_weights
         gaps, change = np.diff(start, axis=1), np.diff(step, axis=1)
         closing = np.where(change < 0, -change / gaps, 0.0).max(axis=1, initial=0.0)
         length = np.minimum(1.0, (1.0 - LEAST_LEFT) / np.maximum(closing, 1e-300))
         for _ in range(MOST_HALVINGS):
             there = self._losses(scores, start + length[:, None] * step) @ self._line_weights
-            fallen = there <= value - SUFFICIENT_DECREASE * length * predicted + LINE_SEARCH_SLACK * value
-            risen = ~fallen & (predicted > self._trusted_below)
+            fallen = there <= value - SUFFICIENT_DECREASE * length * expected + LINE_SEARCH_SLACK * value
+            risen = ~fallen & doubted
             if not risen.any():
                 break
             length = np.where(risen, 0.5 * length, length)
@@ -346,9 +366,9 @@ class BoundCumulativeLogit(CumulativeLogit):
         return _beyond_and_bent(self._odds(scores, thresholds))
 
     def _odds(self, scores: _Scores, thresholds: np.ndarray) -> np.ndarray:
-        if scores.exponentials is None:
+        if scores.exponentials is None or _is_wide(thresholds):
             return np.exp(np.clip(self._distances(scores, thresholds), -LARGEST_EXPONENT, LARGEST_EXPONENT))
-        factors = np.exp(np.concatenate([-thresholds, thresholds], axis=1).clip(-NARROW, NARROW))
+        factors = np.exp(np.concatenate([-thresholds, thresholds], axis=1))
         found = factors.take(self._side, axis=1)
         found *= scores.exponentials
         return found
@@ -359,7 +379,7 @@ class BoundCumulativeLogit(CumulativeLogit):
 
     def _losses(self, scores: _Scores, thresholds: np.ndarray) -> np.ndarray:
         """Losses of all lines, shape (B, n)."""
-        if scores.exponentials is None:
+        if scores.exponentials is None or _is_wide(thresholds):
             sides = _softplus(self._distances(scores, thresholds))
         else:
             sides = np.log1p(self._odds(scores, thresholds))
@@ -404,11 +424,13 @@ class _Scores:
     """Scores around their middle: those below thresholds, and minus those above."""
     exponentials: np.ndarray | None
     """Of ``sides``; None where scores are so far apart that products of exponentials could overflow."""
+    extent: float
+    """The largest distance of a score from its middle."""
 
     def only(self, some: np.ndarray) -> _Scores:
         """Some of the lines."""
         exponentials = None if self.exponentials is None else self.exponentials[some]
-        return _Scores(self.middle[some], self.sides[some], exponentials)
+        return _Scores(self.middle[some], self.sides[some], exponentials, self.extent)
 
 
 @dataclass(frozen=True, eq=False)

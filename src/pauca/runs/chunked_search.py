@@ -103,7 +103,7 @@ class Gathering:
         return [int(unit) for unit in found]
 
     def _gather(self, units: Sequence[int]) -> None:
-        chosen = list(units)
+        chosen = [*units, *self._problem.limits.missing_parents(units)]
         features = self._problem.units.of(chosen)
         while len(features) > self.columns.room and len(chosen) > 1:
             chosen = chosen[:-1]
@@ -227,7 +227,7 @@ def slopes_of_models(
 def _forces(loss: Loss, y: np.ndarray, chosen: np.ndarray, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
     """Derivatives of the loss at some models, shape (T, C, rows)."""
     n_models, outputs, width = coef.shape
-    scores = (coef.reshape(-1, width) @ chosen).reshape(n_models, outputs, -1) + constant[:, :, None]
+    scores = (coef.reshape(n_models * outputs, width) @ chosen).reshape(n_models, outputs, -1) + constant[:, :, None]
     if loss.joint:
         return np.stack([loss.derivative(y, one) for one in scores])
     return loss.derivative(np.broadcast_to(y, scores.shape), scores)

@@ -425,7 +425,7 @@ def quadratic_removal_costs(objective: SmoothObjective, solved: Solution, invers
 def diverged(fits: FitCache, fit: Fit) -> bool:
     """Whether the coefficients would diverge without the small ridge that is there even where ``ridge=0``."""
     objective = fits.objective
-    if objective.ridge or not objective.smooth.may_diverge or not fit.units:
+    if objective.ridge or not objective.may_diverge or not fit.units:
         return False
     if objective.smooth.joint and _at_a_bound(objective, fit):
         # Coefficients that all classes share have curvature only as long as none is at a bound.

@@ -192,10 +192,11 @@ class RefittedSubset(ABC, Generic[CacheT]):
         return [] if one is None else [one]
 
     def decrease(self, unit: int) -> float:
-        return self._decrease_to(frozenset([*self.support, unit]))
+        # Columns that do not vary, or were not gathered, gain nothing; an interaction may ask for them.
+        return self._decrease_to(frozenset([*self.support, unit])) if self.usable[unit] else 0.0
 
     def gain_alone(self, unit: int) -> float:
-        return self._gain_alone(unit)
+        return self._gain_alone(unit) if self.usable[unit] else 0.0
 
     def largest_slope(self) -> float:
         addable = self._addable()
