@@ -258,3 +258,15 @@ def test_a_table_of_one_row_in_chunks():
     model = pauca.SparseRegressor(k=1, method="forward", loss="tweedie").fit(pauca.scan(lambda: iter([row])), [2.0])
     assert model.k_ == 0
     assert model.predict(row) == pytest.approx([2.0])
+
+
+@pytest.mark.filterwarnings("error")
+def test_intervals_of_a_level_that_resamples_hardly_ever_have():
+    X = pd.DataFrame({"city": ["a"] * 11 + ["b"] * 8 + ["c"], "size": np.sin(np.arange(20.0))})
+    y = np.where(X["city"] == "c", 40.0, X["size"] + np.sin(7 * X["size"]))
+    model = pauca.SparseRegressor(k=2, ridge=0.0).fit(X, y)
+    for count in (1, 2, 30):
+        found = model.inference("bootstrap", n_resamples=count)
+        known = np.isfinite(found.standard_error)
+        assert known.any() == (count > 1)
+        assert np.all(found.lower[known] <= found.upper[known])

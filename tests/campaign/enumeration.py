@@ -34,7 +34,13 @@ def judge_proof(case, model, X, ridge, verdict):
     for size, proof in certificate.proofs.items():
         if np.isnan(proof.lower_bound) or proof.lower_bound > proof.objective + WITHIN * abs(proof.objective):
             verdict.found("proof", f"size {size}: bound {proof.lower_bound!r}, objective {proof.objective!r}")
-    if not set(case.parameters) <= KNOWN or np.ndim(case.y) > 1 or X.shape[1] > 8 or not _measurable(case, X):
+    if (
+        not set(case.parameters) <= KNOWN
+        or "offset" in case.extra
+        or np.ndim(case.y) > 1
+        or X.shape[1] > 8
+        or not _measurable(case, X)
+    ):
         return
     ridge = ridge if certificate.search_ridge is None else certificate.search_ridge
     squared = _loss(case) == "squared_error"

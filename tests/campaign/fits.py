@@ -22,6 +22,8 @@ def fit(case, table):
 def fit_linear(case, table):
     """A linear model or a graph."""
     given = {} if case.weights is None else {"sample_weight": case.weights}
+    if "offset" in case.extra:
+        given["offset"] = case.extra["offset"]
     if case.family == "SparsePrecision":
         return _estimator(case, lambda one, part, _: one.fit(part)).fit(table, **given)
     estimator = _estimator(case, lambda one, part, y: one.fit(part, y))

@@ -95,13 +95,18 @@ LOSSES = {
 DIFFERENCES = ("poisson", "gamma", "tweedie", "NegativeBinomial(0.5)")
 
 
+def known_part(case):
+    """What is added to the scores of all rows."""
+    return np.asarray(case.extra.get("offset", np.zeros(len(case.X))))
+
+
 def linear_objective(case, X, coef, intercept, *, ridge, classes=None):
     """Q of a linear model, and how far rounding of its scores may move it."""
     v, y = row_shares(case), coded_target(case, classes)
     used = v > 0  # what rows without weight lead to does not matter
     X, v, y = X[used], v[used], y[..., used]
     coef, intercept = np.atleast_2d(coef), np.atleast_1d(intercept).astype(float)
-    scores = (X @ coef.T).T + intercept[:, None]
+    scores = (X @ coef.T).T + intercept[:, None] + known_part(case)[used]
     rounding = 1e-13 * ((np.abs(X) @ np.abs(coef).T).T + np.abs(intercept)[:, None] + (0 if y.ndim == 1 else np.abs(y)))
     value = mean_loss(case, y, scores, v)
     uncertain = max(abs(mean_loss(case, y, scores + sign * rounding, v) - value) for sign in (-1, 1))
@@ -172,13 +177,14 @@ def lowest_on_support(case, X, coef, intercept, support, *, ridge, classes=None)
     box = [tuple(None if end is None else end * s for end in pair) for pair, s in zip(box, spread, strict=True)]
     box.append((None, None))
     if name in ("absolute_error", "Quantile(0.3)", "hinge"):
-        return _lowest_of_kinks(name, Z, y[0], v, box) if ridge == 0 else None
+        return _lowest_of_kinks(name, Z, y[0], v, box) if ridge == 0 and "offset" not in case.extra else None
+    known = known_part(case)[used]
     start = np.append(np.atleast_2d(coef)[0, support] * spread, np.atleast_1d(intercept)[0])
     start[-1] += np.atleast_2d(coef)[0, support] @ centre
 
     def value(u):
         with np.errstate(all="ignore"):
-            found = mean_loss(case, y, (Z @ u)[None], v) + 0.5 * np.sum(penalty * u[:-1] ** 2)
+            found = mean_loss(case, y, (Z @ u + known)[None], v) + 0.5 * np.sum(penalty * u[:-1] ** 2)
         return found if np.isfinite(found) else 1e300
 
     scale = max(abs(value(start)), 1e-300)

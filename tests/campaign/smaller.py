@@ -53,7 +53,8 @@ def _simpler(case):
 def _rows(case, rows):
     y = None if case.y is None else case.y[rows]
     weights = case.weights if case.weights is None or len(case.weights) != len(case.X) else case.weights[rows]
-    return replace(case, X=case.X[rows], y=y, weights=weights)
+    extra = {name: value[rows] if name == "offset" else value for name, value in case.extra.items()}
+    return replace(case, X=case.X[rows], y=y, weights=weights, extra=extra)
 
 
 def program(case):

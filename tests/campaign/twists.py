@@ -9,16 +9,24 @@ from dataclasses import replace
 
 import numpy as np
 from data_kinds import RAW_FORMS, TWISTED_FORMS
+from wide import wide
 
 SHARE = 0.3
 """How many cases get a twist."""
 
 SEARCHES = ("SparseRegressor", "SparseClassifier", "SparseCox", "SparseOrdinalClassifier")
 WITHOUT_TABLE = ("SparseTagger", "select")
+NEVER_WIDE = (*WITHOUT_TABLE, "sparsify", "TableEncoder")
+
+WIDE_SHARE, WIDE_BALLS = 0.04, 0.25
+"""How many cases have many columns; of l1 balls more, whose searches depend on how many there are."""
 
 
 def twisted(case, seed):
     """The case, or in its place one that is stranger."""
+    rng = np.random.default_rng([2028, seed])
+    if case.family not in NEVER_WIDE and rng.random() < (WIDE_BALLS if case.family.startswith("L1") else WIDE_SHARE):
+        return wide(case, rng)
     rng = np.random.default_rng([2027, seed])
     if rng.random() >= SHARE or case.family in WITHOUT_TABLE:
         return case
@@ -120,7 +128,20 @@ def _fitted_before(case, rng):
     return replace(case, extra=case.extra | {"before": how})
 
 
+def _offset(case, rng):
+    """A part of the scores that is known."""
+    if case.form != "array" or case.y is None or case.y.ndim > 1 or "before" in case.extra:
+        return case
+    return replace(case, extra=case.extra | {"offset": rng.standard_normal(len(case.X))}, tame=False)
+
+
+def _some_time(case, rng):
+    """A time limit that may be long enough: what is said of it must be true."""
+    return replace(case, parameters=case.parameters | {"time_limit": float(10.0 ** rng.uniform(-2, 0))}, tame=False)
+
+
 LINEAR = (*SEARCHES, "L1Regressor", "L1Classifier", "StreamRegressor", "StreamClassifier")
+
 
 # What each twist applies to; None: all that take a table.
 TWISTS = {
@@ -132,4 +153,6 @@ TWISTS = {
     _size_beyond: SEARCHES,
     _no_time: (*LINEAR, "SparsePrecision"),
     _fitted_before: (*LINEAR, "SparsePrecision"),
+    _offset: ("SparseRegressor", "SparseClassifier"),
+    _some_time: (*LINEAR, "SparsePrecision"),
 }

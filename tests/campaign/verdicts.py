@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
+from balls import judge_ball_by_steps
 from data_kinds import RAW_FORMS, encoded_by_names
 from enumeration import judge_proof
 from references import (
@@ -23,12 +24,16 @@ from references import (
     ordinal_objective,
     row_shares,
 )
+from uses import judge_uses
 
 import pauca
 from fits import fit, quadratic
 
 SLOW = 20.0
 """Seconds of processor time that no case of this size should take."""
+
+LATE = 1.5
+"""Seconds of processor time beyond a limit: half a second is promised; the rest is imports of a first fit."""
 
 WITH_KINKS = ("absolute_error", "Quantile(0.3)", "hinge")
 
@@ -70,6 +75,7 @@ def _fit_and_judge(case):
     table = None if case.family in ("SparseTagger", "select") else case.table()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        began = time.perf_counter(), time.process_time()
         try:
             model = fit(case, table)
         except Exception as error:
@@ -78,6 +84,7 @@ def _fit_and_judge(case):
             model = None
         else:
             verdict = Verdict("fitted")
+            _judge_time(case, model, time.perf_counter() - began[0], time.process_time() - began[1], verdict)
             with np.errstate(all="ignore"):
                 _judge_uses(case, model, verdict)
     seen = set()
@@ -96,6 +103,17 @@ def _fit_and_judge(case):
                 if not np.all(np.isfinite(value)):
                     verdict.found("not finite", f"{name} is {value!r}"[:200])
     return verdict
+
+
+def _judge_time(case, model, by_the_clock, computed, verdict):
+    """A search that says that its time was up has used it, and one with a limit does not go on for long."""
+    limit = case.parameters.get("time_limit")
+    if limit is None or "certify" in case.extra:
+        return
+    if getattr(model, "stop_", None) == "time" and by_the_clock < 0.9 * limit:
+        verdict.found("untrue", f"time was up after {by_the_clock:.3f} s of {limit}")
+    if computed > limit + LATE:
+        verdict.found("late", f"{computed:.2f} s of processor time with a limit of {limit}")
 
 
 def _is_sklearns(one):
@@ -160,6 +178,8 @@ def _may_refuse(case, text):
 
 def _judge_uses(case, model, verdict):
     """What a user does next raises nothing, and a model read from a file or a pickle is the same."""
+    if case.seed % 4 == 1:
+        judge_uses(case, model, verdict)
     if case.seed % 4:
         return
     target = getattr(model, "model", model)
@@ -359,6 +379,7 @@ def _judge_ball(case, model, X, verdict):
         verdict.found("ball", f"norm {model.norm_!r} beyond {model.radius_!r}")
     if model.gap_ < 0 or model.lower_bound_ > model.objective_ + 1e-12 * abs(model.objective_):
         verdict.found("ball", f"lower bound {model.lower_bound_!r}, objective {model.objective_!r}")
+    judge_ball_by_steps(case, model, X, verdict)
     ridge, classes = case.parameters.get("ridge", 0.0), getattr(model, "classes_", None)
     for share in (0.0, 0.5, 0.9):
         coef = share * np.atleast_2d(model.coef_)

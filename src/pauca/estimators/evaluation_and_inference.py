@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from pauca.checks import ParameterChecks
 from pauca.estimators.fitted_base import shows_progress
 from pauca.estimators.offset_and_dispersion import needs_known_part
-from pauca.estimators.refits_on_rows import bootstrap_coefficients, fold_models, likelihood_errors, rare_columns
+from pauca.estimators.refits_on_rows import (
+    bootstrap_coefficients,
+    fold_models,
+    likelihood_errors,
+    rare_columns,
+    spread_of_draws,
+)
 from pauca.estimators.training_data import TrainingData
 from pauca.losses import resolve
 from pauca.losses.offset import parts_of, without_offset
@@ -214,13 +220,11 @@ class EvaluationMixin:
         if method == "bootstrap":
             count = check.count("n_resamples", n_resamples)
             draws = bootstrap_coefficients(data, model.support, count, random_state)
-            lower, upper = np.nanquantile(draws, [0.5 - confidence / 2, 0.5 + confidence / 2], axis=0)
-            error = np.nanstd(draws, axis=0, ddof=1)
+            error, lower, upper = spread_of_draws(draws.reshape(count, -1), confidence)
             rare = tuple(names[place] for place in rare_columns(data, model.support, self._outcomes(data.y)))
             names = names * len(coef)
             about |= {"rare": rare, "outputs": None if outputs is None else np.repeat(outputs, coef.shape[1]).tolist()}
-            coef, error, lower, upper = coef.ravel(), error.ravel(), lower.ravel(), upper.ravel()
-            return Inference(names, coef, error, lower, upper, confidence, method, count, **about)
+            return Inference(names, coef.ravel(), error, lower, upper, confidence, method, count, **about)
         coef, error = coef[0], likelihood_errors(data, model)
         n_rows = int(np.count_nonzero(data.weights))
         reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, len(coef))

@@ -79,6 +79,19 @@ def bootstrap_coefficients(
     return draws
 
 
+def spread_of_draws(draws: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Standard errors and ends of the intervals of coefficients, from draws of shape (n_resamples, q).
+
+    A coefficient that fewer than two resamples have has none of them: NaN.
+    """
+    found = np.full((3, draws.shape[1]), np.nan)
+    often = np.count_nonzero(~np.isnan(draws), axis=0) >= 2
+    known = draws[:, often]
+    found[0, often] = np.nanstd(known, axis=0, ddof=1)
+    found[1:, often] = np.nanquantile(known, [0.5 - confidence / 2, 0.5 + confidence / 2], axis=0)
+    return found[0], found[1], found[2]
+
+
 def rare_columns(data: TrainingData, support: np.ndarray, outcomes: Sequence[np.ndarray]) -> list[int]:
     """Places in ``support`` of columns of zeros and ones with few rows, of any outcome, on their rarer side."""
     rows = np.flatnonzero(data.weights)
