@@ -270,3 +270,39 @@ def test_intervals_of_a_level_that_resamples_hardly_ever_have():
         known = np.isfinite(found.standard_error)
         assert known.any() == (count > 1)
         assert np.all(found.lower[known] <= found.upper[known])
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_a_report_where_a_single_row_counts(tmp_path):
+    X, y = problem(20, 3)
+    model = pauca.SparseRegressor(k=1, ridge=1.0).fit(X, y, sample_weight=np.eye(20)[4])
+    model.report(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_a_proof_without_any_move_tells_nobody_of_the_last_one():
+    X = np.random.default_rng(0).standard_normal((3, 1))
+    told = []
+    given = {"k": 1, "method": "exact", "ridge": 1e-6, "always": [0], "callback": lambda at: told.append(at.size)}
+    model = pauca.SparseClassifier(**given).fit(X, [0, 1, 0])
+    assert model.k_ == 1
+    assert len(model.stability(n_resamples=3).frequency) == 1
+
+
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_folds_of_ordered_classes_with_rows_of_one_class_alone():
+    X, _ = problem(12, 3)
+    y = [2] * 10 + [1, 2]
+    model = pauca.SparseOrdinalClassifier(k="auto", method="forward", cv=2, ridge=0.0).fit(X, y)
+    assert np.isfinite(model.objective_)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
+def test_certificates_of_counts_whose_steps_overflow_warn_of_nothing():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        X = rng.standard_normal((6, 5))
+        model = pauca.SparseRegressor(k=1, loss="poisson", ridge=1e-6).fit(X, rng.poisson(np.exp(2 * X[:, 0])))
+        model.certify(time_limit=0.2)

@@ -295,10 +295,12 @@ class EvaluationMixin:
         data = getattr(self, "_training_data", None)
         # What is not given is left out; with anything of test rows ``evaluate`` measures, or says why it cannot.
         given = {name: value for name, value in given.items() if value is not None}
-        if given.keys() - {"threshold", "horizon"} or (data is not None and data.in_memory):
+        # A single row that counts cannot be held out.
+        held_out = data is not None and data.in_memory and np.count_nonzero(data.weights) > 1
+        if given.keys() - {"threshold", "horizon"} or held_out:
             evaluation = self.evaluate(**given, nested=nested)
         if data is not None and data.in_memory:
-            if evaluation is not None and not evaluation.fold_choices:
+            if held_out and evaluation is not None and not evaluation.fold_choices:
                 evaluation = replace(evaluation, fold_choices=self.evaluate().fold_choices)
             inference = self._intervals(data, n_resamples)
         phase("writing the page")

@@ -44,7 +44,7 @@ def _softplus(x: np.ndarray) -> np.ndarray:
 
 
 def _is_wide(thresholds: np.ndarray) -> bool:
-    return max(float(thresholds.max()), -float(thresholds.min())) > NARROW
+    return max(float(thresholds.max(initial=0.0)), -float(thresholds.min(initial=0.0))) > NARROW
 
 
 class CumulativeLogit(Loss):
@@ -206,7 +206,8 @@ class BoundCumulativeLogit(CumulativeLogit):
         sides = lines.take(self._side_row, axis=1)
         sides -= middle
         sides *= self._sign
-        extent = max(float(sides.max()), -float(sides.min()))
+        # The rows of a fold may be of one class: then there is no threshold.
+        extent = max(float(sides.max(initial=0.0)), -float(sides.min(initial=0.0)))
         return _Scores(middle, sides, np.exp(sides) if extent <= NARROW else None, extent)
 
     def _sides(self, lines: np.ndarray) -> np.ndarray:
@@ -231,7 +232,7 @@ class BoundCumulativeLogit(CumulativeLogit):
 
     def _best_thresholds(self, scores: _Scores) -> np.ndarray:
         found = self._within_reach(scores, self._likely_thresholds(scores))
-        if len(found) == 1 and scores.exponentials is not None:
+        if found.size and len(found) == 1 and scores.exponentials is not None:
             quick = self._best_of_one(scores.exponentials[0], found[0].tolist(), scores.extent)
             if quick is not None:
                 return np.array([quick])

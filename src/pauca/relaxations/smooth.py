@@ -259,6 +259,7 @@ class SmoothForest:
                 tree.always_in = tuple(np.setdiff1d(np.flatnonzero(settled == IN), self._limits.always).tolist())
             tree.settle()
 
+    @np.errstate(over="ignore", invalid="ignore")  # steps that lead too far are taken back
     def advance(self, most_nodes: float = np.inf) -> None:
         """Branch on the best node of every tree that has seen fewer than ``most_nodes``."""
         for tree in self.open:
@@ -279,6 +280,7 @@ class SmoothForest:
                 self._visit(tree, child, Point(w, point.b), bound, NODE_STEPS, gram)
             tree.settle()
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _visit(
         self,
         tree: Tree,

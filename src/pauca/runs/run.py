@@ -331,7 +331,8 @@ def _drive(
         except OutOfTime:
             return Stop.TIME
         elapsed = time.monotonic() - began
-        if budget.callback is not None and (move is not None or history.proofs):
+        # Proofs are news too, but not before there was a move to tell of.
+        if budget.callback is not None and history.moves and (move is not None or history.proofs):
             last = history.moves[-1] if move is None else move
             gap = max((proof.relative_gap for proof in history.proofs.values()), default=None)
             progress = Progress(
