@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from benchmarks.fits import objective, pauca_fit
+import numpy as np
+
+from benchmarks.fits import objective, pauca_classes_fit, pauca_fit
 from benchmarks.memory import peak_above_X
 from benchmarks.problems import Problem, Shape, autoregressive, bytes_of, sparse_normal
 from benchmarks.report import Figure
@@ -14,7 +16,8 @@ from benchmarks.timing import Contender, Timing, race, read
 
 WIDE = Shape(2000, 10000, 50)
 TALL = Shape(100_000, 500, 30)
-SMALL = Shape(100, 500, 5)
+SMALL = (Shape(100, 500, 5), Shape(100, 500, 20))
+SMALL_CLASSES = Shape(500, 30, 5)
 SPARSE = Shape(16_000, 150_000, 30)
 SPARSE_FILLED = 0.001
 
@@ -68,19 +71,22 @@ def tall(quick: bool) -> Iterator[Figure]:
 
 def small(quick: bool) -> Iterator[Figure]:
     """So little data that every line of Python counts."""
-    problem = autoregressive(SMALL, RHO, SNR, seed=0)
     rounds = 100 if quick else 500
     methods = ("forward", "exchange")
-    times = race(
-        {
-            **_ours(problem, SMALL.k, methods, rounds),
-            "OMP": Contender(omp_fit(problem, SMALL.k), rounds),
-        }
-    )
-    for name, timing in times.items():
-        yield Figure(f"dense {SMALL}, {name}", "best time", 1e3 * timing.seconds, unit=" ms")
-    for method in methods:
-        yield times_faster(f"dense {SMALL}, {method}", times, method, "OMP", 1)
+    for shape in SMALL:
+        problem = autoregressive(shape, RHO, SNR, seed=0)
+        times = race({**_ours(problem, shape.k, methods, rounds), "OMP": Contender(omp_fit(problem, shape.k), rounds)})
+        for name, timing in times.items():
+            yield Figure(f"dense {shape}, {name}", "best time", 1e3 * timing.seconds, unit=" ms")
+        for method, least in zip(methods, (1, 0.5), strict=True):
+            limit = least if shape.k == SMALL[0].k else None
+            yield times_faster(f"dense {shape}, {method}", times, method, "OMP", limit)
+    classes = autoregressive(SMALL_CLASSES, RHO, SNR, seed=0)
+    classes = classes._replace(y=np.sign(classes.y - np.median(classes.y)))
+    times = race({method: Contender(pauca_classes_fit(classes, SMALL_CLASSES.k, method), rounds // 5) for method in methods})
+    for method, limit in zip(methods, (None, 10), strict=True):
+        figure = 1e3 * times[method].seconds
+        yield Figure(f"two classes {SMALL_CLASSES}, {method}", "best time", figure, limit, unit=" ms")
 
 
 def large_sparse(quick: bool) -> Iterator[Figure]:
@@ -100,7 +106,7 @@ def large_sparse(quick: bool) -> Iterator[Figure]:
         yield Figure(f"{name}, {method}", "peak memory with X", peak, round(1.5 * size + 500), unit=" MB", digits=0)
 
 
-def times_faster(name: str, times: dict[str, Timing], method: str, rival: str, limit: float) -> Figure:
+def times_faster(name: str, times: dict[str, Timing], method: str, rival: str, limit: float | None) -> Figure:
     """How many times faster a method is than a rival, by their best times."""
     ratio = times[rival].seconds / times[method].seconds
     return Figure(name, f"times faster than {rival}", ratio, limit, at_least=True)

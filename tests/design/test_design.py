@@ -110,6 +110,14 @@ def test_gram_rows_are_computed_once_and_several_to_a_pass():
     assert rows.computed == len(set(rows.known())) == 1 + calls[0][1]
 
 
+def test_gram_rows_of_small_dense_data_are_computed_as_they_are_needed():
+    X = np.random.default_rng(0).standard_normal((50, 200))
+    rows = GramRows(make_design(X, np.full(50, 1 / 50), center=True))
+    row = rows.row(3, lambda feature, count: range(count))
+    np.testing.assert_allclose(row, np.corrcoef(X.T)[3], atol=1e-14)
+    assert (rows.known(), rows.computed) == ([3], 1)
+
+
 def test_narrow_designs_get_the_whole_gram_matrix_in_one_pass():
     X, _ = integers()
     rows = GramRows(make_design(X, np.full(60, 1 / 60), center=True))

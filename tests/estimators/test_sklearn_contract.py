@@ -94,6 +94,25 @@ def test_polars_pandas_and_arrays_agree(frame):
     assert models[2].path_.names(2) == ["x1", "x4"]
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, bool])
+def test_arrays_of_any_numbers_are_taken_as_they_are(frame, dtype):
+    table, y = frame
+    X = (3 * table.to_numpy()).astype(dtype)
+    found = SparseRegressor(k=2).fit(X, y.to_numpy())
+    wanted = SparseRegressor(k=2).fit(X.tolist(), y.tolist())
+    assert found.support_.tolist() == wanted.support_.tolist()
+    np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=1e-5)
+    assert found.n_features_in_ == wanted.n_features_in_ == 6
+
+
+def test_names_of_an_earlier_fit_are_forgotten(frame):
+    X, y = frame
+    model = SparseRegressor(k=2).fit(X, y)
+    model.fit(X.to_numpy()[:, :4], y.to_numpy())
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == len(model.coef_) == 4
+
+
 def test_set_output_gives_frames_of_the_chosen_columns(frame):
     X, y = frame
     model = SparseRegressor(k=2).fit(X, y)

@@ -52,8 +52,7 @@ class Limits:
     def addable(self, support: Sequence[int], n_units: int) -> np.ndarray:
         """Mask of the units that may be added to ``support``."""
         mask = np.ones(n_units, dtype=bool)
-        mask[list(self.never)] = False
-        mask[list(support)] = False
+        mask[[*self.never, *support]] = False
         if self.budget is not None and self.price is not None:
             mask &= self.price <= self._left(support)
         if self.kind is not None and self.most is not None:
@@ -64,7 +63,8 @@ class Limits:
 
     def startable(self, n_units: int) -> np.ndarray:
         """Mask of the units that some model within the limits holds."""
-        mask = replace(self, heredity=None).addable(self.always, n_units)
+        limits = self if self.heredity is None else replace(self, heredity=None)
+        mask = limits.addable(self.always, n_units)
         mask[list(self.always)] = True
         return mask if self.heredity is None else self.heredity.reachable(mask)
 

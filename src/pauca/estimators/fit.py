@@ -197,7 +197,8 @@ def fit_path(
     with limited_until(inputs.deadline + GRACE):
         history, models = found.run.history, found.run.models(found.answer)
     check_finite_models(models)
-    found = replace(found, stop=found.stop or next(iter(stops), None))
+    if stops and found.stop is None:
+        found = replace(found, stop=stops[0])
     assert history is not None
     assert history.stop is not None
     path = Path(

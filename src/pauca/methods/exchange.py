@@ -22,6 +22,10 @@ LEAST_LOOKAHEAD = 6
 INTERACTIONS_TRIED = 8
 
 
+# By default; all of them where each costs little, as with squared loss, else the first.
+SCOUTS = (Forward(), FoBa(), FoBa(rule="refit"))
+
+
 @dataclass(frozen=True)
 class Exchange(GrowingMethod):
     """The best model of each size that swaps of single features find from several starts.
@@ -83,7 +87,7 @@ class Exchange(GrowingMethod):
 
     def for_subset(self, subset: Subset) -> Exchange:
         """The method with all options set: more starts where each of them costs little."""
-        scouts = (Forward(), FoBa(), FoBa(rule="refit")) if subset.closed_form else (Forward(),)
+        scouts = SCOUTS if subset.closed_form else SCOUTS[:1]
         detour = 4 if subset.closed_form else 2
         return Exchange(
             scouts if self.scouts is None else self.scouts, detour if self.detour is None else self.detour, self.rule

@@ -151,7 +151,8 @@ class _Steps:
         self._loss, self._columns, self._weights, self._value = model.loss, model.columns, rows.weights, model.value
         self._new = new
         self._shape = outputs, b, len(rows.weights)
-        self._y = rows.y if model.loss.joint else rows.y[0]
+        # Targets of all models, as the loss takes them: one line, or a line for each model.
+        self._y = np.tile(rows.y, b) if model.loss.joint else np.broadcast_to(rows.y[0], (b, len(rows.weights)))
         self._coef, self._inverse = coef, inverse
         self._penalty = np.empty_like(coef)
         self._penalty[:, : model.coef.size] = np.concatenate([model.penalty] * outputs)
@@ -212,11 +213,12 @@ class _Steps:
             stuck = np.zeros(len(self._coef), dtype=bool)
             for taken in range(accuracy.most_steps + 1):
                 step = -np.matmul(self._inverse, self._gradient[:, :, None])[:, :, 0]
-                predicted = -0.5 * np.einsum("bi,bi->b", self._gradient, step)
-                going = np.flatnonzero((predicted > accuracy.within * self._value) & ~stuck)
+                predicted = -0.5 * np.vecdot(self._gradient, step)
+                (going,) = ((predicted > accuracy.within * self._value) & ~stuck).nonzero()
                 if taken == accuracy.most_steps or not len(going):
                     break
-                stuck[going] = self._move(going, step[going], predicted[going])
+                every = len(going) == len(step)
+                stuck[self._move(going, *((step, predicted) if every else (step[going], predicted[going])))] = True
             values = self._values()
             if accuracy.renewed:
                 predicted = np.fmax(predicted, self._gain_of_one())
@@ -249,7 +251,7 @@ class _Steps:
     def _move(self, going: np.ndarray, step: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Some models along their steps, each as far as the slope does not rise too much.
 
-        Returns a mask of those for which no length will do: they stay where they are, and every further step would too.
+        Returns those for which no length will do: they stay where they are, and every further step would too.
         """
         every = len(going) == len(self._coef)
         some: slice | np.ndarray = slice(None) if every else going
@@ -258,7 +260,7 @@ class _Steps:
         gradient = self._gradient_at(coef, scores, some)
         stuck = self._shorten(_Moving(going, step, change, predicted, before, start), coef, scores, gradient)
         gradient_before, inverse = self._gradient[some], self._inverse[some]
-        if stuck.any():
+        if len(stuck):
             coef[stuck], scores[:, stuck], gradient[stuck] = before[stuck], start[:, stuck], gradient_before[stuck]
         correct_inverses(inverse, coef - before, gradient - gradient_before)
         if every:
@@ -267,27 +269,28 @@ class _Steps:
             self._coef[going], self._gradient[going], self._inverse[going] = coef, gradient, inverse
             self._scores = self._scores if self._scores.flags.writeable else self._scores.copy()
             self._scores[:, going] = scores
-        return stuck
+        return going[stuck]
 
     def _shorten(self, moving: _Moving, coef: np.ndarray, scores: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Shorten the steps at whose ends the slope is too high, in place; returns a mask of those still too long."""
-        length, open_ = np.ones(len(coef)), np.arange(len(coef))
-        for trial in range(MOST_SHORTENINGS + 1):
-            slope, twice = np.einsum("bi,bi->b", gradient[open_], moving.step[open_]), 2 * moving.predicted[open_]
-            far = ~(slope <= LARGEST_RISE * twice)
-            open_, slope, twice = open_[far], slope[far], twice[far]
-            if trial == MOST_SHORTENINGS or not len(open_):
+        """Shorten the steps at whose ends the slope is too high, in place; returns those that are still too long."""
+        slope, twice = np.vecdot(gradient, moving.step), 2 * moving.predicted
+        (open_,) = (~(slope <= LARGEST_RISE * twice)).nonzero()
+        slope, twice, reach = slope[open_], twice[open_], np.ones((len(open_), 1))
+        for _ in range(MOST_SHORTENINGS):
+            if not len(open_):
                 break
             # The secant's zero, between the start and here.
             share = np.where(np.isfinite(slope), twice / (slope + twice), 0.1)
-            length[open_] *= np.clip(share, 0.1, 0.7)
-            reach = length[open_, None]
-            coef[open_] = moving.before[open_] + reach * moving.step[open_]
-            scores[:, open_] = moving.start[:, open_] + reach * moving.change[:, open_]
-            gradient[open_] = self._gradient_at(coef[open_], scores[:, open_], moving.places[open_])
-        still = np.zeros(len(coef), dtype=bool)
-        still[open_] = True
-        return still
+            reach *= np.minimum(np.maximum(share, 0.1), 0.7)[:, None]
+            step = moving.step[open_]
+            there = moving.before[open_] + reach * step
+            coef[open_], scores_there = there, moving.start[:, open_] + reach * moving.change[:, open_]
+            scores[:, open_] = scores_there
+            gradient[open_] = slopes = self._gradient_at(there, scores_there, moving.places[open_])
+            slope = np.vecdot(slopes, step)
+            (far,) = (~(slope <= LARGEST_RISE * twice)).nonzero()
+            open_, slope, twice, reach = open_[far], slope[far], twice[far], reach[far]
+        return open_
 
     def _scores_of(self, coef: np.ndarray, some: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Scores of some of the models, shape (C, b, G)."""
@@ -303,18 +306,16 @@ class _Steps:
         gradient = self._penalty[some] * coef
         gradient[:, :shared] += (force @ self._columns.T).transpose(1, 0, 2).reshape(b, -1)
         if self._new is not None:
-            gradient[:, shared:] += np.einsum("cbn,bn->bc", force, self._new[some])
+            gradient[:, shared:] += np.vecdot(force, self._new[some]).T
         return gradient
 
     def _values(self) -> np.ndarray:
         losses = self._loss.value(self._targets(len(self._coef)), self._lines(self._scores)).reshape(self._shape[1:])
-        return losses @ self._weights + 0.5 * np.einsum("bi,bi,bi->b", self._penalty, self._coef, self._coef)
+        return losses @ self._weights + 0.5 * np.vecdot(self._penalty * self._coef, self._coef)
 
     def _targets(self, count: int) -> np.ndarray:
-        """Targets of all rows of so many models, as the loss takes them."""
-        if self._loss.joint:
-            return np.tile(self._y, count)
-        return np.broadcast_to(self._y, (count, len(self._y)))
+        """Targets of all rows of so many models, which are alike for all."""
+        return self._y[: count * self._shape[2]] if self._loss.joint else self._y[:count]
 
     def _lines(self, scores: np.ndarray) -> np.ndarray:
         """Scores as the loss takes them: all models in one line for each output, or a line for each model."""
@@ -371,7 +372,7 @@ def _border(model: FittedModel, curvature: np.ndarray, new: np.ndarray) -> tuple
     image = model.loss.coupled_image(model.scores[0], new)
     if image is not None:
         weighted -= image
-    own = np.einsum("bn,bn->b", weighted, new)
+    own = np.vecdot(weighted, new)
     return (weighted @ model.columns.T)[:, :, None], own[:, None, None]
 
 

@@ -153,7 +153,7 @@ class _Directions:
 
     def _along(self, rows: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         step = -(self._inverse[rows] @ gradient[:, :, None])[:, :, 0]
-        return step, -0.5 * np.einsum("rq,rq->r", gradient, step)
+        return step, -0.5 * np.vecdot(gradient, step)
 
 
 class _Batch:
@@ -166,7 +166,7 @@ class _Batch:
     def values(self, coef: np.ndarray, scores: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         """Shape (R,)."""
         losses = self._loss.value(np.broadcast_to(self._y, scores.shape), scores)
-        return losses @ self._weights + 0.5 * np.einsum("rq,rq,rq->r", penalty, coef, coef)
+        return losses @ self._weights + 0.5 * np.vecdot(penalty * coef, coef)
 
     def slopes(self, scores: np.ndarray) -> Slopes:
         """First and second derivatives of the weighted losses, shape (R, G) each."""
@@ -231,8 +231,8 @@ class _Batch:
             if last.all():
                 return new, there, Slopes(there, there)
             slopes = self.slopes(there)
-            along = np.einsum("rn,rn->r", slopes.derivative, change)
-            along += np.einsum("rq,rq,rq->r", penalty, new, step)
+            along = np.vecdot(slopes.derivative, change)
+            along += np.vecdot(penalty * new, step)
             far = ~(along <= rise) & ~last
             if not far.any():
                 return new, there, slopes

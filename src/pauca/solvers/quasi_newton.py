@@ -188,11 +188,11 @@ def correct_inverses(inverse: np.ndarray, s: np.ndarray, y: np.ndarray) -> None:
 
     Where the curvature along a step is not positive, nothing is changed.
     """
-    measured = np.einsum("bi,bi->b", s, y)
+    measured = np.vecdot(s, y)
     image = np.matmul(inverse, y[:, :, None])[:, :, 0]
     share = np.where((measured > 0) & np.isfinite(measured), 1.0 / measured, 0.0)[:, None]
     # s s' (1 + y'Ay / s'y) / s'y - (s y'A + A y s') / s'y, as one symmetric product.
-    half = (0.5 * (share + share * share * np.einsum("bi,bi->b", y, image)[:, None])) * s - share * image
+    half = (0.5 * (share + share * share * np.vecdot(y, image)[:, None])) * s - share * image
     change = s[:, :, None] * half[:, None, :]
     inverse += change
     inverse += change.transpose(0, 2, 1)

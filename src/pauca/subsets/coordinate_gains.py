@@ -385,11 +385,11 @@ class _WholeColumns:
         a = self._moved(t)
         derivative, curvature = self.loss.slopes(np.broadcast_to(self.y, a.shape), a)
         weighted = self.z * self.weights
-        slope = np.einsum("bn,bn->b", derivative, weighted)
-        bent = np.einsum("bn,bn->b", curvature, np.multiply(weighted, self.z, out=weighted))
+        slope = np.vecdot(derivative, weighted)
+        bent = np.vecdot(curvature, np.multiply(weighted, self.z, out=weighted))
         shared = self.loss.row_coupling(a, self.z)
         if shared is not None:
-            bent -= np.einsum("bt,bt->b", shared, shared)
+            bent -= np.vecdot(shared, shared)
         return -slope - penalty * t, np.maximum(bent, 0.0) + penalty
 
     def _moved(self, t: np.ndarray) -> np.ndarray:
