@@ -1,11 +1,13 @@
 """What cases of the campaign have found, each as small as it could be made."""
 
+import signal
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import pauca
-from pauca.clock import OutOfTime, limited_until
+from pauca.clock import OutOfTime, interrupts_held, limited_until
 from pauca.design import make_design
 from pauca.l1 import radii
 from pauca.losses import LogLoss, NegativeBinomial
@@ -306,3 +308,24 @@ def test_certificates_of_counts_whose_steps_overflow_warn_of_nothing():
         X = rng.standard_normal((6, 5))
         model = pauca.SparseRegressor(k=1, loss="poisson", ridge=1e-6).fit(X, rng.poisson(np.exp(2 * X[:, 0])))
         model.certify(time_limit=0.2)
+
+
+def test_an_interrupt_waits_until_a_module_is_there_whole():
+    """Numba imported in part could not be imported again: all later fits of streams failed."""
+    there = []
+
+    def imported():
+        with interrupts_held():
+            signal.raise_signal(signal.SIGINT)
+            there.append("whole")
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored here
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            imported()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        imported()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert there == ["whole", "whole"]

@@ -7,8 +7,12 @@ loop whose turns may take long calls ``check_time``; whoever sets a limit has so
 from __future__ import annotations
 
 import math
+import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 GRACE = 0.3
 """Seconds by which what comes first or last in a fit may exceed its limit.
@@ -62,3 +66,26 @@ def seconds_left() -> float:
 def deadline_after(seconds: float | None) -> float:
     """The time that is so many seconds from now; infinity for None."""
     return math.inf if seconds is None else time.monotonic() + seconds
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """A context in which Ctrl-C waits for the end; elsewhere than in the main thread it never comes.
+
+    It is for imports of Numba: once it is imported in part, every later import in the process fails.
+    """
+    before, held = signal.getsignal(signal.SIGINT), []
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def hold(*given: Any) -> None:
+        held.append(given)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held:
+            before(*held[0])

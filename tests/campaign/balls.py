@@ -70,7 +70,7 @@ def _lowest_by_steps(case, model, X, loss):
 def _projected(u, radius):
     """The nearest point of the ball (Duchi et al. 2008)."""
     sizes = np.abs(u).ravel()
-    if sizes.sum() <= radius:
+    if not np.all(np.isfinite(sizes)) or sizes.sum() <= radius:
         return u
     ordered = np.sort(sizes)[::-1]
     excess = (np.cumsum(ordered) - radius) / np.arange(1, len(ordered) + 1)

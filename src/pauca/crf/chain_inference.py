@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
+from pauca.clock import interrupts_held
 from pauca.crf.observations import Observations
 
 # Messages may shrink or grow by exp of this much before they are normalized: half the range of doubles is left to the
@@ -32,7 +33,8 @@ LEAST_WORK_FOR_THREADS = 1 << 21
 def load_kernels() -> ModuleType:
     """The compiled kernels, loaded when they are first needed."""
     try:
-        from pauca.crf import kernels
+        with interrupts_held():
+            from pauca.crf import kernels
     except ImportError as error:
         raise ImportError("Sequences need Numba: pip install numba") from error
     return kernels

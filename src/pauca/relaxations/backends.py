@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from pauca.clock import seconds_left
+from pauca.clock import interrupts_held, seconds_left
 from pauca.relaxations import perspective
 from pauca.relaxations.perspective import Quadratic, Relaxed
 
@@ -91,7 +91,8 @@ class CompiledBackend(Backend):
     compiled = True
 
     def __init__(self) -> None:
-        from pauca.relaxations import kernels
+        with interrupts_held():
+            from pauca.relaxations import kernels
 
         self._kernels = kernels
 
@@ -169,7 +170,8 @@ def can_compile(*, depth_first: bool = False) -> bool:
         return False
     if seconds_left() >= COMPILING_SECONDS:
         return True
-    from pauca.relaxations import depth_first_kernels, kernels
+    with interrupts_held():
+        from pauca.relaxations import depth_first_kernels, kernels
 
     last: Any = depth_first_kernels.search if depth_first else kernels.best_pair
     index = getattr(getattr(last._cache, "_cache_file", None), "_index_path", None)

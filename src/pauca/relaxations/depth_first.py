@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pauca.clock import interrupts_held
 from pauca.relaxations.perspective import MOST_SQUARES, MOST_STEPS, Quadratic
 
 # Nodes looked at in one call, a few tenths of a second.
@@ -45,7 +46,8 @@ class DepthFirst:
     """
 
     def __init__(self, problem: Quadratic, diagonal: np.ndarray, size: int, always: Sequence[int]) -> None:
-        from pauca.relaxations import depth_first_kernels as kernels
+        with interrupts_held():
+            from pauca.relaxations import depth_first_kernels as kernels
 
         self._kernels, self._level, self.nodes = kernels, 0, 0
         m, scale = len(diagonal), 1 / np.sqrt(diagonal)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 import pauca.sgd.state as slot
+from pauca.clock import interrupts_held
 from pauca.losses import Loss, SquaredError
 from pauca.losses.compiled_slopes import compiled_slope
 from pauca.sgd.reservoir import Samples
@@ -152,7 +153,8 @@ class EpochSGD:
         return self._state.features[:, slot.SQUARES] / (weight if weight > 0 else 1.0)
 
     def _learn(self, block: RowBlock, y: np.ndarray, weights: np.ndarray) -> None:
-        from pauca.sgd.kernels import learn_rows
+        with interrupts_held():
+            from pauca.sgd.kernels import learn_rows
 
         longest = int(np.diff(block.starts).max(initial=0))
         buffers = np.empty(longest + 1, dtype=np.int32), np.empty(longest + 1)
