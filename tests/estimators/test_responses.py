@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from pauca import SparseClassifier, SparseRegressor, load
+from pauca import PaucaWarning, SparseClassifier, SparseRegressor, load
 from pauca.losses import Gamma, GammaInverseLink, NegativeBinomial, Poisson, Tweedie
 
 LOG = sm.families.links.Log()
@@ -89,7 +89,18 @@ def test_the_offset_of_a_residual_loss_is_taken_from_the_target(rows, loss):
     two = SparseRegressor(k=2, loss=loss).fit(X, mean - offset)
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_allclose(one.predict(X, offset=offset), two.predict(X) + offset)
-    assert one.score(X, mean, offset=offset) > one.score(X, mean)
+    with pytest.warns(PaucaWarning, match="fitted with an offset, a known part"):
+        without = one.score(X, mean)
+    assert one.score(X, mean, offset=offset) > without
+
+
+def test_counts_are_not_scored_as_rates_in_silence(rows):
+    X, mean, exposure = rows
+    y = drawn("poisson", mean)
+    model = SparseRegressor(k=2, loss="poisson").fit(X, y, exposure=exposure)
+    with pytest.warns(PaucaWarning, match="predicts rates per unit of it, .* pass exposure="):
+        model.score(X, y)
+    assert model.score(X, y, exposure=exposure) > 0
 
 
 def test_folds_take_offsets_along(rows):
@@ -143,7 +154,9 @@ def test_an_offset_of_classes_is_a_known_logarithm_of_odds(classes):
     found = np.concatenate([model.intercept_, model.coef_[0, [1, 4]]])
     np.testing.assert_allclose(found, fitted.params, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(model.predict_proba(X, offset=offset)[:, 1], fitted.fittedvalues, rtol=1e-6)
-    assert model.score(X, y, offset=offset) > model.score(X, y)
+    with pytest.warns(PaucaWarning, match="fitted with an offset, a known part"):
+        without = model.score(X, y)
+    assert model.score(X, y, offset=offset) > without
     np.testing.assert_array_equal(
         model.predict(X, offset=offset), np.where(fitted.fittedvalues > 0.5, "sick", "healthy")
     )

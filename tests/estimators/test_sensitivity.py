@@ -7,7 +7,10 @@ import pandas as pd
 import pytest
 
 from pauca import SparseClassifier, SparseRegressor
+from pauca.estimators.training_data import search_one_size
+from pauca.methods import Forward
 from pauca.results.stability import halves
+from pauca.runs.run import Budget, Goal, SearchRun
 
 
 def table(n=80, d=7, seed=0):
@@ -175,3 +178,17 @@ def test_doubt_is_over_after_another_fit():
     model.fit(X, -y)
     assert not hasattr(model, "stability_")
     assert not hasattr(model, "alternatives_")
+
+
+def test_halves_are_searched_for_one_size_to_where_no_swap_helps():
+    """Of losses that take refits the sizes below are passed through; the model is one that no swap improves."""
+    X, y = table(d=12)
+    data = SparseClassifier(k=4, ridge=0.01).fit(X, labels(X, y))._training_data
+    run = data.problem.begin(data.weights)
+    ended = search_one_size(run, 4, Budget())
+    forward = SearchRun(Forward(), run.design, run.subset.restarted()).advance(Goal(4), Budget())
+    assert len(ended.best[4].support) == run.subset.size == 4
+    assert run.subset.best_swap() is None
+    assert ended.best[4].value <= forward.best[4].value
+    assert len(forward.best) == 5
+    assert sorted(ended.best) == [0, 4]

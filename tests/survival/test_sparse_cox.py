@@ -72,6 +72,8 @@ def test_the_default_chooses_the_features_that_matter_alike_for_any_order_of_row
     model = SparseCox().fit(X, y)
     assert {1, 3} <= set(model.support_.tolist())
     assert model.k_ <= 5
+    assert model.summary().endswith("The concordance says how well the model orders the rows.")
+    assert "Shares of the deviance" not in model.at(0).summary()
     cv = list(KFold(4, shuffle=True, random_state=1).split(X))
     one = SparseCox(k=range(5), cv=cv, ridge=0.0).fit(X, y)
     order = np.random.default_rng(0).permutation(len(y))

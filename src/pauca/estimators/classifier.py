@@ -18,7 +18,7 @@ from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.evaluation_and_inference import EvaluationMixin
 from pauca.estimators.fitted_base import fitting
 from pauca.estimators.input_checks import check_classes, check_offset, check_weights
-from pauca.estimators.offset_and_dispersion import offset_target
+from pauca.estimators.offset_and_dispersion import offset_target, warn_of_known_part
 from pauca.estimators.points import PointsMixin
 from pauca.estimators.settings import check_class_weight
 from pauca.export import register_estimator
@@ -82,6 +82,7 @@ class ClassificationMixin(ClassifierMixin):
         -------
         float
         """
+        warn_of_known_part(getattr(self, "known_part_", None), offset)
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def _validate(

@@ -128,8 +128,12 @@ class PathMixin:
         """
         check_is_fitted(self)
         text = summarize(self.path_, self.k_, instructions or self._instructions(), self._explained_of())
+        return "\n".join([text, *self._reading_notes()])
+
+    def _reading_notes(self) -> list[str]:
+        """What else must be known to read a summary."""
         known_part = getattr(self, "known_part_", None)
-        return text if known_part is None else f"{text}\n{KNOWN_PARTS[known_part]}"
+        return [] if known_part is None else [KNOWN_PARTS[known_part]]
 
     def _instructions(self) -> Instructions:
         """How other models are had in Python."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from pauca.model_selection.scoring import read_columns
 from pauca.model_selection.size_and_ridge import refitted_run
 from pauca.runs.problem import LinearProblem, Target
 from pauca.runs.run import Budget, Goal, SearchRun
+from pauca.warnings import PaucaWarning
 
 # Parameters and coefficients are estimated in turn. They hardly depend on each other, and agree to ten digits after
 # three or four turns.
@@ -79,3 +81,9 @@ def needs_known_part(kind: str) -> str:
         "This model was fitted with an offset, a known part of the score of every row: pass offset=, one number for "
         "every row, as to predict()."
     )
+
+
+def warn_of_known_part(kind: str | None, offset: Any, exposure: Any = None) -> None:
+    """Warn where predictions are scored without what the fit had of the rows: y may be rates, so it is no error."""
+    if kind is not None and offset is None and exposure is None:
+        warnings.warn(needs_known_part(kind), PaucaWarning, stacklevel=3)

@@ -14,7 +14,7 @@ from pauca.estimators.chunked_predictions import lazy_on_dask, lazy_score
 from pauca.estimators.evaluation_and_inference import EvaluationMixin
 from pauca.estimators.fitted_base import fitting
 from pauca.estimators.input_checks import check_data, check_offset, check_target, check_weights
-from pauca.estimators.offset_and_dispersion import offset_target
+from pauca.estimators.offset_and_dispersion import offset_target, warn_of_known_part
 from pauca.export import register_estimator
 from pauca.losses import Loss, is_custom, resolve
 from pauca.losses.checks import check_loss
@@ -403,12 +403,14 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
         offset, exposure : array-like of shape (n_samples,), default=None
-            As in ``predict``.
+            As in ``predict``. A model that was fitted with one of them warns where none is given: without an exposure
+            predictions are rates, and ``y`` must hold rates too.
 
         Returns
         -------
         float
         """
+        warn_of_known_part(self.known_part_, offset, exposure)
         predicted = self.predict(X, offset=offset, exposure=exposure)
         return float(r2_score(y, predicted, sample_weight=sample_weight))
 

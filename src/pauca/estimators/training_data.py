@@ -10,15 +10,17 @@ from joblib import effective_n_jobs
 
 from pauca.design import Chunks, GatheredColumns
 from pauca.estimators.raw_tables import FitTable
+from pauca.methods import Exchange
 from pauca.model_selection.folds import Fold
 from pauca.model_selection.held_out import HeldOutModel
+from pauca.model_selection.size_and_ridge import QUICK_SEARCH, SWAPS_ALONE
 from pauca.results.alternatives import Alternatives
 from pauca.results.path import Path
 from pauca.results.stability import Stability, count_choices, halves
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
-from pauca.runs.run import Budget, Goal, SearchRun
+from pauca.runs.run import Budget, Goal, History, SearchRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ def measure_stability(
 
     def job(number: int) -> Callable[[Budget], None]:
         def work(budget: Budget) -> None:
-            history = searched.begin(resamples[number]).advance(Goal(max(1, size)), budget)
+            history = search_one_size(searched.begin(resamples[number]), max(1, size), budget)
             best = history.best[max(known for known in history.best if known <= size)]
             supports[number] = [path.unit_name(unit) for unit in best.support]
             step()
@@ -110,3 +112,15 @@ def measure_stability(
     chosen = [path.unit_name(int(unit)) for unit in path[size].units]
     forced = [path.unit_name(unit) for unit in sorted(path.forced)]
     return count_choices(supports, chosen, size, path.counted, forced)
+
+
+def search_one_size(run: SearchRun, size: int, budget: Budget) -> History:
+    """The search of a run to the model of one size: of exchange without the sizes below it, where each takes refits.
+
+    On breast cancer, simulated and wide tables the frequencies of such models are within 0.1 of those that exchange at
+    every size leads to, and as high on average; they take a fifth to two fifths of the time.
+    """
+    if not isinstance(run.method, Exchange) or run.subset.closed_form or run.subset.limits.can_be_relaxed:
+        return run.advance(Goal(size), budget)
+    SearchRun(QUICK_SEARCH, run.design, run.subset).advance(Goal(size), budget)
+    return SearchRun(replace(SWAPS_ALONE, rule=run.method.rule), run.design, run.subset).advance(Goal(size), budget)

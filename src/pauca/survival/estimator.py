@@ -30,6 +30,11 @@ from pauca.wording import quoted_columns
 
 BASELINE = ("event_times_", "baseline_hazard_", "event_strata_")
 
+SMALL_SHARES = (
+    "Shares of the deviance are small for times to an event, also where a model is good: a few percent are common, as "
+    "chance has a large part in when an event happens. The concordance says how well the model orders the rows."
+)
+
 
 @register_estimator("SparseCox", arrays=("strata_", *BASELINE), numbers=("ridge_", "search_ridge_"))
 class SparseCox(SurvivalEvaluationMixin, SparseModel):
@@ -396,6 +401,9 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
         nothing = np.zeros(0)
         models = {size: replace(model, intercept=0.0, free=nothing) for size, model in path.models.items()}
         return replace(path, models=models)
+
+    def _reading_notes(self) -> list[str]:
+        return [*super()._reading_notes(), SMALL_SHARES] if self.k_ else super()._reading_notes()
 
     def _set_baseline(self) -> None:
         data = self._data("at")
