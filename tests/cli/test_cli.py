@@ -260,15 +260,17 @@ def test_a_missing_file_is_told_before_anything_is_imported(tmp_path):
     assert done.stderr == "pauca: error: there is no file house.csv; did you mean 'houses.csv'?\n"
 
 
-class AtOnce:
-    """A timer that has run out when it starts."""
-
-    def __init__(self, seconds, function):
-        self.start, self.cancel = function, lambda: None
-
-
 def test_a_slow_start_is_not_silent(monkeypatch, capsys):
-    monkeypatch.setattr(console.threading, "Timer", AtOnce)
-    for quiet, said in ((False, "pauca: starting\n"), (True, "")):
-        with console.Console(quiet=quiet).starting():
-            assert capsys.readouterr().err == said
+    """A word at once, and again for as long as it takes."""
+    monkeypatch.setattr(console, "SLOW_START", 0.0)
+    monkeypatch.setattr(console, "LONGEST_WAIT", 0.01)
+    said = ""
+    with console.Console().starting():
+        while said.count("\n") < 3:
+            said += capsys.readouterr().err
+    first, second, *_ = said.splitlines()
+    assert first == "pauca: starting"
+    assert second.endswith(" s so far")
+    capsys.readouterr()
+    with console.Console(quiet=True).starting():
+        assert not [one for one in threading.enumerate() if one.name.endswith("(say)")]

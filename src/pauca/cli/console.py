@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,9 @@ INTERRUPTED = 130
 
 SLOW_START = 2.0
 """Seconds of importing after which a word is said: on a busy machine scikit-learn alone may take ten."""
+
+LONGEST_WAIT = 5.0
+"""Seconds after which it is said again."""
 
 
 class CommandError(Exception):
@@ -93,15 +97,22 @@ class Console:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Say that the program is starting, if what is done here takes long."""
-        word = threading.Timer(SLOW_START, lambda: print("pauca: starting", file=sys.stderr, flush=True))
-        word.daemon = True
+        """Say that the program is starting, if what is done here takes long, and again while it does."""
+        began, ended = time.monotonic(), threading.Event()
+
+        def say() -> None:
+            wait, so_far = SLOW_START, ""
+            while not ended.wait(wait):
+                print(f"pauca: starting{so_far}", file=sys.stderr, flush=True)
+                wait = LONGEST_WAIT
+                so_far = f", {time.monotonic() - began + wait:.0f} s so far"
+
         if not self.quiet:
-            word.start()
+            threading.Thread(target=say, daemon=True).start()
         try:
             yield
         finally:
-            word.cancel()
+            ended.set()
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
