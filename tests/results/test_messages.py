@@ -11,6 +11,7 @@ from sklearn.datasets import load_diabetes
 
 import pauca
 from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
+from pauca.cli import main
 from pauca.results.choice import Choice
 from pauca.results.instructions import ON_PAGE, in_shell, parameters_as_options
 from pauca.results.surface import Surface
@@ -397,7 +398,7 @@ def test_a_size_that_scores_higher_than_the_best_is_explained():
 # What must be known to read a table.
 
 
-def test_categories_of_many_levels_are_folded_and_told():
+def test_categories_of_many_levels_are_folded_and_told(tmp_path, capsys):
     rng = np.random.default_rng(0)
     level = rng.integers(0, 26, 120)
     X = pd.DataFrame({"model": [f"m{code:02}" for code in level], "area": rng.normal(size=120)})
@@ -412,6 +413,11 @@ def test_categories_of_many_levels_are_folded_and_told():
     assert any(line.split() == ["and", "20", "more"] for line in lines)
     assert "path_.coefficients(2) has all of them" in model.summary()
     assert "pauca explain m.json --size 2 has all" in model.summary(in_shell("m.json"))
+    model.save(tmp_path / "m.json")
+    assert main(["explain", str(tmp_path / "m.json")]) == 0
+    text = capsys.readouterr().out.split("Effects:")[0]
+    assert sum("model=m" in line and "aseline" not in line for line in text.splitlines()) == 25
+    assert "has all of them" not in text
     coefficients = model.path_.coefficients(2)
     assert list(coefficients) == list(model.get_feature_names_out())
     assert list(coefficients.values()) == model.coef_[model.support_].tolist()

@@ -107,12 +107,15 @@ class Console:
                 wait = LONGEST_WAIT
                 so_far = f", {time.monotonic() - began + wait:.0f} s so far"
 
+        thread = threading.Thread(target=say, daemon=True)
         if not self.quiet:
-            threading.Thread(target=say, daemon=True).start()
+            thread.start()
         try:
             yield
         finally:
             ended.set()
+            if not self.quiet:
+                thread.join()
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ import math
 import os
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def explain(options: Namespace, console: Console) -> int:
     elif options.python:
         print(model.to_python(offset=options.offset, exposure=options.exposure), end="")
     else:
-        print(model.summary(in_shell(options.model)))
+        print(model.summary(replace(in_shell(options.model), whole=True)))
         encoder = getattr(model, "encoder_", None)
         per = " per unit of exposure" if getattr(model, "known_part_", None) == "exposure" else ""
         effects = list(_effects(formula_of(model), {} if encoder is None else encoder.baselines_, per))

@@ -56,6 +56,8 @@ class Instructions:
     """How a proof goes on that time has ended."""
     options: bool = False
     """Whether parameters are options."""
+    whole: bool = False
+    """Whether all coefficients of large categories and groups are shown."""
 
     def in_words(self, text: str) -> str:
         """A sentence about parameters for this kind of reader."""

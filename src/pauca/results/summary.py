@@ -54,7 +54,7 @@ def summarize(path: Path, size: int, how: Instructions = IN_PYTHON, explained_of
     """
     table = []
     for first in range(0, len(path.output_names or [""]), OUTPUTS_PER_TABLE):
-        rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE))
+        rows = _rows(path, size, slice(first, first + OUTPUTS_PER_TABLE), whole=how.whole)
         head, *lines = aligned(rows, left=1 if path.group_labels is None else 2)
         table += [head, "-" * len(head), *lines, ""]
     above = [_head(path, size, explained_of, how), *fewer_text(path, size, how), ""]
@@ -150,7 +150,7 @@ def _end(path: Path, size: int) -> Iterator[str]:
         yield path.stop.message
 
 
-def _rows(path: Path, size: int, outputs: slice) -> list[list[str]]:
+def _rows(path: Path, size: int, outputs: slice, *, whole: bool) -> list[list[str]]:
     """The table's cells: the head, a row for each feature, the most valuable first, and what is always in."""
     model = path[size]
     shown = (path.output_names or ["coefficient"])[outputs]
@@ -169,7 +169,8 @@ def _rows(path: Path, size: int, outputs: slice) -> list[list[str]]:
         forced = f" ({FORCED_IN})" if unit in path.forced else ""
         label = [f"{path.group_labels[unit]}{forced}"] if path.group_labels is not None else []
         columns = path.columns_of(size, unit)
-        shown_columns = largest_of(columns, np.atleast_2d(model.coef)[:, [places[column] for column in columns]])
+        of_columns = np.atleast_2d(model.coef)[:, [places[column] for column in columns]]
+        shown_columns = columns if whole else largest_of(columns, of_columns)
         for column in shown_columns:
             numbers = [f"{value:.6g}" for value in coef[:, places[column]]]
             name = names[column] + ("" if grouped else forced)
@@ -194,7 +195,8 @@ def largest_of(columns: list[int], coef: np.ndarray) -> list[int]:
 def _reading(path: Path, size: int, how: Instructions) -> Iterator[str]:
     """What must be known to read the names and importances of the table."""
     model = path[size]
-    if any(len(path.columns_of(size, int(unit))) > MOST_IN_GROUP for unit in model.units) and how.coefficients:
+    folded = not how.whole and any(len(path.columns_of(size, int(unit))) > MOST_IN_GROUP for unit in model.units)
+    if folded and how.coefficients:
         yield f"Of large {_wholes(path)} the largest coefficients are shown; {how.coefficients.format(size=size)}."
     if path.is_nameless and len(model.support) and how.names:
         yield how.names
