@@ -74,5 +74,8 @@ def _projected(u, radius):
         return u
     ordered = np.sort(sizes)[::-1]
     excess = (np.cumsum(ordered) - radius) / np.arange(1, len(ordered) + 1)
-    level = excess[np.flatnonzero(ordered > excess)[-1]]
+    above = np.flatnonzero(ordered > excess)
+    if not len(above):  # a radius that is rounding next to the sizes
+        return np.zeros_like(u)
+    level = excess[above[-1]]
     return np.sign(u) * np.maximum(np.abs(u) - level, 0.0)
