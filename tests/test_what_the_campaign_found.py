@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import pauca
+from pauca.cli import main
 from pauca.clock import OutOfTime, interrupts_held, limited_until
 from pauca.design import make_design
 from pauca.l1 import radii
@@ -329,3 +330,16 @@ def test_an_interrupt_waits_until_a_module_is_there_whole():
     finally:
         signal.signal(signal.SIGINT, before)
     assert there == ["whole", "whole"]
+
+
+def test_lines_that_end_in_carriage_returns_and_fields_without_end(tmp_path, capsys):
+    rows = "a,b,y\n" + "\n".join(f"{i % 7},{i * i % 11},{i % 3}" for i in range(40))
+    for name, text, words in (
+        ("cr.csv", rows.replace("\n", "\r"), "carriage returns"),
+        ("long.csv", f"{rows}\n1,{'9' * 200_000},1\n", "cannot be read"),
+    ):
+        (tmp_path / name).write_bytes(text.encode())
+        assert main(["fit", str(tmp_path / name), "--target", "y", "--k", "1", "--out", str(tmp_path / "m.json")]) == 1
+        message = capsys.readouterr().err
+        assert words in message
+        assert len(message) < 1000

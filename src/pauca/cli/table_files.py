@@ -34,6 +34,9 @@ DELIMITERS = (",", "\t", ";", "|")
 SAMPLED_LINES = 20
 LONGEST_HEADER = 2**24
 
+# Messages of the reader repeat the field that cannot be read, however long.
+LONGEST_MESSAGE = 200
+
 # "None" and "?" are not among them: they may be values of a column of text.
 MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 
@@ -318,12 +321,21 @@ def _detect_delimiter(path: str) -> str:
 def _csv_header(path: str, delimiter: str) -> list[str]:
     with _lines(path) as file:
         try:
-            lines = iter(lambda: file.readline(LONGEST_HEADER), "")  # a line may go on for ever
-            return next(row for row in csv.reader(lines, delimiter=delimiter) if row)
+            return next(row for row in csv.reader(_header_lines(path, file), delimiter=delimiter) if row)
         except StopIteration:
             raise DataError(f"{path} is empty") from None
         except csv.Error as error:
             raise DataError(f"{path}: the header cannot be read: {error}") from None
+
+
+def _header_lines(path: str, file: IO[str]) -> Iterator[str]:
+    while line := file.readline(LONGEST_HEADER):  # a line may go on for ever
+        if line.endswith("\r"):  # the reader of the table would take all such lines for one
+            raise DataError(
+                f"{path} has lines that end in carriage returns alone; convert it first, for example with: "
+                "tr '\\r' '\\n'"
+            )
+        yield line
 
 
 def _check_names(path: str, header: list[str]) -> list[str]:
@@ -344,6 +356,7 @@ def _polars_errors(path: str) -> Iterator[None]:
         yield
     except (errors, OSError, ValueError) as error:
         message = str(error).strip().split("\n")[0]
+        message = message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]} ..."
         if "utf-8" in message.lower():
             message = f"it {NOT_UTF8}"
         elif "more fields than defined" in message:
