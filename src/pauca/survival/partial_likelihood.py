@@ -36,13 +36,20 @@ class PartialLikelihood(Loss):
     # Along a column z the third derivative is a third central moment, at most 2 max |z| times the second.
     self_concordance = 2.0
 
+    # Losses are compared and written by their options; what is remembered is none.
+    __slots__ = ("_last",)
+
     def __init__(self, ties: str = "efron") -> None:
         if ties not in TIES:
             raise ValueError(f"ties must be 'efron' or 'breslow'; got {ties!r}.")
         self.ties = ties
+        self._last: tuple[np.ndarray, np.ndarray, BoundPartialLikelihood] | None = None
 
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
-        return BoundPartialLikelihood(RiskSets(y[0], weights), self.ties)
+        # A fold asks several times for its own; with late entries the risk sets take longer than many gradients.
+        if self._last is None or self._last[0] is not y or not np.array_equal(self._last[1], weights):
+            self._last = y, weights.copy(), BoundPartialLikelihood(RiskSets(y[0], weights), self.ties)
+        return self._last[2]
 
     link = "log_hazard"
     ratio = "hazard ratio"

@@ -135,11 +135,13 @@ class _Intervals:
         """For every event time the sum over the intervals that hold it, from values of shape (..., n)."""
         nodes = np.full((*values.shape[:-1], 2 * self._n_leaves), float(add.identity))
         nodes[..., self._used] = add.reduceat(values.take(self._rows_by_node, axis=-1), self._node_starts, axis=-1)
-        leaves = np.arange(self._n_leaves, self._n_leaves + self._n_times)
-        sums = nodes.take(leaves, axis=-1)
-        for level in range(1, self._n_levels):
-            add(sums, nodes.take(leaves >> level, axis=-1), out=sums)
-        return sums
+        # Every node hands its sum down to the two below it.
+        for level in range(self._n_levels - 1):
+            first, last = 1 << level, 2 << level
+            above, below = nodes[..., first:last], nodes[..., last : 2 * last]
+            add(below[..., ::2], above, out=below[..., ::2])
+            add(below[..., 1::2], above, out=below[..., 1::2])
+        return nodes[..., self._n_leaves : self._n_leaves + self._n_times]
 
     def within(self, per_time: np.ndarray, add: np.ufunc) -> np.ndarray:
         """For every interval the sum over its event times, from values of shape (..., G)."""
