@@ -53,6 +53,20 @@ def test_value_derivative_and_hessian(classes):
             np.testing.assert_allclose(columns @ image.T, shared @ shared.T, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("classes", [2, 3, 6])
+@pytest.mark.parametrize("scale", [0.3, 3.0, 40.0, 500.0])
+def test_one_model_has_the_loss_that_it_has_among_others(classes, scale):
+    codes, v, a, columns = rows(n=60, classes=classes, seed=1)
+    together = CumulativeLogit().tuned(codes[None], v)
+    values, slopes = together.value(codes, scale * a) @ v, together.derivative(codes, scale * a) @ (v * columns).T
+    for place, row in enumerate(scale * a):
+        alone = CumulativeLogit().tuned(codes[None], v)
+        assert alone.value(codes, row) @ v == pytest.approx(values[place], rel=1e-9)
+        if scale < 100:  # beyond, rows in doubt are so few that thresholds have next to no curvature
+            found = alone.derivative(codes, row) @ (v * columns).T
+            np.testing.assert_allclose(found, slopes[place], rtol=1e-6, atol=1e-8)
+
+
 def test_far_scores_and_perfect_orders():
     codes, v, a, _ = rows()
     loss = CumulativeLogit().tuned(codes[None], v)

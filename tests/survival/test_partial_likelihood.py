@@ -175,3 +175,16 @@ def test_invalid():
         PartialLikelihood("exact")
     with pytest.raises(ValueError, match="tuned"):
         PartialLikelihood().slopes(np.zeros(3), np.zeros(3))
+
+
+def test_a_loss_is_bound_to_the_weights_that_it_is_given():
+    y, v = rows(entry=True)
+    loss, a = PartialLikelihood(), np.linspace(-1.0, 1.0, len(y))
+    before = loss.tuned(y[None], v).value(y, a) @ v
+    assert loss.tuned(y[None], v.copy()).value(y, a) @ v == before
+    v[:10] = 0.0  # in place
+    found = loss.tuned(y[None], v).value(y, a) @ v
+    assert found == pytest.approx(by_definition(y, v, a, "efron"), rel=1e-10)
+    assert found != pytest.approx(before)
+    assert loss == PartialLikelihood()
+    assert repr(loss) == "PartialLikelihood(ties='efron')"

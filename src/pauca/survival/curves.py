@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pauca.survival.kaplan_meier import KaplanMeier
 from pauca.survival.risk_sets import RiskSets
 
 # Curves are given at no more than so many times: enough for any drawing, and too few to show single rows.
@@ -48,15 +49,6 @@ class Baseline:
         here = self.stratum == stratum
         steps = np.concatenate([[0.0], self.hazard[here]])
         return np.asarray(steps[np.searchsorted(self.times[here], times, side="right")])
-
-
-def kaplan_meier(y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Times and the share that is free of the event after each (Kaplan and Meier 1958), whatever the strata."""
-    pooled = y.copy()
-    pooled["stratum"] = 0
-    sets = RiskSets(pooled, weights)
-    share = 1.0 - sets.with_event(weights) / sets.at_risk(weights)
-    return sets.times, np.cumprod(np.clip(share, 0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +101,7 @@ def risk_groups(y: np.ndarray, weights: np.ndarray, scores: np.ndarray, baseline
 def _seen(y: np.ndarray, weights: np.ndarray, times: np.ndarray) -> np.ndarray:
     if not y["event"].any():
         return np.ones(len(times))
-    at, share = kaplan_meier(y, weights)
-    return np.asarray(np.concatenate([[1.0], share])[np.searchsorted(at, times, side="right")])
+    return KaplanMeier.of(y, weights).free_at(times)
 
 
 def _predicted(

@@ -20,8 +20,8 @@ from pauca.runs.problem import LinearProblem
 from pauca.statistics.concordance import Concordance, NothingToCompare, concordance
 from pauca.statistics.event_calibration import EventCalibration
 from pauca.survival.curves import Baseline, RiskGroups, risk_groups
+from pauca.survival.kaplan_meier import KaplanMeier
 from pauca.survival.partial_likelihood import PartialLikelihood
-from pauca.survival.risk_sets import RiskSets
 from pauca.survival.target import survival_target, with_entry
 
 # Groups of a calibration have at least so many events on average, and there are at most so many.
@@ -346,14 +346,9 @@ def _share_with_event(y: np.ndarray, weights: np.ndarray, horizon: float) -> tup
         there = (y["entry"] < horizon) & (y["time"] >= horizon)
         total = weights[there].sum()
         return 0.0, 0.0, float(total**2 / squares[there].sum()) if total else 0.0
-    pooled = y.copy()
-    pooled["stratum"] = 0
-    sets = RiskSets(pooled, weights)
-    here = sets.times <= horizon
-    events, at_risk = sets.with_event(weights)[here], sets.at_risk(weights)[here]
-    left = 1.0 - events / at_risk
-    left[left < 1e-12] = 0.0  # all who are at risk have their event, but for rounding
-    free, rows = np.cumprod(left), at_risk**2 / sets.at_risk(squares)[here]
+    seen = KaplanMeier.of(y, weights)
+    here = seen.times <= horizon
+    left, free, rows = seen.left[here], seen.free[here], seen.n_effective[here]
     with np.errstate(divide="ignore"):
         variance = float(np.sum((1.0 - left) / left / rows))
     last = int(np.argmax(free == 0.0)) if not free[-1] else len(free) - 1
