@@ -80,6 +80,7 @@ def test_the_dispersion_is_estimated_with_the_coefficients(rows):
     chosen = SparseRegressor(loss="negative_binomial").fit(X, y, exposure=exposure)
     assert {3, 5} <= set(chosen.support_.tolist())
     assert 0.3 < chosen.loss_.dispersion < 0.7
+    assert f"m + {chosen.loss_.dispersion:.3g} m²" in chosen.summary()
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])

@@ -132,8 +132,9 @@ class PathMixin:
 
     def _reading_notes(self) -> list[str]:
         """What else must be known to read a summary."""
-        known_part = getattr(self, "known_part_", None)
-        return [] if known_part is None else [KNOWN_PARTS[known_part]]
+        known_part, loss = getattr(self, "known_part_", None), getattr(self, "loss_", None)  # files have no loss
+        notes = [None if loss is None else loss.note, KNOWN_PARTS.get(known_part or "")]
+        return [note for note in notes if note]
 
     def _instructions(self) -> Instructions:
         """How other models are had in Python."""
