@@ -285,6 +285,9 @@ class OwnMultinomial(Multinomial):
             found.derivative[self.part] += 0.5
         return found
 
+    def derivative(self, y, a):
+        return self.slopes(y, a).derivative
+
     def for_classes(self, n_classes):
         return self
 

@@ -88,6 +88,25 @@ def test_joint_outputs_are_minimised_as_by_the_general_solver(ridge, spread):
     np.testing.assert_allclose(general.gradient(found.coef, found.scores), 0.0, atol=1e-5)
 
 
+def nearly_separable_classes(rng):
+    columns, weights = columns_and_weights(rng)
+    y = (4.0 * rng.normal(size=(4, Q + 1)) @ columns + rng.gumbel(size=(4, N))).argmax(axis=0)
+    return columns, Rows(y, weights), np.concatenate([[0.0], np.full(Q, 1e-7)])
+
+
+def test_joint_outputs_give_up_only_above_the_value_that_is_to_be_beaten():
+    for seed in range(20):
+        columns, rows, penalty = nearly_separable_classes(np.random.default_rng(seed))
+        problem, start = JointOutputs(Multinomial(), rows, columns, penalty), np.zeros((4, Q + 1))
+        least = problem.minimise(start, None, np.log(4.0), EXACT).value
+        beaten = problem.minimise(start, None, np.log(4.0), Accuracy(unless_above=1.01 * least))
+        assert beaten.converged
+        np.testing.assert_allclose(beaten.value, least, rtol=1e-8)
+        hopeless = problem.minimise(start, None, np.log(4.0), Accuracy(unless_above=0.5 * least))
+        assert not hopeless.converged
+        assert hopeless.value - hopeless.predicted > 0.5 * least
+
+
 def test_the_clock_is_read_for_every_block_of_joint_outputs(monkeypatch):
     rng = np.random.default_rng(5)
     columns, weights = columns_and_weights(rng)

@@ -23,7 +23,7 @@ from smooth_problems import LAWFUL, as_judged, problem
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
 from pauca.constraints.limits import Limits
 from pauca.design import make_design
-from pauca.losses import AbsoluteError, Huber, LogLoss, Poisson, SquaredError, SquaredHinge
+from pauca.losses import AbsoluteError, Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
 from pauca.objectives import LeastSquares, SmoothObjective, approximate_refits
 from pauca.subsets import fit_cache, standardized_columns
 from pauca.subsets.least_squares import LeastSquaresSubset
@@ -427,6 +427,23 @@ def test_a_search_without_a_ridge_ends_where_classes_are_separated(classes):
     right = [size for size in model.path_.sizes if model.at(size).score(X, y) == 1]
     assert right == [model.k_]
     assert SparseClassifier(k=12, method="forward", ridge=1e-3).fit(X, y).k_ == 12
+
+
+def test_what_removals_cost_is_foreseen_where_classes_are_nearly_separated():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((300, 9))
+    y = (5.0 * X[:, :8] @ rng.standard_normal((8, 5)) + rng.gumbel(size=(300, 5))).argmax(axis=1)
+    design = make_design(X, np.full(300, 1 / 300), center=True)
+    subset = SmoothSubset.start(SmoothObjective.of(design, y, Multinomial(), n_outputs=5))
+    for unit in range(8):
+        subset.add(unit)
+    fits, fit = subset.cache.fits, subset.fit
+    assert fit.value < fit_cache.NEARLY_SEPARABLE * subset.null_value
+    foreseen = [preview.value - fit.value for preview in fits.preview_removals(fit, range(8))]
+    reported = fits.values_without(fit) - fit.value
+    exact = [fits.of(frozenset(range(8)) - {unit}, fit).value - fit.value for unit in range(8)]
+    np.testing.assert_allclose(foreseen, exact, rtol=0.3)
+    np.testing.assert_allclose(reported, exact, rtol=10 * fit_cache.IMPORTANCE_WITHIN)
 
 
 def test_long_tables_are_searched_alike_without_keeping_scores_and_columns(monkeypatch):

@@ -222,7 +222,11 @@ class _Steps:
             values = self._values()
             if accuracy.renewed:
                 predicted = np.fmax(predicted, self._gain_of_one())
-        predicted = np.where(predicted > 0, np.minimum(predicted, 0.5 * values), 0.0)
+        most = 0.5 * values
+        if self._loss.joint and self._new is not None:
+            # Where classes are nearly separated, steps may be short and predict far more than all of them gain.
+            most = np.minimum(most, np.maximum(self._value - values, 0.0))
+        predicted = np.where(predicted > 0, np.minimum(predicted, most), 0.0)
         return self._previews(values, predicted)
 
     def _gain_of_one(self) -> np.ndarray:

@@ -35,6 +35,11 @@ LARGEST_HESSIAN = 800
 MOST_PRODUCTS = 200
 MOST_STEPS = 200
 
+# What is left to gain is taken to be at most so many times what the next step predicts, or the last one has gained. Of
+# 1,900 steps of refits of ten digits it was above 5 times the prediction at 4 %, most of them on the way to infinity,
+# where the last gain was no smaller.
+MOST_LEFT = 8.0
+
 # Rows without curvature change no product: all of them together add less than this share of the ridge. They are left
 # out where no more than this share of all rows is left.
 LEFT_OUT_BELOW = 1e-3
@@ -127,7 +132,7 @@ class JointOutputs:
         at = self._point(1.0, start, start @ self._columns if scores is None else scores)
         enough = max(accuracy.within, LINE_SEARCH_SLACK)
         most = min(accuracy.most_steps, MOST_STEPS)
-        predicted = 0.0
+        predicted, before = 0.0, np.inf
         for taken in range(most + 1):
             direction = self._direction(at, about)
             if direction is None:
@@ -135,6 +140,11 @@ class JointOutputs:
             step, predicted = direction
             if taken == most:
                 break
+            if accuracy.unless_above < np.inf:
+                value = self.value(at.coef, at.scores)
+                if value - MOST_LEFT * max(predicted, before - value) > accuracy.unless_above:
+                    return self._ended(at.coef, predicted)
+                before = value
             nothing_left = predicted <= LINE_SEARCH_SLACK * about
             found = at if nothing_left else self._search(at, step, predicted)
             if (nothing_left or found.length == 1.0) and predicted <= enough * about:

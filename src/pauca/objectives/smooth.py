@@ -12,6 +12,7 @@ from pauca.constraints.units import Units
 from pauca.design import ChunkedDesign, Design
 from pauca.losses import Loss
 from pauca.model import Model, Snapshot
+from pauca.objectives.approximate_refits import SHRUNK_BY
 from pauca.objectives.least_squares import ridge_penalty
 from pauca.objectives.mean_losses import Coefficients, mean_losses
 from pauca.objectives.merged_rows import Rows
@@ -448,6 +449,8 @@ def _better_start(problem: OneOutput | JointOutputs | Restricted, start: WarmSta
     if start.valued:
         return start
     known = [(coef, problem.scores(coef)) for coef in (start.coef, start.unchanged) if coef is not None]
+    if isinstance(problem, JointOutputs):
+        known += [(share * coef, share * scores) for share in SHRUNK_BY for coef, scores in known]
     values = [problem.value(*one) for one in known]
     candidates = np.array(values if null_start.value is None else [*values, null_start.value])
     best = int(np.argmin(np.where(np.isnan(candidates), np.inf, candidates)))

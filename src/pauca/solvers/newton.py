@@ -63,6 +63,8 @@ class Accuracy:
     most_steps: int = MOST_STEPS
     renewed: bool = True
     """Whether the Hessian is computed again where the one that is known does not suffice."""
+    unless_above: float = np.inf
+    """Steps may end as soon as the minimum is all but certain to be above this, of many outputs at least."""
 
 
 EXACT = Accuracy()

@@ -53,6 +53,7 @@ EXACT_ENOUGH = Accuracy(within=1e-8)
 
 # A preview takes so many steps with the Hessian of the model before; the predicted gain of the next one is included.
 ROUGH = Accuracy(within=1e-3, most_steps=6, renewed=False)
+ROUGH_BY_NEWTON = replace(ROUGH, most_steps=3, renewed=True)
 
 # Previews are kept for so many models; of long tables, where the scores of each model's previews take more than all
 # else, for the last two. Each has about so many.
@@ -117,19 +118,30 @@ class FitCache:
 
     def of(self, support: frozenset[int], near: Fit | Preview | Solution) -> Fit:
         """The minimiser on ``support``, starting from that on a similar set."""
+        found = self.below(np.inf, support, near)
+        assert found is not None
+        return found
+
+    def below(self, value: float, support: frozenset[int], near: Fit | Preview | Solution) -> Fit | None:
+        """The same; None where it is seen on the way that the least value is above ``value``."""
         found = self._known.get(support)
         if found is None:
-            solved = self._search(tuple(sorted(support)), near, self._exactly(near.value))
-            self._keep(support, solved)
+            accuracy = replace(self._exactly(near.value), unless_above=value)
+            solved = self._search(tuple(sorted(support)), near, accuracy)
             minimum = solved.minimum
+            if not minimum.converged and solved.value > value:
+                return None
+            self._keep(support, solved)
             found = Fit(solved.units, minimum.coef, minimum.value, minimum.converged)
             self._known.remember(support, found, found.coef.nbytes)
         return found
 
     def _exactly(self, value: float) -> Accuracy:
         """How accurately a model is fitted whose value is about this."""
-        nearly_separable = self.objective.smooth.joint and value < NEARLY_SEPARABLE * self.null.value
-        return EXACT_ENOUGH if nearly_separable else EXACT
+        return EXACT_ENOUGH if self._nearly_separable(value) else EXACT
+
+    def _nearly_separable(self, value: float) -> bool:
+        return self.objective.smooth.joint and value < NEARLY_SEPARABLE * self.null.value
 
     def preview(self, fit: Fit, support: frozenset[int]) -> Preview | Solution:
         """About the minimum on ``support``: a few steps from a fit on a similar set, with its Hessian.
@@ -164,7 +176,9 @@ class FitCache:
             return [self.preview(fit, support) for support in supports]
         known = self._previews_from(fit)
         unknown = {support: unit for unit, support in zip(units, supports, strict=True) if support not in known}
-        if unknown:
+        if unknown and not added and self._nearly_separable(fit.value):
+            known.update({support: self._newton_preview(fit, support) for support in unknown})
+        elif unknown:
             make = self._previews_with if added else self._previews_without
             together = make(fit, list(unknown.values()), ROUGH)
             known.update(zip(unknown, together.each(), strict=True))
@@ -175,6 +189,12 @@ class FitCache:
                         del known[support]
                         self.preview(fit, support)
         return [known[support] for support in supports]
+
+    def _newton_preview(self, fit: Fit, support: frozenset[int]) -> Solution:
+        """A preview by Newton steps: of nearly separated classes the Hessian of the fit tells little without a unit."""
+        solved = self._solved(fit)
+        near = replace(solved, minimum=replace(solved.minimum, hessian=None), inverse=self.inverse_hessian(fit)[0])
+        return self._search(tuple(sorted(support)), near, ROUGH_BY_NEWTON)
 
     def _previews_with(self, fit: Fit, units: Sequence[int], accuracy: Accuracy) -> PreviewsTogether:
         check_time()
@@ -233,8 +253,10 @@ class FitCache:
             known = self._known.get(frozenset(fit.units) - {unit})
             values[unit] = np.nan if known is None else known.value
         unknown = [unit for unit, value in values.items() if np.isnan(value)]
-        if unknown and self._together:
+        if unknown and self._together and not self._nearly_separable(fit.value):
             values.update(zip(unknown, self._values_together(fit, unknown, accuracy), strict=True))
+        elif unknown and self._together:
+            values.update(zip(unknown, self._values_one_by_one(fit, unknown, accuracy), strict=True))
         elif unknown:
             values.update({unit: self._value_without(fit, unit, fit, accuracy) for unit in unknown})
         return np.array(list(values.values()))
@@ -253,7 +275,16 @@ class FitCache:
             found[place] = self._value_without(fit, units[place], near, enough)
         return found
 
-    def _value_without(self, fit: Fit, unit: int, near: Fit | Solution, accuracy: Accuracy) -> float:
+    def _values_one_by_one(self, fit: Fit, units: list[int], accuracy: Accuracy) -> list[float]:
+        """The same where classes are nearly separated: previews by Newton steps, and Newton steps from there."""
+        found = []
+        for unit, preview in zip(units, self.preview_removals(fit, units), strict=True):
+            risen = max(preview.value - fit.value, 0.0)
+            within = max(accuracy.within, IMPORTANCE_WITHIN * risen / max(preview.value, np.finfo(float).tiny))
+            found.append(self._value_without(fit, unit, preview, replace(accuracy, within=within)))
+        return found
+
+    def _value_without(self, fit: Fit, unit: int, near: Fit | Preview | Solution, accuracy: Accuracy) -> float:
         rest = tuple(other for other in fit.units if other != unit)
         return self._search(rest, near, accuracy).minimum.value
 

@@ -337,8 +337,9 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         return costs[np.searchsorted(self._fit.units, units)]
 
     def _likely_cheapest(self) -> int | None:
-        if self.value <= NEARLY_PERFECT * self.null_value:
-            # Around a perfect fit there is no curvature that could tell what a removal costs.
+        if self.value <= NEARLY_PERFECT * self.null_value and not self.objective.smooth.joint:
+            # Around a perfect fit there is no curvature that could tell what a removal costs. Where outputs share a
+            # loss, previews go on from there by Newton steps.
             return super()._likely_cheapest()
         removable = self.limits.removable(self.support)
         units = [unit for unit, may in zip(self.support, removable, strict=True) if may]
@@ -372,9 +373,11 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
         mask[self.support] = False
         search.previews = self._previews(self._fit, mask, at_least=search.cheapest)
         for out, into in search.likely(self._allowed_swaps):
-            decrease = self.value - self._cache.fits.of(search.swapped(out, into), search.previews[into]).value
-            if is_lower(self.value - decrease, self.value, self.negligible) and not self._is_redundant(into, out):
-                return Swap(out, into, decrease)
+            fit = self._cache.fits.below(self.value, search.swapped(out, into), search.previews[into])
+            if fit is None or not is_lower(fit.value, self.value, self.negligible):
+                continue
+            if not self._is_redundant(into, out):
+                return Swap(out, into, self.value - fit.value)
         return None
 
     def _allowed_swaps(self, units: list[int]) -> np.ndarray:

@@ -28,6 +28,7 @@ class SwapSearch:
         self._fit = fit
         self._costs = np.maximum(fits.removal_costs(fit), np.finfo(float).tiny)
         self._factor = np.ones(len(fit.units))
+        self._calibrated = np.zeros(len(fit.units), dtype=bool)
         self.cheapest = float(self._costs.min())
         """What dropping a unit costs at least, to second order."""
         self.previews: dict[int, Preview | Solution] = {}
@@ -70,6 +71,12 @@ class SwapSearch:
         previews = self._fits.preview_removals(self._fit, [self._fit.units[position] for position in positions])
         costs = np.maximum([preview.value - self._fit.value for preview in previews], 0.0)
         self._factor[positions] = costs / self._costs[positions]
+        self._calibrated[positions] = True
+        if self._fits.objective.smooth.joint:
+            # Second order is off by much the same factor for all units: from 1.6 to 4.2 for 12 pixels of digits, from 4
+            # to 60 for 20 of them, which nearly separate the classes. Of words that is not so: with the same rule the
+            # swaps missed cost up to 0.3 %.
+            self._factor[~self._calibrated] = max(1.0, float(self._factor[self._calibrated].min()))
 
     def _may_help(self, gain: float, left: float) -> bool:
         return left > -np.inf and gain - LEAST_COST_SHARE * (gain - left) > 0
