@@ -194,15 +194,15 @@ def linear_program(loss, X, y, *, weights=None, center=True):
 
 @contextlib.contextmanager
 def at_most(seconds):
-    """Fail, instead of waiting for ever, if something takes longer."""
+    """Fail, instead of waiting for ever, if something takes longer: in processor time, whatever else is running."""
 
     def late(*_):
         raise TimeoutError(f"still running after {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
