@@ -140,6 +140,16 @@ def test_the_best_thresholds_lie_between_those_of_the_lowest_and_the_highest_sco
         assert np.all(loss.thresholds(scores) <= alike + own.max())
 
 
+def test_steps_that_gain_little_do_not_swap_thresholds():
+    """The distance of thresholds far apart has next to no curvature."""
+    codes, v = np.array([1.0, 1, 2, 0, 2]), np.array([0.03, 1e-4, 0.05, 0.3, 5e-11])
+    a = np.array([11.0, 36, 140, -116, 18])
+    for scores in (a, np.stack([a, a])):
+        loss = CumulativeLogit().tuned(codes[None], v / v.sum())
+        assert np.all(np.diff(loss.thresholds(scores)) > 0)
+        assert loss.value(codes, scores) @ v == pytest.approx(least(codes, v, a), rel=1e-6, abs=1e-9)
+
+
 @pytest.mark.parametrize("spread", [1.0, 290.0, 310.0, 2000.0])
 def test_losses_of_far_scores_are_those_of_the_definition(spread):
     codes, v, a, _ = rows()

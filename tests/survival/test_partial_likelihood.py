@@ -188,3 +188,17 @@ def test_a_loss_is_bound_to_the_weights_that_it_is_given():
     assert found != pytest.approx(before)
     assert loss == PartialLikelihood()
     assert repr(loss) == "PartialLikelihood(ties='efron')"
+
+
+def test_a_loss_that_folds_in_other_threads_bind_meanwhile_is_bound_to_its_own_rows(monkeypatch):
+    y, v = rows(entry=True)
+    y, loss, equal = y[None], PartialLikelihood(), np.array_equal
+    own = loss.tuned(y, v)
+
+    def other_fold_meanwhile(one, other):
+        monkeypatch.undo()
+        loss.tuned(y, np.where(np.arange(len(v)) < 10, 0.0, v))
+        return equal(one, other)
+
+    monkeypatch.setattr(np, "array_equal", other_fold_meanwhile)
+    assert loss.tuned(y, v) is own

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -244,9 +245,12 @@ class BoundCumulativeLogit(CumulativeLogit):
             predicted = -0.5 * np.einsum("bm,bm->b", gradient, step)
             # Where there is next to no curvature, a step is of any length.
             step = self._within_reach(scores, start + step) - start
-            if predicted.max() > self._trusted_below:
+            # Thresholds far apart have next to no curvature in their distance: a step that gains little may swap them.
+            swapped = np.any(np.diff(start + step, axis=1) <= 0, axis=1)
+            doubted = swapped | (predicted > self._trusted_below)
+            if doubted.any():
                 expected = np.clip(-0.5 * np.einsum("bm,bm->b", gradient, step), 0.0, predicted)
-                step = self._shortened(scores, start, step, expected, predicted > self._trusted_below)
+                step = self._shortened(scores, start, step, expected, doubted)
             found[open_] = start + step
             going_on = predicted > self._last_below
             if not going_on.any():
@@ -266,7 +270,7 @@ class BoundCumulativeLogit(CumulativeLogit):
     def _best_of_one(self, exponentials: np.ndarray, thresholds: list[float], extent: float) -> list[float] | None:
         """The best thresholds of one line near given ones, by numbers instead of short arrays: refits ask for one.
 
-        None where a step must be shortened, or leads beyond where the best ones can be.
+        None where a step must be shortened, swaps thresholds, or leads beyond where the best ones can be.
         """
         for _ in range(MOST_STEPS):
             if not -NARROW <= thresholds[0] <= thresholds[-1] <= NARROW:
@@ -279,6 +283,8 @@ class BoundCumulativeLogit(CumulativeLogit):
                 return None
             thresholds = [t - by for t, by in zip(thresholds, step, strict=True)]
             if not all(abs(t - alike) <= extent for t, alike in zip(thresholds, self._starts, strict=True)):
+                return None
+            if not all(t < above for t, above in pairwise(thresholds)):
                 return None
             if predicted <= self._last_below:
                 return thresholds

@@ -47,9 +47,10 @@ class PartialLikelihood(Loss):
 
     def tuned(self, y: np.ndarray, weights: np.ndarray) -> Loss:
         # A fold asks several times for its own; with late entries the risk sets take longer than many gradients.
-        if self._last is None or self._last[0] is not y or not np.array_equal(self._last[1], weights):
-            self._last = y, weights.copy(), BoundPartialLikelihood(RiskSets(y[0], weights), self.ties)
-        return self._last[2]
+        last = self._last  # looked up once: folds in other threads may replace it at any time
+        if last is None or last[0] is not y or not np.array_equal(last[1], weights):
+            last = self._last = y, weights.copy(), BoundPartialLikelihood(RiskSets(y[0], weights), self.ties)
+        return last[2]
 
     link = "log_hazard"
     ratio = "hazard ratio"
