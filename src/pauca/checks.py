@@ -45,6 +45,10 @@ class ParameterChecks:
             raise ValueError(self.message(name, wanted, value))
         return int(value)
 
+    def verbose(self, value: Any) -> int:
+        """The parameter ``verbose``: 0, or more to show progress; True and False count as 1 and 0."""
+        return self.count("verbose", int(value) if isinstance(value, bool | np.bool_) else value, least=0)
+
     def one_of(self, name: str, value: Any, allowed: Iterable[Any]) -> None:
         """One of a few values."""
         options = list(allowed)

@@ -1,5 +1,6 @@
 """What is shown of a long fit: when, where, and how much is left."""
 
+import importlib.util
 import io
 import itertools
 import sys
@@ -7,14 +8,26 @@ import sys
 import numpy as np
 import pytest
 
-from pauca import SparseCox, SparseOrdinalClassifier, SparseRegressor
+from pauca import (
+    L1Classifier,
+    L1Regressor,
+    SparseClassifier,
+    SparseCox,
+    SparseOrdinalClassifier,
+    SparsePrecision,
+    SparseRegressor,
+    SparseTagger,
+    StreamClassifier,
+    StreamRegressor,
+    select,
+)
 from pauca.runs import progress as module
 from pauca.runs.progress import ProgressReport, TimeLeft, duration
 from pauca.runs.run import Progress
 
 
-def move(size, fold, k=10, n_folds=5):
-    return Progress(("add", 1), size, k, 1.0, 2.0, 3.0, fold, n_folds)
+def move(size, fold, k=10, n_folds=5, **searches):
+    return Progress(("add", 1), size, k, 1.0, 2.0, 3.0, fold, n_folds, **searches)
 
 
 def test_what_is_left_is_known_after_the_first_fold():
@@ -27,7 +40,7 @@ def test_what_is_left_is_known_after_the_first_fold():
         for second in range(10):
             size = min(10, 2 * second)
             told.append((now + second, left.seconds(move(size, fold), now + second)))
-            assert left.share(move(size, fold)) == pytest.approx((fold + size / 10) / 6)
+            assert left.share(move(size, fold)) == pytest.approx((1 + fold + size / 10) / 7)
         now += 10.0
         left.run_ended(fold + 1, now)
     left.runs_begin(1, 5, now)
@@ -39,6 +52,55 @@ def test_what_is_left_is_known_after_the_first_fold():
         assert seconds == pytest.approx(64 - when, abs=4)
     falls = [before - after for (_, before), (_, after) in itertools.pairwise(told[10:])]
     assert min(falls) > -2  # it hardly ever rises
+
+
+def test_the_share_moves_within_the_first_run_and_never_falls_within_a_round():
+    """A run on all rows of two searches of 10 s each, at two ridges; then folds; then a round to larger sizes."""
+    left, shares = TimeLeft(), []
+    left.runs_begin(6, 5, 0.0)
+    for search, size in itertools.product(range(2), range(1, 11)):
+        one = move(size, None, search=search, n_searches=2)
+        shares.append(left.share(one))
+        least, now = left.at_least(one, 10.0 * search + size), 10.0 * search + size
+        assert least is None if now < 2 else least == pytest.approx(20 - now + 4 * 20)  # a fold has 4/5 of the rows
+    assert shares == sorted(set(shares))
+    assert shares[9] == pytest.approx(0.5 / 7)
+    left.run_ended(0, 20.0)
+    assert left.at_least(move(1, 0), 30.0) == pytest.approx(70)
+    for fold in range(5):
+        left.run_ended(fold + 1, 40.0 + 20 * fold)
+        shares.append(left.share(move(10, fold)))
+    assert shares == sorted(shares)
+    left.runs_begin(6, 5, 120.0)
+    assert left.share(move(10, None, k=20)) == pytest.approx(6 / 13)  # what was done counts, and sizes begin at 10
+    assert left.share(move(15, None, k=20)) == pytest.approx(6.5 / 13)
+
+
+def test_nothing_is_claimed_where_nothing_is_known():
+    left = TimeLeft()
+    assert left.share(move(3, 1)) is None  # folds of rounds whose number is unknown
+    assert left.share(move(3, None, k=None, n_folds=0)) is None
+    assert left.share(move(15, None, n_folds=0)) == 0  # backward
+    assert left.at_least(move(3, 1), 10.0) is None
+
+
+def test_no_silence_above_five_seconds(monkeypatch):
+    """Where there is no terminal a line comes every few seconds, for an hour too."""
+    stream, now = io.StringIO(), [0.0]
+    report = ProgressReport(stream)
+    waits = []
+
+    def wait(seconds):
+        waits.append(seconds)
+        now[0] += seconds
+        return now[0] > 3600
+
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(report._closed, "wait", wait)
+    with report:
+        report._thread.join()
+    assert max(waits) <= 5
+    assert len(stream.getvalue().splitlines()) == len(waits) - 1 >= 720
 
 
 def test_larger_sizes_are_a_round_of_their_own():
@@ -76,25 +138,25 @@ def test_bars_and_lines(monkeypatch, kind):
         monkeypatch.setitem(sys.modules, other, None)
         monkeypatch.setitem(sys.modules, f"{other}.console", None)
     monkeypatch.setattr(module, "DELAY", 0.001)
-    monkeypatch.setattr(module, "FIRST_LINE", 0.001)
+    monkeypatch.setattr(module, "LINE_INTERVAL", 0.001)
     stream = io.StringIO() if kind == "lines" else Terminal()
     report = ProgressReport(stream, time_limit=15.0)
     with report:
         report.runs_begin(6, 5)
         assert report(move(5, 1)) is False
         share, text = report.line(report._started + 10)
-        assert share == pytest.approx(0.5 / 6)
+        assert share == pytest.approx(0.5 / 7)
         assert text == "fold 2 of 5, size 5 of 10, 10 s so far, about 5 s left"
         while "fold 2 of 5" not in stream.getvalue():
             pass
         assert type(report._bar).__name__ == {"rich": "RichBar", "tqdm": "TqdmBar", "own": "Bar"}.get(kind, "NoneType")
     text = stream.getvalue()
     if kind == "own":
-        assert "[##...." in text
+        assert "[#....." in text
         assert text.endswith("\r\x1b[K")  # nothing is left on the screen
     assert ("\r" in text) == (kind != "lines")
     if kind == "lines":
-        assert "pauca: 8 % done, fold 2 of 5" in text
+        assert "pauca: 7 % done, fold 2 of 5" in text
 
 
 def test_durations():
@@ -103,7 +165,7 @@ def test_durations():
 
 def test_verbose(capsys, monkeypatch):
     """0 prints nothing, however long it takes; 1 shows progress and still calls the callback."""
-    monkeypatch.setattr(module, "FIRST_LINE", 0.0)
+    monkeypatch.setattr(module, "LINE_INTERVAL", 0.0)
     rng = np.random.default_rng(0)
     X, calls = rng.normal(size=(60, 6)), []
     model = SparseRegressor(k=range(5), callback=lambda one: calls.append(one) and False)
@@ -150,7 +212,7 @@ def test_what_comes_after_a_fit_is_not_silent_either(monkeypatch, tmp_path):
 
 def test_steps_of_a_phase():
     report = ProgressReport(io.StringIO())
-    with report, module.showing(visible=True):
+    with report, module.showing(1):
         step = module.phase("resampling", 4)
         assert report.line(report._started + 2) == (0.0, "resampling, 1 of 4, 2 s so far")
         step()
@@ -163,13 +225,65 @@ def test_steps_of_a_phase():
     assert report._phase == "writing"
 
 
-@pytest.mark.parametrize("kind", [SparseCox, SparseOrdinalClassifier])
-def test_other_estimators_show_progress_too(capsys, monkeypatch, kind):
-    monkeypatch.setattr(module, "FIRST_LINE", 0.0)
+def _fits():
+    """A fit of every kind that may take long, as a function of ``verbose``; each is a few milliseconds."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 4))
-    y = rng.integers(3, size=40)
-    if kind is SparseCox:
-        y = np.array([(True, time) for time in rng.exponential(size=40)], dtype=[("event", bool), ("time", float)])
-    kind(k=2, verbose=1).fit(X, y)
-    assert "s so far" in capsys.readouterr().err
+    X, classes = rng.normal(size=(60, 4)), np.tile([0, 1, 2], 20)
+    y, A = X[:, 0] + rng.normal(size=60), X.T @ X
+    times = np.array([(True, time) for time in rng.exponential(size=60)], dtype=[("event", bool), ("time", float)])
+    fits = {
+        kind.__name__: (lambda verbose, kind=kind, target=target, k=k: kind(**k, verbose=verbose).fit(X, target))
+        for kind, target, k in (
+            (SparseRegressor, y, {"k": 2}),
+            (SparseClassifier, classes, {"k": 2}),
+            (SparseCox, times, {"k": 2}),
+            (SparseOrdinalClassifier, classes, {"k": 2}),
+            (L1Regressor, y, {"cv": 2}),
+            (L1Classifier, classes, {"radius": 5}),
+            (SparsePrecision, None, {"k": 2}),
+        )
+    }
+    fits["select"] = lambda verbose: select(
+        lambda w: 0.5 * w @ A @ w - y @ X @ w, 2, gradient=lambda w: A @ w - X.T @ y, n_coords=4, verbose=verbose
+    )
+    if importlib.util.find_spec("numba") is not None:
+        fits["StreamRegressor"] = lambda verbose: StreamRegressor(k=2, passes=1, verbose=verbose).fit(X, y)
+        fits["StreamClassifier"] = lambda verbose: StreamClassifier(k=2, passes=1, verbose=verbose).fit(X, classes)
+        labels = classes.tolist()
+        fits["SparseTagger"] = lambda verbose: SparseTagger(k=1, verbose=verbose).fit([X > 0], [labels])
+    return fits
+
+
+@pytest.mark.parametrize("kind", _fits())
+def test_every_fit_shows_progress(capsys, monkeypatch, kind):
+    """Nothing at 0, lines at 1, and what the search or the stream reports is in them."""
+    monkeypatch.setattr(module, "LINE_INTERVAL", 0.0)
+    fit, told = _fits()[kind], []
+    for name in ("__call__", "step"):
+        monkeypatch.setattr(ProgressReport, name, lambda self, *given: told.append(given) is None and False)
+    fit(0)
+    assert capsys.readouterr() == ("", "")
+    assert not told
+    fit(1)
+    out, err = capsys.readouterr()
+    assert (out, "s so far" in err, bool(told)) == ("", True, True)
+    for wrong, error in ((-1, ValueError), ("x", TypeError)):
+        with pytest.raises(error, match="'verbose' parameter"):
+            fit(wrong)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="streams need numba")
+def test_a_stream_says_how_many_rows_are_left(monkeypatch):
+    lines = []
+    step = ProgressReport.step
+
+    def note(self, n_steps=1):
+        step(self, n_steps)
+        lines.append(self.line(self._started + 10)[1])
+
+    monkeypatch.setattr(ProgressReport, "step", note)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 3))
+    StreamRegressor(k=1, passes=2, keep_rows=100, verbose=1, time_limit=600).fit(X, X[:, 0])
+    assert lines[0].startswith("learning rows, 4,097 of 18,000, 10 s so far, about ")
+    assert lines[-1].endswith("18,000 of 18,000, 10 s so far, about 0 s left")

@@ -145,10 +145,10 @@ class FitProgress:
             self._report(progress)
         return self.interrupted
 
-    def runs_begin(self, n_runs: int, n_folds: int) -> None:
+    def runs_begin(self, n_runs: int, n_folds: int, at_once: int = 1) -> None:
         """A round of runs begins."""
         if self._report is not None:
-            self._report.runs_begin(n_runs, n_folds)
+            self._report.runs_begin(n_runs, n_folds, at_once)
 
     def run_ended(self, number: int) -> None:
         """A run is complete."""

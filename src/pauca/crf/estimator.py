@@ -26,6 +26,7 @@ from pauca.estimators.fitted_base import PathMixin, check_finite_models, fitting
 from pauca.estimators.settings import check_cross_validation, parse_sizes
 from pauca.export import register_estimator, save
 from pauca.methods import FoBa, Forward, resolve
+from pauca.runs.progress import reported, showing
 from pauca.runs.run import Budget, Method, Progress
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
@@ -104,6 +105,8 @@ class SparseTagger(PathMixin, BaseEstimator):
         Seconds after which the search stops and the best models so far are kept.
     callback : callable or None, default=None
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
+    verbose : int, default=0
+        1 shows a progress bar on stderr while the fit runs, with what is known of the time left; 0 prints nothing.
 
     Attributes
     ----------
@@ -186,6 +189,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         exact_refits: bool = False,
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.unit = unit
@@ -206,6 +210,7 @@ class SparseTagger(PathMixin, BaseEstimator):
         self.exact_refits = exact_refits
         self.time_limit = time_limit
         self.callback = callback
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, lengths: Any = None) -> Self:
         """Search for the best models of every size up to ``k``, or up to the sizes compared, and choose one.
@@ -220,10 +225,11 @@ class SparseTagger(PathMixin, BaseEstimator):
             Number of positions of each sequence, if X and y hold all of them one after the other.
         """
         settings = self._check_parameters()
-        sequences = read_sequences(X, lengths)
-        classes, codes = encode_labels(read_labels(y, sequences.bounds, lengths))
-        with fitting(self):
-            fit = fit_tagger(settings, sequences, classes, codes)
+        with showing(self.verbose, self.time_limit), fitting(self):
+            sequences = read_sequences(X, lengths)
+            classes, codes = encode_labels(read_labels(y, sequences.bounds, lengths))
+            shown = replace(settings, budget=replace(settings.budget, callback=reported(self.callback)))
+            fit = fit_tagger(shown, sequences, classes, codes)
             check_finite_models(fit.path.models)
             self.classes_ = classes
             self.names_ = np.zeros(0, dtype=object) if sequences.names is None else sequences.names
@@ -309,6 +315,7 @@ class SparseTagger(PathMixin, BaseEstimator):
             raise ValueError(f"{message} To fit without transitions, make every position a sequence.")
         tol = check.number("tol", self.tol)
         check.optional_callable("callback", self.callback)
+        check.verbose(self.verbose)
         budget = Budget(check.time_limit(self.time_limit), self.callback)
         given = [name for name in FOR_SENSORS if getattr(self, name) is not None]
         if self.unit == WEIGHT and given:

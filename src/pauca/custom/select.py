@@ -23,6 +23,7 @@ from pauca.estimators.fitted_base import check_finite_models
 from pauca.export import register_estimator, save
 from pauca.methods import resolve
 from pauca.results.path import Path
+from pauca.runs.progress import reported, showing
 from pauca.runs.run import Budget, Goal, Method, Move, Progress, SearchRun, Stop, run
 from pauca.warnings import PaucaWarning
 
@@ -85,6 +86,7 @@ def select(
     tol: float = 0.0,
     time_limit: float | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
+    verbose: int = 0,
     names: Any = None,
     resume: Path | None = None,
     check: bool = True,
@@ -134,6 +136,8 @@ def select(
         Seconds after which the search ends with what it has. A check of the objective that takes longer is cut short.
     callback : callable, default=None
         Called with a ``Progress`` after every move; the search ends if it returns True.
+    verbose : int, default=0
+        1 shows a progress bar on stderr while the search runs; 0 prints nothing.
     names : list of str, default=None
         Names of the coordinates, free ones included. ``path.names(size)`` and messages have them.
     resume : Path, default=None
@@ -166,6 +170,7 @@ def select(
     posed = as_objective(objective, gradient, n_coords)
     CHECK.optional_callable("curvature", curvature)
     CHECK.optional_callable("callback", callback)
+    CHECK.verbose(verbose)
     options = ObjectiveOptions(posed, free=free, groups=groups, start=start, floor=floor, names=names)
     problem = options.problem(curvature)
     size = check_size(k)
@@ -175,15 +180,17 @@ def select(
     chosen = resolve(method)
     rng = check_generator(random_state)
     deadline = deadline_after(seconds)
-    if CHECK.flag("check", check):
-        # What the time does not allow to check is not checked.
-        with contextlib.suppress(OutOfTime), limited_until(deadline):
-            check_objective(problem, rng)
-    with arithmetic_in_words():
-        subset = CustomSubset.start(problem, limits)
-        moves = () if resume is None else _earlier_moves(resume, subset, chosen, goal)
-        left = None if seconds is None else max(0.0, deadline - time.monotonic())
-        path = search(subset, chosen, goal, Budget(left, callback), options.names, moves)
+    checked = CHECK.flag("check", check)
+    with showing(verbose, seconds):
+        if checked:
+            # What the time does not allow to check is not checked.
+            with contextlib.suppress(OutOfTime), limited_until(deadline):
+                check_objective(problem, rng)
+        with arithmetic_in_words():
+            subset = CustomSubset.start(problem, limits)
+            moves = () if resume is None else _earlier_moves(resume, subset, chosen, goal)
+            left = None if seconds is None else max(0.0, deadline - time.monotonic())
+            path = search(subset, chosen, goal, Budget(left, reported(callback)), options.names, moves)
     check_finite_models(path.models)
     messages = " ".join(search_warnings(path, size, problem, limits))
     if messages:

@@ -59,7 +59,7 @@ def shows_progress(method: Callable[Given, Returned]) -> Callable[Given, Returne
 
     @wraps(method)
     def shown(*args: Given.args, **options: Given.kwargs) -> Returned:
-        with showing(visible=bool(getattr(args[0], "verbose", 0))):
+        with showing(getattr(args[0], "verbose", 0)):
             return method(*args, **options)
 
     return shown

@@ -64,7 +64,7 @@ class SearchSettings:
         if (given.get("missing", "error"), str(given.get("categorical_features"))) != PLAIN_TABLE:
             check_table_parameters(owner, given)
         time_limit, callback, progress = check.time_limit(given["time_limit"]), given["callback"], None
-        if check.count("verbose", int(given.get("verbose", 0)), least=0):
+        if check.verbose(given.get("verbose", 0)):
             progress = ProgressReport(time_limit=time_limit)
             callback = with_progress(progress, callback)
         return cls(

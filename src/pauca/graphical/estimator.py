@@ -42,6 +42,7 @@ from pauca.model_selection.size_selection import Selection, choose_size
 from pauca.results.choice import Choice
 from pauca.results.path import Path
 from pauca.runs.parallel import ParallelRuns
+from pauca.runs.progress import reported, showing
 from pauca.runs.run import Budget, Goal, Method, Progress, SearchRun
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
@@ -92,6 +93,8 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         Seconds after which the search stops and the best found so far is kept.
     callback : callable or None, default=None
         Called after every move of the search with a ``pauca.Progress``; returning True ends the search.
+    verbose : int, default=0
+        1 shows a progress bar on stderr while the fit runs, with what is known of the time left; 0 prints nothing.
 
     Attributes
     ----------
@@ -159,6 +162,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         assume_centered: bool = False,
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
+        verbose: int = 0,
     ) -> None:
         self.k = k
         self.method = method
@@ -173,6 +177,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         self.assume_centered = assume_centered
         self.time_limit = time_limit
         self.callback = callback
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SparsePrecision:
         """Find the graphs of every size up to ``k``, or up to the sizes compared, and choose one.
@@ -186,7 +191,7 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
             Row weights, at least one of them positive.
         """
         self._check_parameters()
-        with fitting(self):
+        with showing(self.verbose, self.time_limit), fitting(self):
             self._fit(X, sample_weight)
         message = " ".join(fit_warnings(self._sizes(), self.path_, self.k_))
         if message:
@@ -323,9 +328,10 @@ class SparsePrecision(PathMixin, EmpiricalCovariance):
         resolve(self.method)
         check.flag("assume_centered", self.assume_centered)
         check.optional_callable("callback", self.callback)
+        check.verbose(self.verbose)
 
     def _budget(self) -> Budget:
-        return Budget(ParameterChecks(type(self).__name__).time_limit(self.time_limit), self.callback)
+        return Budget(ParameterChecks(type(self).__name__).time_limit(self.time_limit), reported(self.callback))
 
     def _search(
         self, problem: GraphProblem, weights: np.ndarray, design: Design

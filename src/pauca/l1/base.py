@@ -29,6 +29,7 @@ from pauca.results.choice import errors_text
 from pauca.results.instructions import Instructions
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import Target
+from pauca.runs.progress import reported, showing
 from pauca.runs.run import Budget, Progress, Stop
 from pauca.warnings import PaucaWarning
 from pauca.wording import quoted_columns
@@ -78,6 +79,7 @@ class L1Model(FittedModel):
         max_iter: int = 10_000,
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
+        verbose: int = 0,
     ) -> None:
         self.radius = radius
         self.loss = loss
@@ -98,6 +100,7 @@ class L1Model(FittedModel):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.callback = callback
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Search the ball, or balls of several radii, until the gap is small enough.
@@ -113,7 +116,7 @@ class L1Model(FittedModel):
             Groups of rows that folds keep together, such as the rows of one patient; for choosing ``radius``.
         """
         self._check_parameters()
-        with fitting(self):
+        with showing(self.verbose, self.time_limit), fitting(self):
             X, y, weights, target = self._validate(X, y, sample_weight)
             self._search(X, y, weights, target, groups)
         return self
@@ -280,6 +283,7 @@ class L1Model(FittedModel):
         check.count("max_iter", self.max_iter)
         check.time_limit(self.time_limit)
         check.optional_callable("callback", self.callback)
+        check.verbose(self.verbose)
 
     def _check_published_options(self, check: ParameterChecks) -> None:
         for name in ("smoothness", "gap_tol"):
@@ -303,7 +307,7 @@ class L1Model(FittedModel):
             )
 
     def _budget(self) -> Budget:
-        return Budget(ParameterChecks(type(self).__name__).time_limit(self.time_limit), self.callback)
+        return Budget(ParameterChecks(type(self).__name__).time_limit(self.time_limit), reported(self.callback))
 
     def _after_loading(self) -> None:
         super()._after_loading()

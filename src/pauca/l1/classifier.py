@@ -29,7 +29,7 @@ class L1Classifier(ClassificationMixin, L1Model):
         "log_loss", "hinge", "squared_hinge", an object from ``pauca.losses``, or a loss of your own for classes coded
         as -1 and 1. With more than two classes, "log_loss" is the multinomial likelihood; other losses
         separate each class from all others. Either way one ball holds the coefficients of all classes.
-    tol, k, standardize, solver, step_rule, smoothness, gap_tol, stopping, max_iter, time_limit, callback
+    tol, k, standardize, solver, step_rule, smoothness, gap_tol, stopping, max_iter, time_limit, callback, verbose
         As in ``L1Regressor``.
     cv, scoring, selection_rule, n_jobs
         How ``radius`` is chosen, as in ``L1Regressor``, with a scorer such as "roc_auc".
@@ -89,6 +89,7 @@ class L1Classifier(ClassificationMixin, L1Model):
         max_iter: int = 10_000,
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
+        verbose: int = 0,
     ) -> None:
         self.radius = radius
         self.loss = loss
@@ -110,3 +111,4 @@ class L1Classifier(ClassificationMixin, L1Model):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.callback = callback
+        self.verbose = verbose

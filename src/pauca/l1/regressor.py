@@ -66,6 +66,8 @@ class L1Regressor(RegressionMixin, L1Model):
         Seconds after which the search stops and the best found so far is kept.
     callback : callable or None, default=None
         Called after every step with a ``pauca.Progress``; returning True ends the search.
+    verbose : int, default=0
+        1 shows a progress bar on stderr while the fit runs, with what is known of the time left; 0 prints nothing.
 
     Attributes
     ----------

@@ -94,7 +94,10 @@ class Selection:
         todo = self._runs[number]
         for position, run in enumerate(todo):
             left = None if deadline is None else max(0.0, deadline - time.monotonic()) / (len(todo) - position)
-            if self._continue(run, goal, replace(budget, time_limit=left)).stop is Stop.INTERRUPTED:
+            if (
+                self._continue(run, goal, replace(budget, time_limit=left, search=position, n_searches=len(todo))).stop
+                is Stop.INTERRUPTED
+            ):
                 return
 
     def _continue(self, run: SearchRun, goal: Goal, budget: Budget) -> History:

@@ -39,16 +39,21 @@ class ParallelRuns:
         """Seconds until the time limit; None without one."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
-    def run(self, jobs: Sequence[Callable[[Budget], None]], n_folds: int | None = None) -> None:
+    def run(
+        self, jobs: Sequence[Callable[[Budget], None]], n_folds: int | None = None, *, has_end: bool = True
+    ) -> None:
         """Run all jobs, some at a time; the first is the fit on all rows, the others those of the folds.
 
-        ``n_folds`` is what callbacks are given where these jobs are not all.
+        ``n_folds`` is what callbacks are given where these jobs are not all. ``has_end``: whether they are most of what
+        there is to do; if not, nothing is said of what is left.
         """
         self._n_folds = len(jobs) - 1 if n_folds is None else n_folds
-        self._tell("runs_begin", len(jobs), self._n_folds)
+        at_once = min(self._n_jobs, len(jobs))
+        if has_end:
+            self._tell("runs_begin", len(jobs), self._n_folds, at_once)
         # NumPy lets go of Python's lock while it multiplies, so several runs fill the cores with one thread each.
         with blas_threads.single():
-            self._run(jobs, min(self._n_jobs, len(jobs)))
+            self._run(jobs, at_once)
 
     def _run(self, jobs: Sequence[Callable[[Budget], None]], n_jobs: int) -> None:
         if n_jobs == 1:

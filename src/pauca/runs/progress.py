@@ -11,12 +11,11 @@ from typing import Any, Self, TextIO
 
 from pauca.runs.run import Progress
 
-# Seconds before anything is shown, between two updates of a bar, and before the first line where there is no terminal;
-# each further line comes after twice as long, up to a minute.
+# Seconds before anything is shown, between two updates of a bar, and between two lines where there is no terminal: no
+# wait above five seconds is silent.
 DELAY = 0.5
 INTERVAL = 0.2
-FIRST_LINE = 4.0
-LONGEST_SILENCE = 60.0
+LINE_INTERVAL = 4.0
 
 BAR_WIDTH = 24
 
@@ -24,44 +23,64 @@ BAR_WIDTH = 24
 # What is left of a run is never called less than this share of a usual one, however long it takes.
 LEAST_LEFT = 0.1
 
+# The share of a run that must be done before what is left is inferred from it.
+ENOUGH_DONE = 0.1
+
 
 class TimeLeft:
     """What is left of a fit: a round of runs, on all rows and on those of every fold, and a last search on all rows.
 
     Runs of folds take about as long as each other, their scores included, and the last search about as long as one of
-    them. So what is left is known once the first fold is complete; before that nothing is claimed. A round to larger
-    sizes may follow, which nobody knows of before.
+    them. So what is left is known once the first fold is complete. Before that there is a lower bound, for a fold takes
+    no less than its share of the run on all rows. A round to larger sizes may follow, which nobody knows of before.
     """
 
     def __init__(self) -> None:
-        self._n_folds = 0
+        self._n_folds = self._n_runs = 0
+        self._at_once = 1
         self._began = 0.0
+        self._before = 0
+        """The number of runs of the rounds before."""
+        self._done = 0.0
+        """The number of runs that are done, that in progress in part."""
+        self._largest, self._from = 0, 0
+        """The largest size so far, and that at which this round began."""
+        self._n_ended = 0
+        """How many runs of this round have ended."""
         self._ends: list[float] = []
         """When runs of folds of this round ended."""
+        self._whole: float | None = None
+        """Seconds that the run on all rows of this round took."""
         self._each: float | None = None
         """Seconds that each fold took of this round, or of the one before."""
         self._last = False
 
-    def runs_begin(self, n_runs: int, n_folds: int, now: float) -> None:
+    def runs_begin(self, n_runs: int, n_folds: int, now: float, at_once: int = 1) -> None:
         """Note a round, or the last search, which is a run by itself."""
-        self._n_folds, self._last, self._began = n_folds, n_runs == 1 and n_folds > 0, now
+        self._before += self._n_ended
+        self._n_runs, self._n_folds, self._at_once = n_runs, n_folds, at_once
+        self._last, self._began, self._n_ended, self._whole = n_runs == 1 and n_folds > 0, now, 0, None
+        self._from = 0 if self._last else self._largest
         self._ends = self._ends if self._last else []
 
     def run_ended(self, number: int, now: float) -> None:
         """Note that a run is complete: on all rows (0) or on those of a fold."""
+        self._n_ended += 1
         if number:
             self._ends.append(now)
             self._each = (now - self._began) / len(self._ends)
         elif not self._last:
-            self._began = now  # the run on all rows has no scores, and is no measure of the others
+            # The run on all rows has no scores, and is no measure of the others.
+            self._whole, self._began = now - self._began, now
 
-    def share(self, progress: Progress) -> float:
-        """The share of the work known to be left at the beginning that is done."""
-        within = min(1.0, progress.size / progress.k) if progress.k else 0.0
+    def share(self, progress: Progress) -> float | None:
+        """The share of the work known of by now that is done; None where nothing is known of it."""
+        if progress.k is None or (progress.n_folds and not self._n_folds):
+            return None
         if not self._n_folds:
-            return within
-        done = self._n_folds if self._last else len(self._ends)
-        return min(1.0, (done + (within if progress.fold is not None or self._last else 0.0)) / (1 + self._n_folds))
+            return self._within(progress)
+        self._done = max(self._done, self._before + min(self._n_runs, self._n_ended + self._within(progress)))
+        return min(1.0, self._done / (self._before + self._n_runs + (not self._last)))
 
     def seconds(self, progress: Progress, now: float) -> float | None:
         """Seconds left; None where nothing is known."""
@@ -74,6 +93,31 @@ class TimeLeft:
         # Larger models take longer: about as the square of the size.
         done = (progress.size / progress.k) ** 2 if progress.k else 0.0
         return since * (1 / done - 1) if 0.25 <= done <= 1 else running
+
+    def at_least(self, progress: Progress, now: float) -> float | None:
+        """A lower bound of the seconds left, until they are known; None where there is none.
+
+        Later sizes of a run take no less than those before, and a fold has ``(n_folds - 1) / n_folds`` of the rows.
+        """
+        if not self._n_folds or self._last:
+            return None
+        since, left = now - self._began, 0.0
+        if (whole := self._whole) is None:
+            done = self._within(progress)
+            if done < ENOUGH_DONE or progress.fold is not None:
+                return None
+            whole = since / done
+            since, left = 0.0, whole - since
+        folds = (self._n_folds - 1) * whole / self._at_once
+        return left + max(folds - since, LEAST_LEFT * folds)
+
+    def _within(self, progress: Progress) -> float:
+        """The share of the run in progress that is done."""
+        self._largest = max(self._largest, progress.size)
+        steps = (progress.k or 0) - self._from
+        done = (progress.size - self._from) / steps if steps > 0 else 0.0
+        # A search that begins with more features than requested does not say how far it is.
+        return (progress.search + (max(0.0, done) if done <= 1 else 0.0)) / progress.n_searches
 
 
 class Bar:
@@ -179,10 +223,10 @@ class ProgressReport:
             self._latest = progress
         return False
 
-    def runs_begin(self, n_runs: int, n_folds: int) -> None:
-        """A round of runs begins."""
+    def runs_begin(self, n_runs: int, n_folds: int, at_once: int = 1) -> None:
+        """A round of runs begins, so many at a time."""
         with self._lock:
-            self._left.runs_begin(n_runs, n_folds, time.monotonic())
+            self._left.runs_begin(n_runs, n_folds, time.monotonic(), at_once)
 
     def run_ended(self, number: int) -> None:
         """A run is complete: on all rows (0), or on those of a fold."""
@@ -195,16 +239,17 @@ class ProgressReport:
             self._phase, self._latest = name, None
             self._n_steps, self._done, self._phase_began = n_steps, 0, time.monotonic()
 
-    def step(self) -> None:
-        """A step of the phase is complete."""
+    def step(self, n_steps: int = 1) -> None:
+        """A step of the phase is complete, or several."""
         with self._lock:
-            self._done += 1
+            self._done += n_steps
 
     def __enter__(self) -> Self:
         self._outer, _open.report = _open.report, self
         self._stream = sys.stderr if self._given is None else self._given
         self._live = bool(getattr(self._stream, "isatty", lambda: False)())
         self._started = time.monotonic()
+        self._left.runs_begin(1, 0, self._started)
         self._closed.clear()
         self._thread = threading.Thread(target=self._draw, daemon=True)
         self._thread.start()
@@ -227,16 +272,19 @@ class ProgressReport:
             if progress is None:
                 return self._phase_line(now, phase or "preparing", f"{duration(elapsed)} so far")
             share, left = self._left.share(progress), self._left.seconds(progress, now)
+            least = self._left.at_least(progress, now) if left is None else None
         run = "all rows" if progress.fold is None else f"fold {progress.fold + 1} of {progress.n_folds}"
         size = f"size {progress.size}" if progress.k is None else f"size {progress.size} of {progress.k}"
         if self._time_limit is not None:
             limit = max(0.0, self._time_limit - elapsed)
             left = limit if left is None else min(left, limit)
         estimate = "" if left is None else f", about {duration(left)} left"
+        if least is not None and (left is None or least < left):
+            estimate = f", at least {duration(least)} left"
         open_end = left is not None and progress.n_folds and self._time_limit is None
         more = f" for sizes up to {progress.k}" if open_end and progress.k else ""
         text = f"{run}, {size}, {duration(elapsed)} so far{estimate}{more}"
-        return (None if progress.k is None else share), text
+        return share, text
 
     def _phase_line(self, now: float, phase: str, so_far: str) -> tuple[float | None, str]:
         """The line of a phase that is no search of this fit."""
@@ -244,25 +292,26 @@ class ProgressReport:
             return None, f"{phase}, {so_far}"
         left = ""
         if self._done:
-            each = (now - self._phase_began) / self._done
-            left = f", about {duration((self._n_steps - self._done) * each)} left"
+            seconds = (self._n_steps - self._done) * (now - self._phase_began) / self._done
+            if self._time_limit is not None:
+                seconds = min(seconds, max(0.0, self._time_limit - (now - self._started)))
+            left = f", about {duration(seconds)} left"
         share = min(1.0, self._done / self._n_steps)
-        return share, f"{phase}, {min(self._done + 1, self._n_steps)} of {self._n_steps}, {so_far}{left}"
+        return share, f"{phase}, {min(self._done + 1, self._n_steps):,} of {self._n_steps:,}, {so_far}{left}"
 
     def _draw(self) -> None:
         """Draw until the report is closed."""
-        wait, silence = (DELAY, INTERVAL) if self._live else (FIRST_LINE, 2 * FIRST_LINE)
+        wait = DELAY if self._live else LINE_INTERVAL
         while not self._closed.wait(wait):
             share, text = self.line(time.monotonic())
             if self._live:
                 self._bar = self._bar or bar_on(self._stream)
                 self._bar.show(share, text)
-                wait = silence
+                wait = INTERVAL
             else:
                 done = "" if share is None else f"{100 * share:.0f} % done, "
                 self._stream.write(f"pauca: {done}{text}\n")
                 self._stream.flush()
-                wait, silence = silence, min(2 * silence, LONGEST_SILENCE)
 
 
 class _Open(threading.local):
@@ -273,22 +322,30 @@ _open = _Open()
 
 
 @contextmanager
-def showing(*, visible: bool) -> Iterator[None]:
-    """A context in which phases are shown, unless they are shown already."""
-    if not visible or _open.report is not None:
+def showing(verbose: int, time_limit: float | None = None) -> Iterator[None]:
+    """A context in which progress is shown if ``verbose`` is not 0, unless it is shown already."""
+    if not verbose or _open.report is not None:
         yield
         return
-    with ProgressReport():
+    with ProgressReport(time_limit=time_limit):
         yield
 
 
-def phase(name: str, n_steps: int = 0) -> Callable[[], None]:
-    """Show what is being done from now on, if anything is shown; the answer is to be called after every step."""
+def phase(name: str, n_steps: int = 0) -> Callable[..., None]:
+    """Show what is being done from now on, if anything is shown; the answer is to be called after every step.
+
+    It may be given a number of steps that are complete.
+    """
     report = _open.report
     if report is None:
-        return lambda: None
+        return lambda n_steps=1: None
     report.phase(name, n_steps)
     return report.step
+
+
+def reported(callback: Callable[[Progress], bool | None] | None) -> Callable[[Progress], bool | None] | None:
+    """The callback of a search, which also updates what is shown, if anything is."""
+    return with_progress(_open.report, callback)
 
 
 def with_progress(

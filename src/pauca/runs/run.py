@@ -109,6 +109,10 @@ class Progress:
     relative_gap : float or None
         While ``Exact`` proves its models, and is called between moves too: the largest share by which a model of any
         size can still be better.
+    search : int
+        Which search of this run it is, counted from 0, where several are made, at different ridges.
+    n_searches : int
+        Their number.
     """
 
     move: Move
@@ -120,6 +124,8 @@ class Progress:
     fold: int | None = None
     n_folds: int = 0
     relative_gap: float | None = None
+    search: int = 0
+    n_searches: int = 1
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,9 @@ class Budget:
 
     time_limit: float | None = None
     callback: Callable[[Progress], bool | None] | None = None
+    search: int = 0
+    """Which of several searches this is for, that are made one after the other."""
+    n_searches: int = 1
 
 
 def asks_to_stop(callback: Callable[[Any], Any], progress: Any) -> bool:
@@ -336,7 +345,15 @@ def _drive(
             last = history.moves[-1] if move is None else move
             gap = max((proof.relative_gap for proof in history.proofs.values()), default=None)
             progress = Progress(
-                last, subset.size, goal.k, float(subset.value), subset.null_value, elapsed, relative_gap=gap
+                last,
+                subset.size,
+                goal.k,
+                float(subset.value),
+                subset.null_value,
+                elapsed,
+                relative_gap=gap,
+                search=budget.search,
+                n_searches=budget.n_searches,
             )
             if asks_to_stop(budget.callback, progress):
                 return Stop.CALLBACK

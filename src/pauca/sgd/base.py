@@ -23,6 +23,7 @@ from pauca.estimators.fitted_base import FittedModel, check_finite_models, fitti
 from pauca.estimators.input_checks import check_finite, check_raw_weights, in_memory
 from pauca.losses import Loss
 from pauca.runs.problem import Target
+from pauca.runs.progress import phase, showing
 from pauca.runs.run import Stop, asks_to_stop, ended_early
 from pauca.sgd.epoch_sgd import compile_kernels
 from pauca.sgd.refit import SecondStage
@@ -71,6 +72,7 @@ class StreamModel(FittedModel):
         fit_intercept: bool = True,
         time_limit: float | None = None,
         callback: Callable[[StreamProgress], bool | None] | None = None,
+        verbose: int = 0,
         random_state: Any = 0,
     ) -> None:
         self.k = k
@@ -88,6 +90,7 @@ class StreamModel(FittedModel):
         self.fit_intercept = fit_intercept
         self.time_limit = time_limit
         self.callback = callback
+        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -108,7 +111,7 @@ class StreamModel(FittedModel):
         chunks = as_chunks(X)
         if chunks is not None:
             return self._fit_chunks(chunks, in_memory(y), sample_weight)
-        with fitting(self):
+        with showing(self.verbose, self.time_limit), fitting(self):
             self._fit_table(self._samples(X, y, sample_weight, reset=True))
         return self
 
@@ -127,7 +130,8 @@ class StreamModel(FittedModel):
         sample_weight : array-like of shape (n_samples,), default=None
         """
         self._check_parameters()
-        stream = self._tuned_stream()
+        with showing(self.verbose):
+            stream = self._tuned_stream()
         if (X is None) != (y is None) or (X is None and sample_weight is not None):
             raise ValueError(
                 "X, y and sample_weight belong together: give finish() X and y, with or without weights, or nothing to "
@@ -136,7 +140,7 @@ class StreamModel(FittedModel):
         samples = stream.reservoir.samples() if X is None else self._samples(X, y, sample_weight, reset=False)
         if not samples.weights.any():
             raise ValueError(NO_WEIGHT)
-        with fitting(self):
+        with showing(self.verbose), fitting(self):
             self._run_second_stage(stream, samples, Stop.SIZE)
         return self
 
@@ -222,7 +226,7 @@ class StreamModel(FittedModel):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[X.n_rows, len(y)]}")
         if not weights.any():
             raise ValueError(NO_WEIGHT)
-        with fitting(self):
+        with showing(self.verbose, self.time_limit), fitting(self):
             for name in ("_stream", "path_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
             deadline = deadline_after(self.time_limit)
@@ -238,12 +242,13 @@ class StreamModel(FittedModel):
     def _learn_chunks(self, X: Chunks, y: np.ndarray, weights: np.ndarray, deadline: float) -> Stop:
         """Learn all chunks in several passes, and say what has ended that."""
         start, done, total = time.monotonic(), 0, int(self.passes) * X.n_rows
-        stops: list[Stop] = []
+        stops, learned = list[Stop](), phase("learning rows", total)
         with ended_early(stops.append):
             for _ in range(int(self.passes)):
                 for rows, block in X.map(take):
                     with limited_until(deadline):
                         self._learn_chunk(block, y[rows], weights[rows], y)
+                    learned(len(block))
                     done, elapsed = done + len(block), time.monotonic() - start
                     progress = StreamProgress(done, total, elapsed)
                     if self.callback is not None and asks_to_stop(self.callback, progress):
@@ -269,6 +274,7 @@ class StreamModel(FittedModel):
 
     def _run_second_stage(self, stream: Stream, samples: Samples, stop: Stop, deadline: float = np.inf) -> None:
         """Choose features, refit them, and set the attributes that follow."""
+        phase("choosing features")
         stage, stops, found = self._second_stage(), list[Stop](), None
         with ended_early(stops.append), limited_until(max(deadline, time.monotonic()) + GRACE):
             found = stage.run(stream.learner, samples, stream.options.random(DRAWS))
@@ -362,6 +368,7 @@ class StreamModel(FittedModel):
         for name in ("average", "refit", "shuffle", "fit_intercept"):
             check.flag(name, getattr(self, name))
         check.optional_callable("callback", self.callback)
+        check.verbose(self.verbose)
 
     def _finite_rows(self, X: Any) -> Any:
         """X as dense rows or CSR, with finite values of moderate size: steps multiply squares of rows with targets."""

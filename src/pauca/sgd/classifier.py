@@ -17,6 +17,7 @@ from pauca.export import register_estimator
 from pauca.losses import Loss, resolve
 from pauca.losses.compiled_slopes import check_compiled
 from pauca.runs.problem import Target
+from pauca.runs.progress import showing
 from pauca.sgd.base import StreamModel
 from pauca.sgd.reservoir import Samples
 from pauca.sgd.stream import StreamProgress
@@ -48,7 +49,7 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         As in ``StreamRegressor``.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply those of rows; "balanced" only for ``fit``, which has all rows at once.
-    time_limit, callback, random_state
+    time_limit, callback, verbose, random_state
         As in ``StreamRegressor``.
 
     Attributes
@@ -107,6 +108,7 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         class_weight: Any = None,
         time_limit: float | None = None,
         callback: Callable[[StreamProgress], bool | None] | None = None,
+        verbose: int = 0,
         random_state: Any = 0,
     ) -> None:
         self.k = k
@@ -125,6 +127,7 @@ class StreamClassifier(ClassificationMixin, StreamModel):
         self.class_weight = class_weight
         self.time_limit = time_limit
         self.callback = callback
+        self.verbose = verbose
         self.random_state = random_state
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> StreamClassifier:
@@ -151,7 +154,7 @@ class StreamClassifier(ClassificationMixin, StreamModel):
             raise ValueError(
                 f"`classes={classes}` is not the same as on last call to partial_fit, which was: {self.classes_}."
             )
-        with fitting(self):
+        with showing(self.verbose), fitting(self):
             self._fit_chunk(self._samples(X, y, sample_weight, reset=first, least=0, classes=classes))
         return self
 

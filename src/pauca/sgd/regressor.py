@@ -15,6 +15,7 @@ from pauca.export import register_estimator
 from pauca.losses import Loss, resolve
 from pauca.losses.compiled_slopes import check_compiled
 from pauca.runs.problem import Target
+from pauca.runs.progress import showing
 from pauca.sgd.base import StreamModel
 from pauca.sgd.reservoir import Samples
 
@@ -70,6 +71,8 @@ class StreamRegressor(RegressionMixin, StreamModel):
     callback : callable or None, default=None
         Called every few thousand rows of ``fit``, more often where rows are long, with a
         ``pauca.sgd.StreamProgress``; returning True ends learning.
+    verbose : int, default=0
+        1 shows a progress bar on stderr while rows are learned, with the time left; 0 prints nothing.
     random_state : int, RandomState or None, default=0
         For the order of rows, the stored sample, and draws.
 
@@ -146,7 +149,7 @@ class StreamRegressor(RegressionMixin, StreamModel):
         sample_weight : array-like of shape (n_samples,), default=None
         """
         self._check_parameters()
-        with fitting(self):
+        with showing(self.verbose), fitting(self):
             self._fit_chunk(self._samples(X, y, sample_weight, reset=self._is_first_chunk(), least=0))
         return self
 

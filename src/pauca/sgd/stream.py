@@ -14,6 +14,7 @@ from scipy import sparse
 
 from pauca.clock import GRACE, deadline_after, limited_until, seconds_left
 from pauca.losses import Loss
+from pauca.runs.progress import phase
 from pauca.runs.run import Stop, asks_to_stop, interrupted_once
 from pauca.sgd.epoch_sgd import OneVsRestSGD, SGDSettings
 from pauca.sgd.refit import SecondStage
@@ -187,6 +188,7 @@ def learn_in_passes(
     """Learn all rows as often as the options say; what was learned stays when that is cut short."""
     start, done, passes = time.monotonic(), 0, stream.options.passes
     deadline, n_outputs = deadline_after(time_limit), len(stream.options.encode(samples.y[:1]))
+    learned = phase("learning rows", passes * int(np.count_nonzero(samples.weights)))
 
     def learn_pass(number: int) -> Stop:
         nonlocal done
@@ -195,6 +197,7 @@ def learn_in_passes(
             with limited_until(deadline):  # for the choice of settings, which ends in time with what it has
                 learn(samples, block)
             done += len(block)
+            learned(len(block))
             elapsed = time.monotonic() - start
             progress = StreamProgress(done, passes * len(order), elapsed)
             if callback is not None and asks_to_stop(callback, progress):
