@@ -1,6 +1,7 @@
 """Counts, amounts and rates: offsets, exposures, links and dispersion, judged by statsmodels."""
 
 import math
+import pickle
 import sqlite3
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_the_inverse_link(rows, tmp_path):
         SparseRegressor(k=2, loss=GammaInverseLink(), fit_intercept=False).fit(X, y)
 
 
-def test_the_dispersion_is_estimated_with_the_coefficients(rows):
+def test_the_dispersion_is_estimated_with_the_coefficients(rows, tmp_path):
     X, mean, exposure = rows
     y = drawn("negative binomial", mean)
     model = SparseRegressor(k=2, loss="negative_binomial").fit(X, y, exposure=exposure)
@@ -80,7 +81,14 @@ def test_the_dispersion_is_estimated_with_the_coefficients(rows):
     chosen = SparseRegressor(loss="negative_binomial").fit(X, y, exposure=exposure)
     assert {3, 5} <= set(chosen.support_.tolist())
     assert 0.3 < chosen.loss_.dispersion < 0.7
-    assert f"m + {chosen.loss_.dispersion:.3g} m²" in chosen.summary()
+    note = f"m + {chosen.loss_.dispersion:.3g} m²"
+    chosen.save(tmp_path / "model.json")
+    for model in (chosen, load(tmp_path / "model.json"), pickle.loads(pickle.dumps(chosen)), chosen.at(1)):
+        assert model.dispersion_ == chosen.loss_.dispersion
+        assert note in model.summary()
+        model.report(tmp_path / "page.html")
+        assert note in (tmp_path / "page.html").read_text()
+    assert SparseRegressor(k=1).fit(X, y).dispersion_ is None
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])

@@ -166,6 +166,24 @@ def test_y_may_be_two_named_columns_of_a_frame():
     assert clone(model).get_params() == model.get_params()
 
 
+def test_features_and_target_may_be_in_one_frame(tmp_path):
+    """As in lifelines: the columns of the target are named, and are no features."""
+    X, y = survival()
+    features = pd.DataFrame(X, columns=[f"lab{j}" for j in range(X.shape[1])])
+    frame = features.assign(died=y["event"].astype(int), days=y["time"])
+    named = {"event": "died", "time": "days"}
+    model, parted = SparseCox(k=2).fit(frame, **named), SparseCox(k=2).fit(features, frame, **named)
+    assert list(model.feature_names_in_) == list(features)
+    np.testing.assert_allclose(model.coef_, parted.coef_, rtol=1e-12)
+    assert model.score(frame, **named) == parted.score(features, y)
+    assert model.evaluate(frame, **named).concordance == parted.evaluate(features, y).concordance
+    model.report(tmp_path / "page.html", X=frame, n_resamples=0, **named)
+    with pytest.raises(ValueError, match="'left' is not a column"):
+        SparseCox(k=2).fit(frame, event="left", time="days")
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        SparseCox(k=2).fit(frame)
+
+
 def with_times(values):
     X, y = survival()
     y["time"][: len(values)] = values

@@ -30,7 +30,7 @@ from pauca.estimators.refits_on_rows import summary_of_data
 from pauca.estimators.settings import SearchSettings
 from pauca.estimators.table_encoder import TableEncoder
 from pauca.estimators.training_data import TrainingData, find_alternatives, measure_stability
-from pauca.losses import Loss
+from pauca.losses import Loss, NegativeBinomial
 from pauca.losses.offset import without_offset
 from pauca.model_selection.held_out import HeldOutModel
 from pauca.model_selection.scoring import scorer_for
@@ -58,6 +58,8 @@ class SparseModel(ProvingMixin, FittedModel):
     _resume: ResumePoint | None
     known_part_: str | None = None
     """What the fit was given of the score of every row: "offset", "exposure" or nothing."""
+    dispersion_: float | None = None
+    """The dispersion of counts that are negative binomial, given or estimated; None for other losses."""
 
     @property
     def loss_(self) -> Loss:
@@ -256,7 +258,13 @@ class SparseModel(ProvingMixin, FittedModel):
             warnings.warn(text, PaucaWarning, stacklevel=3)
 
     def _set_encoder(self, encoding: TableEncoding | None) -> None:
-        for earlier in ("encoder_", "first_index_", "n_rows_dropped_", "known_part_"):  # of an earlier fit
+        for earlier in (
+            "encoder_",
+            "first_index_",
+            "n_rows_dropped_",
+            "known_part_",
+            "dispersion_",
+        ):  # of an earlier fit
             self.__dict__.pop(earlier, None)
         if encoding is not None:
             self.encoder_ = TableEncoder._of(encoding, self.categorical_features, self.missing)
@@ -271,6 +279,8 @@ class SparseModel(ProvingMixin, FittedModel):
         self.ridge_, self.search_ridge_ = fitted.found.ridge, fitted.found.search_ridge
         self._set_size(fitted.found.answer)
         self._training_data, self._resume = data, fitted.resume
+        if isinstance(self.loss_, NegativeBinomial):
+            self.dispersion_ = self.loss_.dispersion
 
     def _held_out_figures(
         self, problem: LinearProblem, y: np.ndarray, weights: np.ndarray, models: Sequence[HeldOutModel]

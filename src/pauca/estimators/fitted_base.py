@@ -28,7 +28,7 @@ from pauca.losses import Loss, resolve
 from pauca.model import Model
 from pauca.results.instructions import IN_PYTHON, Instructions
 from pauca.results.path import Path
-from pauca.results.summary import KNOWN_PARTS, summarize
+from pauca.results.summary import notes_on_loss, summarize
 from pauca.runs.progress import showing
 from pauca.runs.run import Move, Stop
 from pauca.wording import column_names
@@ -132,9 +132,7 @@ class PathMixin:
 
     def _reading_notes(self) -> list[str]:
         """What else must be known to read a summary."""
-        known_part, loss = getattr(self, "known_part_", None), getattr(self, "loss_", None)  # files have no loss
-        notes = [None if loss is None else loss.note, KNOWN_PARTS.get(known_part or "")]
-        return [note for note in notes if note]
+        return notes_on_loss(getattr(self, "dispersion_", None), getattr(self, "known_part_", None))
 
     def _instructions(self) -> Instructions:
         """How other models are had in Python."""

@@ -220,6 +220,8 @@ class SparseRegressor(RegressionMixin, EvaluationMixin, SparseModel):
         The model of every size, and every move of the search; ``path_.choice`` says how the size was chosen.
     loss_ : Loss
         The loss with all its parameters, such as the dispersion of "negative_binomial"; it is not kept in files.
+    dispersion_ : float or None
+        The dispersion of "negative_binomial", given or estimated, which files keep; None for other losses.
     encoder_ : TableEncoder
         How a table with categories or missing values became numbers; ``coef_`` and ``support_`` are about the columns
         of numbers then, which ``path_.column_names`` names. Not set for plain tables of numbers.

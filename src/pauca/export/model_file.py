@@ -29,7 +29,7 @@ VERSION = 5
 MOST_BYTES = 1 << 28
 
 # Fields on the table of a fit, of which a table of numbers with names has none.
-TABLE_FIELDS = ("table", "names_for_display", "first_index", "data", "known_part")
+TABLE_FIELDS = ("table", "names_for_display", "first_index", "data", "known_part", "dispersion")
 
 # Parameters that only matter while fitting and are code: they are not saved and come back as None.
 NOT_SAVED = ("callback",)
@@ -272,6 +272,8 @@ def _write_table(estimator: Any) -> dict[str, Any]:
         document["data"] = write_data_summary(data_summary)
     if getattr(estimator, "known_part_", None) is not None:
         document["known_part"] = estimator.known_part_
+    if getattr(estimator, "dispersion_", None) is not None:
+        document["dispersion"] = estimator.dispersion_
     return document
 
 
@@ -296,6 +298,8 @@ def _read_table(estimator: Any, fields: dict[str, JsonReader]) -> None:
         estimator.first_index_ = fields["first_index"].integer(0, 1)
     if "known_part" in fields:
         estimator.known_part_ = fields["known_part"].lookup({"offset": "offset", "exposure": "exposure"})
+    if "dispersion" in fields:
+        estimator.dispersion_ = fields["dispersion"].finite()
     if "data" in fields:
         estimator.path_ = replace(estimator.path_, data_summary=read_data_summary(fields["data"], path.n_features))
 

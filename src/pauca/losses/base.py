@@ -232,11 +232,6 @@ class Loss(ABC):
         attributes: Mapping[str, Any] = next((vars(one) for one in type(self).__mro__ if method in vars(one)), {})
         return attributes.get("link")
 
-    @property
-    def note(self) -> str | None:
-        """A sentence on a parameter that was estimated, for summaries; None if there is none."""
-        return None
-
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
 

@@ -304,11 +304,6 @@ class NegativeBinomial(LogLink):
         return NegativeBinomial(float(f"{_likeliest_dispersion(y, self.prediction(a), weights):.10g}"))
 
     @property
-    def note(self) -> str | None:
-        """How counts vary around their mean."""
-        return None if self.dispersion is None else f"Counts of mean m have the variance m + {self.dispersion:.3g} m²."
-
-    @property
     def has_estimated(self) -> bool:  # type: ignore[override]
         """Whether the dispersion is to be estimated."""
         return self.dispersion is None

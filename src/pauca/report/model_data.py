@@ -20,7 +20,7 @@ from pauca.results.evaluation import Evaluation
 from pauca.results.inference import Inference
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.results.summary import KNOWN_PARTS, largest_of
+from pauca.results.summary import largest_of, notes_on_loss
 
 LONGEST_SETTING = 300
 # Tables have a column for each of so many outputs or classes; the page says so where there are more.
@@ -68,6 +68,7 @@ class ModelData:
     measurable: bool = False
     """Whether predictions can be measured where there are rows."""
     known_part: str | None = None
+    dispersion: float | None = None
     """What was given of the scores in the fit: an offset, an exposure, or nothing."""
 
     @property
@@ -126,8 +127,8 @@ class ModelData:
 
     @property
     def about_predictions(self) -> list[str]:
-        """What predictions leave out, where the fit knew more of the rows."""
-        return [] if self.known_part is None else [KNOWN_PARTS[self.known_part]]
+        """How counts vary, and what predictions leave out, where the fit knew more of the rows."""
+        return notes_on_loss(self.dispersion, self.known_part)
 
     def unit_names(self, size: int) -> list[str]:
         """Names of the selected features, or groups, in the model of one size."""
@@ -154,6 +155,7 @@ def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> M
         data_summary=getattr(model, "_data_summary", lambda: None)(),
         measurable=hasattr(model, "evaluate"),
         known_part=getattr(model, "known_part_", None),
+        dispersion=getattr(model, "dispersion_", None),
     )
 
 

@@ -34,6 +34,13 @@ KNOWN_PARTS = {
     "unless it is given.",
 }
 
+
+def notes_on_loss(dispersion: float | None, known_part: str | None) -> list[str]:
+    """What must be known to read predictions: how counts vary around them, and what the fit knew of every row."""
+    notes = [] if dispersion is None else [f"Counts of mean m have the variance m + {dispersion:.3g} m²."]
+    return notes if known_part is None else [*notes, KNOWN_PARTS[known_part]]
+
+
 # Coefficients of so many outputs are shown side by side, those of more one table below the other.
 OUTPUTS_PER_TABLE = 6
 

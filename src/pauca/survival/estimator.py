@@ -25,7 +25,7 @@ from pauca.statistics.concordance import concordance_index
 from pauca.survival.curves import Baseline, RiskGroups, plot_risk_groups, risk_groups
 from pauca.survival.evaluation import SurvivalEvaluationMixin
 from pauca.survival.partial_likelihood import TIES, PartialLikelihood
-from pauca.survival.target import check_events, checked_grid, survival_target, with_entry, with_strata
+from pauca.survival.target import check_events, checked_grid, split_frame, survival_target, with_entry, with_strata
 from pauca.wording import quoted_columns
 
 BASELINE = ("event_times_", "baseline_hazard_", "event_strata_")
@@ -203,7 +203,7 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         event: str | None = None,
@@ -219,11 +219,12 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : structured array of shape (n_samples,), or frame
             With a field of booleans, whether the event was seen, and one of numbers, the time of the event or when the
-            row was last seen; or a frame with the columns ``event`` and ``time``.
+            row was last seen; or a frame with the columns ``event`` and ``time``. It may be left out where X is a frame
+            that has these columns too, which are then no features.
         sample_weight : array-like of shape (n_samples,), default=None
             Row weights, at least one of them positive.
         event, time : str, default=None
-            Names of columns of y, where it is a frame.
+            Names of columns of y, or of X where y is left out.
         entry : array-like of shape (n_samples,), default=None
             When each row came under observation (left truncation): it is at risk from then on. None: from the start.
         strata : array-like of shape (n_samples,), default=None
@@ -236,6 +237,7 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
         self
         """
         settings = self._settings()
+        X, y = split_frame(X, y, event, time)
         target = survival_target(y, event, time)
         with settings.shown(), fitting(self):
             check_row_order(X, y)
@@ -267,7 +269,7 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
         return np.asarray(self._scores(X)[:, 0])
 
     def score(
-        self, X: Any, y: Any, sample_weight: Any = None, *, event: str | None = None, time: str | None = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, event: str | None = None, time: str | None = None
     ) -> float:
         """Harrell's concordance: the share of pairs of rows in which the one with the higher prediction is first.
 
@@ -283,6 +285,7 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
         -------
         float
         """
+        X, y = split_frame(X, y, event, time)
         target = survival_target(y, event, time)
         weights = None if sample_weight is None else check_weights(sample_weight, len(target))
         return concordance_index(target["event"], target["time"], np.asarray(self.predict(X)), weights)

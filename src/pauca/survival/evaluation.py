@@ -22,7 +22,7 @@ from pauca.statistics.event_calibration import EventCalibration
 from pauca.survival.curves import Baseline, RiskGroups, risk_groups
 from pauca.survival.kaplan_meier import KaplanMeier
 from pauca.survival.partial_likelihood import PartialLikelihood
-from pauca.survival.target import survival_target, with_entry
+from pauca.survival.target import split_frame, survival_target, with_entry
 
 # Groups of a calibration have at least so many events on average, and there are at most so many.
 EVENTS_OF_A_GROUP = 10
@@ -110,6 +110,7 @@ class SurvivalEvaluationMixin(EvaluationMixin):
         """
         check_is_fitted(self)
         at = self._horizon(horizon)
+        X, y = split_frame(X, y, event, time)
         if (X is None) != (y is None):
             raise ValueError("evaluate() takes X and y together: test rows and their targets, or neither.")
         if X is None:
@@ -156,9 +157,16 @@ class SurvivalEvaluationMixin(EvaluationMixin):
         self._write_report(path, title, given, nested=nested, n_resamples=n_resamples)
 
     def _test_rows(
-        self, X: Any, y: Any, event: str | None = None, time: str | None = None, entry: Any = None, strata: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        event: str | None = None,
+        time: str | None = None,
+        entry: Any = None,
+        strata: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Test rows, checked, and their scores."""
+        X, y = split_frame(X, y, event, time)
         target = with_entry(survival_target(y, event, time), entry)
         scores = np.asarray(self.predict(X))
         if len(scores) != len(target):

@@ -11,7 +11,7 @@ from pauca.survival.risk_sets import SURVIVAL
 FORMS = (
     "y must be a structured array with a field of booleans (the event was seen) and one of numbers (the time), as "
     'scikit-survival makes them, or a frame whose columns are named in the call: fit(X, frame, event="died", '
-    'time="days")'
+    'time="days"), or fit(frame, event="died", time="days") where X is in it too'
 )
 
 
@@ -27,6 +27,13 @@ def survival_target(y: Any, event: str | None = None, time: str | None = None) -
     target["event"], target["time"] = _checked_events(events), _checked_times(times, "y")
     target["entry"], target["stratum"] = -np.inf, 0
     return target
+
+
+def split_frame(X: Any, y: Any, event: str | None, time: str | None) -> tuple[Any, Any]:
+    """X and y, where both may be in one frame: y is then the frame itself, and X its columns but event and time."""
+    if y is not None or event is None or time is None or not hasattr(X, "columns"):
+        return X, y
+    return X[[name for name in X.columns if name not in (event, time)]], X
 
 
 def _fields(y: Any) -> tuple[np.ndarray, np.ndarray]:
