@@ -9,7 +9,18 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from pauca import PaucaWarning, SparseClassifier, SparseRegressor, Stop, sparsify
+from pauca import (
+    L1Classifier,
+    L1Regressor,
+    PaucaWarning,
+    SparseClassifier,
+    SparseOrdinalClassifier,
+    SparseRegressor,
+    Stop,
+    StreamClassifier,
+    StreamRegressor,
+    sparsify,
+)
 from pauca.methods import Backward, Exchange, FoBa, Forward
 
 METHODS = ["forward", "backward", "foba", "exchange"]
@@ -37,6 +48,27 @@ def test_texts_are_refused_in_a_few_words(data, form):
             ask()
         assert "CountVectorizer" in str(caught.value)
         assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SparseClassifier(k=2),
+        SparseRegressor(k=2),
+        SparseOrdinalClassifier(k=2),
+        L1Classifier(1.0),
+        L1Regressor(1.0),
+        StreamClassifier(k=2),
+        StreamRegressor(k=2),
+    ],
+)
+def test_times_to_an_event_are_for_another_estimator(data, estimator):
+    X, y = data
+    times = np.array(list(zip(y > 0, np.abs(y).round(), strict=True)), dtype=[("fstat", "?"), ("lenfol", "<f8")])
+    with pytest.raises(
+        ValueError, match=r"^y has the fields 'fstat', 'lenfol': for times to an event use SparseCox\.$"
+    ):
+        estimator.fit(X, times)
 
 
 @pytest.mark.parametrize(

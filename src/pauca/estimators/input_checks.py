@@ -76,6 +76,7 @@ def check_data(
     """
     check_row_order(X, y)
     chunks, y = _chunks_of(X), in_memory(y)
+    _check_one_value_each(y)
     check_not_masked(y, "y")
     _check_not_text(estimator, y)
     _check_no_missing_target(y)
@@ -131,6 +132,7 @@ def check_classes(estimator: Any, X: Any, y: Any, *, raw: bool = False, **how: A
     """X as ``check_data`` gives it, and y as classes of any kind."""
     check_row_order(X, y)
     chunks, y = _chunks_of(X), in_memory(y)
+    _check_one_value_each(y)
     check_not_masked(y, "y")
     _check_no_missing_classes(y)
     if chunks is None:
@@ -314,6 +316,13 @@ def _check_no_missing_classes(y: Any) -> None:
     column = None if y is None or sparse.issparse(y) else _as_column(y)
     if column is not None and column.dtype == object and any(value is None for value in column.ravel().tolist()):
         raise ValueError("Input y contains None, which is no class. Leave out those rows, or give them a class.")
+
+
+def _check_one_value_each(y: Any) -> None:
+    """Raise an error for rows of several fields, as scikit-survival has them: each different row would be a class."""
+    fields = getattr(getattr(y, "dtype", None), "names", None)
+    if fields:
+        raise ValueError(f"y has the fields {quoted(fields)}: for times to an event use SparseCox.")
 
 
 def _check_no_missing_target(y: Any) -> None:
