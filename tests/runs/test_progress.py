@@ -66,6 +66,7 @@ def test_the_share_moves_within_the_first_run_and_never_falls_within_a_round():
     assert shares == sorted(set(shares))
     assert shares[9] == pytest.approx(0.5 / 7)
     left.run_ended(0, 20.0)
+    assert left.share(one) == pytest.approx(1 / 7)  # before the first move of a fold
     assert left.at_least(move(1, 0), 30.0) == pytest.approx(70)
     for fold in range(5):
         left.run_ended(fold + 1, 40.0 + 20 * fold)

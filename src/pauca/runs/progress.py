@@ -79,7 +79,10 @@ class TimeLeft:
             return None
         if not self._n_folds:
             return self._within(progress)
-        self._done = max(self._done, self._before + min(self._n_runs, self._n_ended + self._within(progress)))
+        # The latest move may be one of a run that has ended since.
+        is_over = progress.fold is None and self._n_ended > 0 and not self._last
+        within = 0.0 if is_over else self._within(progress)
+        self._done = max(self._done, self._before + min(self._n_runs, self._n_ended + within))
         return min(1.0, self._done / (self._before + self._n_runs + (not self._last)))
 
     def seconds(self, progress: Progress, now: float) -> float | None:
