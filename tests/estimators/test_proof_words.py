@@ -13,6 +13,7 @@ import pauca
 from pauca import SparseRegressor
 from pauca.cli import main
 from pauca.clock import OutOfTime
+from pauca.losses import Loss
 from pauca.relaxations.size_proof import SizeProof
 from pauca.results.instructions import ON_PAGE, in_shell
 from problems import ar_problem
@@ -122,3 +123,20 @@ def test_the_command_line_says_once_that_there_is_no_bound(tmp_path: Path, capsy
     assert "objective" in said
     assert "lower_bound" not in said
     assert "inf" not in said
+
+
+def test_a_loss_without_a_conjugate_is_told_so_with_and_without_a_ridge():
+    class LogCosh(Loss):
+        def value(self, y, a):
+            return np.logaddexp(a - y, y - a) - np.log(2)
+
+        def derivative(self, y, a):
+            return np.tanh(a - y)
+
+        def curvature(self, y, a):
+            return 1 - np.tanh(a - y) ** 2
+
+    X = np.random.default_rng(0).standard_normal((40, 4))
+    for ridge in (0.0, 0.01):
+        model = SparseRegressor(k=2, loss=LogCosh(), ridge=ridge).fit(X, X[:, 0] - X[:, 2])
+        assert "the method conjugate(y, t)" in model.certify(time_limit=5).message(2)

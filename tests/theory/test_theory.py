@@ -350,6 +350,10 @@ def test_losses_by_name_object_and_constants():
         derivative = curvature = value
 
     assert theory.forward_features(Own(), **call) == by_curvature
+    Own.smoothness = None
+    with pytest.raises(ValueError, match=r"that is known.*'smoothness'.*Constants\(smoothness=") as told:
+        theory.forward_features(Own(), **call)
+    assert "'lipschitz'" in str(told.value)
     unbounded = {"gamma", "negative_binomial", "poisson", "tweedie"}
     for name in {**losses.REGRESSION_LOSSES, **losses.CLASSIFICATION_LOSSES}.keys() - unbounded:
         assert theory.forward_features(name, **call) >= 1

@@ -55,6 +55,10 @@ ONLY_SQUARED = "lists of good models are for squared error: they were not comput
 LOSS_WITHOUT_RIDGE = (
     "no lower bound exists: losses other than squared error need a ridge for one. Set a small ridge, such as ridge=0.01"
 )
+NO_CONJUGATE = (
+    "no lower bound is known for this loss: it has no conjugate. Give its class the method conjugate(y, t), see "
+    "help(pauca.losses.Loss.conjugate), and set a ridge"
+)
 LOSS_TOO_LARGE = "no lower bound was computed: for losses other than squared error the table is too large"
 NO_RIDGE = (
     "no lower bound exists: without a ridge there must be more rows than columns, and the columns must be linearly "
@@ -284,6 +288,10 @@ class Proofs:
             raise NoBoundError(ONLY_SQUARED)
         if objective.smooth is not objective.loss:
             raise NoBoundError(NOT_SMOOTH)
+        try:
+            objective.loss.conjugate(objective.y[0][:1], np.zeros(1))
+        except NotImplementedError:
+            raise NoBoundError(NO_CONJUGATE) from None
         if not objective.ridge:
             raise NoBoundError(LOSS_WITHOUT_RIDGE)
         columns = limits.candidates(objective.design.usable)
