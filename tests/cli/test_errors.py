@@ -46,6 +46,18 @@ def test_wrong_tables(name, content, message, table, capsys):
     assert not Path("m.json").exists()
 
 
+def test_numbers_that_are_hardly_classes_are_doubted_before_the_fit(table, capsys, monkeypatch):
+    said = []
+
+    def fit(model, X, y):
+        said.append(capsys.readouterr().err)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(pauca.SparseClassifier, "fit", fit)
+    error_of(capsys, "fit", "houses.csv", "--target", "age", "--task", "classification")
+    assert "different numbers, and each is taken for a class. If they are amounts, use --task regression." in said[0]
+
+
 @pytest.mark.parametrize(
     ("argv", "message", "code"),
     [
@@ -77,6 +89,8 @@ def test_wrong_tables(name, content, message, table, capsys):
         (["fit", "houses.csv", "--target", "price", "--n-jobs", "0"], "--n-jobs", 2),
         (["fit", "houses.csv", "--target", "price", "--scoring", "nonsense"], "not a scorer", 1),
         (["fit", "houses.csv", "--target", "price", "--max-per-group", "1"], "needs --feature-groups", 2),
+        (["fit", "houses.csv", "--target", "price", "--stability", "5"], "--stability is for the report", 2),
+        (["fit", "houses.csv", "--target", "age", "--loss", "log_loss"], "add --task classification if they are", 1),
         (["fit", "houses.csv", "--target", "price", "--balanced"], "--balanced is for classes", 1),
         (["fit", "houses.csv", "--target", "city", "--task", "regression"], "holds text", 1),
         (["fit", "houses.csv", "--target", "price", "--task", "classification"], "fractions", 1),

@@ -66,7 +66,12 @@ def test_survival(table, capsys):
     np.testing.assert_allclose(found["prediction"], expected.predict(X), rtol=1e-9)
     survival = expected.predict_survival_function(X, [0.5, 1.0], strata=table["site"].to_numpy())
     np.testing.assert_allclose(found.to_numpy()[:, 1:], survival, rtol=1e-9)
-    capsys.readouterr()
+    last = f"{expected.event_times_.max():g}"
+    for times, noted in (("0.5,99999", True), ("0.5", False)):
+        capsys.readouterr()
+        assert main(["predict", "model.json", "rows.csv", "--times", times, "--strata", "site"]) == 0
+        words = f"the last event of the fit was at {last}, and the survival at 99999 is that at {last}"
+        assert (words in capsys.readouterr().err) == noted
     assert main(["explain", "model.json"]) == 0
     assert "one unit more of age: the hazard is multiplied by" in capsys.readouterr().out
 

@@ -184,6 +184,18 @@ def test_features_and_target_may_be_in_one_frame(tmp_path):
         SparseCox(k=2).fit(frame)
 
 
+def test_columns_of_the_target_are_no_features():
+    X, y = survival()
+    features = pd.DataFrame(X, columns=[f"lab{j}" for j in range(X.shape[1])])
+    frame = features.assign(died=y["event"].astype(int), days=y["time"])
+    named = {"event": "died", "time": "days"}
+    model = SparseCox(k=2).fit(frame, frame, **named)
+    assert list(model.feature_names_in_) == list(features)
+    with pytest.warns(PaucaWarning, match="named as the target, and they were left out: 'days'"):
+        model = SparseCox(k=2).fit(frame.drop(columns="died"), frame[["died", "days"]], **named)
+    assert list(model.feature_names_in_) == list(features)
+
+
 def with_times(values):
     X, y = survival()
     y["time"][: len(values)] = values

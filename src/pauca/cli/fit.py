@@ -12,11 +12,12 @@ import numpy as np
 
 from pauca.cli.console import INTERRUPTED, Console, DataError, FitProgress, UsageError
 from pauca.cli.fit_arguments import Problem, make_problem, table_errors
+from pauca.cli.options import N_HALVES
 from pauca.cli.show import check_page, check_writable, plain
-from pauca.estimators.classifier import SparseClassifier
+from pauca.estimators.classifier import SparseClassifier, doubted_classes
 from pauca.estimators.regressor import SparseRegressor
 from pauca.ordinal import SparseOrdinalClassifier
-from pauca.results.instructions import in_shell
+from pauca.results.instructions import in_shell, parameters_as_options
 from pauca.survival import SparseCox
 from pauca.wording import NAMES_SHOWN
 
@@ -30,6 +31,7 @@ def fit(options: Namespace, console: Console) -> int:
     with progress.showing("reading the table"):
         problem = make_problem(options, console)
     model = _estimator(options, problem)
+    _doubt_classes(options, problem, console)
     model.set_params(callback=progress)
     started = time.perf_counter()
     showing = progress.showing("fitting")
@@ -47,9 +49,9 @@ def fit(options: Namespace, console: Console) -> int:
     _note_encoding(model, console)
     if progress.interrupted:
         console.note("interrupted; the models found so far are kept")
-    elif options.report is not None and options.stability and model.k_:
+    elif options.report is not None and options.stability != 0 and model.k_:
         with progress.showing("repeating the search on halves of the rows"):
-            model.stability(n_resamples=options.stability, n_jobs=options.n_jobs)
+            model.stability(n_resamples=options.stability or N_HALVES, n_jobs=options.n_jobs)
     if options.certify is not None and not progress.interrupted:
         with progress.showing("proving the models to be best"):
             model.certify(time_limit=options.certify)
@@ -160,10 +162,26 @@ def _check_options(options: Namespace, problem: Problem) -> None:
         raise UsageError("--nested does not go with --task ordinal: its predictions are not measured")
     if options.nested and options.report is None:
         raise UsageError("--nested is about the figures of a report: give --report too")
+    if options.stability and options.report is None:
+        raise UsageError("--stability is for the report: give --report too")
     if options.order is not None and task != "ordinal":
         raise UsageError(f"--order is for --task ordinal, not for {task}")
     if options.points is not None and (task != "classification" or len(np.unique(problem.target.y)) != 2):
         raise DataError(f"--points is for two classes; the target {name!r} makes this {task}")
+
+
+def _doubt_classes(options: Namespace, problem: Problem, console: Console) -> None:
+    """Refuse classes that look like amounts, as a fit would take long; who gives the task may mean it."""
+    target = problem.target
+    values = np.unique(target.y) if target.task == "classification" else np.array([])
+    doubt = doubted_classes(values, problem.X.shape[0])
+    if doubt and options.task is None:
+        raise DataError(
+            f"the target {target.name!r} holds {len(values)} different numbers, and --loss {options.loss} takes each "
+            "for a class: leave out --loss to predict amounts, or add --task classification if they are classes"
+        )
+    if doubt:
+        console.note(parameters_as_options(doubt))
 
 
 def _order(options: Namespace, y: np.ndarray) -> list[Any] | None:

@@ -28,6 +28,7 @@ METHODS = ("exchange", "exact", "forward", "stepwise", "foba", "backward", "repl
 CRITERIA = ("aic", "bic", "ebic")
 RULES = ("1se", "best")
 DEFAULT_RULE = 0.25
+N_HALVES = 20
 
 TABLES = (
     "Tables are CSV or TSV (the delimiter is detected), Parquet, or LIBSVM files, all optionally gzipped (.gz), or - "
@@ -142,9 +143,8 @@ def _fit(fit: argparse.ArgumentParser) -> None:
     add(
         "--stability",
         type=_integer(0),
-        default=20,
         metavar="N",
-        help="for the report, repeat the search on N random halves of the rows (default: 20; 0 for none)",
+        help=f"for the report, repeat the search on N random halves of the rows (default: {N_HALVES}; 0 for none)",
     )
     add(
         "--nested",

@@ -59,6 +59,7 @@ def predict(options: Namespace, console: Console) -> int:
     with console.warnings_as_notes():
         predictions = _predictions(model, rows, complete, proba=options.proba, beside=beside)
         if options.times is not None:
+            _note_late_times(model, options.times, console)
             survival = _survival(model, rows, complete, options.times, beside.get("strata"))
             predictions = polars().concat([predictions, survival], how="horizontal")
     both = [name for name in predictions.columns if name in kept.columns]
@@ -102,6 +103,17 @@ def _beside(table: TableFile, options: Namespace, complete: np.ndarray) -> dict[
             raise DataError(f"--{name}: the column {column!r} has {count(values.null_count(), 'missing value')}")
         found[name] = np.array(values.to_list()) if name == "strata" else row_numbers(values, f"--{name}")
     return found
+
+
+def _note_late_times(model: Any, times: list[float], console: Console) -> None:
+    """Note the times that the data of the fit say nothing of."""
+    last = max(model.event_times_, default=np.inf)
+    late = [f"{time:g}" for time in times if time > last]
+    if late:
+        console.note(
+            f"--times: the last event of the fit was at {last:g}, and the survival at {', '.join(late)} is that at "
+            f"{last:g}"
+        )
 
 
 def _survival(model: Any, rows: Any, complete: np.ndarray, times: list[float], strata: Any) -> pl.DataFrame:

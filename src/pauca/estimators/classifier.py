@@ -57,6 +57,16 @@ class ProbabilityMethod:
 MANY_CLASSES = 20
 
 
+def doubted_classes(values: np.ndarray, n_rows: int, owner: str = "SparseClassifier") -> str | None:
+    """What to say of a target whose different values look like amounts; None where they do not."""
+    if values.dtype.kind not in "iuf" or len(values) <= max(MANY_CLASSES, n_rows / MANY_CLASSES):
+        return None
+    return (
+        f"y holds {len(values)} different numbers, and each is taken for a class. If they are amounts, use "
+        f"{owner.replace('Classifier', 'Regressor')}."
+    )
+
+
 class ClassificationMixin(ClassifierMixin):
     """A fitted linear model of two or more classes."""
 
@@ -97,13 +107,9 @@ class ClassificationMixin(ClassifierMixin):
                 f"{type(self).__name__} needs at least two classes; y holds the one class "
                 f"{plain(self.classes_[0])!r} alone."
             )
-        if self.classes_.dtype.kind in "iuf" and len(self.classes_) > max(MANY_CLASSES, len(y) / MANY_CLASSES):
-            warnings.warn(
-                f"y holds {len(self.classes_)} different numbers, and each is taken for a class. If they are amounts, "
-                f"use {type(self).__name__.replace('Classifier', 'Regressor')}.",
-                PaucaWarning,
-                stacklevel=3,
-            )
+        doubt = doubted_classes(self.classes_, len(y), type(self).__name__)
+        if doubt:
+            warnings.warn(doubt, PaucaWarning, stacklevel=3)
         weights = check_weights(sample_weight, len(y))
         check_class_weight(self.class_weight)
         if self.class_weight is not None:

@@ -220,7 +220,7 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
         y : structured array of shape (n_samples,), or frame
             With a field of booleans, whether the event was seen, and one of numbers, the time of the event or when the
             row was last seen; or a frame with the columns ``event`` and ``time``. It may be left out where X is a frame
-            that has these columns too, which are then no features.
+            that has these columns too. Columns of X with these names are no features.
         sample_weight : array-like of shape (n_samples,), default=None
             Row weights, at least one of them positive.
         event, time : str, default=None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from pauca.survival.risk_sets import SURVIVAL
+from pauca.warnings import PaucaWarning
+from pauca.wording import quoted
 
 FORMS = (
     "y must be a structured array with a field of booleans (the event was seen) and one of numbers (the time), as "
@@ -31,9 +34,19 @@ def survival_target(y: Any, event: str | None = None, time: str | None = None) -
 
 def split_frame(X: Any, y: Any, event: str | None, time: str | None) -> tuple[Any, Any]:
     """X and y, where both may be in one frame: y is then the frame itself, and X its columns but event and time."""
-    if y is not None or event is None or time is None or not hasattr(X, "columns"):
+    if event is None or time is None or not hasattr(X, "columns"):
         return X, y
-    return X[[name for name in X.columns if name not in (event, time)]], X
+    features = [name for name in X.columns if name not in (event, time)]
+    outcome = [name for name in X.columns if name in (event, time)]
+    if y is None or not outcome:
+        return (X[features], X) if y is None else (X, y)
+    if y is not X:
+        warnings.warn(
+            f"X has columns that are named as the target, and they were left out: {quoted(outcome)}.",
+            PaucaWarning,
+            stacklevel=3,
+        )
+    return X[features], y
 
 
 def _fields(y: Any) -> tuple[np.ndarray, np.ndarray]:
