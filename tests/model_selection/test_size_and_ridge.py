@@ -194,6 +194,16 @@ def test_dependent_columns_have_no_model_without_a_ridge():
     assert model.ridge_ > 0 or model.k_ <= 3
 
 
+def test_prices_leave_the_scores_of_sizes_to_the_models_on_the_path():
+    """Forward selection would compare the cheap column at size 1, where exchange takes the one that predicts."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 5))
+    y = 2.0 * X[:, 0] + 0.9 * X[:, 1] + rng.standard_normal(120) > 0
+    fits = [SparseClassifier(k=range(3), ridge=0.1, costs=costs).fit(X, y) for costs in (None, [10, 1, 1, 1, 1])]
+    assert [model.path_.names(1) for model in fits] == [["x0"], ["x0"]]
+    np.testing.assert_allclose(*(model.path_.choice.mean for model in fits), rtol=1e-6)
+
+
 def test_other_sizes_at_their_own_ridges():
     X, y = table(noise=4.0)
     model = SparseRegressor().fit(X, y)

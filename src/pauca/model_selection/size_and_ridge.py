@@ -403,13 +403,14 @@ def compared_by(run: SearchRun, quick: Forward) -> SearchRun:
     """The run whose models are compared: by a quick search instead of exchange.
 
     Where limits keep swaps from going far, and among more columns than rows, exchange needs its detours and starts: on
-    sparse truths folds by swaps alone led to losses 1.18 times as high there (docs/choosing_k.md).
+    sparse truths folds by swaps alone led to losses 1.18 times as high there (docs/choosing_k.md). Where features have
+    prices, forward selection ranks by gain per price, so its models are others than those of exchange at the same size.
     """
     if not isinstance(run.method, Exchange):
         return run
-    if not run.subset.closed_form:
+    if not run.subset.closed_form and run.subset.limits.price is None:
         return SearchRun(quick, run.design, run.subset)
-    if run.subset.limits.can_be_relaxed or len(run.design.usable) > run.design.n_rows:
+    if not run.subset.closed_form or run.subset.limits.can_be_relaxed or len(run.design.usable) > run.design.n_rows:
         return run
     return SearchRun(replace(SWAPS_ALONE, rule=run.method.rule), run.design, run.subset)
 
