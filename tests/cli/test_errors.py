@@ -36,7 +36,24 @@ def wrong_tables():
     yield "target alone", "price\n1\n2\n", "no candidate columns"
     yield "infinite", text + "inf,2,3,Paris,true,5\n", "'area'"
     yield "latin", text.replace("Paris", "Orléans").encode("latin1"), "UTF-8"
-    yield "not a table", b"\x00\xff\x01" * 50, "UTF-8"
+    yield "not a table", b"\x00\xff\x01" * 50, "neither UTF-8 text nor a Parquet file"
+    yield "utf-16", text.encode("utf-16"), "iconv -f UTF-16 -t UTF-8"
+    yield "quote", 'area,b,price\n1,2,3\n4,"5,6\n6,7,8\n', 'a quotation mark is missing after "5,6'
+    yield "no header", text.partition("\n")[2], "if it is a row, give --no-header"
+
+
+def test_only_files_of_like_names_are_proposed(table, capsys):
+    Path("rossi.csv").write_text("a,b\n1,2\n")
+    message = error_of(capsys, "fit", "missing.csv", "--target", "price")
+    assert "there is no file missing.csv" in message
+    assert "did you mean" not in message
+    Path("rossi.json").write_text("{}")
+    assert "did you mean 'rossi.csv'?" in error_of(capsys, "fit", "rosi.csv", "--target", "price")
+
+
+def test_a_summary_names_the_page_that_was_written(table, capsys):
+    assert main(["fit", "houses.csv", "--target", "price", "--k", "2", "--report", "page.html"]) == 0
+    assert "(for others see page.html)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("name", "content", "message"), list(wrong_tables()), ids=lambda value: str(value)[:15])
@@ -87,7 +104,8 @@ def test_numbers_that_are_hardly_classes_are_doubted_before_the_fit(table, capsy
         (["fit", "houses.csv", "--target", "price", "--costs", "none.csv"], "none.csv cannot be read", 1),
         (["fit", "houses.csv", "--target", "price", "--criterion", "bic", "--cv", "3"], "remove --cv", 2),
         (["fit", "houses.csv", "--target", "price", "--n-jobs", "0"], "--n-jobs", 2),
-        (["fit", "houses.csv", "--target", "price", "--scoring", "nonsense"], "not a scorer", 1),
+        (["fit", "houses.csv", "--target", "price", "--scoring", "roc_acu"], "did you mean 'roc_auc'?", 2),
+        (["fit", "houses.csv", "--target", "price", "--exact"], "did you mean --method exact?", 2),
         (["fit", "houses.csv", "--target", "price", "--max-per-group", "1"], "needs --feature-groups", 2),
         (["fit", "houses.csv", "--target", "price", "--stability", "5"], "--stability is for the report", 2),
         (["fit", "houses.csv", "--target", "age", "--loss", "log_loss"], "add --task classification if they are", 1),

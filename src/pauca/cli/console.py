@@ -65,8 +65,12 @@ def require_file(path: str, what: str) -> None:
     if os.path.isdir(path):
         raise DataError(f"{path} is a folder, not {what}")
     folder = os.path.dirname(path) or "."
-    hint = did_you_mean(os.path.basename(path), os.listdir(folder) if os.path.isdir(folder) else [])
-    raise DataError(f"there is no file {path}{hint if 'mean' in hint else ''}")
+    stem, ending = os.path.splitext(os.path.basename(path))
+    # Endings are left out, as all tables share them; of files that differ by the ending alone, the same one is taken.
+    known = sorted(os.listdir(folder) if os.path.isdir(folder) else [], key=lambda name: name.endswith(ending))
+    stems = {os.path.splitext(name)[0]: name for name in known}
+    close = closest_name(stem, stems)
+    raise DataError(f"there is no file {path}" + (f"; did you mean {stems[close]!r}?" if close else ""))
 
 
 def count(number: int, noun: str) -> str:

@@ -86,7 +86,7 @@ def _of_size(model: Any, size: int) -> Any:
 
 def _print_summary(options: Namespace, model: Any, sheet: Any) -> None:
     """The model in words, what is proved of all sizes if requested, and its sheet of points."""
-    how, certificate = in_shell(options.out, options.report if options.nested else None), model.path_.certificate
+    how, certificate = in_shell(options.out, options.report, nested=options.nested), model.path_.certificate
     print(model.summary(how))
     if options.certify is not None and certificate is not None and certificate.has_bounds:
         print(certificate.overview_for(how))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.cli.console import Console, DataError, UsageError, count
+from pauca.cli.console import Console, DataError, UsageError, count, did_you_mean
 from pauca.cli.constraints import ConstraintOptions, split_names
 from pauca.cli.options import LOSSES_FOR_CLASSES
 from pauca.cli.streaming import is_too_large, read_in_chunks
@@ -69,12 +69,20 @@ class Problem:
     read_seconds: float = 0.0
 
 
+def _check_scoring(name: str | None) -> None:
+    from sklearn.metrics import get_scorer_names  # it takes long, and help and errors do without
+
+    if name is not None and name not in (known := get_scorer_names()):
+        raise UsageError(f"--scoring: {name!r} is not a scorer of scikit-learn{did_you_mean(name, known)}")
+
+
 def make_problem(options: Namespace, console: Console) -> Problem:
     """Read the table and apply the options to it."""
     if options.budget is not None and options.costs is None:
         raise UsageError("--budget needs --costs, a file with lines COLUMN,COST; columns that it does not name cost 1")
     if options.criterion is not None and (options.cv is not None or options.scoring is not None):
         raise UsageError("--criterion uses no cross-validation; remove --cv and --scoring, or --criterion")
+    _check_scoring(options.scoring)
     if options.n_jobs == 0:
         raise UsageError("--n-jobs must be a number of parallel folds, or -1 for one on each core")
     check_survival(options)

@@ -57,10 +57,18 @@ class OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print what is wrong, and exit."""
         unknown = message.removeprefix("unrecognized arguments: ").split()[0] if "unrecognized" in message else ""
-        near = closest_name(unknown.partition("=")[0], self.known_options()) if unknown.startswith("-") else None
+        near = self.nearest_option(unknown.partition("=")[0].lstrip("-")) if unknown.startswith("-") else None
         near = "explain" if "invalid choice: 'show'" in message else near  # a saved model is what one wants to see
         hint = f"; did you mean {near}?" if near else f"; {self.prog} --help lists the options"
         self.exit(2, f"pauca: error: {message}{hint}\n")
+
+    def nearest_option(self, unknown: str) -> str | None:
+        """The option that was probably meant, all without dashes, which are alike in all of them."""
+        if unknown in METHODS:
+            return f"--method {unknown}"
+        known = {option.lstrip("-"): option for option in self.known_options()}
+        near = closest_name(unknown, known)
+        return known[near] if near else None
 
     def known_options(self) -> list[str]:
         """The options of this command and of all commands within it."""

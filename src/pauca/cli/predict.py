@@ -160,7 +160,7 @@ def _read_required(terms: list[Term], table: TableFile, options: Namespace) -> p
     required, kept = _raw_columns(terms), _kept_columns(options, table)
     missing = [name for name in required if name not in table.columns]
     if missing:
-        hint = table.one_column_hint() or (did_you_mean(missing[0], table.columns) if len(missing) == 1 else "")
+        hint = table.header_hint() or (did_you_mean(missing[0], table.columns) if len(missing) == 1 else "")
         raise DataError(f"{table.path} lacks columns that the model uses: {quoted(missing)}{hint}")
     # Kept columns are copied as text. A model without features still needs the number of rows.
     texts = [*_categories(terms), *(name for name in kept if name not in required)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import codecs
 import csv
 import gzip
 import io
@@ -19,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pauca.cli.console import DataError, did_you_mean, require_file
+from pauca.tables.raw_columns import parsed_share
 from pauca.wording import quoted
 
 if TYPE_CHECKING:
@@ -45,6 +47,11 @@ MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 ROWS_TO_INFER_FROM = 500
 
 NOT_UTF8 = "is not UTF-8 text; convert it first, for example with: iconv -f LATIN1 -t UTF-8"
+UTF16 = "is UTF-16 text; convert it first, for example with: iconv -f UTF-16 -t UTF-8"
+NO_TEXT = "is neither UTF-8 text nor a Parquet file; save the table as CSV or Parquet"
+
+# A header of which more are numbers is probably a row of a table without one.
+MOST_NUMBERS_AS_NAMES = 0.5
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -80,8 +87,14 @@ class TableFile:
     def require(self, name: str, option: str) -> None:
         """Raise an error if there is no such column."""
         if name not in self.columns:
-            hint = self.one_column_hint() or did_you_mean(name, self.columns)
+            hint = self.header_hint() or did_you_mean(name, self.columns)
             raise DataError(f"{option}: {self.path} has no column {name!r}{hint}")
+
+    def header_hint(self) -> str:
+        """The end of a message on a column that is not there, where the header itself looks wrong; empty elsewhere."""
+        if self.format == "csv" and self.has_header and parsed_share(self.columns) > MOST_NUMBERS_AS_NAMES:
+            return "; its first line has numbers for names: if it is a row, give --no-header"
+        return self.one_column_hint()
 
     def one_column_hint(self) -> str:
         """The end of a message on a table of one column, which probably has another delimiter; empty for others."""
@@ -289,7 +302,16 @@ def _lines(path: str) -> Iterator[IO[str]]:
         with _unpacked(path), _open(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError:
-        raise DataError(f"{path} {NOT_UTF8}") from None
+        raise DataError(f"{path} {_encoding_hint(path)}") from None
+
+
+def _encoding_hint(path: str) -> str:
+    """What a file is that cannot be decoded, by its first bytes."""
+    with _unpacked(path), _open(path) as file:
+        first = file.read(LONGEST_MESSAGE)
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return UTF16
+    return NO_TEXT if b"\0" in first else NOT_UTF8
 
 
 @contextmanager
@@ -356,6 +378,8 @@ def _polars_errors(path: str) -> Iterator[None]:
         yield
     except (errors, OSError, ValueError) as error:
         message = str(error).strip().split("\n")[0]
+        if message.startswith("could not parse `") and message.count("`") == 1:  # a field of several lines
+            message = f"a quotation mark is missing after {message.partition('`')[2]}"
         message = message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]} ..."
         if "utf-8" in message.lower():
             message = f"it {NOT_UTF8}"

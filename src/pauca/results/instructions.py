@@ -105,10 +105,10 @@ ON_PAGE = Instructions(
 )
 
 
-def in_shell(model: str | None = None, page: str | None = None) -> Instructions:
+def in_shell(model: str | None = None, page: str | None = None, *, nested: bool = False) -> Instructions:
     """The options of the command line.
 
-    ``model`` is the file of the model, and ``page`` a report whose figures are not optimistic, where there are such.
+    ``model`` is the file of the model, and ``page`` its report, whose figures are not optimistic if ``nested``.
     """
     file = _literal(model or "MODEL.json")
     fit = "pauca fit with --size {size} added"
@@ -120,7 +120,7 @@ def in_shell(model: str | None = None, page: str | None = None) -> Instructions:
         smaller=f"pauca explain {file} --size {{size}} shows it, and --selection-rule 1se chooses such sizes.",
         smaller_best=f"{fit} gives it, and --selection-rule 1se chooses such sizes.",
         best=" --selection-rule best takes it.",
-        honest=f" ({page or 'pauca fit --report PAGE.html --nested'} has figures that are not)",
+        honest=f" ({page if page and nested else 'pauca fit --report PAGE.html --nested'} has figures that are not)",
         other_rows=f" (for others see {page or 'pauca fit --report PAGE.html'})",
         coefficients=f"pauca explain {file} --size {{size}} has all of them",
         names="",
