@@ -96,8 +96,8 @@ class Constants:
         if known == cls():
             raise ValueError(
                 f"{loss!r} has no bound on its curvature or its slope that is known, so these theorems do not apply "
-                "to it. If a loss of yours has one, set its attribute 'smoothness' (of the curvature) or 'lipschitz' (of the "
-                "slope), or give Constants(smoothness=..., lipschitz=...) in its place."
+                "to it. If a loss of yours has one, set its attribute 'smoothness' (of the curvature) or "
+                "'lipschitz' (of the slope), or give Constants(smoothness=..., lipschitz=...) in its place."
             )
         return known
 
