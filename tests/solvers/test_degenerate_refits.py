@@ -27,6 +27,7 @@ from pauca.losses import (
     Poisson,
     SquaredHinge,
 )
+from pauca.solvers import newton
 from problems import DESIGNS
 
 # Classes that can be separated, and other minima at infinity.
@@ -288,3 +289,25 @@ def test_poisson_rates_with_exposures_as_weights():
         tol=1e-9,
     )
     np.testing.assert_allclose([*model.coef_[SUPPORT], model.intercept_], judge.x, atol=1e-4)
+
+
+def test_steps_below_the_rounding_of_scores_end(monkeypatch):
+    steps, search, minimise_all = [], newton._search_slope, newton._minimise_piecewise
+
+    def minimise_counted(*given):
+        steps.append(0)
+        return minimise_all(*given)
+
+    def search_counted(*given):
+        steps[-1] += 1
+        return search(*given)
+
+    monkeypatch.setattr(newton, "_minimise_piecewise", minimise_counted)
+    monkeypatch.setattr(newton, "_search_slope", search_counted)
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 3))
+    noise = [X[:, 0] + rng.standard_normal(40), X[:, 1] - rng.standard_normal(40)]
+    y = np.column_stack(noise) + 4.32092970725e11 * np.array([1, -1])
+    fit_and_warnings(SparseRegressor(k=1, loss="absolute_error", ridge=1e-6, method="forward"), X, y)
+    assert steps
+    assert max(steps) < newton.MOST_STEPS // 4

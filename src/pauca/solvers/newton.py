@@ -20,6 +20,10 @@ LAST_STEP_BELOW = 1e-9
 # The same for losses with flat pieces, where the error shrinks but is not squared.
 LAST_FLAT_STEP_BELOW = 1e-12
 
+# Where scores are far from zero, rounding lets steps that promise much gain next to nothing, for ever. After so many in
+# a row that gained less than the last one may, no more are taken.
+MOST_IDLE_STEPS = 5
+
 # A Hessian from an earlier point saves most of the work of a step. Corrected by what the steps since have shown
 # (Broyden, Fletcher, Goldfarb and Shanno, 1970) it serves as long as each step is predicted to gain at most this
 # share of the one before. Its last step must be so much smaller, as its error is not squared.
@@ -219,7 +223,7 @@ def _minimise_curved(
 
 def _minimise_piecewise(objective: Smooth, coef: np.ndarray, scores: np.ndarray, value: float) -> Minimum:
     """Newton steps on a loss whose curvature vanishes here and there, so that it says little of longer steps."""
-    share = FIRST_SHARE
+    share, idle = FIRST_SHARE, 0
     for _ in range(MOST_STEPS):
         check_time()
         gradient = objective.gradient(coef, scores)
@@ -233,9 +237,12 @@ def _minimise_piecewise(objective: Smooth, coef: np.ndarray, scores: np.ndarray,
             if predicted <= LAST_FLAT_STEP_BELOW * value:
                 return _polish(objective, coef, scores, value)
         before = value
-        length, moved, scores = _search_along(objective, coef, scores, gradient, step, predicted)
+        length, moved, _ = _search_along(objective, coef, scores, gradient, step, predicted)
+        # Afresh: scores to which steps below their rounding were added may fall on and on while the model's do not.
+        scores = objective.scores(moved)
         value = objective.value(moved, scores)
-        if length == 0.0 or not value < before:
+        idle = idle + 1 if before - value <= LAST_FLAT_STEP_BELOW * before else 0
+        if length == 0.0 or not value < before or idle == MOST_IDLE_STEPS:
             # Rounding leaves nothing to gain: a convex function that falls along a step is lower at its end.
             return _minimum_at(
                 objective, coef, objective.hessian(scores, 0.0), converged=predicted <= STUCK_ABOVE * before
