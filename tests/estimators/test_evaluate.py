@@ -152,6 +152,16 @@ def test_any_loss_has_a_bootstrap(diabetes, loss):
         model.inference()
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_a_model_without_features_has_a_bootstrap_of_its_intercept(loss):
+    y = np.random.default_rng(0).standard_normal(20)
+    model = SparseRegressor(k="auto", cv=3, loss=loss).fit(np.full((20, 2), 1e14), y)
+    found = model.inference("bootstrap", n_resamples=5)
+    assert model.k_ == 0
+    assert found.names == ["(intercept)"]
+    assert found.lower[0] < found.upper[0]
+
+
 def test_many_classes_and_outputs_have_a_bootstrap(tumours):
     X, y = tumours
     three = np.where(y == "benign", "b", np.where(X["mean radius"] > 15, "l", "m"))

@@ -43,7 +43,7 @@ class GramRows:
     def __init__(self, design: Design) -> None:
         self._design = design
         self._rows: dict[int, np.ndarray] = {}
-        row_bytes = 8 * design.n_features
+        row_bytes = 8 * max(1, design.n_features)  # the bootstrap refits models without features too
         small = design.nbytes <= SMALL_BYTES
         in_cache = 1 if isinstance(design, DenseDesign) else SMALL_ROWS_PER_PASS
         at_most = max(1, PASS_BYTES // row_bytes)
