@@ -43,7 +43,8 @@ class Model:
         ``Q``: the weighted mean loss (for squared loss half the mean squared error), plus the ridge term if there is
         one.
     importance : ndarray of shape (k,)
-        By how much ``Q`` would rise if the unit were left out and the others refitted.
+        By how much ``Q`` would rise if the unit were left out and the others refitted. They are not numbers where a
+        time limit or Ctrl-C ended the fit before they were computed.
     importance_is_exact : bool
         Whether that is so, or an estimate to second order, which may be far off for strong units: exact for squared
         loss, and for the model of the chosen size.

@@ -427,15 +427,12 @@ class SmoothObjective:
         units = np.array(snapshot.support, dtype=np.intp)
         by_unit = np.argsort(units)
         single = self.n_outputs == 1
-        # Squares of extreme coefficients may overflow: no removal costs more than the way back to the empty model.
-        importance = snapshot.importance[by_unit]
-        importance = np.where(np.isfinite(importance), importance, max(0.0, self.null_value - snapshot.value))
         return Model(
             support=features,
             coef=coef[0] if single else coef,
             intercept=float(intercept[0]) if single else intercept,
             objective=snapshot.reported,
-            importance=importance,
+            importance=snapshot.importance[by_unit],
             units=units[by_unit],
             diverged=snapshot.diverged,
             importance_is_exact=False,

@@ -20,7 +20,7 @@ from pauca.results.evaluation import Evaluation
 from pauca.results.inference import Inference
 from pauca.results.path import Path
 from pauca.results.stability import Stability
-from pauca.results.summary import largest_of, notes_on_loss
+from pauca.results.summary import NOT_COMPUTED, largest_of, notes_on_loss
 
 LONGEST_SETTING = 300
 # Tables have a column for each of so many outputs or classes; the page says so where there are more.
@@ -206,6 +206,8 @@ def table_rows(path: Path, size: int, most: int | None = None) -> list[list[str]
     for index in np.argsort(-model.importance, kind="stable"):
         unit = int(model.units[index])
         importance = percent(float(model.importance[index]) / null, 2) if null > 0 else percent(0.0)
+        if np.isnan(model.importance[index]):
+            importance = NOT_COMPUTED
         cost = [] if path.prices is None else [short_number(float(path.prices[unit]))]
         label = [] if labels is None else [str(labels[unit])]
         columns = path.columns_of(size, unit)

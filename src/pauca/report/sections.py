@@ -68,12 +68,14 @@ def _accuracy(data: ModelData) -> list[tuple[str, str]]:
 
 
 def _features_used(data: ModelData) -> str:
-    order = np.argsort(-data.path[data.size].importance, kind="stable")
+    importance = data.path[data.size].importance
+    order = np.argsort(-importance, kind="stable")
     names = [data.unit_names(data.size)[index] for index in order]
     if not names:
         return "The model predicts a constant."
     shown = enumerate_names(names, 12 if sum(map(len, names)) <= 150 else 5)
-    return f"The model uses {shown}{', in order of importance' if len(names) > 1 else ''}."
+    ordered = len(names) > 1 and not np.isnan(importance).any()
+    return f"The model uses {shown}{', in order of importance' if ordered else ''}."
 
 
 def _rows_used(data: ModelData) -> list[str]:
@@ -141,6 +143,7 @@ def selected_model(data: ModelData) -> Markup:
         notes.append(
             f"Importance is {about}{lost or 'the share explained that is lost'} if the {data.noun} is dropped and the "
             "others are refitted (drop-column importance)."
+            + (" The fit ended before all were computed." if np.isnan(model.importance).any() else "")
         )
     if data.size and path.two_classes is not None:
         notes.append(

@@ -47,6 +47,9 @@ OUTPUTS_PER_TABLE = 6
 # A category or group of more columns than the first number shows only the second number of them.
 MOST_IN_GROUP, SHOWN_IN_GROUP = 8, 5
 
+# An importance for which the time of the fit was too short.
+NOT_COMPUTED = "not computed"
+
 # A share that is shown as nothing.
 NO_SHARE = 5e-5
 
@@ -130,7 +133,8 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
     if size:
         about = "" if model.importance_is_exact else "about "
         left_out = f"if the {path.counted} is left out and the others are refitted"
-        yield f"importance: {about}{_lost(path, size)} {left_out}"
+        late = "; the fit ended before all were computed" if np.isnan(model.importance).any() else ""
+        yield f"importance: {about}{_lost(path, size)} {left_out}{late}"
     yield from _reading(path, size, how)
     if model.diverged:
         yield "The data are separable, at least in part, so some coefficients diverge: their sizes mean little."
@@ -229,6 +233,8 @@ def _part(path: Path) -> str:
 
 def _importance(path: Path, importance: float) -> str:
     """The importance of a unit, as a share where there is one."""
+    if np.isnan(importance):
+        return NOT_COMPUTED
     if path.floor is None:
         return f"{importance:.4g}"
     return f"{100 * importance / (path[0].objective - path.floor):.2f} %" if _has_share(path) else "0.00 %"

@@ -68,6 +68,8 @@ class SmoothCache(SubsetCache):
         self._quadratics = RecentTable[LocalQuadratic]()
         self.snapshots = RecentTable[Snapshot]()
         """The latest snapshots: a search that goes on from its moves meets all its models again."""
+        self.importances = RecentTable[np.ndarray]()
+        """The latest estimates of importances: they are there when the time is up before exact ones are found."""
 
     def quadratic(self, fit: Fit) -> LocalQuadratic:
         """The quadratic around a fit."""
@@ -184,13 +186,18 @@ class SmoothSubset(RefittedSubset[SmoothCache]):
 
     def _estimated(self, snapshot: Snapshot, *, in_haste: bool) -> np.ndarray:
         """Importances to second order; not numbers where the time is up and the Hessian is one of many classes."""
+        fits, known, key = self._cache.fits, self._cache.importances, frozenset(snapshot.support)
         unknown = np.full(len(snapshot.support), np.nan)
         if not snapshot.support or (in_haste and self.objective.smooth.joint):
-            return unknown
+            return known.get(key, unknown)
         try:
-            return self._cache.fits.removal_costs(self._cache.fits.of(frozenset(snapshot.support), self._fit))
+            costs = fits.removal_costs(fits.of(key, self._fit))
         except OutOfTime:
-            return unknown
+            return known.get(key, unknown)
+        # Squares of extreme coefficients may overflow: no removal costs more than the way back to the empty model.
+        costs = np.where(np.isfinite(costs), costs, max(0.0, self.null_value - snapshot.value))
+        known.keep(key, costs, KEPT_SNAPSHOTS)
+        return costs
 
     def data_key(self) -> bytes:
         design, objective = self.objective.design, self.objective
