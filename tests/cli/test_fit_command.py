@@ -314,7 +314,7 @@ def test_ctrl_c_twice_aborts(table, capsys, monkeypatch):
 
 def test_a_long_fit_shows_its_progress(table, capsys, monkeypatch):
     """On a terminal a bar, which is removed at the end; lines elsewhere, and nothing for those who want none."""
-    monkeypatch.setattr("pauca.runs.progress.FIRST_LINE", 0.001)
+    monkeypatch.setattr("pauca.runs.progress.LINE_INTERVAL", 0.001)
     argv = ["fit", "houses.csv", "--target", "price", "--method", "stepwise", "--k", "1-5"]
     lines = run(capsys, *argv)[2]
     assert "s so far" in lines
@@ -327,5 +327,5 @@ def test_a_long_fit_shows_its_progress(table, capsys, monkeypatch):
     assert {"searching on halves of the rows", "finding whole points", "writing the page"} <= set(said)
     for option in ("--quiet", "--json"):
         assert "so far" not in run(capsys, *argv, option)[2]
-    monkeypatch.setattr("pauca.runs.progress.FIRST_LINE", 1e9)
+    monkeypatch.setattr("pauca.runs.progress.LINE_INTERVAL", 1e9)
     assert "so far" not in run(capsys, *argv)[2]
