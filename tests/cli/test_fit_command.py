@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -276,6 +277,20 @@ def test_ctrl_c_once_writes_the_models_found(table, capsys, monkeypatch):
     assert "interrupted" in out
     assert pauca.load("m.json").k_ == 2
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_while_a_page_is_computed_keeps_the_model(table, capsys, monkeypatch):
+    def press(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pauca.SparseRegressor, "evaluate", press)
+    argv = ["fit", "houses.csv", "--target", "price", "--k", "2", "--out", "m.json", "--report", "page.html"]
+    code, out, err = run(capsys, *argv)
+    assert code == 130
+    assert "interrupted" in err
+    assert "2 columns of" in out
+    assert pauca.load("m.json").k_ == 2
+    assert not os.path.exists("page.html")
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -62,7 +62,8 @@ def fit(options: Namespace, console: Console) -> int:
     with progress.showing("writing files"):
         written, failure = _write_files(options, model, sheet)
     if options.json:
-        status = {"interrupted": progress.interrupted, "written": written, "notes": console.notes}
+        interrupted = progress.interrupted or isinstance(failure, KeyboardInterrupt)
+        status = {"interrupted": interrupted, "written": written, "notes": console.notes}
         record = {"table": options.table, **_record(options, problem, model), "seconds": seconds, **status}
         print(json.dumps(plain(record), allow_nan=False))
     else:
@@ -192,8 +193,8 @@ def _order(options: Namespace, y: np.ndarray) -> list[Any] | None:
     return [known.get(label, label) for label in (part.strip() for part in options.order.split(","))]
 
 
-def _write_files(options: Namespace, model: Any, sheet: Any) -> tuple[list[str], Exception | None]:
-    """Write the model, the report and the sheet of points; return the files written, and the first error."""
+def _write_files(options: Namespace, model: Any, sheet: Any) -> tuple[list[str], BaseException | None]:
+    """Write the model, the report and the sheet of points; return the files written, and the first error or Ctrl-C."""
     written: list[str] = []
     title = None if options.target is None else f"Predicting {options.target}"
     if options.event is not None:
@@ -209,6 +210,8 @@ def _write_files(options: Namespace, model: Any, sheet: Any) -> tuple[list[str],
             return written, DataError(f"{path} cannot be written: {error.strerror or error}")
         except (ValueError, ImportError, AttributeError) as error:
             return written, DataError(f"{path} cannot be written: {error}")
+        except KeyboardInterrupt as interrupt:  # a page that takes long to compute; the model is kept
+            return written, interrupt
         written.append(path)
     return written, None
 

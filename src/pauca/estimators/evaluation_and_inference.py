@@ -42,6 +42,7 @@ from pauca.results.evaluation import (
 from pauca.results.inference import INTERCEPT, Inference
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
+from pauca.runs.run import Stop
 from pauca.statistics.regression_metrics import deviance_explained
 from pauca.statistics.standard_errors import quantile
 from pauca.warnings import PaucaWarning
@@ -354,6 +355,8 @@ class EvaluationMixin:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PaucaWarning)
             other._search(settings, table, data.y, fold.weights, problem.target, data.row_groups)
+        if other.path_.stop is Stop.INTERRUPTED:  # half a search is not the model of this fold
+            raise KeyboardInterrupt
         step()
         model = other.path_[other.k_]
         units, coef = tuple(model.units.tolist()), np.atleast_2d(model.coef)
