@@ -1,4 +1,4 @@
-"""Ctrl-C while predictions are measured: half a search is never taken for the model of a fold."""
+"""Ctrl-C while predictions or stability are measured: half a search is never taken for the model of its rows."""
 
 import signal
 
@@ -35,9 +35,11 @@ def test_nested_folds_end_with_the_interrupt(moves, monkeypatch, tmp_path):
     assert not (tmp_path / "page.html").exists()
 
 
-def test_searches_without_each_fold_end_with_the_interrupt(monkeypatch):
+@pytest.mark.parametrize("loss", ["squared_error", "huber"])
+@pytest.mark.parametrize("measured", ["evaluate", "stability"])
+def test_searches_on_other_rows_end_with_the_interrupt(measured, loss, monkeypatch):
     X, y = load_diabetes(return_X_y=True, as_frame=True)
-    model = SparseRegressor(k=3).fit(X, y)
+    model = SparseRegressor(k=3, loss=loss).fit(X, y)
     monkeypatch.setattr("pauca.runs.run._interrupts", driver._Interrupts())
     record, records = driver.History.record, []
 
@@ -49,4 +51,4 @@ def test_searches_without_each_fold_end_with_the_interrupt(monkeypatch):
 
     monkeypatch.setattr(driver.History, "record", press)
     with pytest.raises(KeyboardInterrupt):
-        model.evaluate()
+        getattr(model, measured)()

@@ -20,7 +20,7 @@ from pauca.results.stability import Stability, count_choices, halves
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem
 from pauca.runs.progress import phase
-from pauca.runs.run import Budget, Goal, History, SearchRun
+from pauca.runs.run import Budget, Goal, History, SearchRun, Stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +102,18 @@ def measure_stability(
     def job(number: int) -> Callable[[Budget], None]:
         def work(budget: Budget) -> None:
             history = search_one_size(searched.begin(resamples[number]), max(1, size), budget)
+            if history.stop is Stop.INTERRUPTED:  # half a search says nothing of its rows
+                raise KeyboardInterrupt
             best = history.best[max(known for known in history.best if known <= size)]
             supports[number] = [path.unit_name(unit) for unit in best.support]
             step()
 
         return work
 
-    ParallelRuns(Budget(), effective_n_jobs(n_jobs)).run([job(number) for number in range(len(resamples))])
+    runs = ParallelRuns(Budget(), effective_n_jobs(n_jobs))
+    runs.run([job(number) for number in range(len(resamples))])
+    if runs.interrupted:
+        raise KeyboardInterrupt
     chosen = [path.unit_name(int(unit)) for unit in path[size].units]
     forced = [path.unit_name(unit) for unit in sorted(path.forced)]
     return count_choices(supports, chosen, size, path.counted, forced)
@@ -122,5 +127,7 @@ def search_one_size(run: SearchRun, size: int, budget: Budget) -> History:
     """
     if not isinstance(run.method, Exchange) or run.subset.closed_form or run.subset.limits.can_be_relaxed:
         return run.advance(Goal(size), budget)
-    SearchRun(QUICK_SEARCH, run.design, run.subset).advance(Goal(size), budget)
+    quick = SearchRun(QUICK_SEARCH, run.design, run.subset).advance(Goal(size), budget)
+    if quick.stop is Stop.INTERRUPTED:
+        return quick
     return SearchRun(replace(SWAPS_ALONE, rule=run.method.rule), run.design, run.subset).advance(Goal(size), budget)
