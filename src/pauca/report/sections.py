@@ -64,7 +64,9 @@ def _accuracy(data: ModelData) -> list[tuple[str, str]]:
         return [training]
     head = score_head(choice)
     head = head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head
-    return [(f"{head}, ± one standard error", score_text(choice, data.size) or ""), training]
+    # Not the figure of rows that had no part in the choice, which may stand beside it.
+    label = f"{head}, in the folds that chose the size, ± one standard error"
+    return [(label, score_text(choice, data.size) or ""), training]
 
 
 def _features_used(data: ModelData) -> str:
