@@ -179,6 +179,16 @@ def test_balls_of_folds_are_not_searched_for_digits_that_scores_do_not_show(monk
     assert sum(fold.n_iter for fold in folds) < 1.5 * whole.n_iter  # 125 and 126 steps; they were 255
 
 
+def test_folds_of_balls_are_not_begun_after_the_time_is_up(monkeypatch):
+    """Each made a first step for every ball, however little time there was: 3 s beyond the limit with 26 classes."""
+    X, y = problem(40, 6)
+    paths = counted(monkeypatch, radii.RadiusPath, "__init__")
+    with pytest.warns(pauca.PaucaWarning):
+        model = pauca.L1Regressor(radius="auto", cv=3, time_limit=1e-9).fit(X, y)
+    assert len(paths) == 1
+    assert model.stop_ == "time"
+
+
 @pytest.mark.parametrize("given", [{}, {"loss": "poisson", "ridge": 0.1}])
 @pytest.mark.filterwarnings("ignore::pauca.PaucaWarning")
 def test_a_path_without_features_has_a_certificate_that_says_so(given):

@@ -187,7 +187,9 @@ class RadiusSearch:
     def _advance(self, runs: ParallelRuns) -> None:
         def job(position: int) -> Callable[[Budget], None]:
             def work(budget: Budget) -> None:
-                if runs.ended and position:
+                if position and budget.time_limit == 0:  # each fold would make a first step all the same
+                    self._note(Stop.TIME)
+                if position and (runs.ended or budget.time_limit == 0):
                     return
                 if position not in self._paths:
                     objective = self.problem.objective(self.folds[position - 1].weights)
