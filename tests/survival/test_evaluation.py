@@ -146,7 +146,7 @@ def test_rows_of_the_fit_are_predicted_by_models_without_them():
 
 def test_chosen_sizes_are_called_optimistic_and_nested_folds_are_not(tmp_path):
     X, y = survival()
-    model = SparseCox(k=range(4)).fit(X, y)
+    model = SparseCox().fit(X, y)
     found = model.evaluate()
     assert found.optimistic
     assert f"Concordance {found.concordance.value:.3f} on the held-out rows, optimistic since" in model.summary()
