@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pauca.clock import GRACE, deadline_after, limited_until
-from pauca.l1.corrective import InnerSolver, corrective_steps, make_solver
+from pauca.l1.corrective import VALUE_ROUNDING, InnerSolver, corrective_steps, make_solver
 from pauca.l1.frank_wolfe import frank_wolfe_steps
 from pauca.l1.objective import BallObjective, DualityGap, Iterate
 from pauca.losses import Loss
@@ -118,7 +118,8 @@ class Search:
             gradient = objective.gradient(loss, scores, iterate)
             iterate = self._solver(loss).solve(iterate.coords, iterate, scores, gradient, found.radius, 0.0)
             value = objective.value(loss, objective.scores(iterate), iterate)
-            if value <= found.value:
+            # Its gradient is closer to zero; a value that is higher by rounding says nothing against it.
+            if value <= found.value + VALUE_ROUNDING * abs(found.value):
                 return replace(found, best=iterate, value=value, lower=min(found.lower, value))
         return found
 
