@@ -60,6 +60,8 @@ class Model:
     free : ndarray or None
         Parameters that are always in and never counted, of an objective that is no linear model; ``path.parameters``
         puts them together with the others.
+    at_bound : ndarray of bool with the shape of ``coef``, or None
+        Which coefficients are at one of their bounds; None where none of them is.
     """
 
     support: np.ndarray
@@ -73,6 +75,7 @@ class Model:
     converged: bool = True
     free: np.ndarray | None = None
     shrinkage: float = 0.0
+    at_bound: np.ndarray | None = None
 
     @classmethod
     def of_columns(
@@ -94,6 +97,13 @@ class Model:
     def loss(self) -> float:
         """The weighted mean loss: the objective without the ridge term."""
         return self.objective - self.shrinkage
+
+    @property
+    def held(self) -> np.ndarray:
+        """Which columns of ``support`` have a coefficient at its bound, of any output."""
+        if self.at_bound is None:
+            return np.zeros(len(self.support), dtype=bool)
+        return np.asarray(np.any(np.atleast_2d(self.at_bound), axis=0))
 
     @property
     def size(self) -> int:

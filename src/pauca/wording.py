@@ -15,6 +15,15 @@ FORCED_IN = "forced in"
 """The mark of what ``always`` has put into a model: it was not chosen."""
 
 
+AT_BOUND = "at its bound"
+"""The mark of a coefficient that ``bounds`` keep from going further."""
+
+
+def held_at_bound(names: Sequence[str]) -> str:
+    """``'age' is at its bound``, for one coefficient or for several."""
+    return f"{quoted(names)} {'is at its bound' if len(names) == 1 else 'are at their bounds'}"
+
+
 def column_names(names: Sequence[str] | np.ndarray | None, columns: Iterable[int]) -> list[str]:
     """Names of some columns; ``x3`` stands for column 3 of a table without names."""
     return [f"x{j}" if names is None else str(names[j]) for j in columns]

@@ -45,7 +45,12 @@ def test_criteria_of_every_size_are_those_of_statsmodels(diabetes):
         assert frame.loc[size, "aic"] == pytest.approx(judge.aic)
         assert frame.loc[size, "bic"] == pytest.approx(judge.bic)
         assert frame.loc[size, "cp"] == pytest.approx(judge.ssr / full.mse_resid - 442 + 2 * (size + 1), abs=1e-6)
-    assert "cp" not in SparseRegressor(k=3).fit(X, y).path_.to_frame()
+    # Without the model of all columns on the path it is fitted for Cp; copies of columns count once.
+    copied = X.assign(again=X["age"])
+    few = SparseRegressor(k=3).fit(copied, y, sample_weight=np.full(442, 2.0)).path_.to_frame()
+    assert few["cp"].tolist() == pytest.approx(frame["cp"].tolist()[:4], abs=1e-6)
+    assert "cp" not in SparseRegressor(k=3, ridge=0.1).fit(X, y).path_.to_frame()
+    assert "cp" not in SparseRegressor(k=3).fit(X.iloc[:10], y.iloc[:10]).path_.to_frame()
     chosen = SparseRegressor(criterion="bic").fit(X, y).path_
     assert chosen.to_frame()["bic"][3] == pytest.approx(frame.loc[3, "bic"])
     assert chosen.choice.mean.tolist() == pytest.approx(chosen.to_frame()["bic"].dropna().tolist())
@@ -446,3 +451,41 @@ def test_a_page_of_test_rows_has_no_nested_folds(diabetes, tmp_path):
     X, y = diabetes
     with pytest.raises(ValueError, match="nested=True is for the rows of the fit"):
         SparseRegressor(k=1).fit(X, y).report(tmp_path / "page.html", X=X, y=y, nested=True)
+
+
+def test_a_coefficient_at_its_bound_is_called_so_and_has_no_interval_beyond(diabetes, tmp_path):
+    X, y = diabetes
+    model = SparseRegressor(k=4, always=["s1"], bounds={"bmi": (0, 300), "s1": (0, None), "s5": (None, 700)}).fit(X, y)
+    assert model.path_.names(4) == ["bmi", "bp", "s1", "s5"]
+    found = model.inference().to_frame()
+    assert found["at_bound"].to_dict() == {"bmi": True, "bp": False, "s1": True, "s5": False, "(intercept)": False}
+    # statsmodels with the bounded ones held there
+    judge = sm.OLS(y - 300 * X["bmi"], sm.add_constant(X[["bp", "s5"]])).fit()
+    free = ["bp", "s5", "(intercept)"]
+    errors = judge.bse.rename({"const": "(intercept)"})[free]
+    assert found.loc[free, "standard_error"].tolist() == pytest.approx(errors.tolist())
+    assert found.loc[["bmi", "s1"], ["standard_error", "lower", "upper"]].isna().all(axis=None)
+    assert found.loc["s5", "upper"] == 700  # Wald's would end beyond the bound
+    assert "'bmi', 's1' are at their bounds: they have no standard error" in model.inference().caution
+    drawn = model.inference("bootstrap", n_resamples=5)
+    assert "at its bound" in str(drawn)
+    assert drawn.lower[2] >= 0
+    model.save(tmp_path / "model.json")
+    for one in (model, pauca.load(tmp_path / "model.json")):
+        assert "'bmi', 's1' are at their bounds" in one.summary()
+    model.report(tmp_path / "page.html", n_resamples=5)
+    assert (tmp_path / "page.html").read_text().count("(at its bound)") == 2
+    assert "at_bound" not in SparseRegressor(k=2).fit(X, y).inference().to_frame()
+
+
+def test_criteria_of_counts_are_all_at_the_dispersion_of_the_model(counts):
+    X, _, _ = counts
+    rng = np.random.default_rng(1)
+    y = rng.negative_binomial(2, 1 / (1 + np.exp(0.5 + 0.6 * X[:, 1] - 0.3 * X[:, 4]) / 2))
+    model = SparseRegressor(loss="negative_binomial", criterion="bic").fit(X, y)
+    given = SparseRegressor(loss=NegativeBinomial(model.dispersion_), criterion="bic").fit(X, y)
+    frame, judge = model.path_.to_frame(), given.path_.to_frame()
+    assert model.k_ == given.k_ == frame["bic"].idxmin()
+    assert frame[["aic", "bic"]].to_numpy() == pytest.approx(judge[["aic", "bic"]].to_numpy(), rel=1e-6)
+    difference = (frame["bic"] - frame["aic"]).to_numpy()
+    assert difference == pytest.approx((np.log(300) - 2) * (frame.index + 1))

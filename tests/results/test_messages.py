@@ -10,7 +10,16 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import pauca
-from pauca import PaucaWarning, SparseClassifier, SparsePrecision, SparseRegressor, SparseTagger, Stop, select
+from pauca import (
+    PaucaWarning,
+    SparseClassifier,
+    SparseCox,
+    SparsePrecision,
+    SparseRegressor,
+    SparseTagger,
+    Stop,
+    select,
+)
 from pauca.cli import main
 from pauca.results.choice import Choice
 from pauca.results.instructions import ON_PAGE, in_shell, parameters_as_options
@@ -511,3 +520,17 @@ def test_models_without_their_data_do_not_point_to_what_needs_them(fading):
     assert 'at(2, ridge="best") gives it where the model was fitted' in loaded.summary()
     assert 'at(1, ridge="best") has' in model.at(1).summary()
     assert "and needs the data of the fit" in loaded.at(1).summary()
+
+
+def test_few_events_among_many_rows_are_warned_of():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.where(np.argsort(np.argsort(-X[:, 0] + rng.normal(size=300))) < 4, "ill", "well")
+    with pytest.warns(PaucaWarning, match=r"only 4 rows of class 'ill' among 300 rows, for 1 coefficient: with fewer"):
+        SparseClassifier(k=1, ridge=0.1).fit(X, y)
+    ends = np.arange(1.0, 301.0)
+    with pytest.warns(PaucaWarning, match=r"only 4 events among 300 rows, for 2 coefficients.* ask for fewer features"):
+        SparseCox(k=2, ridge=0.1).fit(X, pd.DataFrame({"event": y == "ill", "time": ends}), event="event", time="time")
+    # The other outcome is the rare one, or the whole table is small: nothing is said of events.
+    SparseClassifier(k=1, ridge=0.1).fit(X[:30], np.where(X[:30, 0] > 0.9, "ill", "well"))
+    SparseCox(k=1, ridge=0.1).fit(X, pd.DataFrame({"event": y == "well", "time": ends}), event="event", time="time")

@@ -253,7 +253,7 @@ class SparseModel(ProvingMixin, FittedModel):
         except KeyboardInterrupt:  # once more, from the beginning: it takes no time
             interrupted_once()
             self._keep(path, fitted, kept)
-        text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence))
+        text = " ".join(fit_warnings(settings, fitted, self.path_, self._divergence, self._rarer(y, weights)))
         if text:
             warnings.warn(text, PaucaWarning, stacklevel=3)
 
@@ -291,6 +291,22 @@ class SparseModel(ProvingMixin, FittedModel):
     def _fold_classes(self, y: np.ndarray) -> np.ndarray | None:
         """Classes whose shares folds and samples of rows keep; None where there are none."""
         return y if is_classifier(self) else None
+
+    def _outcomes(self, y: np.ndarray) -> list[np.ndarray]:
+        """Masks of the rows of every outcome that a coefficient is learned from."""
+        return [y == label for label in self.classes_] if is_classifier(self) else [np.ones(len(y), dtype=bool)]
+
+    def _rarer(self, y: np.ndarray, weights: np.ndarray) -> tuple[int, str]:
+        """How many rows have the rarer of two outcomes, as a number and in words; all where there are not two."""
+        masks = self._outcomes(y)
+        if len(masks) > 2:
+            return int(np.count_nonzero(weights)), ""
+        counts = [int(np.count_nonzero(mask & (weights > 0))) for mask in masks]
+        rarest = int(np.argmin(counts))
+        many, s = counts[rarest], "" if counts[rarest] == 1 else "s"
+        if is_classifier(self):
+            return many, f"{many} row{s} of class {str(self.classes_[rarest])!r}"
+        return many, f"{many} event{s}"
 
     def _finished_path(self, path: Path, problem: LinearProblem) -> Path:
         """The path with what its models need beside coefficients and intercept."""

@@ -22,6 +22,7 @@ from pauca.estimators.refits_on_rows import (
     likelihood_errors,
     rare_columns,
     spread_of_draws,
+    within_bounds,
 )
 from pauca.estimators.training_data import TrainingData
 from pauca.losses import resolve
@@ -66,6 +67,7 @@ class EvaluationMixin:
     _scores: Any
     _settings: Any
     _fold_classes: Any
+    _outcomes: Any
     _search: Any
     _predicted: Any
     _probabilities: Any
@@ -211,12 +213,15 @@ class EvaluationMixin:
                 f'{len(outputs)} {what}: use inference("bootstrap").'
             )
         names, coef = self.path_.names(self.k_), np.atleast_2d(model.coef)
+        at_bound = None if model.at_bound is None else np.atleast_2d(model.at_bound)
         if data.has_intercept:
             names, coef = [*names, INTERCEPT], np.column_stack([coef, np.atleast_1d(model.intercept)])
+            at_bound = None if at_bound is None else np.pad(at_bound, ((0, 0), (0, 1)))
         about: dict[str, Any] = {
             "shrunken": data.problem.ridge > 0,
             "notes": tuple(encoding_notes(self.path_.raw_columns(self.k_))),
             "ratio": parts_of(data.problem.measure, data.problem.target.y)[0].ratio,
+            "at_bound": None if at_bound is None else at_bound.ravel(),
         }
         if method == "bootstrap":
             count = check.count("n_resamples", n_resamples)
@@ -227,9 +232,10 @@ class EvaluationMixin:
             about |= {"rare": rare, "outputs": None if outputs is None else np.repeat(outputs, coef.shape[1]).tolist()}
             return Inference(names, coef.ravel(), error, lower, upper, confidence, method, count, **about)
         coef, error = coef[0], likelihood_errors(data, model)
-        n_rows = int(np.count_nonzero(data.weights))
-        reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, len(coef))
-        return Inference(names, coef, error, coef - reach * error, coef + reach * error, confidence, method, **about)
+        n_rows, n_free = int(np.count_nonzero(data.weights)), int(np.count_nonzero(~np.isnan(error)))
+        reach = quantile(parts_of(data.problem.measure, data.problem.target.y)[0], confidence, n_rows, n_free)
+        lower, upper = within_bounds(data, model, coef - reach * error, coef + reach * error)
+        return Inference(names, coef, error, lower, upper, confidence, method, **about)
 
     @shows_progress
     def report(
@@ -322,10 +328,6 @@ class EvaluationMixin:
         if few:
             return self.inference("bootstrap", n_resamples=n_resamples)
         return self.inference("likelihood") if likelihood else None
-
-    def _outcomes(self, y: np.ndarray) -> list[np.ndarray]:
-        """Masks of the rows of every outcome that a coefficient is learned from."""
-        return [y == label for label in self.classes_] if is_classifier(self) else [np.ones(len(y), dtype=bool)]
 
     def _make_folds(self, data: TrainingData) -> list[Fold]:
         classes = self._fold_classes(data.y)

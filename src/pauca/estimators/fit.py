@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pauca.estimators.input_checks import check_moments
 from pauca.estimators.offset_and_dispersion import estimate_parameters
 from pauca.estimators.raw_tables import FitTable
 from pauca.estimators.settings import SearchSettings, largest_size
+from pauca.losses.offset import parts_of
 from pauca.methods import Backward
 from pauca.methods.exact import Exact
 from pauca.model import Model
@@ -28,7 +30,7 @@ from pauca.model_selection.grids import RidgeGrid, SizeRange, make_grid, size_ra
 from pauca.model_selection.held_out import HeldOutModel, Measure, RowBlocks
 from pauca.model_selection.scoring import Scorer
 from pauca.model_selection.size_and_ridge import SurfaceSelection, refitted_run
-from pauca.model_selection.size_selection import Selection, by_criterion, choose_size
+from pauca.model_selection.size_selection import Selection, by_criterion, choose_size, weigh_models
 from pauca.results.choice import Choice
 from pauca.results.fit_statistics import FitStatistics
 from pauca.results.path import Path
@@ -36,6 +38,7 @@ from pauca.runs.chunked_search import Gathering
 from pauca.runs.parallel import ParallelRuns
 from pauca.runs.problem import LinearProblem, Target, design_for, has_closed_form
 from pauca.runs.run import Budget, Goal, Move, SearchRun, Stop, ended_early
+from pauca.statistics.criteria import least_squares_loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,12 +228,29 @@ def fit_path(
     )
 
 
+# Rows times columns squared, up to which the fit of all columns, for Mallows' Cp, takes about a second at most.
+FULL_FIT_NUMBERS = 1_000_000_000
+
+
 def path_statistics(
     models: Mapping[int, Model], problem: LinearProblem, weights: np.ndarray, run: SearchRun, ridge: float
 ) -> FitStatistics:
     """Figures of textbooks for the models of a path."""
     n_rows, n_columns = int(np.count_nonzero(weights)), int(np.count_nonzero(run.design.usable))
-    return FitStatistics(models, problem.measure, ridge, n_rows, n_columns, problem.target.n_outputs, problem.center)
+    design, n_outputs, center = run.design, problem.target.n_outputs, problem.center
+    loss, target, offset = parts_of(problem.measure, problem.target.y)
+    plain = loss.quadratic and n_outputs == 1 and problem.bounds is None and not np.any(offset)
+    few = n_columns < n_rows and design.n_rows * n_columns**2 <= FULL_FIT_NUMBERS
+    full = None
+    if plain and few and not isinstance(design, ChunkedDesign):
+        full = partial(_fit_of_all, design, np.ravel(target), weights, center=center)
+    return FitStatistics(models, problem.measure, ridge, n_rows, n_columns, n_outputs, center, full)
+
+
+def _fit_of_all(design: Design, y: np.ndarray, weights: np.ndarray, *, center: bool) -> tuple[float, int]:
+    """Loss and rank of the least squares fit of all columns."""
+    y = y - y @ weights if center else y
+    return least_squares_loss(design.columns(np.flatnonzero(design.usable)), y, weights)
 
 
 def _hold_out(settings: SearchSettings, data: CheckedData, scorer: Scorer | None) -> HeldOutRows:
@@ -405,16 +425,34 @@ def _with_fewer_units(inputs: FitInputs, problem: LinearProblem, found: SearchRe
 def _estimate_loss(
     inputs: FitInputs, problem: LinearProblem, found: SearchResult
 ) -> tuple[LinearProblem, SearchResult]:
-    """The problem and its path with the parameters of the loss that are estimated together with the model."""
+    """The problem and its path with the parameters of the loss that are estimated together with the model.
+
+    An information criterion compares all sizes at these parameters too. Where another size is better then, they are
+    estimated with that one.
+    """
     assert found.run.history is not None
-    problem, run = estimate_parameters(
-        problem,
-        found.run,
-        found.answer,
-        ridge=found.ridge,
-        search_ridge=found.search_ridge,
-        weights=inputs.weights,
-        goal=inputs.settings.goal(max(found.run.history.best)),
-        budget=replace(inputs.settings.run_budget, time_limit=inputs.seconds_left),
-    )
-    return problem, replace(found, run=run)
+    begun, met = problem, {found.answer}
+    while True:
+        problem, run = estimate_parameters(
+            begun,
+            found.run,
+            found.answer,
+            ridge=found.ridge,
+            search_ridge=found.search_ridge,
+            weights=inputs.weights,
+            goal=inputs.settings.goal(max(found.run.history.best)),
+            budget=replace(inputs.settings.run_budget, time_limit=inputs.seconds_left),
+        )
+        found, choice = replace(found, run=run), found.choice
+        if inputs.settings.criterion is None or choice is None:
+            return problem, found
+        models = run.models(found.answer)
+        sizes = [size for size in choice.sizes.tolist() if size in models]
+        again = weigh_models(problem, models, sizes, inputs.weights, inputs.settings.criterion)
+        again = replace(again, ended=choice.ended, n_folds=choice.n_folds)
+        if again.chosen == found.answer:
+            return problem, replace(found, choice=again)
+        if again.chosen in met:  # each of two sizes is the better one at the other's parameters
+            return problem, found
+        met.add(again.chosen)
+        found = replace(found, choice=again, answer=again.chosen)

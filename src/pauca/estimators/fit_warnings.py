@@ -32,13 +32,24 @@ NOT_CONVERGED = (
 FEWEST_ROWS = 5
 """Rows for every coefficient, below which categories of many levels make a model that few columns hide."""
 
+EVENTS_PER_COEFFICIENT = 5
+"""Events below which estimates are often far off: Vittinghoff and McCulloch (2007), who relax the usual 10."""
+
+RARE = 0.1
+"""The share of events from which on a small table, rather than rare events, is what makes estimates uncertain."""
+
 
 def fit_warnings(
-    settings: SearchSettings, fitted: FittedPath, path: Path, divergence: Callable[[int], str]
+    settings: SearchSettings,
+    fitted: FittedPath,
+    path: Path,
+    divergence: Callable[[int], str],
+    events: tuple[int, str],
 ) -> Iterator[str]:
     """Warnings about a fit, for the model that was chosen on its finished ``path``; as a rule none.
 
-    ``divergence`` says what there is to say of coefficients that diverge.
+    ``divergence`` says what there is to say of coefficients that diverge. ``events`` are how many rows have the rarer
+    of two outcomes, as a number and in words.
     """
     size, constraints, history = fitted.found.answer, fitted.constraints, fitted.found.run.history
     units, model = constraints.units, path[size]
@@ -60,7 +71,9 @@ def fit_warnings(
             yield f"Columns that are linear combinations of chosen ones were left out: {names}."
     if (constant or combined) and path.is_nameless:
         yield NAMELESS
-    yield from many_coefficients(path, size, int(np.count_nonzero(fitted.found.run.design.weights)))
+    n_rows = int(np.count_nonzero(fitted.found.run.design.weights))
+    yield from many_coefficients(path, size, n_rows)
+    yield from few_events(*events, n_rows, len(model.support))
     if isinstance(settings.sizes, int) and size < settings.sizes:
         yield from too_few(settings.sizes, size, path.stop, constraints.noun, len(units), settings.constraints)
     if path.choice is not None and (path.choice.chosen == 0 or path.choice.ended):
@@ -92,6 +105,19 @@ def many_coefficients(path: Path, size: int, n_rows: int) -> Iterator[str]:
     yield (
         f"{have}: new rows may be predicted far worse than these. Combine levels that are rare or alike, or leave such "
         "columns out."
+    )
+
+
+def few_events(n_events: int, which: str, n_rows: int, n_coefficients: int) -> Iterator[str]:
+    """A warning where rare events are too few for the coefficients of the model, however many rows there are."""
+    if n_events >= RARE * n_rows or n_events >= EVENTS_PER_COEFFICIENT * max(1, n_coefficients):
+        return
+    have = f", for {n_coefficients} coefficient{'' if n_coefficients == 1 else 's'}" if n_coefficients else ""
+    fewer = ", or ask for fewer features" if n_coefficients > 1 else ""
+    yield (
+        f"There {'is' if n_events == 1 else 'are'} only {which} among {n_rows} rows{have}: with fewer than "
+        f"{EVENTS_PER_COEFFICIENT} for each coefficient, neither the coefficients nor the choice of features can be "
+        f"trusted, however many other rows there are. Collect more of them{fewer}."
     )
 
 

@@ -111,7 +111,11 @@ def rare_columns(data: TrainingData, support: np.ndarray, outcomes: Sequence[np.
 
 
 def likelihood_errors(data: TrainingData, model: Model) -> np.ndarray:
-    """Standard errors of the coefficients and the intercept from the curvature of the likelihood, shape (q,)."""
+    """Standard errors of the coefficients and the intercept from the curvature of the likelihood, shape (q,).
+
+    Coefficients at a bound have none, NaN: the likelihood is not at its maximum along them. They are held there for
+    the errors of the others.
+    """
     problem = data.problem
     loss, target, offset = parts_of(problem.measure, problem.target.y)
     if loss.free_dispersion is None and not loss.coupled:
@@ -131,8 +135,23 @@ def likelihood_errors(data: TrainingData, model: Model) -> np.ndarray:
         loss, columns = loss.tuned(target, data.weights), columns - data.weights @ columns
     if data.has_intercept:
         columns, penalty = np.column_stack([columns, np.ones(n_rows)]), np.append(penalty, 0.0)
-    covariance = coefficient_covariance(loss, target[0], scores, data.weights, columns, penalty)
-    return np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    free = ~np.append(model.held, np.zeros(columns.shape[1] - len(model.support), dtype=bool))
+    covariance = coefficient_covariance(loss, target[0], scores, data.weights, columns[:, free], penalty[free])
+    errors = np.full(columns.shape[1], np.nan)
+    errors[free] = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    return errors
+
+
+def within_bounds(
+    data: TrainingData, model: Model, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals of the coefficients and the intercept, cut off at the bounds of the coefficients."""
+    if data.problem.bounds is None:
+        return lower, upper
+    n_free = len(lower) - len(model.support)
+    low, high = (bound[model.support] for bound in data.problem.bounds)
+    low, high = np.append(low, [-np.inf] * n_free), np.append(high, [np.inf] * n_free)
+    return np.clip(lower, low, high), np.clip(upper, low, high)
 
 
 def summary_of_data(data: TrainingData, path: Path, classes: np.ndarray | None) -> DataSummary:

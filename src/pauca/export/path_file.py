@@ -226,6 +226,7 @@ def _write_model(model: Model) -> dict[str, Any]:
         "converged": bool(model.converged),
         **({"shrinkage": float(model.shrinkage)} if model.shrinkage else {}),
         **({} if model.free is None else {"free": model.free.tolist()}),
+        **({} if model.at_bound is None else {"at_bound": np.flatnonzero(model.at_bound).tolist()}),
     }
 
 
@@ -234,16 +235,21 @@ def _read_model(
 ) -> Model:
     names = ["units", "support", "coef", "intercept", "objective", "importance", "importance_is_exact", "diverged"]
     # The transitions of a tagger and the diagonal of a graph are free too, though no path has coordinates for them.
-    fields = reader.fields([*names, "converged", *([] if n_free is None else ["free"])], optional=["free", "shrinkage"])
+    optional = ["free", "shrinkage", "at_bound"]
+    fields = reader.fields([*names, "converged", *([] if n_free is None else ["free"])], optional=optional)
     units = fields["units"].increasing_integers(n_units - 1)
     support = fields["support"].increasing_integers(n_coords - 1)
     if not set(support if owner is None else owner[support].tolist()) <= set(units):
         fields["support"].fail("a column belongs to a unit that was not selected")
     if owner is None and support != units:
         fields["support"].fail("without groups, the units must be the columns themselves")
+    coef, at_bound = _read_coef(fields["coef"], n_outputs, len(support)), None
+    if "at_bound" in fields:  # places in the coefficients, one output after the other
+        places = fields["at_bound"].increasing_integers(coef.size - 1)
+        at_bound = np.isin(np.arange(coef.size), places).reshape(coef.shape)
     return Model(
         support=np.array(support, dtype=np.intp),
-        coef=_read_coef(fields["coef"], n_outputs, len(support)),
+        coef=coef,
         intercept=fields["intercept"].finite()
         if n_outputs == 1
         else np.array(fields["intercept"].finite_list(n_outputs)),
@@ -255,6 +261,7 @@ def _read_model(
         converged=fields["converged"].flag(),
         free=np.array(fields["free"].finite_list(n_free), dtype=np.float64) if "free" in fields else None,
         shrinkage=fields["shrinkage"].finite() if "shrinkage" in fields else 0.0,
+        at_bound=at_bound,
     )
 
 

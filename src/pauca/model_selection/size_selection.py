@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -183,14 +183,20 @@ def by_criterion(criterion: str) -> ChoiceRule:
     """A choice by an information criterion on the rows of the fit."""
 
     def weigh(selection: Selection, sizes: list[int]) -> Choice:
-        problem, models = _problem(selection), selection.whole.models(0)
-        rows = np.flatnonzero(selection.weights > 0)
-        losses = mean_losses(problem, models, sizes, rows, selection.weights)
-        fits = [problem.target.loss.minus_twice_log_likelihood(row, len(rows)) for row in losses]
-        parameters = [np.size(models[size].coef) + problem.n_intercepts for size in sizes]
-        return choose_by_criterion(criterion, fits, parameters, sizes, len(rows), len(problem.units))
+        return weigh_models(_problem(selection), selection.whole.models(0), sizes, selection.weights, criterion)
 
     return weigh
+
+
+def weigh_models(
+    problem: LinearProblem, models: Models, sizes: Sequence[int], weights: np.ndarray, criterion: str
+) -> Choice:
+    """The information criterion of models of several sizes on the rows of the fit, and the size where it is lowest."""
+    rows = np.flatnonzero(weights > 0)
+    losses = mean_losses(problem, models, sizes, rows, weights)
+    fits = [problem.target.loss.minus_twice_log_likelihood(row, len(rows)) for row in losses]
+    parameters = [np.size(models[size].coef) + problem.n_intercepts for size in sizes]
+    return choose_by_criterion(criterion, fits, parameters, sizes, len(rows), len(problem.units))
 
 
 def _problem(selection: Selection) -> LinearProblem:

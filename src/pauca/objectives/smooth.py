@@ -21,6 +21,7 @@ from pauca.objectives.newton_one_output import OneOutput
 from pauca.objectives.piecewise_refit import exact_minimum
 from pauca.objectives.restricted import Restricted, WarmStart
 from pauca.solvers.newton import EXACT, Accuracy, Minimum, joined, minimise
+from pauca.tolerances import TIED_WITHIN
 
 # Gains and values below this share of the empty model's value are rounding: Newton's method leaves about as much.
 ROUNDING_SHARE = 1e-12
@@ -427,6 +428,7 @@ class SmoothObjective:
         units = np.array(snapshot.support, dtype=np.intp)
         by_unit = np.argsort(units)
         single = self.n_outputs == 1
+        at_bound = self._at_bound(coef, features)
         return Model(
             support=features,
             coef=coef[0] if single else coef,
@@ -438,7 +440,16 @@ class SmoothObjective:
             importance_is_exact=False,
             converged=snapshot.converged,
             shrinkage=self._shrinkage(features, snapshot.coef[:, order]),
+            at_bound=at_bound if at_bound is None or not single else at_bound[0],
         )
+
+    def _at_bound(self, coef: np.ndarray, features: np.ndarray) -> np.ndarray | None:
+        """Which coefficients in the user's units are at a bound, shape (C, m); None if none is."""
+        if self.user_bounds is None:
+            return None
+        ends = [bound[features] for bound in self.user_bounds]
+        found = np.any([np.isclose(coef, end, rtol=TIED_WITHIN, atol=0.0) for end in ends], axis=0)
+        return found if found.any() else None
 
 
 def _better_start(problem: OneOutput | JointOutputs | Restricted, start: WarmStart, null_start: WarmStart) -> WarmStart:

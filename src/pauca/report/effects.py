@@ -9,7 +9,7 @@ from pauca.report.formatting import MINUS, NONE, Markup, percent, short_number, 
 from pauca.report.model_data import ModelData
 from pauca.results.data_summary import ColumnValues
 from pauca.tables.encoding import MISSING, NUMBER
-from pauca.wording import FORCED_IN
+from pauca.wording import AT_BOUND, FORCED_IN
 
 FREQUENCY_NOTE = (
     "Selected says how often the feature was chosen when the search was repeated on part of the rows. A feature that "
@@ -139,11 +139,14 @@ def _interval(data: ModelData, formula: Formula, place: int, step: float) -> str
     """The interval of an effect, as ratios where the words name ratios."""
     assert data.inference is not None
     ends = [float(end[place]) * step for end in (data.inference.lower, data.inference.upper)]
+    held = data.inference.at_bound is not None and bool(data.inference.at_bound[place])
     if not all(map(math.isfinite, ends)):
-        return NONE
+        return AT_BOUND if held else NONE
+    mark = f" ({AT_BOUND})" if held else ""
     if formula.link in LOGARITHMS:
-        return " to ".join(ratio_text(math.exp(end)) if abs(end) < 20 else ("huge" if end > 0 else "0") for end in ends)
-    return " to ".join(_signed(end) for end in ends)
+        ratios = (ratio_text(math.exp(end)) if abs(end) < 20 else ("huge" if end > 0 else "0") for end in ends)
+        return " to ".join(ratios) + mark
+    return " to ".join(_signed(end) for end in ends) + mark
 
 
 def _frequencies(data: ModelData) -> dict[str, str] | None:

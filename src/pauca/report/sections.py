@@ -30,7 +30,7 @@ from pauca.results.instructions import ON_PAGE
 from pauca.results.summary import MOST_IN_GROUP, fewer_text
 from pauca.runs.run import Stop
 from pauca.version import __version__
-from pauca.wording import FORCED_IN
+from pauca.wording import FORCED_IN, held_at_bound
 
 # Features in the table of stability, and names in a cell of the table of sizes.
 MOST_STABLE = 30
@@ -172,6 +172,9 @@ def selected_model(data: ModelData) -> Markup:
             "fixed."
         )
     notes += data.about_predictions
+    held = [name for name, at in zip(path.names(data.size), model.held, strict=True) if at]
+    if held:
+        notes.append(f"{held_at_bound(held)}: the fit would go beyond if the bounds let it.")
     if model.diverged:
         notes.append(
             "Some coefficients diverge, as they do when the classes are separable, so their magnitudes mean little; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ class FitStatistics(Mapping[int, dict[str, float]]):
     """The figures that there are for a likelihood, computed when they are first needed.
 
     The first two are for squared error. Coefficients count in full, also where a ridge shrinks them. Cp needs the least
-    squares fit of all columns on the path. There are none for several outputs or classes.
+    squares fit of all columns. There are none for several outputs or classes.
     """
 
     models: Mapping[int, Model]
@@ -35,6 +35,8 @@ class FitStatistics(Mapping[int, dict[str, float]]):
     n_outputs: int
     center: bool
     """Whether there is an intercept."""
+    full: Callable[[], tuple[float, int]] | None = None
+    """Loss and rank of the least squares fit of all columns, for Cp; None where there is none, or it takes too long."""
 
     def __getitem__(self, size: int) -> dict[str, float]:
         return self._figures[size]
@@ -53,17 +55,24 @@ class FitStatistics(Mapping[int, dict[str, float]]):
     def _figures(self) -> dict[int, dict[str, float]]:
         if self.loss.free_dispersion is None or self.n_outputs > 1:
             return {}
-        full = next((model for model in self.models.values() if len(model.support) == self.n_columns), None)
+        full = self._full_fit() if self.loss.quadratic and not self.ridge else None
         return {size: self._of(model, full) for size, model in self.models.items()}
 
-    def _of(self, model: Model, full: Model | None) -> dict[str, float]:
-        """The figures of a model; ``full`` is that of all columns, where there is one."""
+    def _full_fit(self) -> tuple[float, int] | None:
+        """Loss and number of coefficients of the model of all columns: the path's, or else one that is fitted now."""
+        whole = next((model for model in self.models.values() if len(model.support) == self.n_columns), None)
+        if whole is not None:
+            return whole.loss, self.n_columns
+        return None if self.full is None else self.full()
+
+    def _of(self, model: Model, full: tuple[float, int] | None) -> dict[str, float]:
+        """The figures of a model; ``full`` is loss and size of that of all columns, where there is one."""
         q, n_rows, null, figures = int(np.size(model.coef)), self.n_rows, self.models[0].loss, {}
         if self.loss.quadratic:
             r2 = 1.0 - model.loss / null if null > 0 else 0.0
             figures["adjusted_r2"] = adjusted_r2(r2, n_rows, q, center=self.center)
-            if full is not None and not self.ridge:
-                figures["cp"] = mallows_cp(model.loss, full.loss, n_rows, q, self.n_columns, center=self.center)
+            if full is not None:
+                figures["cp"] = mallows_cp(model.loss, full[0], n_rows, q, full[1], center=self.center)
         fit = self.loss.minus_twice_log_likelihood(np.array([model.loss]), n_rows)
         counts = ModelCounts(q + int(self.center), len(model.support), n_rows, self.n_columns)
         return figures | {name: float(CRITERIA[name](fit, counts)) for name in ("aic", "bic")}

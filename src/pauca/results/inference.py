@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pauca.wording import aligned, printable
+from pauca.wording import AT_BOUND, aligned, held_at_bound, printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -51,6 +51,9 @@ class Inference:
         Features of zeros and ones that are too rare for the bootstrap, whose intervals cannot be trusted.
     outputs : list of str or None
         The class or output of every coefficient, where a feature has several; None for a single one.
+    at_bound : ndarray of bool of shape (q,), or None
+        Which coefficients are at one of their bounds. The likelihood has no standard errors and intervals for them
+        (NaN), and those of the others hold them there. None where none is.
     ratio : str
         What the exponential of a coefficient is, such as "hazard ratio" or "odds ratio"; empty where it means nothing.
     """
@@ -68,11 +71,29 @@ class Inference:
     rare: tuple[str, ...] = ()
     outputs: list[str] | None = None
     ratio: str = ""
+    at_bound: np.ndarray | None = None
 
     @property
     def caution(self) -> str:
         """What must be known to read the table."""
-        return " ".join([CAUTION, *([SHRUNKEN] if self.shrunken else []), *([self._too_rare] if self.rare else [])])
+        return " ".join(
+            [
+                CAUTION,
+                *([SHRUNKEN] if self.shrunken else []),
+                *([self._too_rare] if self.rare else []),
+                *([] if self.at_bound is None else [self._bounded]),
+            ]
+        )
+
+    @property
+    def _bounded(self) -> str:
+        assert self.at_bound is not None
+        names = list(dict.fromkeys(name for name, at in zip(self.names, self.at_bound, strict=True) if at))
+        what = held_at_bound(names)
+        if self.method == "likelihood":
+            have, them = ("it has", "it") if len(names) == 1 else ("they have", "them")
+            return f"{what}: {have} no standard error, and the other intervals hold {them} there."
+        return f"{what}: an interval that ends at a bound only says that resampled rows lead there too."
 
     @property
     def _too_rare(self) -> str:
@@ -86,10 +107,12 @@ class Inference:
     def table(self) -> list[dict[str, Any]]:
         """Records with the keys feature, coefficient, standard_error, lower, upper, and output if there are several.
 
-        Where coefficients are logarithms of ratios, also with ratio, ratio_lower and ratio_upper.
+        Where coefficients are logarithms of ratios, also with ratio, ratio_lower and ratio_upper; where some
+        coefficient is at a bound, also with at_bound.
         """
         outputs = [{}] * len(self.names) if self.outputs is None else [{"output": one} for one in self.outputs]
-        columns = zip(outputs, self.names, self.coef, self.standard_error, self.lower, self.upper, strict=True)
+        held = [{}] * len(self.names) if self.at_bound is None else [{"at_bound": bool(one)} for one in self.at_bound]
+        columns = zip(outputs, held, self.names, self.coef, self.standard_error, self.lower, self.upper, strict=True)
         return [
             {
                 **output,
@@ -99,8 +122,9 @@ class Inference:
                 "lower": float(lower),
                 "upper": float(upper),
                 **(self._ratios(name, coef, lower, upper) if self.ratio else {}),
+                **at_bound,
             }
-            for output, name, coef, error, lower, upper in columns
+            for output, at_bound, name, coef, error, lower, upper in columns
         ]
 
     @staticmethod
@@ -128,8 +152,7 @@ class Inference:
                 *([record["output"]] if self.outputs is not None else []),
                 record["feature"],
                 f"{record['coefficient']:.6g}",
-                f"{record['standard_error']:.3g}",
-                f"{record['lower']:.4g} to {record['upper']:.4g}",
+                *self._interval_cells(record),
                 *(self._ratio_cells(record) if self.ratio else []),
             ]
             for record in self.table()
@@ -138,9 +161,18 @@ class Inference:
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", *map(printable, self.notes), self.caution])
 
     @staticmethod
+    def _interval_cells(record: dict[str, Any]) -> list[str]:
+        if np.isnan(record["standard_error"]) and record.get("at_bound"):
+            return ["", AT_BOUND]
+        mark = f" ({AT_BOUND})" if record.get("at_bound") else ""
+        return [f"{record['standard_error']:.3g}", f"{record['lower']:.4g} to {record['upper']:.4g}{mark}"]
+
+    @staticmethod
     def _ratio_cells(record: dict[str, Any]) -> list[str]:
         if np.isnan(record["ratio"]):
             return ["", ""]
+        if np.isnan(record["ratio_lower"]) and record.get("at_bound"):
+            return [f"{record['ratio']:.4g}", AT_BOUND]
         return [f"{record['ratio']:.4g}", f"{record['ratio_lower']:.4g} to {record['ratio_upper']:.4g}"]
 
     def __repr__(self) -> str:

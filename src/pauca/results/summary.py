@@ -10,7 +10,7 @@ import numpy as np
 from pauca.results.choice import EXPLAINED
 from pauca.results.data_summary import COUNTED_ONCE, encoding_notes
 from pauca.results.instructions import IN_PYTHON, Instructions
-from pauca.wording import FORCED_IN, aligned, column_names, printable, quoted
+from pauca.wording import FORCED_IN, aligned, column_names, held_at_bound, printable, quoted
 
 if TYPE_CHECKING:
     from pauca.results.path import Path
@@ -136,6 +136,9 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
         late = "; the fit ended before all were computed" if np.isnan(model.importance).any() else ""
         yield f"importance: {about}{_lost(path, size)} {left_out}{late}"
     yield from _reading(path, size, how)
+    held = column_names(path.column_names, model.support[model.held])
+    if held:
+        yield f"{held_at_bound(held)}: the fit would go beyond if the bounds let it."
     if model.diverged:
         yield "The data are separable, at least in part, so some coefficients diverge: their sizes mean little."
 

@@ -72,3 +72,16 @@ def mallows_cp(loss: float, full_loss: float, n_rows: int, n_coefficients: int, 
         return float("nan")
     variance = 2.0 * n_rows * full_loss / left
     return float(2.0 * n_rows * loss / variance - n_rows + 2 * (n_coefficients + int(center)))
+
+
+def least_squares_loss(columns: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[float, int]:
+    """Half the weighted mean squared error that a least squares fit of all ``columns`` leaves, and their rank.
+
+    Columns have shape (d, n), one to a row. Where there is an intercept, columns and y are centred; weights sum to one.
+    """
+    scale = np.sqrt(weights)
+    basis, sizes, _ = np.linalg.svd((columns * scale).T, full_matrices=False)
+    rank = int(np.count_nonzero(sizes > max(columns.shape) * np.finfo(float).eps * sizes.max(initial=0.0)))
+    left = y * scale
+    left = left - basis[:, :rank] @ (basis[:, :rank].T @ left)
+    return float(0.5 * left @ left), rank
