@@ -12,7 +12,11 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, t
 
 import pauca
 from pauca import PaucaWarning, SparseClassifier, SparseRegressor
+from pauca.estimators.refits_on_rows import held_out_score
 from pauca.losses import NegativeBinomial, Tweedie
+from pauca.model_selection.scoring import scorer_for
+from pauca.report.model_data import Findings, model_data_of
+from pauca.report.sections import header
 
 
 @pytest.fixture(scope="module")
@@ -256,6 +260,14 @@ def test_rows_that_chose_are_called_optimistic_and_nested_folds_are_not(diabetes
     folds = KFold(5, shuffle=True, random_state=0)
     predicted = cross_val_predict(SparseRegressor(ridge=[0, 0.1]), X, y, cv=folds)
     assert nested.errors.r2 == pytest.approx(r2_score(y, predicted), abs=2e-3)
+    # The share of the page: of the choosing folds it is that of the choice, of nested ones a little less.
+    data, choice = model._training_data, model.path_.choice
+    share = choice.mean[choice.position(model.k_)]
+    assert held_out_score(data, data.folds, data.held_out, None) == pytest.approx(share, rel=1e-12)
+    assert share - 0.05 < nested.score < share
+    tile = header(model_data_of(model, Findings(nested)), "a title")
+    assert f"held-out rows (nested folds)</dt><dd>{100 * nested.score:.1f}" in tile
+    assert "chose the size" not in tile
     with pytest.raises(ValueError, match="no list"):
         SparseRegressor(cv=list(folds.split(X))).fit(X, y).evaluate(nested=True)
 
@@ -489,3 +501,14 @@ def test_criteria_of_counts_are_all_at_the_dispersion_of_the_model(counts):
     assert frame[["aic", "bic"]].to_numpy() == pytest.approx(judge[["aic", "bic"]].to_numpy(), rel=1e-6)
     difference = (frame["bic"] - frame["aic"]).to_numpy()
     assert difference == pytest.approx((np.log(300) - 2) * (frame.index + 1))
+
+
+@pytest.mark.parametrize("scoring", [None, "average_precision"])
+def test_scores_of_nested_folds_are_those_that_sizes_are_compared_by(tumours, scoring):
+    X, y = tumours
+    model = SparseClassifier(k=range(5), ridge=0.1, scoring=scoring).fit(X.iloc[:, :4], y)
+    data, choice = model._training_data, model.path_.choice
+    score = held_out_score(data, data.folds, data.held_out, scorer_for(model, scoring))
+    assert score == pytest.approx(choice.mean[choice.position(model.k_)], rel=1e-5)
+    assert ("average_precision is that of class 'malignant'." in model.summary()) == (scoring is not None)
+    assert ("average_precision is that of class" in header(model_data_of(model), "a title")) == (scoring is not None)

@@ -150,7 +150,14 @@ def test_chosen_sizes_are_called_optimistic_and_nested_folds_are_not(tmp_path):
     found = model.evaluate()
     assert found.optimistic
     assert f"Concordance {found.concordance.value:.3f} on the held-out rows, optimistic since" in model.summary()
-    assert not model.evaluate(nested=True).optimistic
+    nested = model.evaluate(nested=True)
+    assert not nested.optimistic
+    assert 0 < nested.score < model.path_.explained(model.k_)
+    assert "The concordance says" in model.summary()
+    assert "The concordance, which evaluate() measures, says" in SparseCox(k=1).fit(X, y).summary()
+    with pytest.raises(AttributeError, match=r"SparseCox has no to_points: .* a SparseClassifier of two classes"):
+        model.to_points()
+    assert not hasattr(model, "to_points")
     model.save(tmp_path / "cox.json")
     again = load(tmp_path / "cox.json")
     assert again.path_.choice.held_out == model.path_.choice.held_out

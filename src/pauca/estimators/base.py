@@ -47,6 +47,17 @@ from pauca.tables import RawTable, TableEncoding
 from pauca.warnings import PaucaWarning
 
 
+class _NoPoints:
+    """``to_points`` of models that have none: an attribute that is missing, with what to do instead."""
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        raise AttributeError(
+            f"{owner.__name__} has no to_points: sheets of points are made from a SparseClassifier of two classes. Fit "
+            "one to an outcome of two classes, such as whether an event happened within a fixed time (of rows that "
+            "were followed that long), or whether a number is above a threshold."
+        )
+
+
 class SparseModel(ProvingMixin, FittedModel):
     """A search for a linear model with few features: all that does not depend on what the target is."""
 
@@ -60,6 +71,7 @@ class SparseModel(ProvingMixin, FittedModel):
     """What the fit was given of the score of every row: "offset", "exposure" or nothing."""
     dispersion_: float | None = None
     """The dispersion of counts that are negative binomial, given or estimated; None for other losses."""
+    to_points: Any = _NoPoints()
 
     @property
     def loss_(self) -> Loss:

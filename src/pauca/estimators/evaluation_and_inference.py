@@ -19,6 +19,7 @@ from pauca.estimators.offset_and_dispersion import needs_known_part
 from pauca.estimators.refits_on_rows import (
     bootstrap_coefficients,
     fold_models,
+    held_out_score,
     likelihood_errors,
     rare_columns,
     spread_of_draws,
@@ -29,6 +30,7 @@ from pauca.losses import resolve
 from pauca.losses.offset import parts_of, without_offset
 from pauca.model_selection.folds import Fold, make_folds, makes_splits
 from pauca.model_selection.held_out import HeldOutModel, held_out_scores
+from pauca.model_selection.scoring import scorer_for
 from pauca.results.data_summary import encoding_notes
 from pauca.results.evaluation import (
     CHOOSING,
@@ -155,7 +157,10 @@ class EvaluationMixin:
             rows = NESTED_SIZE
         models = self._held_out_models(data, folds, nested=nested and chosen)
         names = [[self.path_.unit_name(unit) for unit in model.units] for model in models]
-        return replace(self._measured(data, models, rows, options), fold_choices=names)
+        found = replace(self._measured(data, models, rows, options), fold_choices=names)
+        if rows not in (NESTED, NESTED_SIZE):
+            return found
+        return replace(found, score=held_out_score(data, folds, models, scorer_for(self, self._settings().scoring)))
 
     def _measured(
         self, data: TrainingData, models: Sequence[HeldOutModel], rows: str, options: Mapping[str, Any]

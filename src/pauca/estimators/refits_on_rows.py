@@ -15,9 +15,9 @@ from pauca.estimators.training_data import TrainingData
 from pauca.losses.offset import parts_of
 from pauca.model import Model
 from pauca.model_selection.folds import Fold
-from pauca.model_selection.held_out import HeldOutModel, at_most
-from pauca.model_selection.ridge_fits import refitter
-from pauca.model_selection.scoring import read_columns
+from pauca.model_selection.held_out import HeldOutModel, Measure, RowBlocks, at_most
+from pauca.model_selection.ridge_fits import RidgeFits, refitter
+from pauca.model_selection.scoring import Scorer, read_columns
 from pauca.objectives.least_squares import ridge_penalty
 from pauca.results.data_summary import ColumnValues, DataSummary
 from pauca.results.inference import FEWEST_ROWS
@@ -47,6 +47,29 @@ def fold_models(data: TrainingData, size: int, folds: Sequence[Fold]) -> list[He
         found.append(HeldOutModel(fold.test, support, fits.columns, fits.coef[0], fits.intercept[0], fold.X))
         step()
     return found
+
+
+def held_out_score(
+    data: TrainingData, folds: Sequence[Fold], models: Sequence[HeldOutModel], scorer: Scorer | None
+) -> float:
+    """The score of models on the rows that they have not seen, as sizes are compared by it.
+
+    The share of the loss of each fold's own constant that is explained, or the mean score of a scorer.
+    """
+    measure = Measure(data.problem, scorer, data.y, RowBlocks.of(data.weights, data.row_groups, folds))
+    sums = []
+    for number, (fold, model) in enumerate(zip(folds, models, strict=True)):
+        of_fold = measure.of_fold(fold if model.X is None else replace(fold, X=model.X), number)
+        fits = [RidgeFits(model.columns, model.coef[None], model.intercept[None])]
+        if scorer is None:
+            with blas_threads.single():
+                fits.append(refitter(data.problem.begin(fold.weights).subset, [0.0], standardize=True)([]))
+        seen = of_fold.weight > 0  # what is added for wrong labels is not among the rows
+        sums.append([float(part[:, seen].sum()) for part in of_fold.sums(fits)])
+    if scorer is not None:
+        return float(-np.mean(sums))
+    lost, null = np.sum(sums, axis=0)
+    return float(1.0 - lost / null) if null > 0 else 0.0
 
 
 def bootstrap_coefficients(

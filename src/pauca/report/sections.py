@@ -14,6 +14,7 @@ from pauca.report.formatting import (
     enumerate_names,
     joined,
     name_tag,
+    number,
     percent,
     short_number,
     table,
@@ -27,7 +28,7 @@ from pauca.report.survival_curves import survival_content
 from pauca.results.choice import EXPLAINED
 from pauca.results.data_summary import COUNTED_ONCE, DataSummary, encoding_notes
 from pauca.results.instructions import ON_PAGE
-from pauca.results.summary import MOST_IN_GROUP, fewer_text
+from pauca.results.summary import MOST_IN_GROUP, fewer_text, notes_on_score
 from pauca.runs.run import Stop
 from pauca.version import __version__
 from pauca.wording import FORCED_IN, held_at_bound
@@ -64,6 +65,10 @@ def _accuracy(data: ModelData) -> list[tuple[str, str]]:
         return [training]
     head = score_head(choice)
     head = head[0].lower() + head[1:] if choice.scoring == EXPLAINED else head
+    nested = None if data.evaluation is None else data.evaluation.score
+    if nested is not None:
+        shown = percent(nested) if choice.scoring == EXPLAINED else number(nested, 4)
+        return [(f"{head} (nested folds)", shown), training]
     # Not the figure of rows that had no part in the choice, which may stand beside it.
     label = f"{head}, in the folds that chose the size, ± one standard error"
     return [(label, score_text(choice, data.size) or ""), training]
@@ -117,7 +122,7 @@ def _reason(data: ModelData) -> list[str]:
     """Why the model has this size, what is known of its accuracy on new rows, and whether it is proved to be best."""
     certificate = data.path.certificate
     proof = "" if certificate is None else certificate.message_for(data.size, ON_PAGE)
-    return [*_reason_of_size(data), *([unbroken(proof)] if proof else [])]
+    return [*_reason_of_size(data), *notes_on_score(data.path), *([unbroken(proof)] if proof else [])]
 
 
 def _reason_of_size(data: ModelData) -> list[str]:

@@ -77,6 +77,8 @@ class Evaluation:
         What could not be measured, or not on all rows, and why.
     fold_choices : list of list of str
         The features, or groups, that were chosen without the rows of each fold.
+    score : float or None
+        Of nested folds: what sizes are compared by, the share explained on held-out rows or the score of ``scoring``.
     """
 
     rows: str
@@ -98,6 +100,7 @@ class Evaluation:
     n_events: int | None = None
     not_measured: list[str] = field(default_factory=list)
     fold_choices: list[list[str]] = field(default_factory=list)
+    score: float | None = None
 
     @property
     def optimistic(self) -> bool:

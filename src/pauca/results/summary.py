@@ -41,6 +41,19 @@ def notes_on_loss(dispersion: float | None, known_part: str | None) -> list[str]
     return notes if known_part is None else [*notes, KNOWN_PARTS[known_part]]
 
 
+# Scores of scikit-learn that are about one of two classes.
+OF_ONE_CLASS = frozenset({"average_precision", "f1", "jaccard", "precision", "recall"})
+
+
+def notes_on_score(path: Path) -> Iterator[str]:
+    """Which class the score is about that chose the size, unless it is about all rows alike."""
+    if path.choice is None or path.two_classes is None or path.choice.scoring not in OF_ONE_CLASS:
+        return
+    # To scikit-learn the class 1 is the positive one; of classes that are text the second is.
+    event = next((name for name in path.two_classes if name in ("1", "1.0", "True")), path.two_classes[1])
+    yield f"{path.choice.scoring} is that of class {event!r}."
+
+
 # Coefficients of so many outputs are shown side by side, those of more one table below the other.
 OUTPUTS_PER_TABLE = 6
 
@@ -122,6 +135,7 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
             yield f"{path.choice.smaller} {get.format(size=path.choice.one_error_size)}"
     elif path.choice is not None and path.choice.by_folds and path.choice.scored:
         yield path.choice.comparison(size, how)
+    yield from notes_on_score(path)
     if path.certificate is not None and path.certificate.message(size):
         yield path.certificate.message_for(size, how)
     yield from map(printable, encoding_notes(path.raw_columns(size)))
@@ -136,9 +150,6 @@ def _notes(path: Path, size: int, how: Instructions) -> Iterator[str]:
         late = "; the fit ended before all were computed" if np.isnan(model.importance).any() else ""
         yield f"importance: {about}{_lost(path, size)} {left_out}{late}"
     yield from _reading(path, size, how)
-    held = column_names(path.column_names, model.support[model.held])
-    if held:
-        yield f"{held_at_bound(held)}: the fit would go beyond if the bounds let it."
     if model.diverged:
         yield "The data are separable, at least in part, so some coefficients diverge: their sizes mean little."
 
@@ -207,8 +218,11 @@ def largest_of(columns: list[int], coef: np.ndarray) -> list[int]:
 
 
 def _reading(path: Path, size: int, how: Instructions) -> Iterator[str]:
-    """What must be known to read the names and importances of the table."""
+    """What must be known to read the names, coefficients and importances of the table."""
     model = path[size]
+    held = column_names(path.column_names, model.support[model.held])
+    if held:
+        yield f"{held_at_bound(held)}: the fit would go beyond if the bounds let it."
     folded = not how.whole and any(len(path.columns_of(size, int(unit))) > MOST_IN_GROUP for unit in model.units)
     if folded and how.coefficients:
         yield f"Of large {_wholes(path)} the largest coefficients are shown; {how.coefficients.format(size=size)}."

@@ -32,7 +32,7 @@ BASELINE = ("event_times_", "baseline_hazard_", "event_strata_")
 
 SMALL_SHARES = (
     "Shares of the deviance are small for times to an event, also where a model is good: a few percent are common, as "
-    "chance has a large part in when an event happens. The concordance says how well the model orders the rows."
+    "chance has a large part in when an event happens. The concordance{} says how well the model orders the rows."
 )
 
 
@@ -406,7 +406,9 @@ class SparseCox(SurvivalEvaluationMixin, SparseModel):
         return replace(path, models=models)
 
     def _reading_notes(self) -> list[str]:
-        return [*super()._reading_notes(), SMALL_SHARES] if self.k_ else super()._reading_notes()
+        notes, choice = super()._reading_notes(), self.path_.choice
+        shown = choice is not None and choice.is_of(self.k_) and "concordance" in choice.held_out
+        return [*notes, SMALL_SHARES.format("" if shown else ", which evaluate() measures,")] if self.k_ else notes
 
     def _set_baseline(self) -> None:
         data = self._data("at")
