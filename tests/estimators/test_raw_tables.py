@@ -451,3 +451,18 @@ def test_values_that_are_missing_together_are_marked_once(copies):
         model = SparseRegressor(k=2, ridge=0.1, missing="category").fit(gaps, y)
     assert model.path_.names(2) == ["age", "age is missing", "height"]
     assert np.isfinite(model.predict(gaps)).all()
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_formatted_numbers_are_named_and_not_guessed(frame):
+    numbers = [700 * i for i in range(1, 31)]
+    rates = [f"{i} %" for i in range(30)]
+    X = frame({"paid": [f"${i:,}" for i in numbers], "people": [f"{i:,}" for i in numbers], "rate": rates})
+    said = r"formatted numbers in 'paid' \('\$1,400'\), 'people' \('1,400'\), 'rate' \('0 %'\): write them as plain"
+    with pytest.raises(TableError, match=said):
+        read_table(X, "from_dtype", "error", "a table")
+    # Decimal commas, and few texts, which are levels.
+    few = frame({"area": [f"{i},{i}" for i in range(1, 31)], "rebate": ["10%", "20%"] * 15})
+    known = read_table(few, "from_dtype", "error", "a table")
+    assert known.columns[0].numbers[:2].tolist() == [1.1, 2.2]
+    assert known.columns[1].levels == ["10%", "20%"]

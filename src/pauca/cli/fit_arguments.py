@@ -225,6 +225,11 @@ def make_target(column: pl.Series, options: Namespace, console: Console) -> Targ
     except UnreadableColumn as error:
         what = "dates or times" if error.kind == "date" else "values that are neither numbers nor text"
         raise DataError(f"the target {column.name!r} holds {what}; convert them to numbers first") from None
+    if found.unclear:
+        raise DataError(
+            f"the target {column.name!r} holds numbers such as {found.unclear!r}, which may be thousands or decimals; "
+            "write them as plain numbers, with a decimal point and no separators"
+        )
     values = found.levels if found.numbers is None else np.unique(found.numbers).tolist()
     if len(values) < 2:
         raise DataError(f"the target {column.name!r} is constant: {values[0]!r} in every row")

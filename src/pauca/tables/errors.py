@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pauca.tables.raw_columns import RawColumn, parsed_share
+from pauca.tables.raw_columns import RawColumn, formatted_share, parsed_share
 from pauca.wording import NAMES_SHOWN, quoted
 
 # A column of text with more levels than these, or with more than a few and more than half as many as there are rows, is
@@ -42,6 +42,7 @@ class Problems:
     others: list[str] = field(default_factory=list)
     crowded: list[str] = field(default_factory=list)
     part_numbers: dict[str, str] = field(default_factory=dict)
+    formatted: dict[str, str] = field(default_factory=dict)
     infinite: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)
@@ -51,8 +52,15 @@ class Problems:
         (self.dates if kind == "date" else self.others).append(name)
 
     def check_levels(self, column: RawColumn) -> None:
-        """Note a column of text with too many levels to be a category."""
+        """Note a column of text with too many levels to be a category, or with levels that are formatted numbers."""
         count = len(column.levels)
+        if (
+            column.is_text
+            and count > FEW_LEVELS
+            and parsed_share(column.levels) < MOSTLY_NUMBERS <= formatted_share(column.levels)
+        ):
+            self.formatted[column.name] = next(str(one) for one in column.levels if not parsed_share([one]))
+            return
         most = MOST_LEVELS if column.is_text else MOST_DECLARED_LEVELS
         if count <= most and not (column.is_text and count > FEW_LEVELS and 2 * count > len(column)):
             return
@@ -78,6 +86,12 @@ class Problems:
             )
         for name, odd in self.part_numbers.items():
             found.append(f"numbers mixed with text such as {odd!r} in {name!r}: make these missing values")
+        if self.formatted:
+            self.described |= {name: repr(example) for name, example in self.formatted.items()}
+            found.append(
+                f"formatted numbers in {self._listed(list(self.formatted))}: write them as plain numbers, without "
+                "signs of currency or percent and without separators of thousands"
+            )
         if self.others:
             found.append(f"values that are neither numbers nor text in {quoted(self.others)}")
         if self.infinite:
@@ -90,7 +104,7 @@ class Problems:
     @property
     def columns(self) -> list[str]:
         """All columns with a problem other than missing values."""
-        return [*self.dates, *self.crowded, *self.part_numbers, *self.others, *self.infinite]
+        return [*self.dates, *self.crowded, *self.part_numbers, *self.formatted, *self.others, *self.infinite]
 
     def raise_if_any(self, owner: str) -> None:
         """Raise an error that tells all problems, if there are any."""

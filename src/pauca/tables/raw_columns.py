@@ -32,6 +32,12 @@ DATE = re.compile(
 )
 LEVELS_CHECKED_FOR_DATES = 20
 
+# Numbers as people write them: $1,234, 12 %, 1.234,50 €, (300).
+FORMATTED = re.compile(r"\(?[+-]?\s?[$€£¥]?\s?[+-]?\d[\d.,'\u00a0\u202f ]*(?:[$€£¥%]|EUR|USD|GBP|CHF)?\)?")
+
+# 1,234 may be a thousand and more, or a little more than one.
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
+
 
 # In tables of at least so many rows, a column with another integer in every row is taken for row numbers, unless less
 # than half of the integers in its range are there. Numbers of blocks of rows, and columns that are named so, must have
@@ -72,6 +78,8 @@ class RawColumn:
         Whether nothing but its values says that the column is a category.
     was_text : bool
         Whether some of the numbers were written as text, such as ``0,5``.
+    unclear : str
+        A number with a comma, where all of these could be thousands as well as decimals, such as ``1,234``.
     """
 
     name: str
@@ -80,6 +88,7 @@ class RawColumn:
     levels: Sequence[Any] = ()
     is_text: bool = False
     was_text: bool = False
+    unclear: str = ""
 
     def __len__(self) -> int:
         return len(self._values)
@@ -150,7 +159,9 @@ def read_column(column: Any, name: str, *, as_category: bool = False) -> RawColu
         parsed = _numbers_in(levels)
         if parsed is not None:
             was_text = any(isinstance(level, str) for level in levels)
-            return RawColumn(name, np.append(parsed, np.nan)[codes], was_text=was_text)
+            commas = [level for level in levels if isinstance(level, str) and "," in level]
+            unclear = min(commas) if commas and all(THOUSANDS.fullmatch(level.strip()) for level in commas) else ""
+            return RawColumn(name, np.append(parsed, np.nan)[codes], was_text=was_text, unclear=unclear)
         if _hold_dates(levels):
             raise UnreadableColumn("date", levels[0])
     return _in_order(name, codes, levels, is_text=kind != "category" and not as_category)
@@ -168,6 +179,11 @@ def read_numbers(column: Any, name: str) -> RawColumn:
 def parsed_share(levels: Sequence[Any]) -> float:
     """The share of levels that are numbers written as text."""
     return sum(_numbers_in([level]) is not None for level in levels) / max(1, len(levels))
+
+
+def formatted_share(levels: Sequence[Any]) -> float:
+    """The share of levels that are numbers with signs of currency or percent, or with separators."""
+    return sum(FORMATTED.fullmatch(str(level).strip()) is not None for level in levels) / max(1, len(levels))
 
 
 def _floats(column: Any) -> np.ndarray:

@@ -70,6 +70,8 @@ def read_table(X: Any, categorical_features: Any, missing: str, owner: str) -> R
             problems.unreadable(name, error.kind)
             continue
         columns.append(column)
+        if column.unclear:
+            problems.formatted[name] = column.unclear
         if column.codes is not None:
             problems.check_levels(column)
         elif np.isinf(column.numbers).any():  # type: ignore[arg-type]
