@@ -52,6 +52,25 @@ def test_two_classes_are_measured_in_the_words_of_medicine(tumours, tmp_path):
     assert "the intervals are too narrow" in said
 
 
+def test_classes_have_names_for_people(tumours, tmp_path):
+    X, y = tumours
+    model = SparseClassifier(k=2, ridge=0.1).fit(X[:200], (y[:200] == "malignant").astype(int))
+    names = ["healthy", "has cancer"]
+    model.report(tmp_path / "page.html", n_resamples=5, class_names=names)
+    said = words(tmp_path / "page.html")
+    assert said.startswith("Classifying has cancer against healthy")
+    assert "the odds of has cancer" in said
+    assert "Sensitivity: rows of has cancer predicted as such" in said
+    assert "has cancer is predicted where its probability is at least 0.5" in said
+    assert "class 1" not in said
+    assert model.to_points(cv=None, outcome="cancer").to_html().count("isk of cancer") >= 1
+    for wrong in ("cancer", ["one"], ["same", "same"]):
+        with pytest.raises(ValueError, match="class_names must be 2 different names, one for each of 0, 1"):
+            model.report(tmp_path / "page.html", class_names=wrong)
+    with pytest.raises(ValueError, match="class_names are for classifiers"):
+        SparseRegressor(k=1).fit(X[:50], X.iloc[:50, 0]).report(tmp_path / "page.html", class_names=names)
+
+
 def test_rows_that_chose_the_model_are_called_optimistic(tumours, tmp_path):
     model = SparseClassifier(k=range(6), ridge=0.01, selection_rule=3.0).fit(*tumours)
     model.report(tmp_path / "page.html", n_resamples=0)

@@ -255,6 +255,7 @@ class EvaluationMixin:
         threshold: float = 0.5,
         nested: bool = False,
         n_resamples: int = 200,
+        class_names: Sequence[str] | None = None,
     ) -> None:
         """Write the fitted model as one HTML page, to be opened in any browser.
 
@@ -281,6 +282,9 @@ class EvaluationMixin:
             are folds, and the figures are not optimistic.
         n_resamples : int, default=200
             Resamples for the intervals of coefficients; 0 for no intervals.
+        class_names : sequence of str, default=None
+            What to call the classes on the page, in the order of ``classes_``: ``["alive", "dead"]`` for 0 and 1. Of
+            two classes the second is the event.
 
         Examples
         --------
@@ -293,10 +297,35 @@ class EvaluationMixin:
         ['report.html']
         """
         given = {"X": X, "y": y, "offset": offset, "exposure": exposure, "threshold": threshold}
-        self._write_report(path, title, given, nested=nested, n_resamples=n_resamples)
+        names = self._class_names(class_names)
+        self._write_report(path, title, given, nested=nested, n_resamples=n_resamples, class_names=names)
+
+    def _class_names(self, given: Sequence[str] | None) -> list[str] | None:
+        """Names of the classes for people, checked."""
+        if given is None:
+            return None
+        check_is_fitted(self)
+        classes = getattr(self, "classes_", None)
+        if classes is None:
+            raise ValueError("class_names are for classifiers, and this model predicts numbers.")
+        names = [given] if isinstance(given, str) else [str(name) for name in given]
+        if len(names) != len(classes) or len(set(names)) < len(names):
+            labels = ", ".join(str(label) for label in classes)
+            raise ValueError(
+                f"class_names must be {len(classes)} different names, one for each of {labels}, in this order; got "
+                f"{given!r}."
+            )
+        return names
 
     def _write_report(
-        self, path: str | os.PathLike[str], title: str | None, given: dict[str, Any], *, nested: bool, n_resamples: int
+        self,
+        path: str | os.PathLike[str],
+        title: str | None,
+        given: dict[str, Any],
+        *,
+        nested: bool,
+        n_resamples: int,
+        class_names: list[str] | None = None,
     ) -> None:
         """Write the page, with the predictions measured as ``given`` to ``evaluate``."""
         from pauca.report import Findings, check_page_name, write_report
@@ -316,7 +345,8 @@ class EvaluationMixin:
                 evaluation = replace(evaluation, fold_choices=self.evaluate().fold_choices)
             inference = self._intervals(data, n_resamples)
         phase("writing the page")
-        write_report(self, path, title, Findings(evaluation, inference, self._test_survival(given)))
+        findings = Findings(evaluation, inference, self._test_survival(given))
+        write_report(self, path, title, findings, class_names)
 
     def _test_survival(self, given: Mapping[str, Any]) -> Any:
         """Survival curves of the test rows of a report; None where there are none, or no times to an event."""

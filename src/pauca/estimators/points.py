@@ -30,7 +30,9 @@ class PointsMixin:
     _data: Any
 
     @shows_progress
-    def to_points(self, max_points: int = 5, *, cuts: Any = None, cv: Any = 5) -> ScoreSheet:
+    def to_points(
+        self, max_points: int = 5, *, cuts: Any = None, cv: Any = 5, outcome: str | None = None
+    ) -> ScoreSheet:
         """The model of two classes as a sheet of whole points that can be added up by hand.
 
         The features are those of the model. Their points are found by rounding coefficients at several scales and then
@@ -50,6 +52,8 @@ class PointsMixin:
         cv : int, splitter, iterable or None, default=5
             Folds on which the sheet is compared with the model itself, and with one of the bands of features that are
             cut; None for no comparison.
+        outcome : str or None, default=None
+            What the sheet calls the outcome whose risk it tells, such as "dementia"; None: the second of ``classes_``.
 
         Returns
         -------
@@ -87,7 +91,7 @@ class PointsMixin:
             np.sign(np.atleast_2d(self.coef_)[0, self.support_]),
             max_points=check.count("max_points", max_points),
             cuts=cuts,
-            outcome=str(self.classes_[1]),
+            outcome=str(self.classes_[1] if outcome is None else outcome),
             folds=[(np.flatnonzero(fold.weights > 0), fold.test) for fold in found],
             ridge=self.ridge_,
         )

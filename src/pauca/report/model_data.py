@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,8 +68,9 @@ class ModelData:
     measurable: bool = False
     """Whether predictions can be measured where there are rows."""
     known_part: str | None = None
-    dispersion: float | None = None
     """What was given of the scores in the fit: an offset, an exposure, or nothing."""
+    dispersion: float | None = None
+    """That of negative binomial counts."""
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -156,6 +157,27 @@ def model_data_of(model: FittedEstimator, findings: Findings | None = None) -> M
         measurable=hasattr(model, "evaluate"),
         known_part=getattr(model, "known_part_", None),
         dispersion=getattr(model, "dispersion_", None),
+    )
+
+
+def with_class_names(data: ModelData, names: list[str]) -> ModelData:
+    """The same model with other names of its classes, in their order."""
+    path, found = data.path, data.findings
+    if path.two_classes is not None:
+        path = replace(path, two_classes=names)
+    elif path.output_names is not None:
+        path = replace(path, output_names=names)
+    inference = found.inference
+    if inference is not None and inference.outputs is not None and data.path.output_names is not None:
+        renamed = dict(zip(data.path.output_names, names, strict=True))
+        inference = replace(inference, outputs=[renamed[one] for one in inference.outputs])
+    evaluation = None if found.evaluation is None else replace(found.evaluation, classes=names)
+    return replace(
+        data,
+        path=path,
+        classes=names,
+        formula=None if data.formula is None else replace(data.formula, classes=list(names)),
+        findings=replace(found, evaluation=evaluation, inference=inference),
     )
 
 

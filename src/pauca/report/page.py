@@ -15,7 +15,7 @@ from pauca.report.class_effects import class_effects
 from pauca.report.effects import effects
 from pauca.report.figures import figures
 from pauca.report.formatting import Markup, data_block, escaped, joined, tag
-from pauca.report.model_data import Findings, FittedEstimator, ModelData, layout, model_data_of
+from pauca.report.model_data import Findings, FittedEstimator, ModelData, layout, model_data_of, with_class_names
 from pauca.report.performance import performance
 from pauca.report.sections import all_sizes, alternatives, header, selected_model, settings, stability, survival
 from pauca.report.size_explorer import number_names, size_explorer, size_records
@@ -36,12 +36,17 @@ def check_page_name(path: str | os.PathLike[str]) -> None:
 
 
 def write_report(
-    model: FittedEstimator, path: str | os.PathLike[str], title: str | None = None, findings: Findings | None = None
+    model: FittedEstimator,
+    path: str | os.PathLike[str],
+    title: str | None = None,
+    findings: Findings | None = None,
+    class_names: list[str] | None = None,
 ) -> None:
     """Write the report of a fitted estimator; an existing file is replaced once the new one is complete."""
     check_page_name(path)
+    data = model_data_of(model, findings)
     # A lone surrogate in a name, which UTF-8 cannot encode, becomes a question mark.
-    text = page(model_data_of(model, findings), title, written=date.today())
+    text = page(data if class_names is None else with_class_names(data, class_names), title, written=date.today())
     write_atomically(path, text.encode("utf-8", "replace"))
 
 
